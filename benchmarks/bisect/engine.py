@@ -21,7 +21,8 @@ from benchmarks.bisect.cells import (
     Profile,
 )
 from benchmarks.bisect.noise import series
-from equipoise.kinds.bisect.search import Bisection, BranchingBisection, SharedBlocks, next_pairs
+from equipoise.kinds.bisect.search import Bisection, BranchingBisection
+from equipoise.kinds.bisect.shared_blocks import SharedBlocks, next_pairs
 from equipoise.kinds.bisect.stretch import OwnPairs
 from equipoise.model.quantities import Interval
 from equipoise.revisions.commits import MergedBranch
@@ -93,12 +94,12 @@ def profile(shape: Profile, seed: int) -> Outcome:
         blocks=4 * MAX_BLOCKS,
         build_trials=BUILD_TRIALS,
     )
-    named = {step.last for step in bisection.named}
+    named = {step.last for step in bisection.named_steps}
     return Outcome(
         right=set(jumps) <= named,
         wrong=not named <= set(jumps),
         excluded=False,
-        several=bisection.state().segments[0].verdict == "several",
+        several=bisection.state().stretches[0].verdict == "several",
         trials=ran.trials,
         builds=ran.builds,
     )
@@ -142,13 +143,13 @@ def layouts(cell: LayoutCell, seed: int) -> LayoutOutcome:
         blocks=4 * MAX_BLOCKS,
         build_trials=BUILD_TRIALS,
     )
-    named = [step.last for step in bisection.named]
+    named = [step.last for step in bisection.named_steps]
     right = [culprit] if cell.step else []
     return LayoutOutcome(
         wrong=not set(named) <= set(right),
         first_wrong=bool(named) and named[0] not in right,
         right=culprit in named if cell.step else not named,
-        unconfirmed=len(bisection.unconfirmed),
+        unconfirmed=len(bisection.unconfirmed_steps),
         trials=ran.trials,
         builds=ran.builds,
     )
@@ -185,12 +186,12 @@ def drifting(cell: DriftCell, seed: int) -> DriftOutcome:
         build_trials=BUILD_TRIALS,
     )
     state = bisection.state()
-    for named, trend in zip(state.named, bisection.trends, strict=True):
+    for named, trend in zip(state.named_steps, bisection.trends, strict=True):
         if named.last == culprit:
             of_layouts = float(layouts[culprit] - layouts[named.first - 1])
             misses, misses_search = (
                 not _covers(named.ratio_ci, _mean_of(step, blocks) + of_layouts)
-                for blocks in (state.segments[0].blocks, state.blocks)
+                for blocks in (state.stretches[0].blocks, state.blocks)
             )
             return DriftOutcome(True, misses, misses_search, trend is not None)
     return DriftOutcome(named=False, misses=False, misses_search=False, warned=False)
@@ -238,7 +239,7 @@ def merge(cell: Cell, seed: int, *, inside: bool) -> Outcome:
         build_trials=BUILD_TRIALS,
     )
     line, *others = bisection.lines()
-    named = [(one.merge, step.last) for one in (line, *others) for step in one.state.named]
+    named = [(one.merge, step.last) for one in (line, *others) for step in one.state.named_steps]
     wanted = [(None, merge), *([(merge, culprit)] if inside else [])]
     return Outcome(
         right=set(wanted) <= set(named)
@@ -327,7 +328,7 @@ def _of_suite(
     trials: int,
     builds: int,
 ) -> Outcome:
-    named = [[step.last for step in one.named] for one in bisections]
+    named = [[step.last for step in one.named_steps] for one in bisections]
     right = [[] if one is None else [one] for one in culprits]
     excluded = (
         one is not None and bisection.state().excluded[one - 1]
@@ -362,7 +363,7 @@ def _searched(
         broken=broken,
         until=lambda one: one.verdict not in ("confirming", "searching"),
     )
-    named = bisection.named
+    named = bisection.named_steps
     hits = [culprit is not None and step.first <= culprit <= step.last for step in named]
     state = bisection.state()
     return Outcome(

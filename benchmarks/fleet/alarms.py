@@ -48,7 +48,7 @@ def evidence(hosts: int, shares: tuple[float, ...], noise: str, seed: int) -> Ev
     result = answers(hosts_of(blocks))
     # What a host differs by from the mean over the others; one with an effect moves that mean.
     apart = [float(effects[one] - np.delete(effects, one).mean()) for one in range(hosts)]
-    called = [host.otherwise for host in result.hosts]
+    called = [host.direction for host in result.hosts]
     right = [
         said is not None and one != 0.0 and (said == "slower") == (one > 0.0)
         for said, one in zip(called, apart, strict=True)
@@ -58,7 +58,7 @@ def evidence(hosts: int, shares: tuple[float, ...], noise: str, seed: int) -> Ev
     ]
     return Evidence(
         differs=_ever_rejected(blocks),
-        mean_excludes_0=not result.asked.bounds.low <= 0.0 <= result.asked.bounds.high,
+        mean_excludes_0=not result.mean.bounds.low <= 0.0 <= result.mean.bounds.high,
         wrongly_otherwise=any(wrong),
         rightly_otherwise=sum(right[: len(shares)]),
     )

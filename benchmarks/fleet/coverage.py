@@ -50,7 +50,7 @@ def covered(scenario: Scenario, seed: int) -> Covered:
     blocks = blocks_of(scenario, rng, effects)
     result = answers(hosts_of(blocks))
     truth = float(np.mean(effects))
-    mean = result.asked
+    mean = result.mean
     assert mean.by_rounds is not None, "every host has a block"
     return Covered(
         misses_by_hosts=not _holds(mean.by_hosts, truth),

@@ -98,15 +98,13 @@ def _left(effects: FloatArray, blocks: Sequence[PairedBlocks]) -> Left:
         ]
     )
     asked, stayed = float(effects.mean()), effects[~np.array(gone)]
-    of_stayed = result.stayed if any(gone) and not all(gone) else result.asked
+    of_stayed = result.mean_of_stayed if any(gone) and not all(gone) else result.mean
     centres = np.array([one.typical for one in result.hosts], dtype=np.float64)[~np.array(gone)]
     assert of_stayed is not None, "some have left and some have stayed"
     return Left(
         left=sum(gone),
-        asked_is_bounded=bool(
-            np.isfinite([result.asked.bounds.low, result.asked.bounds.high]).all()
-        ),
-        asked_misses=_misses(result.asked, asked),
+        asked_is_bounded=bool(np.isfinite([result.mean.bounds.low, result.mean.bounds.high]).all()),
+        asked_misses=_misses(result.mean, asked),
         stayed_misses=bool(len(stayed)) and _misses(of_stayed, float(stayed.mean())),
         stayed_misses_asked=_misses(of_stayed, asked),
         student_misses_asked=_student_misses(centres, asked),
@@ -151,7 +149,7 @@ def joined(seed: int) -> Joined:
             FleetHost(one.name, one.identity, one.blocks, 1.0 / count, one.end)
             for one in hosts[:count]
         ]
-        mean = answers_of_fleet(weighted, min_effect=MIN_EFFECT, alpha=ALPHA, planned=None).asked
+        mean = answers_of_fleet(weighted, min_effect=MIN_EFFECT, alpha=ALPHA, planned=None).mean
         misses |= _misses(mean, float(effects[:count].mean()))
         bounds = mean.bounds
     assert bounds is not None, "there are at least two hosts"

@@ -53,7 +53,7 @@ def _rounds(blocks: list[PairedBlocks], shares: Shares) -> int:
     ):
         while high - low > 1:
             middle = (low + high) // 2
-            bounds = answers(hosts_of([first_blocks(one, middle) for one in blocks])).asked.bounds
+            bounds = answers(hosts_of([first_blocks(one, middle) for one in blocks])).mean.bounds
             if bounds.low <= 0.0 <= bounds.high:
                 low = middle
             else:

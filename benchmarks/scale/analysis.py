@@ -53,7 +53,7 @@ def _width(hosts: int, unequal: bool) -> float:
     widths = []
     for seed in range(FLEETS):
         rng = scenario.generator(seed)
-        mean = answers(hosts_of(blocks_of(scenario, rng, effects_of(scenario, rng, hosts)))).asked
+        mean = answers(hosts_of(blocks_of(scenario, rng, effects_of(scenario, rng, hosts)))).mean
         widths.append(100.0 * math.expm1(mean.bounds.high - mean.bounds.low))
     return statistics.median(widths)
 

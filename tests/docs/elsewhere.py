@@ -66,7 +66,7 @@ ELSEWHERE = {
     " -- ./bench.test -test.run '^$' -test.bench . -test.benchtime 0.1s": GO,
     "equipoise gate --baseline main --kind cargo": Elsewhere(
         "cargo asks crates.io",
-        "packages/equipoise/tests/kinds/gate/test_tools.py::test_a_benchmark_of_cargo_that_only_one_revision_has_is_said",
+        "packages/equipoise/tests/kinds/gate/test_tools.py::test_a_warning_names_a_cargo_benchmark_that_only_one_revision_has",
     ),
     "equipoise gate --baseline main --kind google-benchmark"
     " --build 'make bench' -- ./bench": GOOGLE_BENCHMARK,

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
-from equipoise.kinds.gate.command import MARK, command
+from equipoise.kinds.gate.command import COMMENT_MARK, command
 from equipoise.kinds.history.command import command as history
 from equipoise.revisions.benchmarks import read_suite
 from packages.equipoise.tests.repositories import repository
@@ -255,7 +255,7 @@ def test_the_comment_of_an_earlier_run_is_replaced(found: str, tmp_path: Path) -
         if one.get("name") == "Comment"
     ]
     assert "${{" not in step["run"]
-    assert MARK in step["run"]
+    assert COMMENT_MARK in step["run"]
     stand_in, said, ids = tmp_path / "gh", tmp_path / "said", tmp_path / "ids"
     stand_in.write_text(GITHUB)
     stand_in.chmod(0o755)

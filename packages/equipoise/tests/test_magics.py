@@ -59,7 +59,7 @@ def test_a_result_shows_itself(shell: Any) -> None:
         ("--blocks none 1 --- 2", "blocks=none is not a whole number"),
         ("--budget ' 1 --- 2", "the quotation of --budget ' has no end"),
         ("--frobnicate 3 1 --- 2", "there is no option --frobnicate"),
-        ("1 + --- 2", "is no code that can be timed"),
+        ("1 + --- 2", "is not code that can be timed"),
     ],
 )
 def test_a_mistake_is_said_in_two_lines(

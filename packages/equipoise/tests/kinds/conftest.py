@@ -1,4 +1,4 @@
-"""Fixtures of the tests of kinds: the command line as a user has it, and a browser for pages."""
+"""Fixtures of the tests of kinds: the command line, and a browser for pages."""
 
 from __future__ import annotations
 

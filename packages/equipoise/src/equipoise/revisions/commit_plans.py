@@ -161,7 +161,7 @@ def builds_of_plan(plan: Plan, cache: BuildCache) -> CommitBuilds:
             raise UnusableInput(
                 f"{reason} since the {terms.noun} began: its builds and new ones cannot be "
                 "compared",
-                hint=f"{terms.anew}: {command_of_plan(plan)}",
+                hint=f"{terms.restart_advice}: {command_of_plan(plan)}",
             )
     return builds
 

@@ -41,7 +41,7 @@ class CommitsPlan(Struct, Terms, frozen=True, kw_only=True):
     describes_one: ClassVar[bool] = False
     runs_whole_blocks: ClassVar[bool] = False
     shows_every_condition: ClassVar[bool] = False
-    anew: ClassVar[str] = "measure anew"
+    restart_advice: ClassVar[str] = "measure again"
     """What a hint advises where the campaign cannot go on."""
     commits: tuple[Commit, ...]
     """Along first parents, the earliest first. Each command of a plan has one condition for each

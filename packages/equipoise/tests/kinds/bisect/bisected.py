@@ -15,8 +15,8 @@ from packages.equipoise.tests.stats.simulated import FloatArray, Noise
 NO_COMMITS: frozenset[int] = frozenset()
 
 
-class Searched(Struct, frozen=True):
-    """A bisection that came to its end, or to that of its blocks."""
+class EndedSearch(Struct, frozen=True):
+    """A bisection at its end, or at its limit of blocks."""
 
     bisection: Bisection | BranchingBisection
     trials: int
@@ -49,8 +49,8 @@ def search(
     broken: Collection[int] = NO_COMMITS,
     until: Callable[[AnyBisection], bool] = lambda _: False,
     ends: tuple[int, int] | None = None,
-) -> Searched:
-    """Run a bisection: ``broken`` commits fail at their first build, which no block waits for.
+) -> EndedSearch:
+    """Run a bisection; ``broken`` commits fail at their first build, and no block waits for them.
 
     ``levels`` are those of all blocks, shape (n + 1,), or of each, shape (m, n + 1); the last goes
     on.
@@ -66,7 +66,7 @@ def search(
                 bisection.withdraw(commit)
             pair = bisection.next_pair(built, build_trials)
         if pair is None or until(bisection):
-            return Searched(bisection, 2 * block, len(built))
+            return EndedSearch(bisection, 2 * block, len(built))
         built.update(pair)
         order = coins[block]
         first, second = by_trial[2 * block], by_trial[2 * block + 1]
@@ -74,4 +74,4 @@ def search(
         costs = costs_by_block[min(block, len(costs_by_block) - 1)]
         cost = (costs[pair[0]] * math.exp(before), costs[pair[1]] * math.exp(after))
         bisection.add(pair, cost, order)
-    return Searched(bisection, 2 * blocks, len(built))
+    return EndedSearch(bisection, 2 * blocks, len(built))

@@ -1,4 +1,4 @@
-"""A bisection goes on in the branch of each merge that it names; one claim, one k."""
+"""A bisection continues in the branch of each named merge, with the same counter k."""
 
 from __future__ import annotations
 
@@ -48,65 +48,65 @@ def lines_of(
     return ran.bisection.lines()
 
 
-def named(lines: tuple[LineState, ...]) -> list[int]:
+def named_commits(lines: tuple[LineState, ...]) -> list[int]:
     """Return the commits that are named, line by line."""
-    return [line.commits[step.last] for line in lines for step in line.state.named]
+    return [line.commits[step.last] for line in lines for step in line.state.named_steps]
 
 
-def test_the_culprit_is_looked_for_in_the_branch_of_a_merge() -> None:
+def test_the_culprit_is_searched_in_the_branch_of_a_merge() -> None:
     tried = OwnPairs()
     lines = lines_of({5, 6, 7, 8, 12, *(10, 11)}, own_pairs=tried)
-    assert named(lines) == [5, 10]
+    assert named_commits(lines) == [5, 10]
     assert [line.merge for line in lines] == [None, 5]
     first, branch = lines
     assert branch.state.verdict == "culprit"
-    # k goes on: the name in the branch has a higher bar.
-    (merge,), (culprit,) = first.state.named, branch.state.named
+    # k continues, so the name in the branch needs more evidence.
+    (merge,), (culprit,) = first.state.named_steps, branch.state.named_steps
     assert merge.rank < culprit.rank <= tried.count
     assert culprit.e_value >= culprit.rank * (culprit.rank + 1) / ALPHA
     # Every block belongs to one line, in the order in which they ran.
     numbers = sorted(number for line in lines for number, _ in line.course)
     assert numbers == list(range(1, len(numbers) + 1))
-    # The branch comes before what is left of the gap on the line.
+    # The branch comes before the remainders of the gap on the line.
     after_branch = [number for number, _ in first.course if number > branch.course[-1][0]]
     assert after_branch and branch.course[-1][0] - branch.course[0][0] == len(branch.course) - 1
 
 
 def test_the_branch_of_a_merge_in_a_branch_is_searched_too() -> None:
     lines = lines_of({5, 6, 7, 8, 11, 12, 14, 15})
-    assert named(lines) == [5, 11, 14]
+    assert named_commits(lines) == [5, 11, 14]
     assert [line.merge for line in lines] == [None, 5, 11]
 
 
 def test_a_merge_may_have_made_it_itself() -> None:
     lines = lines_of({5, 6, 7, 8})
-    assert named(lines) == [5]
+    assert named_commits(lines) == [5]
     assert lines[1].state.verdict == "no difference"
 
 
-def test_another_commit_than_a_merge_begins_no_branch() -> None:
+def test_a_commit_that_is_not_a_merge_has_no_branch() -> None:
     lines = lines_of({6, 7, 8})
-    assert named(lines) == [6]
+    assert named_commits(lines) == [6]
     assert len(lines) == 1
 
 
 def test_an_octopus_has_a_branch_for_each_further_parent() -> None:
     lines = lines_of({5, 6, 7, 8, 14, 15}, branches=(OUTER, MergedBranch(5, (2, 13, 14, 15))))
-    assert named(lines) == [5, 14]
+    assert named_commits(lines) == [5, 14]
     assert [line.state.verdict for line in lines[1:]] == ["no difference", "culprit"]
 
 
 @pytest.mark.parametrize("end", [12, 2])
 def test_a_branch_whose_end_does_not_run_is_not_searched(end: int) -> None:
     lines = lines_of({5, 6, 7, 8, 12}, frozenset({end}))
-    assert named(lines) == [5]
+    assert named_commits(lines) == [5]
     assert lines[1].missing == (end,)
     assert lines[1].course == ()
 
 
 def test_commits_of_a_branch_that_do_not_run_form_a_group() -> None:
     lines = lines_of({5, 6, 7, 8, 12, 11}, frozenset({10}), branches=(OUTER,))
-    (step,) = lines[1].state.named
+    (step,) = lines[1].state.named_steps
     assert (lines[1].commits[step.first], lines[1].commits[step.last]) == (10, 11)
 
 

@@ -48,57 +48,58 @@ KEPT = ("--ledger", "../ledger.db")
 
 
 @pytest.fixture
-def made(tmp_path: Path, scratch: Path) -> MadeRepository:
+def project(tmp_path: Path, scratch: Path) -> MadeRepository:
     """A C program that clears 40 times as many blocks from the third of four commits on."""
-    made = repository(tmp_path / "project")
-    made.write("Makefile", "bench: bench.c\n\t@$(CC) -g -O1 -fno-builtin -o bench bench.c\n")
-    made.write(".gitignore", "bench\n")
+    project = repository(tmp_path / "project")
+    project.write("Makefile", "bench: bench.c\n\t@$(CC) -g -O1 -fno-builtin -o bench bench.c\n")
+    project.write(".gitignore", "bench\n")
     for number in range(COUNT + 1):
         blocks = 400 if number >= CULPRIT else 10
-        made.write("bench.c", PROGRAM.format(number=number, blocks=blocks))
-        made.write("notes", "a line\n" * number)
-        made.commit(f"change {number}")
+        project.write("bench.c", PROGRAM.format(number=number, blocks=blocks))
+        project.write("notes", "a line\n" * number)
+        project.commit(f"change {number}")
         if number == 0:
-            made.git("tag", "good")
-    return made
+            project.git("tag", "good")
+    return project
 
 
 def call(
-    made: MadeRepository,
+    project: MadeRepository,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     *words: str,
 ) -> Answer:
     with monkeypatch.context() as patch:
-        patch.chdir(made.path)
+        patch.chdir(project.path)
         status = run([*words])
     answer = capsys.readouterr()
     return Answer(status, answer.out, answer.err)
 
 
 @pytest.mark.live("cc", package="gcc")
-def test_the_culprit_is_explained_beside_what_it_changed(
-    made: MadeRepository,
+def test_the_culprit_is_explained_with_its_diff(
+    project: MadeRepository,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     # Neither a diff program nor a hook of the user runs.
     witness = tmp_path / "ran"
-    made.git("config", "diff.external", f"touch {witness}; false")
-    made.git("config", "diff.c.textconv", f"touch {witness}; cat")
-    made.write(".git/info/attributes", "*.c diff=c\n")
-    before = everything_in(made.path)
+    project.git("config", "diff.external", f"touch {witness}; false")
+    project.git("config", "diff.c.textconv", f"touch {witness}; cat")
+    project.write(".git/info/attributes", "*.c diff=c\n")
+    before = everything_in(project.path)
     files = ("--json", "../result.json", "--report", "../page.md")
     words = ("bisect", *WORDS, *KEPT, *files, "--why", "--", "./bench")
-    answer = call(made, monkeypatch, capsys, *words)
+    answer = call(project, monkeypatch, capsys, *words)
     assert answer.status == 0, answer.err
     assert not witness.exists()
-    assert everything_in(made.path) == before
+    assert everything_in(project.path) == before
     document = json.loads((tmp_path / "result.json").read_text())
     jsonschema.validate(document, schema())
     culprit, parent = (
-        made.git("rev-parse", f"HEAD~{COUNT - place}").strip() for place in (CULPRIT, CULPRIT - 1)
+        project.git("rev-parse", f"HEAD~{COUNT - place}").strip()
+        for place in (CULPRIT, CULPRIT - 1)
     )
     explained = document["bisect"]["explained"]
     assert (explained["commit"], explained["parent"]) == (culprit, parent)
@@ -117,35 +118,43 @@ def test_the_culprit_is_explained_beside_what_it_changed(
     with open_for_reading(tmp_path / "ledger.db") as ledger:
         experiments = ledger.explaining(document["run"]["id"])
         record = ledger.read_run(document["run"]["id"])
-    # Which campaign tested the causes, if anything here can test one.
+    # The campaign that tested the causes, if anything here can test one.
     assert explained["run"] == next(iter(experiments), None)
-    assert [one.source for one in record.observations].count(DIFF) == 1
-    # What is known is shown again, and `why` goes on from it.
-    shown = call(made, monkeypatch, capsys, "show", document["run"]["id"], *KEPT, "--json", "-")
+    assert [observation.source for observation in record.observations].count(DIFF) == 1
+    # Known results are shown again, and `why` continues from them.
+    shown = call(project, monkeypatch, capsys, "show", document["run"]["id"], *KEPT, "--json", "-")
     assert json.loads(shown.out)["bisect"]["explained"] == explained
     why = call(
-        made, monkeypatch, capsys, "why", document["run"]["id"], *KEPT, "--no-test", "--json", "-"
+        project,
+        monkeypatch,
+        capsys,
+        "why",
+        document["run"]["id"],
+        *KEPT,
+        "--no-test",
+        "--json",
+        "-",
     )
     assert why.status == 0, why.err
     assert json.loads(why.out)["bisect"]["explained"] == explained
 
 
 def test_without_a_culprit_nothing_is_explained(
-    made: MadeRepository, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    project: MadeRepository, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ("bisect", *WORDS, *KEPT, "--blocks", "1", "--why", "--", "./bench")
-    answer = call(made, monkeypatch, capsys, *words)
+    answer = call(project, monkeypatch, capsys, *words)
     assert answer.status == 0, answer.err
     assert "there is nothing to explain: no commit is named" in answer.err
-    why = call(made, monkeypatch, capsys, "why", "last", *KEPT)
+    why = call(project, monkeypatch, capsys, "why", "last", *KEPT)
     assert why.status == 2
     assert "has not named a commit, and only a named one is explained" in why.err
 
 
-def test_a_bisection_without_why_does_not_load_what_explains(made: MadeRepository) -> None:
+def test_a_bisection_without_why_does_not_load_the_explanation(project: MadeRepository) -> None:
     loads = (
         "import sys; import equipoise.kinds.bisect.command; "
-        "print([one for one in sys.modules if one.startswith(('equipoise.why.gap', "
+        "print([name for name in sys.modules if name.startswith(('equipoise.why.gap', "
         "'equipoise.why.evidence', 'equipoise.why.explanation', "
         "'equipoise.kinds.explain.command'))])"
     )
@@ -155,7 +164,7 @@ def test_a_bisection_without_why_does_not_load_what_explains(made: MadeRepositor
 
 @pytest.mark.live("cc", package="gcc")
 def test_an_interrupted_why_goes_on_when_the_search_is_resumed(
-    made: MadeRepository, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    project: MadeRepository, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
@@ -163,17 +172,17 @@ def test_an_interrupted_why_goes_on_when_the_search_is_resumed(
     words = ("bisect", *WORDS, *KEPT, "--why", "--no-test", "--", "./bench")
     with monkeypatch.context() as patch:
         patch.setattr("equipoise.kinds.explain.command.observe_gap", interrupt)
-        assert call(made, monkeypatch, capsys, *words).status == 130
+        assert call(project, monkeypatch, capsys, *words).status == 130
     resume = ("resume", "last", "--quiet", *KEPT, "--json", "-")
-    answer = call(made, monkeypatch, capsys, *resume)
+    answer = call(project, monkeypatch, capsys, *resume)
     assert answer.status == 0, answer.err
     document = json.loads(answer.out)
-    culprit = made.git("rev-parse", f"HEAD~{COUNT - CULPRIT}").strip()
+    culprit = project.git("rev-parse", f"HEAD~{COUNT - CULPRIT}").strip()
     assert document["bisect"]["explained"]["commit"] == culprit
     assert "--why --no-test" in document["run"]["command_line"]
-    # Nothing is left to do then: not even the repository is needed.
-    made.path.rename(made.path.with_name("away"))
-    made.path.mkdir()
-    again = call(made, monkeypatch, capsys, *resume)
+    # Everything is done, so not even the repository is needed.
+    project.path.rename(project.path.with_name("away"))
+    project.path.mkdir()
+    again = call(project, monkeypatch, capsys, *resume)
     assert again.status == 0, again.err
     assert json.loads(again.out) == document

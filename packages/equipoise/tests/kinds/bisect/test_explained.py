@@ -1,4 +1,4 @@
-"""Which places of a diff stand beside the functions that got slower."""
+"""The places of a diff that are shown for the functions that got slower."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ diff --git a/b.c b/b.c
 
 def test_changes_of_a_function_come_before_places_that_only_show_it() -> None:
     found = list(_hunks_of(PATCH, ("sort_twice", "sort")))
-    assert [(one.file, one.function, one.lines[0][:6]) for one in found] == [
+    assert [(hunk.file, hunk.function, hunk.lines[0][:6]) for hunk in found] == [
         ("a.c", "sort_twice", "@@ -1,"),
         ("a.c", "sort", "@@ -20"),
         ("b.c", "sort_twice", "@@ -7 "),
@@ -38,16 +38,16 @@ def test_changes_of_a_function_come_before_places_that_only_show_it() -> None:
     assert found[1].lines[1:] == (" {", "--- a/looks like a file", "+    swap();")
 
 
-def test_a_part_of_a_name_is_no_name() -> None:
+def test_a_part_of_a_name_does_not_count() -> None:
     assert list(_hunks_of(PATCH, ("twice", "sor"))) == []
 
 
-def test_a_word_of_a_file_of_data_or_prose_is_no_use_of_a_function() -> None:
+def test_a_word_in_data_or_prose_is_not_a_use_of_a_function() -> None:
     patch = "".join(
         f"diff --git a/{file} b/{file}\n--- a/{file}\n+++ b/{file}\n@@ -1 +1 @@\n+width = 3\n"
         for file in ("Cargo.toml", "README.md", "a.rs")
     )
-    assert [one.file for one in _hunks_of(patch, ("width",))] == ["a.rs"]
+    assert [hunk.file for hunk in _hunks_of(patch, ("width",))] == ["a.rs"]
 
 
 def test_long_places_are_cut() -> None:
@@ -70,5 +70,5 @@ def test_long_places_are_cut() -> None:
         ("0x401136", ""),
     ],
 )
-def test_a_symbol_is_looked_up_as_its_source_has_it(symbol: str, word: str) -> None:
+def test_a_symbol_is_searched_by_its_name_in_the_source(symbol: str, word: str) -> None:
     assert _identifier(symbol) == word

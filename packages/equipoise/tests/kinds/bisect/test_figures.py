@@ -1,4 +1,4 @@
-"""The picture of a search: what ran, and what was excluded when."""
+"""The chart of a search: the pairs that ran, and the exclusions."""
 
 from __future__ import annotations
 
@@ -46,17 +46,17 @@ def test_the_culprit_is_marked_and_named() -> None:
     assert notes(bisection(bisect_result())) == "15 of 16 commits are excluded after 14 trials."
 
 
-def test_blocks_that_found_nothing_left_of_the_gap_are_told_and_not_drawn() -> None:
+def test_blocks_without_a_remaining_gap_are_counted_and_not_drawn() -> None:
     result = bisect_result()
     rest = [BisectBlock(10 + place, 0, 10, 2) for place in range(150)]
     rest += [BisectBlock(160 + place, 11, 16, 3) for place in range(150)]
     chart = bisection(replace(result, course=(*result.course, *rest)))
     assert len(tables(chart, "rule")[0]) == len(PAIRS)
     assert notes(chart) == (
-        "15 of 16 commits are excluded after 14 trials. Then 600 trials looked at what is left of "
-        "the gap, and found nothing certain."
+        "15 of 16 commits are excluded after 14 trials. Then 600 trials searched the rest of the "
+        "gap, without a certain result."
     )
-    # A later search that found one is drawn, with all before it.
+    # A later search with a gap is drawn, with all searches before it.
     searched = (*result.course, *rest, BisectBlock(310, 11, 13, 3), BisectBlock(311, 12, 13, 3))
     lines = tables(bisection(replace(result, course=searched)), "rule")[0]
     assert len(lines) == len(searched)
@@ -73,15 +73,15 @@ def test_a_search_without_a_block_can_be_drawn() -> None:
     assert "over 0 trials" in bisection(result).to_dict()["description"]
 
 
-def test_it_is_the_only_figure_of_a_bisection() -> None:
+def test_the_search_is_the_only_figure_of_a_bisection() -> None:
     document = bisect_document()
-    assert [one.name for one in gallery(document, {})] == ["bisection"]
+    assert [figure.name for figure in gallery(document, {})] == ["bisection"]
 
 
 def test_each_branch_that_was_searched_has_a_figure_of_its_own() -> None:
     result = merge_result()
     figures = list(gallery(bisect_document(result=result), {}))
-    assert [one.name for one in figures] == ["bisection", "bisection_branch_1"]
+    assert [figure.name for figure in figures] == ["bisection", "bisection_branch_1"]
     (blocks,) = tables(figures[1].chart, "rule")
     assert blocks[0]["earlier"] == name_of(9)[:10]
-    assert [row["later"] for row in blocks] == [name_of(one)[:10] for one in (24, 23, 23)]
+    assert [row["later"] for row in blocks] == [name_of(length)[:10] for length in (24, 23, 23)]

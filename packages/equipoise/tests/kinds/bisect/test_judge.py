@@ -48,15 +48,17 @@ def plan_of_bisection(count: int, *, warmup: int = 1, stopping: Stopping | None 
     )
 
 
-def named(record: RunRecord) -> list[tuple[int, int]]:
+def named_steps(record: RunRecord) -> list[tuple[int, int]]:
     """Return the first and the last commit of each step that the recorded search names."""
-    return sorted((one.first, one.last) for one in read_searches(record)[0].bisection.state().named)
+    return sorted(
+        (step.first, step.last) for step in read_searches(record)[0].bisection.state().named_steps
+    )
 
 
 def test_the_culprit_is_named_and_few_commits_are_built(tmp_path: Path) -> None:
     stage = Stage(tmp_path, steps(32, 21))
     record = stage.start(plan_of_bisection(32))
-    assert named(record) == [(21, 21)]
+    assert named_steps(record) == [(21, 21)]
     assert record.segments[-1].stopped_because == "verdict"
     assert len(stage.builds.made) < 16
     assert len(set(stage.builds.made)) == len(stage.builds.made)
@@ -65,8 +67,8 @@ def test_the_culprit_is_named_and_few_commits_are_built(tmp_path: Path) -> None:
     # Both orders of the coin.
     assert {draw.order[0] < draw.order[1] for draw in draws} == {True, False}
     last = stage.heard[-1].statuses
-    assert [one.search for one in last] == [f"{21:040x} made a difference"]
-    searches = {status.search for one in stage.heard for status in one.statuses}
+    assert [status.search for status in last] == [f"{21:040x} made a difference"]
+    searches = {status.search for event in stage.heard for status in event.statuses}
     assert "32 of 32 commits are left" in searches
     assert stage.names_built[0] == (f"{0:040x}", f"{32:040x}")
 
@@ -74,9 +76,9 @@ def test_the_culprit_is_named_and_few_commits_are_built(tmp_path: Path) -> None:
 def test_a_single_commit_is_named_by_blocks_of_its_own(tmp_path: Path) -> None:
     stage = Stage(tmp_path, steps(1, 1))
     record = stage.start(plan_of_bisection(1))
-    (step,) = read_searches(record)[0].bisection.state().named
+    (step,) = read_searches(record)[0].bisection.state().named_steps
     assert (step.first, step.last) == (1, 1)
-    # Those that confirmed the gap are no evidence of the name.
+    # The blocks that confirmed the gap are not evidence for the name.
     assert step.blocks < read_searches(record)[0].bisection.state().blocks
 
 
@@ -104,10 +106,10 @@ def test_the_budget_ends_a_search_and_resume_goes_on(tmp_path: Path) -> None:
     plan = plan_of_bisection(32, stopping=Stopping(budget_s=12.0, min_seconds=0.0))
     record = stage.start(plan)
     assert record.segments[-1].stopped_because == "budget"
-    assert named(record) == []
+    assert named_steps(record) == []
     blocks, built = len(record.draws), list(stage.builds.made)
     record = stage.resume(CampaignLimits(budget=1e6))
-    assert named(record) == [(21, 21)]
+    assert named_steps(record) == [(21, 21)]
     assert len(record.draws) > blocks
     assert stage.builds.made[: len(built)] == built
     assert len(set(stage.builds.made)) == len(stage.builds.made)
@@ -116,15 +118,19 @@ def test_the_budget_ends_a_search_and_resume_goes_on(tmp_path: Path) -> None:
 def test_commits_that_do_not_build_form_a_group_with_the_next_that_does(tmp_path: Path) -> None:
     stage = Stage(tmp_path, steps(16, 8), broken=frozenset({7, 8, 9}))
     record = stage.start(plan_of_bisection(16))
-    assert named(record) == [(7, 10)]
-    notices = [one for one in record.notices if one.code == NOT_BUILT]
-    assert {one.summary[:47] for one in notices} == {f"commit {one:040x}" for one in (7, 8, 9)}
+    assert named_steps(record) == [(7, 10)]
+    notices = [notice for notice in record.notices if notice.code == NOT_BUILT]
+    assert {notice.summary[:47] for notice in notices} == {
+        f"commit {commit:040x}" for commit in (7, 8, 9)
+    }
     assert "make: *** no such file" in notices[0].summary
     ran = {trial.condition for trial in record.trials}
     assert not ran & {7, 8, 9}
     read = withdrawals_of(record)
-    assert {one.commit for one in read} == {7, 8, 9}
-    assert [one.block for one in read] == sorted(one.block for one in read)
+    assert {withdrawal.commit for withdrawal in read} == {7, 8, 9}
+    assert [withdrawal.block for withdrawal in read] == sorted(
+        withdrawal.block for withdrawal in read
+    )
 
 
 @pytest.mark.parametrize("fails_from", [0, 1, 4])
@@ -134,13 +140,13 @@ def test_a_commit_whose_command_fails_is_left_out_and_its_block_counts_for_nothi
     failing = frozenset({7, 8, 9})
     stage = Stage(tmp_path, steps(16, 8), failing=failing, fails_from=fails_from)
     record = stage.start(plan_of_bisection(16))
-    assert named(record) == [(7, 10)]
+    assert named_steps(record) == [(7, 10)]
     read = withdrawals_of(record)
-    assert {one.commit for one in read} == failing
+    assert {withdrawal.commit for withdrawal in read} == failing
     failed = [trial for trial in record.trials if trial.failure is not None]
     assert {trial.phase for trial in failed} == {"warmup" if fails_from == 0 else "measured"}
     assert len(failed) == 3
-    assert sum(one.code == NOT_RUN for one in record.notices) == 3
+    assert sum(notice.code == NOT_RUN for notice in record.notices) == 3
     blocks = complete_blocks(record.draws, record.trials)
     lost = {trial.block for trial in failed if trial.phase == "measured"}
     assert read_searches(record)[0].bisection.state().blocks == len(blocks) - len(lost)
@@ -195,14 +201,14 @@ def test_a_killed_search_loses_nothing_and_ends_at_the_same_commit(
     assert after.draws[: len(before.draws)] == before.draws
     assert stage.builds.made[: len(built)] == built
     assert len(set(stage.builds.made)) == len(stage.builds.made)
-    assert named(after) == [(11, 11)]
+    assert named_steps(after) == [(11, 11)]
     state = read_searches(after)[0].bisection.state()
     assert state.blocks >= state_before.blocks
     for earlier, later in zip(state_before.excluded_at, state.excluded_at, strict=True):
         assert earlier in (None, later)
 
 
-def test_what_is_read_back_is_the_search_that_ran(tmp_path: Path) -> None:
+def test_a_search_that_is_read_back_equals_the_one_that_ran(tmp_path: Path) -> None:
     stage = Stage(tmp_path, steps(16, 5, 11), broken=frozenset({8}), failing=frozenset({3}))
     judges: list[BisectionJudge] = []
 
@@ -223,7 +229,7 @@ def test_what_is_read_back_is_the_search_that_ran(tmp_path: Path) -> None:
     )
     record = stage.ledger.read_run(run_id)
     assert read_searches(record)[0].bisection.state() == judges[0].searches[0].bisection.state()
-    assert named(record) == [(5, 5), (11, 11)]
+    assert named_steps(record) == [(5, 5), (11, 11)]
 
 
 def test_an_interrupted_search_can_be_read(tmp_path: Path) -> None:
@@ -237,7 +243,7 @@ def test_an_interrupted_search_can_be_read(tmp_path: Path) -> None:
         stage.start(plan_of_bisection(8))
     assert stage.ledger.read_run().segments[-1].stopped_because == "interrupted"
     stage.builds.before = lambda: None
-    assert named(stage.resume()) == [(4, 4)]
+    assert named_steps(stage.resume()) == [(4, 4)]
 
 
 def test_a_commit_left_out_after_a_block_that_was_cut_is_left_out_when_read_back(
@@ -246,8 +252,8 @@ def test_a_commit_left_out_after_a_block_that_was_cut_is_left_out_when_read_back
     plan = plan_of_bisection(16)
     record = Stage(tmp_path, steps(16, 8), broken=frozenset({8})).start(plan)
     (left_out,) = withdrawals_of(record)
-    measured = (one for one in record.trials if one.phase == "measured")
-    earlier = [one for one in measured if one.block < left_out.block]
+    measured = (trial for trial in record.trials if trial.phase == "measured")
+    earlier = [trial for trial in measured if trial.block < left_out.block]
     assert earlier[-1].block == left_out.block - 1
     killed = replace(record, trials=tuple(earlier[:-1]))
     judge = BisectionJudge(plan, plan.stopping)
@@ -255,10 +261,10 @@ def test_a_commit_left_out_after_a_block_that_was_cut_is_left_out_when_read_back
     assert judge.left_out == {(8, 0)}
 
 
-def test_a_warning_of_something_else_is_no_commit(tmp_path: Path) -> None:
+def test_another_warning_does_not_leave_out_a_commit(tmp_path: Path) -> None:
     stage = Stage(tmp_path, steps(8, 4), broken=frozenset({4}))
     record = stage.start(plan_of_bisection(8))
-    (notice,) = (one for one in record.notices if one.code == NOT_BUILT)
+    (notice,) = (notice for notice in record.notices if notice.code == NOT_BUILT)
     forged = (
         replace(notice, code="left_processes"),
         replace(notice, condition=None),
@@ -302,7 +308,7 @@ def test_a_search_goes_on_in_a_branch_after_a_kill(tmp_path: Path, moment: int) 
         stage.start(plan_with_a_branch())
     record = stage.resume()
     line, branch = read_searches(record)[0].bisection.lines()
-    assert [(one.first, one.last) for one in line.state.named] == [(5, 5)]
+    assert [(step.first, step.last) for step in line.state.named_steps] == [(5, 5)]
     assert branch.merge == 5
-    assert [(one.first, one.last) for one in branch.state.named] == [(2, 3)]
+    assert [(step.first, step.last) for step in branch.state.named_steps] == [(2, 3)]
     assert record.segments[-1].stopped_because == "verdict"

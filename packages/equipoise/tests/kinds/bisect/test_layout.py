@@ -1,4 +1,4 @@
-"""A step that persists is named, and what layouts do to single commits hardly ever is."""
+"""A step that persists is named; differences by layouts of single commits hardly ever are."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ COUNT = 64
 MARGIN = math.log(1.01)
 
 
-def searched(
+def searched_commits(
     seed: int, spread: float, *, step: float = 0.03, prose: tuple[int, ...] = ()
 ) -> tuple[int, BisectionState]:
-    """Search a step among commits with layouts of their own; return its place, and the end."""
+    """Search a step among commits with their own layouts; return its place and the last state."""
     rng = np.random.default_rng(seed)
     culprit = int(rng.integers(1, COUNT + 1))
     levels = one_step(COUNT, step, culprit) + rng.normal(0.0, spread, COUNT + 1)
@@ -37,46 +37,48 @@ def searched(
 def test_layouts_of_a_fifth_of_the_step_name_hardly_any_wrong_commit() -> None:
     wrong = right = candidates = 0
     for seed in range(40):
-        culprit, state = searched(seed, 0.006)
-        named = {one.last for one in state.named}
+        culprit, state = searched_commits(seed, 0.006)
+        named = {step.last for step in state.named_steps}
         wrong += not named <= {culprit}
         right += culprit in named
-        candidates += any(one.step.last != culprit for one in state.unconfirmed)
+        candidates += any(step.step.last != culprit for step in state.unconfirmed_steps)
     assert wrong <= at_most(40, ALPHA)
     assert right >= at_least(40, 0.8)
-    # The bets alone find a difference in many of them: it is there, between two builds.
+    # The bets alone find the difference of two builds in many of these searches.
     assert candidates >= at_least(40, 0.25)
 
 
-def test_what_is_not_named_is_told_with_its_reason() -> None:
-    states = [searched(seed, 0.006)[1] for seed in range(40)]
-    reasons = {one.reason for state in states for one in state.unconfirmed}
+def test_an_unconfirmed_commit_has_its_reason() -> None:
+    states = [searched_commits(seed, 0.006)[1] for seed in range(40)]
+    reasons = {step.reason for state in states for step in state.unconfirmed_steps}
     assert reasons == {"min_effect", "layouts"}
     for state in states:
-        named = {one.last for one in state.named}
-        assert named.isdisjoint(one.step.last for one in state.unconfirmed)
+        named = {step.last for step in state.named_steps}
+        assert named.isdisjoint(step.step.last for step in state.unconfirmed_steps)
         assert not (state.verdict == "culprit") or len(named) == 1
 
 
 def test_a_commit_that_changes_only_prose_is_never_named() -> None:
-    culprit, state = searched(3, 0.0)
-    assert [one.last for one in state.named] == [culprit] and state.verdict == "culprit"
-    culprit, state = searched(3, 0.0, prose=(culprit,))
-    assert state.named == () and state.verdict == "searching"
-    assert [(one.step.last, one.reason) for one in state.unconfirmed] == [(culprit, "prose")]
+    culprit, state = searched_commits(3, 0.0)
+    assert [step.last for step in state.named_steps] == [culprit] and state.verdict == "culprit"
+    culprit, state = searched_commits(3, 0.0, prose=(culprit,))
+    assert state.named_steps == () and state.verdict == "searching"
+    assert [(step.step.last, step.reason) for step in state.unconfirmed_steps] == [
+        (culprit, "prose")
+    ]
     assert not state.excluded[culprit - 1]
 
 
 def test_a_step_near_the_smallest_effect_is_not_named() -> None:
     for seed in range(10):
-        _, state = searched(seed, 0.0, step=math.log(1.01))
-        assert state.named == ()
+        _, state = searched_commits(seed, 0.0, step=math.log(1.01))
+        assert state.named_steps == ()
 
 
 def blocks_of(levels: FloatArray, each: int = 40, sd: float = 0.005) -> list[LayoutBlock]:
     """Blocks of the neighbours of a line, and of its ends."""
     rng = np.random.default_rng(1)
-    pairs = [(one, one + 1) for one in range(len(levels) - 1)] + [(0, len(levels) - 1)]
+    pairs = [(commit, commit + 1) for commit in range(len(levels) - 1)] + [(0, len(levels) - 1)]
     return [
         LayoutBlock(before, after, float(levels[after] - levels[before] + rng.normal(0, sd)), order)
         for before, after in pairs
@@ -85,7 +87,7 @@ def blocks_of(levels: FloatArray, each: int = 40, sd: float = 0.005) -> list[Lay
 
 
 def steps_of(levels: FloatArray, *commits: int, withdrawn: tuple[int, ...] = ()) -> tuple[int, ...]:
-    candidates = [CandidateStep(one, 0.025) for one in commits]
+    candidates = [CandidateStep(commit, 0.025) for commit in commits]
     return persistent_steps(blocks_of(levels), candidates, margin=MARGIN, withdrawn=withdrawn)
 
 
@@ -99,7 +101,7 @@ def test_a_step_persists_and_the_layout_of_one_commit_does_not() -> None:
     assert steps_of(slow, 6, 9) in ((), (6,))
 
 
-def test_two_steps_are_judged_beside_each_other() -> None:
+def test_two_steps_are_judged_together() -> None:
     levels = one_step(12, 0.05, 4) + one_step(12, 0.03, 9)
     assert steps_of(levels, 4, 9) == (4, 9)
     assert steps_of(levels, 9, 4) == (4, 9)
@@ -111,7 +113,7 @@ def test_a_step_in_another_place_is_not_named() -> None:
     assert steps_of(levels, 8) == ()
 
 
-def test_the_faster_direction_is_judged_alike() -> None:
+def test_a_faster_step_is_judged_in_the_same_way() -> None:
     assert steps_of(one_step(12, -0.05, 6), 6) == (6,)
 
 
@@ -144,7 +146,7 @@ def test_a_step_that_grows_or_fades_has_a_trend_in_either_direction() -> None:
     assert faded.first_ratio < faded.last_ratio < 1.0
 
 
-def test_layouts_of_the_early_and_the_late_pairs_are_no_trend() -> None:
+def test_different_layouts_of_early_and_late_pairs_are_not_a_trend() -> None:
     levels = one_step(16, 0.03, 9)
     levels[[8, 9]] += (-0.003, 0.003)
     assert step_trends(growing_blocks(levels, 9, 0.0), [9], [9]) == (None,)
@@ -167,7 +169,7 @@ def test_no_blocks_and_no_candidates_have_no_steps() -> None:
     assert steps_of(one_step(12, 0.05, 6), 6, withdrawn=everything) == ()
 
 
-def test_timeouts_are_far_out_and_two_of_them_say_nothing() -> None:
+def test_a_timeout_has_an_infinite_difference_and_two_have_none() -> None:
     assert difference_of((1.0, math.inf)) == math.inf
     assert difference_of((math.inf, 1.0)) == -math.inf
     assert math.isnan(difference_of((math.inf, math.inf)))

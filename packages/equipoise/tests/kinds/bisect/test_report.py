@@ -1,4 +1,4 @@
-"""The result of a bisection in every form: culprits, what is left, and what is promised."""
+"""The result of a bisection in every form: culprits, remaining commits and claims."""
 
 from __future__ import annotations
 
@@ -41,25 +41,25 @@ from packages.equipoise.tests.schema import validated
 LEFT = (3, 4, 9)
 
 
-def told(result: BisectResult) -> BisectResult:
-    """With the sentence of its numbers."""
+def with_summary(result: BisectResult) -> BisectResult:
+    """Return the result with the summary of its numbers."""
     return replace(result, summary=bisect_sentence(result))
 
 
 def set_of(*left: int, not_built: frozenset[int] = frozenset()) -> BisectResult:
     """A search that ended with these commits."""
     result = bisect_result(verdict="set")
-    return told(
+    return with_summary(
         replace(
             result,
             candidates=tuple(
                 replace(
-                    one,
+                    candidate,
                     status="left" if place in left else "excluded",
                     excluded_at=None if place in left else 5,
                     not_built=place in not_built,
                 )
-                for place, one in enumerate(result.candidates, start=1)
+                for place, candidate in enumerate(result.candidates, start=1)
             ),
             blocks_to_go=30,
         )
@@ -74,7 +74,7 @@ def screen(document: ResultDocument, capsys: pytest.CaptureFixture[str]) -> str:
 def cells(document: ResultDocument) -> list[list[str]]:
     """The rows of the commits in Markdown."""
     lines = to_markdown(document).splitlines()
-    begin = next(place for place, one in enumerate(lines) if one.startswith("| commit |"))
+    begin = next(place for place, line in enumerate(lines) if line.startswith("| commit |"))
     rows = lines[begin + 2 : lines.index("", begin)]
     return [[cell.strip() for cell in row.split("|")[1:-1]] for row in rows if "|" in row]
 
@@ -88,13 +88,13 @@ def test_a_culprit_is_named_with_its_step_and_the_condition_of_the_claim(
         "If one commit made the whole difference, it is this one (95 %).\n"
     )
     assert "time of 17ba079149 against b1d5781111: +3.10 %, 97.5 % interval" in text
-    assert "e-value 812 that it makes a difference by itself" in text
+    assert "e-value 812 that it makes a difference" in text
     assert "explains 97 % of the gap (80 % to 110 %)" in text
     assert "equipoise resume" not in text
 
 
-def test_what_is_taken_for_granted_always_stands_there(capsys: pytest.CaptureFixture[str]) -> None:
-    sentence = "Commits on one side of a step are taken to differ by less than 0.31 %."
+def test_the_assumptions_are_always_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    sentence = "Commits on one side of a step are assumed to differ by less than 0.31 %."
     for result in (bisect_result(), set_of(*LEFT)):
         document = bisect_document(result=result)
         assert sentence in screen(document, capsys)
@@ -102,7 +102,7 @@ def test_what_is_taken_for_granted_always_stands_there(capsys: pytest.CaptureFix
         assert sentence in page([CampaignReport(document)])
 
 
-def test_commits_that_are_left_stand_between_counts_of_those_that_are_excluded() -> None:
+def test_remaining_commits_are_listed_between_counts_of_excluded_ones() -> None:
     rows = cells(bisect_document(result=set_of(*LEFT)))
     assert [row[0] for row in rows] == [
         "2 commits",
@@ -115,7 +115,7 @@ def test_commits_that_are_left_stand_between_counts_of_those_that_are_excluded()
     assert [row[-1] for row in rows if row[-1]] == ["left"] * 3
 
 
-def test_a_set_says_how_many_are_left_and_what_the_search_would_still_take(
+def test_a_set_has_the_number_of_commits_left_and_the_expected_rest(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     text = screen(bisect_document(result=set_of(*LEFT)), capsys)
@@ -141,19 +141,19 @@ def test_a_commit_that_does_not_build_is_left_with_the_next_one_that_does(
 def test_a_culprit_behind_commits_that_do_not_build_is_one_of_them() -> None:
     culprit = replace(culprit_of(CULPRIT), not_built=(name_of(CULPRIT - 1),))
     culprit = replace(culprit, summary=culprit_sentence(culprit, "wall_s"))
-    result = told(replace(bisect_result(), culprits=(culprit,)))
+    result = with_summary(replace(bisect_result(), culprits=(culprit,)))
     assert result.summary == (
         "Either b1d5781111 or 17ba079149 (Change 11) made it 3.10 % slower (2.40 % to 3.80 %). "
         "If one commit made the whole difference, it is one of these (95 %)."
     )
-    assert "Not built: b1d5781111. Each of them may be the culprit as well." in to_markdown(
+    assert "Not built: b1d5781111. Any of them may be the culprit instead." in to_markdown(
         bisect_document(result=result)
     )
 
 
 def test_several_culprits_are_named_each(capsys: pytest.CaptureFixture[str]) -> None:
     both = (culprit_of(3), culprit_of(CULPRIT, ratio=0.97))
-    result = told(replace(bisect_result(verdict="several"), culprits=both))
+    result = with_summary(replace(bisect_result(verdict="several"), culprits=both))
     assert result.summary == (
         "No single commit made the whole difference: 77de68daec and 17ba079149 each made a part of "
         "it."
@@ -164,7 +164,7 @@ def test_several_culprits_are_named_each(capsys: pytest.CaptureFixture[str]) -> 
     assert "culprit: 17ba079149 (Change 11) made it take 3.00 % less time than its parent" in text
 
 
-def test_the_branch_of_a_merge_stands_beside_it(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_branch_of_a_merge_is_reported_with_it(capsys: pytest.CaptureFixture[str]) -> None:
     document = validated(bisect_document(result=merge_result()))
     text = " ".join(screen(document, capsys).split())
     merge, culprit = name_of(CULPRIT)[:10], name_of(23)[:10]
@@ -178,7 +178,7 @@ def test_the_branch_of_a_merge_stands_beside_it(capsys: pytest.CaptureFixture[st
     assert len(rows) == COUNT + 4
 
 
-def test_a_merge_that_was_not_descended_into_has_the_line_that_does(
+def test_a_merge_without_a_searched_branch_has_the_line_that_searches_it(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     document = bisect_document(result=replace(merge_result(), branches=()))
@@ -187,7 +187,7 @@ def test_a_merge_that_was_not_descended_into_has_the_line_that_does(
 
 
 @pytest.mark.parametrize(
-    ("verdict", "told"),
+    ("verdict", "sentence"),
     [
         ("set", "one commit of the branch of {} made the whole difference, it is "),
         ("several", "No single commit of the branch of {} made the whole difference."),
@@ -195,13 +195,11 @@ def test_a_merge_that_was_not_descended_into_has_the_line_that_does(
         ("no difference", "The branch of {} alone makes no difference; "),
     ],
 )
-def test_a_branch_without_a_culprit_says_what_is_known_of_it(
-    verdict: BisectVerdict, told: str
-) -> None:
-    assert told.format(name_of(CULPRIT)[:10]) in merge_result(verdict).summary
+def test_a_branch_without_a_culprit_has_its_sentence(verdict: BisectVerdict, sentence: str) -> None:
+    assert sentence.format(name_of(CULPRIT)[:10]) in merge_result(verdict).summary
 
 
-def test_a_fraction_of_the_gap_without_an_interval_says_so(
+def test_a_fraction_of_the_gap_without_an_interval_is_marked(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     culprit = replace(culprit_of(CULPRIT), share_ci=(None, None))
@@ -213,7 +211,7 @@ def test_a_fraction_of_the_gap_without_an_interval_says_so(
     assert "(40 % to unlimited)" in screen(bisect_document(result=result), capsys)
 
 
-def test_what_is_left_over_of_the_gap_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_remainders_of_the_gap_are_reported(capsys: pytest.CaptureFixture[str]) -> None:
     rest = BisectGap(name_of(CULPRIT), BAD.commit, 1.0, (0.995, 1.004), 0.05, 40, "equivalent")
     text = screen(bisect_document(result=replace(bisect_result(), left_over=(rest,))), capsys)
     assert (
@@ -222,31 +220,35 @@ def test_what_is_left_over_of_the_gap_is_said(capsys: pytest.CaptureFixture[str]
     ) in text
 
 
-def test_without_a_gap_nothing_is_searched_and_what_is_excluded_is_said() -> None:
+def test_without_a_gap_nothing_is_searched_and_the_exclusion_is_reported() -> None:
     gap = BisectGap(GOOD.commit, BAD.commit, 1.001, (0.996, 1.008), 0.05, 9, "equivalent")
-    same = told(replace(bisect_result(verdict="no difference"), gap=gap))
+    same = with_summary(replace(bisect_result(verdict="no difference"), gap=gap))
     assert same.summary == (
         "There is no difference to search for: v1.0 (0000000000) and HEAD (1574bddb75) are the "
         "same, within 1 %; a difference below -0.40 % or above +0.80 % is excluded."
     )
-    unknown = told(replace(bisect_result(verdict="undecided"), gap=gap))
+    unknown = with_summary(replace(bisect_result(verdict="undecided"), gap=gap))
     assert unknown.summary.startswith(
         "Whether v1.0 (0000000000) and HEAD (1574bddb75) differ is not known after 9 blocks; "
     )
     open_gap = replace(gap, ratio=None, ratio_ci=(None, None))
-    assert told(replace(unknown, gap=open_gap)).summary.endswith("after 9 blocks.")
+    assert with_summary(replace(unknown, gap=open_gap)).summary.endswith("after 9 blocks.")
 
 
 def test_without_a_search_no_commit_is_listed_but_on_the_page() -> None:
     result = bisect_result(verdict="undecided")
-    unknown = tuple(replace(one, status="left", e_value=None) for one in result.candidates)
-    document = bisect_document(result=told(replace(result, candidates=unknown, margin=None)))
+    unknown = tuple(
+        replace(candidate, status="left", e_value=None) for candidate in result.candidates
+    )
+    document = bisect_document(
+        result=with_summary(replace(result, candidates=unknown, margin=None))
+    )
     assert "Change 3" not in to_markdown(document)
     assert "equipoise resume" in to_markdown(document)
     assert "Change 3" in page([CampaignReport(document)])
 
 
-def test_of_a_metric_of_which_more_is_better_less_is_worse() -> None:
+def test_less_is_worse_if_more_of_the_metric_is_better() -> None:
     culprit = culprit_of(CULPRIT, ratio=1.25)
     throughput = culprit_sentence(culprit, "throughput_per_s", more_is_better=True)
     assert "made it serve 20.0 % less than its parent (19.5 % to 20.4 %)." in throughput
@@ -309,7 +311,7 @@ def test_in_python_it_prints_the_answer_and_draws_the_search() -> None:
     ],
     ids=lambda changed: next(iter(changed)),
 )
-def test_a_file_with_a_search_that_cannot_be_is_refused(
+def test_a_file_with_an_impossible_search_is_refused(
     tmp_path: Path, changed: dict[str, object]
 ) -> None:
     path = tmp_path / "result.json"

@@ -12,7 +12,7 @@ from equipoise.kinds.bisect.search import Bisection, BisectionState
 from equipoise.kinds.bisect.stretch import OwnPairs, share_of_gap
 from equipoise.model.errors import UnusableInput
 from equipoise.stats.resolution import Resolution
-from packages.equipoise.tests.kinds.bisect.bisected import Searched, one_step, search, steps
+from packages.equipoise.tests.kinds.bisect.bisected import EndedSearch, one_step, search, steps
 from packages.equipoise.tests.stats.simulated import (
     Noise,
     at_least,
@@ -30,14 +30,14 @@ ALPHA = 0.05
 
 
 def names(state: BisectionState) -> set[int]:
-    return {commit for step in state.named for commit in range(step.first, step.last + 1)}
+    return {commit for step in state.named_steps for commit in range(step.first, step.last + 1)}
 
 
 def is_named(bisection: Bisection) -> bool:
-    return bool(bisection.named)
+    return bool(bisection.named_steps)
 
 
-def searched(
+def searched_state(
     effects: dict[int, float],
     *,
     count: int = 32,
@@ -48,7 +48,7 @@ def searched(
     prior: list[float] | None = None,
     min_effect: float = 1.0,
     to_the_end: bool = False,
-) -> Searched:
+) -> EndedSearch:
     bisection = Bisection(count, alpha=ALPHA, min_effect=min_effect, prior=prior)
     return search(
         steps(count, effects),
@@ -62,8 +62,8 @@ def searched(
 
 
 def test_the_commit_is_named_with_its_step_and_its_share_of_the_gap() -> None:
-    state = searched({20: 0.05}, to_the_end=True).bisection.state()
-    (named,) = state.named
+    state = searched_state({20: 0.05}, to_the_end=True).bisection.state()
+    (named,) = state.named_steps
     assert state.verdict == "culprit"
     assert (named.first, named.last) == (20, 20)
     bar = named.rank * (named.rank + 1) / ALPHA
@@ -83,70 +83,70 @@ def test_the_commit_is_named_with_its_step_and_its_share_of_the_gap() -> None:
 
 
 @pytest.mark.parametrize("at", [1, 2, 31, 32])
-def test_the_first_and_the_last_commit_can_be_it(at: int) -> None:
-    assert names(searched({at: -0.1}).bisection.state()) == {at}
+def test_the_first_and_the_last_commit_can_be_the_culprit(at: int) -> None:
+    assert names(searched_state({at: -0.1}).bisection.state()) == {at}
 
 
-def test_what_got_faster_is_found_as_well() -> None:
-    state = searched({20: -0.05}).bisection.state()
-    (named,) = state.named
+def test_a_faster_commit_is_found_as_well() -> None:
+    state = searched_state({20: -0.05}).bisection.state()
+    (named,) = state.named_steps
     assert named.first == 20
     assert named.ratio is not None and named.ratio < 1
     assert named.share_of_gap is not None and named.share_of_gap > 0
     assert state.margin is not None and state.margin > 0
 
 
-def test_equal_ends_are_no_difference_with_the_size_that_is_excluded() -> None:
-    ran = searched({}, to_the_end=True)
+def test_equal_ends_have_no_difference_and_an_excluded_size() -> None:
+    ran = searched_state({}, to_the_end=True)
     state = ran.bisection.state()
     assert state.verdict == "no difference"
     assert ran.bisection.next_pair({0, 32}, 1.0) is None
     low, high = state.gap.equivalence_ci
     assert low is not None and high is not None and 0.99 < low < 1 < high < 1.01
-    assert state.named == () and state.margin is None
+    assert state.named_steps == () and state.margin is None
 
 
 def test_the_own_pair_runs_on_until_the_step_has_an_interval() -> None:
     for seed in range(10):
-        state = searched({20: 0.05}, seed=seed, noise=white(0.02), to_the_end=True)
-        for named in state.bisection.named:
+        state = searched_state({20: 0.05}, seed=seed, noise=white(0.02), to_the_end=True)
+        for named in state.bisection.named_steps:
             low, high = named.ratio_ci
             assert low is not None and high is not None
             assert low > 1
 
 
-def test_what_is_left_of_the_gap_is_looked_at() -> None:
-    state = searched({20: 0.05}, to_the_end=True).bisection.state()
+def test_remainders_of_the_gap_are_searched() -> None:
+    state = searched_state({20: 0.05}, to_the_end=True).bisection.state()
     assert state.verdict == "culprit" and names(state) == {20}
-    left = [(one.first, one.last, one.verdict) for one in state.segments[1:]]
+    left = [(stretch.first, stretch.last, stretch.verdict) for stretch in state.stretches[1:]]
     assert left == [(0, 19, "no difference"), (20, 32, "no difference")]
 
 
 def test_two_steps_are_both_named_and_no_other() -> None:
     for seed in range(5):
-        state = searched({8: 0.03, 23: 0.04}, seed=seed, to_the_end=True).bisection.state()
+        state = searched_state({8: 0.03, 23: 0.04}, seed=seed, to_the_end=True).bisection.state()
         assert names(state) == {8, 23}, seed
         assert state.verdict == "several"
-        ranks = [step.rank for step in state.named]
+        ranks = [step.rank for step in state.named_steps]
         assert sorted(set(ranks)) == ranks
 
 
-def test_steps_at_neighbours_are_told_apart() -> None:
-    state = searched({8: 0.05, 9: 0.05}, to_the_end=True).bisection.state()
+def test_steps_at_neighbours_are_separated() -> None:
+    state = searched_state({8: 0.05, 9: 0.05}, to_the_end=True).bisection.state()
     assert names(state) == {8, 9}
 
 
 def test_commits_that_do_not_build_are_named_with_the_next_that_does() -> None:
-    state = searched({8: 0.05}, broken=frozenset({7, 8, 9, 20})).bisection.state()
-    (named,) = state.named
+    state = searched_state({8: 0.05}, broken=frozenset({7, 8, 9, 20})).bisection.state()
+    (named,) = state.named_steps
     assert (named.first, named.last) == (7, 10)
     left = [commit for commit, out in enumerate(state.excluded, start=1) if not out]
     assert left == [7, 8, 9, 10]
 
 
 def test_a_commit_that_fails_before_its_first_block_costs_nothing_elsewhere() -> None:
-    state = searched({8: 0.05}, broken=frozenset({20, 21, 22, 23})).bisection.state()
-    (named,) = state.named
+    state = searched_state({8: 0.05}, broken=frozenset({20, 21, 22, 23})).bisection.state()
+    (named,) = state.named_steps
     assert (named.first, named.last) == (8, 8)
 
 
@@ -159,12 +159,12 @@ def test_the_ends_must_run() -> None:
 
 
 def test_a_remainder_whose_end_fails_later_stays_undecided() -> None:
-    ran = searched({20: 0.05})
+    ran = searched_state({20: 0.05})
     bisection = ran.bisection
     bisection.withdraw(19)
     pair = bisection.next_pair({0}, 1.0)
     assert pair == (20, 32)
-    assert bisection.state().segments[1].verdict == "undecided"
+    assert bisection.state().stretches[1].verdict == "undecided"
 
 
 def test_a_program_that_never_ends_from_a_commit_on_is_found() -> None:
@@ -173,7 +173,7 @@ def test_a_program_that_never_ends_from_a_commit_on_is_found() -> None:
     built = {0, 64}
     for _ in range(200):
         pair = bisection.next_pair(built, 10.0)
-        if pair is None or bisection.named:
+        if pair is None or bisection.named_steps:
             break
         built.update(pair)
         times = [
@@ -182,12 +182,12 @@ def test_a_program_that_never_ends_from_a_commit_on_is_found() -> None:
         bisection.add(pair, (times[0], times[1]), int(generator.choice((-1, 1))))
     state = bisection.state()
     assert names(state) == {41}
-    assert state.gap.ratio is None and state.named[0].ratio is None
-    assert state.named[0].share_of_gap is None
+    assert state.gap.ratio is None and state.named_steps[0].ratio is None
+    assert state.named_steps[0].share_of_gap is None
 
 
 def test_a_resolution_counts_from_the_first_finite_cost_on() -> None:
-    """Readings of a coarse clock are ties where their steps would prove anything."""
+    """Times of a coarse clock are ties, so their steps prove nothing."""
     bisection = Bisection(2, alpha=ALPHA)
     bisection.set_resolution(Resolution(1.0))
     for block in range(40):
@@ -196,7 +196,7 @@ def test_a_resolution_counts_from_the_first_finite_cost_on() -> None:
     assert bisection.verdict == "confirming"
 
 
-def test_a_coarse_clock_blames_nobody() -> None:
+def test_a_coarse_clock_names_no_commit() -> None:
     wrong = 0
     for seed in range(40):
         generator = np.random.default_rng(seed)
@@ -205,7 +205,7 @@ def test_a_coarse_clock_blames_nobody() -> None:
         bisection.set_resolution(Resolution(0.01))
         for _ in range(250):
             pair = bisection.next_pair(built, 10.0)
-            if pair is None or bisection.named:
+            if pair is None or bisection.named_steps:
                 break
             built.update(pair)
             times = [
@@ -218,14 +218,14 @@ def test_a_coarse_clock_blames_nobody() -> None:
     assert wrong <= at_most(40, 0.01)
 
 
-def test_a_prior_speeds_the_search_and_a_wrong_one_blames_nobody() -> None:
+def test_a_prior_speeds_up_the_search_and_a_wrong_one_names_no_commit() -> None:
     sure, wrong = [0.0] * 32, [0.0] * 32
     sure[19], wrong[4] = 1.0, 1.0
     trials = {}
     for name, prior in (("even", None), ("sure", sure), ("wrong", wrong)):
-        ran = [searched({20: 0.05}, prior=prior, seed=seed) for seed in range(20)]
-        assert all(names(one.bisection.state()) == {20} for one in ran)
-        trials[name] = np.mean([one.trials for one in ran])
+        ran = [searched_state({20: 0.05}, prior=prior, seed=seed) for seed in range(20)]
+        assert all(names(search.bisection.state()) == {20} for search in ran)
+        trials[name] = np.mean([search.trials for search in ran])
     assert trials["sure"] < trials["even"] < trials["wrong"]
 
 
@@ -245,11 +245,11 @@ def test_there_must_be_a_commit_and_an_error_rate() -> None:
         Bisection(3, alpha=1.5)
 
 
-def test_a_block_must_be_one() -> None:
+def test_an_invalid_block_is_refused() -> None:
     bisection = Bisection(3, alpha=ALPHA)
     with pytest.raises(UnusableInput, match="order"):
         bisection.add((0, 3), (1.0, 1.0), 0)
-    with pytest.raises(UnusableInput, match="no number from 0 up"):
+    with pytest.raises(UnusableInput, match="costs are numbers from 0 up"):
         bisection.add((0, 3), (1.0, -1.0), 1)
     with pytest.raises(ValueError, match="not the pair"):
         bisection.add((0, 2), (1.0, 1.0), 1)
@@ -257,13 +257,13 @@ def test_a_block_must_be_one() -> None:
 
 
 def test_a_bisection_that_ended_takes_no_block() -> None:
-    bisection = searched({}, to_the_end=True).bisection
+    bisection = searched_state({}, to_the_end=True).bisection
     with pytest.raises(ValueError, match="has ended"):
         bisection.add((0, 32), (1.0, 1.0), 1)
 
 
-def test_a_pair_outside_of_what_is_left_is_refused() -> None:
-    bisection = searched({20: 0.05}).bisection
+def test_a_pair_outside_of_the_remaining_commits_is_refused() -> None:
+    bisection = searched_state({20: 0.05}).bisection
     while bisection.next_pair({0, 32}, 1.0) == (19, 20):
         bisection.add((19, 20), (1.0, 1.05), 1)
     assert bisection.next_pair({0, 32}, 1.0) == (0, 19)
@@ -284,7 +284,7 @@ def test_reading_the_blocks_back_gives_the_same_state_at_every_block() -> None:
             pair = live.next_pair(built, 10.0)
             assert pair is not None
         built.update(pair)
-        first, second = (math.exp(levels[one] + generator.normal(0.0, 0.01)) for one in pair)
+        first, second = (math.exp(levels[commit] + generator.normal(0.0, 0.01)) for commit in pair)
         order = int(generator.choice((-1, 1)))
         for bisection in (live, again):
             bisection.add(pair, (first, second), order)
@@ -296,7 +296,7 @@ def test_reading_the_blocks_back_gives_the_same_state_at_every_block() -> None:
     assert names(live.state()) == {6, 17}
 
 
-def test_bisections_that_share_their_counter_have_higher_bars() -> None:
+def test_bisections_that_share_their_counter_need_more_evidence() -> None:
     own_pairs = OwnPairs()
     ranks: list[int] = []
     for seed in range(3):
@@ -309,7 +309,7 @@ def test_bisections_that_share_their_counter_have_higher_bars() -> None:
             blocks=200,
             until=is_named,
         )
-        (named,) = bisection.state().named
+        (named,) = bisection.state().named_steps
         ranks.append(named.rank)
         assert named.e_value >= named.rank * (named.rank + 1) / ALPHA
     assert ranks == sorted(set(ranks)) and own_pairs.count >= 3
@@ -327,7 +327,7 @@ def test_bisections_that_share_their_counter_have_higher_bars() -> None:
         ((0.03, (0.02, 0.04)), (None, (-math.inf, math.inf)), None, (None, None)),
     ],
 )
-def test_the_share_has_every_quotient_of_a_step_and_a_gap(
+def test_the_interval_of_the_share_has_every_quotient_of_step_and_gap(
     step: tuple[float, tuple[float, float]],
     gap: tuple[float | None, tuple[float, float]],
     share: float | None,
@@ -356,11 +356,11 @@ NOISES: dict[str, Noise] = {
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-def test_hardly_any_name_is_wrong_whatever_the_steps_and_the_noise(profile: str) -> None:
+def test_hardly_any_name_is_wrong_for_any_steps_and_noise(profile: str) -> None:
     effects, campaigns, wrong = PROFILES[profile], 0, 0
     for noise in NOISES.values():
         for seed in range(12):
-            ran = searched(effects, noise=noise, seed=seed, blocks=200, to_the_end=True)
+            ran = searched_state(effects, noise=noise, seed=seed, blocks=200, to_the_end=True)
             campaigns += 1
             wrong += not names(ran.bisection.state()) <= set(effects)
     assert wrong <= at_most(campaigns, ALPHA)
@@ -368,7 +368,7 @@ def test_hardly_any_name_is_wrong_whatever_the_steps_and_the_noise(profile: str)
 
 @pytest.mark.parametrize("noise", NOISES)
 def test_blind_pairs_hardly_ever_exclude_the_culprit(noise: str) -> None:
-    """The guarantee of the set holds whatever pairs run and however long one looks."""
+    """The guarantee of the set holds for all pairs, however long the search goes on."""
     campaigns, missed = 40, 0
     for seed in range(campaigns):
         generator = np.random.default_rng(seed)
@@ -378,14 +378,16 @@ def test_blind_pairs_hardly_ever_exclude_the_culprit(noise: str) -> None:
         bisection = Bisection(16, alpha=ALPHA)
         for block in range(160):
             pair = bisection.next_pair({0, 16}, 1.0)
-            if pair is None or bisection.named:
+            if pair is None or bisection.named_steps:
                 break
             if bisection.verdict == "searching":
                 before, after = sorted(generator.choice(17, 2, replace=False).tolist())
                 pair = (before, after)
             order = int(generator.choice((-1, 1)))
             slots = by_trial[2 * block : 2 * block + 2][::order]
-            first, second = (levels[one] + slot for one, slot in zip(pair, slots, strict=True))
+            first, second = (
+                levels[commit] + slot for commit, slot in zip(pair, slots, strict=True)
+            )
             bisection.add(pair, (math.exp(first), math.exp(second)), order)
         missed += bisection.state().excluded[culprit - 1]
     assert missed <= at_most(campaigns, ALPHA)
@@ -393,18 +395,18 @@ def test_blind_pairs_hardly_ever_exclude_the_culprit(noise: str) -> None:
 
 @pytest.mark.parametrize("noise", [white(0.02), student(0.02, 2.0), two_modes])
 def test_a_commit_that_is_just_the_margin_slower_is_hardly_ever_proven(noise: Noise) -> None:
-    """The claim about names, where it is hardest: every block is the commit's own pair."""
+    """The claim about names in the hardest case: every block is the commit's own pair."""
     campaigns, proven = 200, 0
     bar = math.log(2 / ALPHA)
     for seed in range(campaigns):
         generator = np.random.default_rng(seed)
         orders = generator.choice((-1.0, 1.0), 220)
         by_trial = noise(generator, 440).reshape(-1, 2)
-        noises = (orders * (by_trial[:, 1] - by_trial[:, 0])).tolist()
-        confirming = [(0.03 + one, 1.0) for one in noises[:20]]
+        deviations = (orders * (by_trial[:, 1] - by_trial[:, 0])).tolist()
+        confirming = [(0.03 + deviation, 1.0) for deviation in deviations[:20]]
         bets = BisectionSearch(16, ALPHA, 1.0, confirming, [])
-        for number, one in enumerate(noises[20:], start=1):
-            bets.add((9, 10), bets.margin() + one, orders[19 + number], 0.0, number, 1)
+        for number, deviation in enumerate(deviations[20:], start=1):
+            bets.add((9, 10), bets.margin() + deviation, orders[19 + number], 0.0, number, 1)
             if bets.own_ln_e_value(10) >= bar:
                 proven += 1
                 break
@@ -416,6 +418,6 @@ def test_most_single_steps_are_named() -> None:
     right = 0
     for seed in range(campaigns):
         culprit = 1 + seed % 32
-        state = searched({culprit: 0.03}, seed=seed, blocks=400).bisection.state()
+        state = searched_state({culprit: 0.03}, seed=seed, blocks=400).bisection.state()
         right += names(state) == {culprit}
     assert right >= at_least(campaigns, 0.97)

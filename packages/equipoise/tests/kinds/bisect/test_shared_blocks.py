@@ -7,7 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from equipoise.kinds.bisect.search import Bisection, BranchingBisection, SharedBlocks, next_pairs
+from equipoise.kinds.bisect.search import Bisection, BranchingBisection
+from equipoise.kinds.bisect.shared_blocks import SharedBlocks, next_pairs
 from equipoise.kinds.bisect.stretch import OwnPairs
 from equipoise.revisions.terms import Pair
 from packages.equipoise.tests.kinds.bisect.bisected import one_step
@@ -19,7 +20,7 @@ NOISE = 0.005
 
 
 def searches(number: int) -> list[BranchingBisection]:
-    """Bisections that make one claim."""
+    """Return bisections that share their counter of own pairs."""
     own_pairs = OwnPairs()
     return [
         BranchingBisection(Bisection(COUNT, alpha=0.05, min_effect=1.0, own_pairs=own_pairs))
@@ -35,8 +36,8 @@ def run(command: SharedBlocks, levels: list[FloatArray], seed: int, blocks: int)
         if pair is None:
             break
         costs = [
-            {commit: math.exp(one[commit] + rng.normal(0.0, NOISE)) for commit in pair}
-            for one in levels
+            {commit: math.exp(costs[commit] + rng.normal(0.0, NOISE)) for commit in pair}
+            for costs in levels
         ]
         command.add(costs, int(rng.choice(pair)))
         ran.append(pair)
@@ -48,14 +49,19 @@ def test_benchmarks_of_one_command_have_a_culprit_each() -> None:
     levels = [one_step(COUNT, 0.05, at) for at in (4, 11, 11, COUNT + 1)]
     run(command, levels, seed=1, blocks=3000)
     assert command.next_pair(BUILT, 0.0) is None
-    assert [[one.last for one in of.named] for of in command.bisections] == [[4], [11], [11], []]
-    ranks = [one.rank for of in command.bisections for one in of.named]
+    assert [[step.last for step in of.named_steps] for of in command.bisections] == [
+        [4],
+        [11],
+        [11],
+        [],
+    ]
+    ranks = [step.rank for of in command.bisections for step in of.named_steps]
     assert len(set(ranks)) == len(ranks)
 
 
-def test_searches_that_wait_for_the_same_pair_have_one_turn() -> None:
+def test_searches_that_wait_for_the_same_pair_share_a_turn() -> None:
     command = SharedBlocks(searches(5))
-    # Four have no difference: they stay at both ends for thirty blocks at least.
+    # Four have no difference, so they stay at both ends for at least thirty blocks.
     levels = [one_step(COUNT, 0.05, 6)] + [one_step(COUNT, 0.05, COUNT + 1)] * 4
     at_ends = [pair == (0, COUNT) for pair in run(command, levels, seed=2, blocks=24)]
     first = at_ends.index(False)
@@ -64,12 +70,12 @@ def test_searches_that_wait_for_the_same_pair_have_one_turn() -> None:
     assert first < 16
 
 
-def test_a_block_counts_only_where_its_pair_is_of_use() -> None:
+def test_a_block_counts_only_for_searches_that_can_use_its_pair() -> None:
     waiting, other = searches(2)
     command = SharedBlocks([waiting, other])
     assert command.next_pair(BUILT, 0.0) == (0, COUNT)
     assert command.add([{0: 1.0, COUNT: 1.1}, None], 0) == (True, False)
-    # Both still confirm their gap: another pair says nothing to either.
+    # Both still confirm their gap, so neither can use another pair.
     assert not waiting.takes((3, 9))
     assert not other.takes((3, 9))
     assert waiting.takes((0, COUNT))
@@ -89,12 +95,12 @@ def test_a_new_own_pair_is_left_to_the_search_that_chooses_it() -> None:
 
 
 def test_commands_of_a_block_share_its_builds() -> None:
-    commands = [SharedBlocks([one]) for one in searches(2)]
+    commands = [SharedBlocks([search]) for search in searches(2)]
     for seed, command in enumerate(commands):
         run(command, [one_step(COUNT, 0.02, 6)], seed=seed, blocks=30)
     pairs = next_pairs(commands, {0, COUNT}, 1000.0)
     assert [*pairs] == [0, 1]
-    # Builds are dear: the second one takes what the first one needs.
+    # Builds are expensive, so the second command uses the builds of the first.
     assert set(pairs[1]) <= {0, COUNT, *pairs[0]}
     run(commands[0], [one_step(COUNT, 0.02, 6)], seed=9, blocks=4000)
     assert [*next_pairs(commands, {0, COUNT}, 1000.0)] == [1]
@@ -106,16 +112,18 @@ def test_the_record_of_a_command_is_read_back_into_the_same_searches(number: int
     first, rng = SharedBlocks(searches(number)), np.random.default_rng(5)
     blocks: list[tuple[list[dict[int, float]], int]] = []
     for _ in range(120):
-        # What is built changes the choice of pairs, and nothing that is read back.
+        # The builds change the choice of pairs, but not the searches that are read back.
         pair = first.next_pair([0, COUNT, *rng.choice(COUNT, 3).tolist()], 5.0)
         assert pair is not None
         costs = [
-            {commit: math.exp(one[commit] + rng.normal(0.0, NOISE)) for commit in pair}
-            for one in levels
+            {commit: math.exp(costs[commit] + rng.normal(0.0, NOISE)) for commit in pair}
+            for costs in levels
         ]
         blocks.append((costs, int(rng.choice(pair))))
         first.add(*blocks[-1])
     second = SharedBlocks(searches(number))
-    for one in blocks:
-        second.add(*one)
-    assert [one.state() for one in second.bisections] == [one.state() for one in first.bisections]
+    for block in blocks:
+        second.add(*block)
+    assert [bisection.state() for bisection in second.bisections] == [
+        bisection.state() for bisection in first.bisections
+    ]

@@ -28,8 +28,8 @@ FOUND: dict[str, list[int]] = {"parse": [11], "render": [], "sort": [4]}
 
 
 def states(record: RunRecord) -> list[object]:
-    """How each search stands."""
-    return [one.bisection.state() for one in read_searches(record)]
+    """Return the state of each search."""
+    return [search.bisection.state() for search in read_searches(record)]
 
 
 def test_each_slow_benchmark_has_a_culprit_and_the_builds_are_shared(tmp_path: Path) -> None:
@@ -37,11 +37,11 @@ def test_each_slow_benchmark_has_a_culprit_and_the_builds_are_shared(tmp_path: P
     record = stage.start(plan_of_suite(COUNT, *NAMES))
     assert named(record) == FOUND
     assert record.segments[-1].stopped_because == "verdict"
-    verdicts = [one.bisection.verdict for one in read_searches(record)]
+    verdicts = [search.bisection.verdict for search in read_searches(record)]
     assert verdicts == ["culprit", "no difference", "culprit"]
     assert len(stage.builds.made) == len(set(stage.builds.made)) < COUNT
     last = stage.heard[-1].statuses
-    assert [one.search for one in last] == [
+    assert [status.search for status in last] == [
         f"parse: {11:040x} made a difference",
         "",
         f"sort: {4:040x} made a difference",
@@ -72,7 +72,9 @@ def test_the_trials_of_a_benchmark_are_adjacent_and_each_has_a_coin_of_its_own(
 
 def test_names_count_over_the_whole_suite(tmp_path: Path) -> None:
     record = stage_of(tmp_path, COUNT, ((11,), (11,))).start(plan_of_suite(COUNT, "a", "b"))
-    ranks = sorted(step.rank for one in read_searches(record) for step in one.bisection.named)
+    ranks = sorted(
+        step.rank for search in read_searches(record) for step in search.bisection.named_steps
+    )
     # No own pair of one benchmark has the number of one of the other.
     assert len(set(ranks)) == 2
     assert ranks[0] >= 1
@@ -106,10 +108,14 @@ def test_a_command_that_fails_in_a_commit_leaves_it_out_of_its_own_benchmark_onl
     stage = stage_of(tmp_path, COUNT, ((11,), (), (11,)), failing=failing)
     record = stage.start(plan_of_suite(COUNT, *NAMES))
     searches = read_searches(record)
-    steps = [(step.first, step.last) for one in searches for step in one.bisection.named]
+    steps = [
+        (step.first, step.last) for search in searches for step in search.bisection.named_steps
+    ]
     assert steps == [(11, 11), (11, 12)]
-    assert {(one.commit, one.benchmark) for one in withdrawals_of(record)} == {(11, 2)}
-    (notice,) = (one for one in record.notices if one.code == NOT_RUN)
+    assert {(withdrawal.commit, withdrawal.benchmark) for withdrawal in withdrawals_of(record)} == {
+        (11, 2)
+    }
+    (notice,) = (notice for notice in record.notices if notice.code == NOT_RUN)
     assert "sort: exit status 1" in notice.summary
 
 
@@ -117,7 +123,7 @@ def test_a_commit_that_does_not_build_is_left_out_of_all(tmp_path: Path) -> None
     stage = stage_of(tmp_path, COUNT, CULPRITS, broken=frozenset({10, 11}))
     record = stage.start(plan_of_suite(COUNT, *NAMES))
     assert named(record) == {**FOUND, "parse": [12]}
-    left_out = {(one.commit, one.benchmark) for one in withdrawals_of(record)}
+    left_out = {(withdrawal.commit, withdrawal.benchmark) for withdrawal in withdrawals_of(record)}
     assert left_out == {(commit, at) for commit in (10, 11) for at in range(3)}
 
 
@@ -138,10 +144,10 @@ def test_benchmarks_of_one_command_share_its_trials(tmp_path: Path) -> None:
     draws = [draw.order for draw in record.draws if draw.phase == "measured"]
     assert {len(order) for order in draws} == {2}
     courses = [search.blocks for search in read_searches(record)]
-    assert all(one < other for course in courses for one, other in pairwise(course))
+    assert all(block < other for course in courses for block, other in pairwise(course))
     # They take fewer blocks together than one after the other would.
     assert len(draws) < sum(map(len, courses))
-    # Nothing but the record is needed to read them back.
+    # The record is enough to read them back.
     assert states(record) == states(replace(record, notices=()))
 
 
@@ -152,6 +158,8 @@ def test_a_benchmark_that_a_commit_does_not_report_leaves_the_commit_out_of_it(
     stage = stage_of_one_command(tmp_path, COUNT, culprits, frozenset({("sort", 11)}))
     record = stage.start(plan_of_one_command(COUNT, *culprits))
     assert named(record) == {"parse": [11], "sort": [12]}
-    assert {(one.commit, one.benchmark) for one in withdrawals_of(record)} == {(11, 1)}
-    (notice,) = (one for one in record.notices if one.code == NOT_RUN)
+    assert {(withdrawal.commit, withdrawal.benchmark) for withdrawal in withdrawals_of(record)} == {
+        (11, 1)
+    }
+    (notice,) = (notice for notice in record.notices if notice.code == NOT_RUN)
     assert notice.summary.endswith("it does not report sort time_s")

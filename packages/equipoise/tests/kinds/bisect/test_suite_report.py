@@ -39,15 +39,21 @@ def document(tmp_path_factory: pytest.TempPathFactory) -> BisectDocument:
 
 def test_each_benchmark_has_a_search_of_the_same_form(document: BisectDocument) -> None:
     assert document.bisect is None
-    assert [one.benchmark for one in document.bisects] == [*NAMES]
-    assert [one.verdict for one in document.bisects] == ["culprit", "culprit", "no difference"]
+    assert [search.benchmark for search in document.bisects] == [*NAMES]
+    assert [search.verdict for search in document.bisects] == [
+        "culprit",
+        "culprit",
+        "no difference",
+    ]
     for search in document.bisects[:2]:
-        assert [one.commit for one in search.culprits] == [f"{3:040x}"]
+        assert [culprit.commit for culprit in search.culprits] == [f"{3:040x}"]
         assert len(search.candidates) == COUNT
-    measured = [one for one in document.trials if one.analysed]
-    assert sum(one.trials for one in document.bisects) == len(measured)
-    assert len({one.builds for one in document.bisects}) == 1
-    assert [one.candidate.partition(":")[0] for one in document.comparisons] == [*NAMES]
+    measured = [trial for trial in document.trials if trial.analysed]
+    assert sum(search.trials for search in document.bisects) == len(measured)
+    assert len({search.builds for search in document.bisects}) == 1
+    assert [comparison.candidate.partition(":")[0] for comparison in document.comparisons] == [
+        *NAMES
+    ]
 
 
 def test_the_first_sentence_names_the_commits_with_their_benchmarks(
@@ -64,7 +70,7 @@ def test_the_first_sentence_names_the_commits_with_their_benchmarks(
     assert str(Result(document)).splitlines()[2].startswith("sort: There is no difference")
 
 
-def test_without_a_culprit_the_answer_says_so(document: BisectDocument) -> None:
+def test_without_a_culprit_the_answer_names_none(document: BisectDocument) -> None:
     assert suite_sentence(document.bisects[2:]) == "No commit is named for any of 1 benchmarks."
 
 
@@ -107,8 +113,8 @@ def test_benchmarks_of_one_command_have_their_own_metrics(tmp_path: Path) -> Non
     record = stage.start(plan_of_one_command(COUNT, *culprits))
     document = validated(analyse_campaign(record))
     assert isinstance(document, BisectDocument)
-    assert [one.metric for one in document.bisects] == ["parse time_s", "sort time_s"]
-    assert [len(one.culprits) for one in document.bisects] == [1, 0]
+    assert [search.metric for search in document.bisects] == ["parse time_s", "sort time_s"]
+    assert [len(search.culprits) for search in document.bisects] == [1, 0]
     (gap,) = gaps_of(record)
     assert gap.pair == (2, 3)
     assert gap.judged_by == "parse time_s"

@@ -1,4 +1,4 @@
-"""Simulated campaigns of interventions with known shares: the judge draws, looks and stops."""
+"""Simulated campaigns of interventions with known shares; the judge draws and stops."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ALPHA = 0.05
 BASELINE_S = 0.010
 
 Noise = Callable[[np.random.Generator], Iterator[float]]
-"""The log of what each trial takes beside its condition, one after the other."""
+"""Logarithms of the noise of each trial, one after the other."""
 
 
 def normal(generator: np.random.Generator) -> Iterator[float]:
@@ -49,12 +49,12 @@ NOISES: dict[str, Noise] = {"normal": normal, "heavy": heavy, "drift": drift}
 
 @dataclass(frozen=True)
 class Truth:
-    """What an intervention really does to a baseline of 10 ms and a slower candidate."""
+    """True effect of an intervention on a baseline of 10 ms and a slower candidate."""
 
     share: float
-    """Of the ratio."""
+    """Fraction of the gap, as a ratio, that the intervention closes."""
     machinery_s: float = 0.0
-    """What it costs both conditions."""
+    """Seconds that it costs both conditions."""
     has_sham: bool = False
     """Whether the arm without it bears the same cost."""
     weight: float = 1.0
@@ -82,7 +82,7 @@ def plan_and_seconds(
     attempts: list[PlannedIntervention] = []
     for number, truth in enumerate(truths):
         # Both bear the machinery's cost with the intervention, and with its sham.
-        baseline_s, slower_s = (one + truth.machinery_s for one in seconds[:2])
+        baseline_s, slower_s = (second + truth.machinery_s for second in seconds[:2])
         without = (0, 1)
         if truth.has_sham:
             without = (len(names), len(names) + 1)
@@ -139,7 +139,7 @@ def campaign(
 
 
 def outcomes(record: RunRecord) -> tuple[InterventionOutcome, ...]:
-    """What came of each attempt."""
+    """Return the outcome of each attempt."""
     return tuple(test for cause in tested_causes(record) for test in cause.tested)
 
 
@@ -152,7 +152,7 @@ def simulated(
     blocks: int = 80,
     alpha: float = ALPHA,
 ) -> tuple[InterventionOutcome, ...]:
-    """What came of each attempt of a new campaign."""
+    """Run a new campaign; return the outcome of each attempt."""
     plan, seconds = plan_and_seconds(
         gap,
         truths,
@@ -164,7 +164,7 @@ def simulated(
 
 
 def misses(test: InterventionOutcome, share: float) -> bool:
-    """Whether the interval leaves out the true share; no share is no interval."""
+    """Return whether the interval excludes the true share; without a share there is none."""
     low, high = test.share_ci
     return test.share is not None and (
         (low is not None and share < low) or (high is not None and share > high)
@@ -172,7 +172,7 @@ def misses(test: InterventionOutcome, share: float) -> bool:
 
 
 def is_wrong(test: InterventionOutcome, share: float) -> bool:
-    """Whether the outcome is false: half a gap is neither closed nor left."""
+    """Return whether the outcome is false; a half-closed gap makes both outcomes false."""
     return (test.outcome == "confirmed" and share <= 0.5) or (
         test.outcome == "refuted" and abs(share) > 0.2
     )

@@ -1,4 +1,4 @@
-"""Whole campaigns of interventions: begun, failed in part, stopped, gone on with, read back."""
+"""Whole campaigns of interventions: begun, failed in part, stopped, resumed, read back."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from packages.equipoise.tests.scripted import ScriptedRunner
 NO_LIMIT = Stopping(blocks=200, budget_s=1e9)
 
 
-def conducted(
+def record_of(
     folder: Path,
     truths: Sequence[Truth],
     change: Callable[[Plan], Plan] = lambda plan: plan,
@@ -40,21 +40,21 @@ def conducted(
     return stage.ledger.read_run(stage.start(change(plan)))
 
 
-def explaining(plan: Plan, **fields: object) -> Plan:
+def with_terms(plan: Plan, **fields: object) -> Plan:
     """The plan with these fields of what it tries."""
     explains = msgspec.structs.replace(experiment_of(plan), **fields)
     return msgspec.structs.replace(plan, terms=explains)
 
 
-def attempting(plan: Plan, *changes: dict[str, Any]) -> Plan:
+def with_attempts(plan: Plan, *changes: dict[str, Any]) -> Plan:
     """The plan with its attempts changed, the first by the first."""
     attempts = zip(experiment_of(plan).attempts, changes, strict=True)
-    changed = tuple(msgspec.structs.replace(one, **fields) for one, fields in attempts)
-    return explaining(plan, attempts=changed)
+    changed = tuple(msgspec.structs.replace(attempt, **fields) for attempt, fields in attempts)
+    return with_terms(plan, attempts=changed)
 
 
 def test_a_cause_is_confirmed_another_refuted_in_words_and_numbers(tmp_path: Path) -> None:
-    record = conducted(tmp_path, (Truth(0.97), Truth(0.0)))
+    record = record_of(tmp_path, (Truth(0.97), Truth(0.0)))
     confirmed, refuted = outcome.tested_causes(record)
     assert (confirmed.status, refuted.status) == ("confirmed", "refuted")
     assert confirmed.share_of_gap == pytest.approx(0.97, abs=0.05)
@@ -75,29 +75,29 @@ def test_a_cause_is_confirmed_by_any_and_refuted_only_by_all_of_its_intervention
     tmp_path: Path,
 ) -> None:
     causes = (("cause 0", "cause 1"), ("cause 0",), ("cause 2",))
-    changes = [{"causes": one} for one in causes]
+    changes = [{"causes": cause} for cause in causes]
     truths = (Truth(1.0), Truth(0.0), Truth(0.0))
-    record = conducted(tmp_path, truths, lambda plan: attempting(plan, *changes))
+    record = record_of(tmp_path, truths, lambda plan: with_attempts(plan, *changes))
     found = outcome.tested_causes(record)
-    assert [one.status for one in found] == ["confirmed", "confirmed", "refuted"]
-    assert [len(one.tested) for one in found] == [2, 1, 1]
+    assert [cause.status for cause in found] == ["confirmed", "confirmed", "refuted"]
+    assert [len(cause.tested) for cause in found] == [2, 1, 1]
     assert found[0].share_of_gap == pytest.approx(1.0, abs=0.1)
 
 
-def test_what_would_leave_a_cause_untouched_does_not_refute_it(tmp_path: Path) -> None:
+def test_an_intervention_that_leaves_a_cause_unchanged_does_not_refute_it(tmp_path: Path) -> None:
     truths = (Truth(0.0), Truth(0.0))
     weak = {"only_confirms": True}
-    record = conducted(tmp_path, truths, lambda plan: attempting(plan, weak, {}))
+    record = record_of(tmp_path, truths, lambda plan: with_attempts(plan, weak, {}))
     causes = outcome.tested_causes(record)
-    assert [one.tested[0].outcome for one in causes] == ["refuted", "refuted"]
-    assert [one.status for one in causes] == ["open", "refuted"]
+    assert [cause.tested[0].outcome for cause in causes] == ["refuted", "refuted"]
+    assert [cause.status for cause in causes] == ["open", "refuted"]
 
 
 def test_the_user_s_own_is_an_entry_of_its_own(tmp_path: Path) -> None:
     truths = (Truth(1.0), Truth(0.0))
-    record = conducted(tmp_path, truths, lambda plan: attempting(plan, {}, {"causes": ()}))
+    record = record_of(tmp_path, truths, lambda plan: with_attempts(plan, {}, {"causes": ()}))
     causes = outcome.tested_causes(record)
-    assert [one.cause for one in causes] == ["cause 0", "cause 1", outcome.TRIED_BY_USER]
+    assert [cause.cause for cause in causes] == ["cause 0", "cause 1", outcome.TRIED_BY_USER]
     assert causes[2].kind == "configuration"
     assert causes[2].status == "refuted"
     assert causes[1].status == "open"
@@ -110,26 +110,26 @@ def test_an_intervention_that_was_not_tried_has_its_reason(tmp_path: Path) -> No
     left_out = OmittedIntervention(
         "jemalloc", "jemalloc", ("cause 0",), "libjemalloc2 is not installed"
     )
-    record = conducted(
-        tmp_path, (Truth(0.35),), lambda plan: explaining(plan, not_tried=(left_out,))
+    record = record_of(
+        tmp_path, (Truth(0.35),), lambda plan: with_terms(plan, not_tried=(left_out,))
     )
     (cause,) = outcome.tested_causes(record)
     assert cause.status == "open"
     assert cause.share_of_gap == 0.9
-    assert [one.outcome for one in cause.tested] == ["open", "open"]
+    assert [outcome.outcome for outcome in cause.tested] == ["open", "open"]
     assert cause.tested[1].unknown_because == "not tried: libjemalloc2 is not installed"
     assert cause.summary.endswith("; jemalloc: not tried: libjemalloc2 is not installed.")
 
 
-def test_a_cost_of_both_conditions_is_given_as_a_ratio_and_in_seconds(tmp_path: Path) -> None:
-    (cause,) = outcome.tested_causes(conducted(tmp_path, (Truth(0.0, machinery_s=0.1),)))
+def test_a_cost_of_both_conditions_is_reported_as_a_ratio_and_in_seconds(tmp_path: Path) -> None:
+    (cause,) = outcome.tested_causes(record_of(tmp_path, (Truth(0.0, machinery_s=0.1),)))
     assert cause.status == "open"
     assert "of the gap as a ratio, but" in cause.summary
     assert cause.summary.endswith("of it in seconds.")
 
 
-def test_a_gap_that_is_not_there_gives_no_share(tmp_path: Path) -> None:
-    (cause,) = outcome.tested_causes(conducted(tmp_path, (Truth(0.5),), gap=1.0, noise=0.002))
+def test_without_a_gap_there_is_no_share(tmp_path: Path) -> None:
+    (cause,) = outcome.tested_causes(record_of(tmp_path, (Truth(0.5),), gap=1.0, noise=0.002))
     (test,) = cause.tested
     assert (cause.status, test.share, test.share_ci) == ("open", None, (None, None))
     assert test.unknown_because is not None
@@ -186,7 +186,7 @@ def test_a_condition_that_cannot_even_start_with_an_intervention_costs_the_other
     stage.runner = Unstartable(stage.clock, medians=seconds)
     record = stage.ledger.read_run(stage.start(plan))
     document = validated(result_of(record))
-    assert [one.status for one in document.why] == ["open", "confirmed"]
+    assert [cause.status for cause in document.why] == ["open", "confirmed"]
     assert document.why[0].tested[0].unknown_because is not None
     measured = [draw for draw in record.draws if draw.phase == "measured"]
     assert document.comparisons[0].blocks == len(measured)
@@ -200,13 +200,13 @@ def test_a_failure_of_the_gap_itself_ends_the_campaign(tmp_path: Path) -> None:
 
 
 def test_with_every_intervention_broken_the_gap_is_still_judged(tmp_path: Path) -> None:
-    record = conducted(tmp_path, (Truth(1.0),), fails_at=("warmup", 1, 2))
+    record = record_of(tmp_path, (Truth(1.0),), fails_at=("warmup", 1, 2))
     assert record.segments[-1].stopped_because == "verdict"
     assert {len(draw.order) for draw in record.draws if draw.phase == "measured"} == {2}
     assert outcome.tested_causes(record)[0].status == "open"
 
 
-def test_a_campaign_that_was_interrupted_goes_on_as_it_would_have(tmp_path: Path) -> None:
+def test_an_interrupted_campaign_continues_as_it_would_have(tmp_path: Path) -> None:
     truths = (Truth(0.9, weight=3.0), Truth(0.35), Truth(0.0))
     plan, seconds = plan_and_seconds(
         2.4, truths, stopping=Stopping(blocks=30, budget_s=1e9), seed=6
@@ -224,7 +224,7 @@ def test_a_campaign_that_was_interrupted_goes_on_as_it_would_have(tmp_path: Path
     cut.runner.before_trial = lambda draw, place: None
     record = cut.ledger.read_run(cut.resume(caught.value.run_id))
     measured = [draw for draw in record.draws if draw.phase == "measured"]
-    # The block that was cut is left out; its number, and with it its draw, is used up.
+    # The incomplete block is left out; its number, and thus its draw, is not used again.
     expected = [draw for draw in undisturbed.draws if draw.phase == "measured"]
     assert measured[:9] == expected[:9]
     assert [draw.phase for draw in record.draws].count("warmup") == 2
@@ -243,7 +243,7 @@ def test_an_attempt_that_failed_stays_ended_when_the_campaign_goes_on(tmp_path: 
 
 
 def test_a_plan_that_explains_nothing_tested_nothing(tmp_path: Path) -> None:
-    record = conducted(tmp_path, (Truth(1.0),))
+    record = record_of(tmp_path, (Truth(1.0),))
     plain = msgspec.structs.replace(record, plan=msgspec.structs.replace(record.plan, terms=None))
     assert result_of(plain).why == ()
 
@@ -252,7 +252,7 @@ def test_the_ledger_finds_the_campaigns_that_explain_another(tmp_path: Path) -> 
     plan, seconds = plan_and_seconds(2.4, (Truth(1.0),), stopping=NO_LIMIT, seed=1)
     stage = Stage(tmp_path, medians=seconds)
     of = stage.start(msgspec.structs.replace(plan, terms=None))
-    repeated = explaining(plan, run=of)
+    repeated = with_terms(plan, run=of)
     first, second = (stage.start(msgspec.structs.replace(repeated, seed=seed)) for seed in (2, 3))
     stage.start(plan)
     assert stage.ledger.explaining(of) == (second, first)

@@ -35,8 +35,8 @@ int main(void) {
     return 0;
 }
 """
-"""Returned to the kernel at each free where the threshold is below its blocks: so often that what
-the gap is made of is longer than what a busy host makes of one run."""
+"""Each free returns the block to the kernel if the threshold is below its size. It does so often
+enough that the gap is longer than the delays of a busy host."""
 POLICY = "glibc.malloc.mmap_threshold=15360:glibc.malloc.top_pad=0"
 BLOCKS = ("--blocks", "14", "--warmup", "0", "--seed", "5")
 
@@ -58,7 +58,7 @@ def test_the_extra_time_of_a_real_pair_is_found_and_kept(
     first = equipoise("why", "last", "--no-test", "--report", "page.html")
     assert first.status == 0, first.err
     assert "policy is slower than usual" in first.out
-    # Where others use the processors, too, waiting may be more.
+    # On a busy host waiting may be longer.
     lines = first.out.splitlines()
     (title,) = (line for line in lines if line.startswith("Where the extra "))
     sentence = lines[lines.index(title) + 1]
@@ -67,20 +67,20 @@ def test_the_extra_time_of_a_real_pair_is_found_and_kept(
     assert "Where the extra " in page
     # The screen may break the sentence where the page does not.
     assert sentence in page
-    # It is known now: nothing is observed again, and whoever asks gets the same.
+    # The evidence is in the ledger: nothing is observed again, and the answer is the same.
     repeated = equipoise("why", "last", "--no-test")
     assert (repeated.status, repeated.out, repeated.err) == (0, first.out, "")
     shown = equipoise("show", "last", "--json", "-").out
     assert shown == equipoise("why", "last", "--no-test", "--json", "-").out
     extra = valid_result(shown)["extra_time"]
     assert (extra["baseline"], extra["candidate"], extra["slower"]) == ("usual", "policy", "policy")
-    shares = {one["part"]: one["share_of_gap"] for one in extra["parts"]}
+    shares = {part["part"]: part["share_of_gap"] for part in extra["parts"]}
     assert shares["system"] > shares["user"]
     assert extra["observed"]["system_calls"] == extra["observed"]["allocations"] == [3, 3]
     with open_for_reading(tmp_path / ".equipoise" / "ledger.db") as ledger:
         observations = ledger.read_run("last").observations
-    assert [one.position for one in observations] == list(range(30))
-    assert {one.source for one in observations} == {*BY_DEFAULT}
+    assert [observation.position for observation in observations] == list(range(30))
+    assert {observation.source for observation in observations} == {*BY_DEFAULT}
 
 
 def test_where_nothing_differs_there_is_nothing_to_explain(equipoise: Equipoise) -> None:
@@ -96,7 +96,7 @@ def test_where_nothing_differs_there_is_nothing_to_explain(equipoise: Equipoise)
     )
 
 
-def test_what_it_cannot_do_is_refused(equipoise: Equipoise) -> None:
+def test_impossible_requests_are_refused(equipoise: Equipoise) -> None:
     equipoise("compare", "true", "true", "--blocks", "1", "--warmup", "0", "--quiet")
     for arguments, named in (
         (
@@ -136,13 +136,13 @@ def sleepers(equipoise: Equipoise, tmp_path: Path) -> Path:
     return tmp_path / ".equipoise" / "ledger.db"
 
 
-def observed(ledger: Path) -> int:
+def observation_count(ledger: Path) -> int:
     with open_for_reading(ledger) as opened:
         return len(opened.read_run("last").observations)
 
 
 def stopped_halfway(ledger: Path, stop: Callable[[subprocess.Popen[str]], None]) -> tuple[int, str]:
-    """Let it observe one run, and stop it; how it ended, and what it said. Nothing is left."""
+    """Let it observe one run, and stop it; return its status and its output."""
     why = subprocess.Popen(
         [*ENTRY, "why", "last", "--no-test", *SLOW],
         cwd=ledger.parent.parent,
@@ -151,7 +151,7 @@ def stopped_halfway(ledger: Path, stop: Callable[[subprocess.Popen[str]], None])
         stderr=subprocess.PIPE,
         text=True,
     )
-    while observed(ledger) == 0:
+    while observation_count(ledger) == 0:
         assert why.poll() is None
         time.sleep(0.02)
     beneath = psutil.Process(why.pid).children(recursive=True)
@@ -162,35 +162,35 @@ def stopped_halfway(ledger: Path, stop: Callable[[subprocess.Popen[str]], None])
     return why.returncode, answer
 
 
-def test_after_kill_9_nothing_runs_on_and_it_goes_on_where_it_stood(
+def test_after_kill_9_nothing_keeps_running_and_it_resumes(
     equipoise: Equipoise, sleepers: Path
 ) -> None:
     status, _ = stopped_halfway(sleepers, lambda why: why.kill())
     assert status == -signal.SIGKILL
-    kept = observed(sleepers)
+    kept = observation_count(sleepers)
     assert 0 < kept < 8
     answer = equipoise("why", "last", "--no-test", *SLOW)
     assert answer.status == 0, answer.err
-    assert observed(sleepers) == 8
+    assert observation_count(sleepers) == 8
     assert "of the extra time is waiting" in answer.out
 
 
-def test_an_interruption_keeps_what_was_observed_and_says_how_to_go_on(sleepers: Path) -> None:
+def test_an_interruption_keeps_the_evidence_and_names_the_next_command(sleepers: Path) -> None:
     status, answer = stopped_halfway(sleepers, lambda why: why.send_signal(signal.SIGINT))
     assert status == 130
-    assert "what was observed is kept" in answer
+    assert "the evidence so far is kept" in answer
     assert "equipoise why " in answer
-    assert 0 < observed(sleepers) < 8
+    assert 0 < observation_count(sleepers) < 8
 
 
 WITHOUT_RIGHTS = ("setpriv", "--bounding-set=-all", "--inh-caps=-all")
-"""What root may do beyond its own files is gone; only root itself can give it up."""
+"""Options that remove all capabilities of root; only root can use them."""
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root has rights to give up")
 @pytest.mark.skipif(os.uname().machine != "x86_64", reason="the number of ptrace is x86-64's")
 @pytest.mark.live("setpriv", package="util-linux")
-def test_without_rights_it_goes_as_far_as_it_can_and_says_how_far(tmp_path: Path) -> None:
+def test_without_rights_it_collects_what_is_possible_and_reports_the_rest(tmp_path: Path) -> None:
     def run(*command: str) -> Any:
         done = subprocess.run(
             [*WITHOUT_RIGHTS, *command, "--json", "-"],

@@ -1,4 +1,4 @@
-"""`equipoise why` changes what may cause a gap, on both conditions, and says what that closes."""
+"""`equipoise why` tries interventions on both conditions, and reports what they close."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ def last(folder: Path) -> RunRecord:
 
 
 def why_of(text: str) -> list[Any]:
-    return [one for one in valid_result(text)["why"] if one["cause"] == "tried_by_user"]
+    return [cause for cause in valid_result(text)["why"] if cause["cause"] == "tried_by_user"]
 
 
-def test_what_the_user_tries_is_a_campaign_of_its_own_that_goes_on_and_is_shown(
+def test_a_user_s_intervention_is_a_campaign_that_resumes_and_is_shown(
     equipoise: Equipoise, tmp_path: Path, gap: str
 ) -> None:
-    """Three blocks call no gap, however long they take: no share is given, and it says why."""
+    """Three blocks cannot call a gap, so there is no share, but a reason."""
     others = ("--only", "never_mmap", "--try-command", "broken=false")
     answer = equipoise("why", gap, *others, *SHORT, *FEW_OBSERVATIONS, "--blocks", "3")
     assert answer.status == 0, answer.err
@@ -52,19 +52,19 @@ def test_what_the_user_tries_is_a_campaign_of_its_own_that_goes_on_and_is_shown(
     assert "No intervention that was tried closes the gap" in answer.out
     record = last(tmp_path)
     assert experiment_of(record.plan).run == gap
-    assert [one.name for one in record.plan.conditions[4:6]] == [
+    assert [condition.name for condition in record.plan.conditions[4:6]] == [
         "quick, with short",
         "pausing, with short",
     ]
     assert sum(draw.phase == "measured" for draw in record.draws) == 3
     entries = why_of(equipoise("show", gap, "--json", "-").out)
-    assert [one["evidence"]["intervention"] for one in entries] == [
+    assert [entry["evidence"]["intervention"] for entry in entries] == [
         "never_mmap",
         "short",
         "broken",
     ]
-    assert {(one["status"], one["share_of_gap"]) for one in entries} == {("open", None)}
-    # The last run is the test itself; whoever asks why means the gap that it tested.
+    assert {(entry["status"], entry["share_of_gap"]) for entry in entries} == {("open", None)}
+    # The last run is the test itself; `why` then explains the gap that it tested.
     left = killed_campaign()
     repeated = equipoise("why", "last", "--json", "-", *FEW_OBSERVATIONS)
     assert why_of(repeated.out) == entries
@@ -76,7 +76,7 @@ def test_what_the_user_tries_is_a_campaign_of_its_own_that_goes_on_and_is_shown(
     assert sum(draw.phase == "measured" for draw in last(tmp_path).draws) == 5
 
 
-def test_what_cannot_be_tried_is_refused_before_anything_is_run(
+def test_an_impossible_intervention_is_refused_before_anything_runs(
     equipoise: Equipoise, tmp_path: Path, gap: str
 ) -> None:
     for arguments, named in (
@@ -113,7 +113,7 @@ def test_small_reads_are_confirmed_by_stdio_s_buffers_only_where_these_reach_the
     tried = ("--only", "large_buffers", *FEW_OBSERVATIONS)
     answer = equipoise("why", "last", *tried, "--json", "-", "--budget", "60")
     result = result_of(answer)
-    (cause,) = (one for one in result["why"] if one["cause"] == "tiny_reads")
+    (cause,) = (cause for cause in result["why"] if cause["cause"] == "tiny_reads")
     (test,) = cause["tested"]
     assert (cause["status"], test["outcome"]) == (status, status)
     if status == "not reachable":

@@ -1,4 +1,4 @@
-"""What the judge's own stopping and drawing leave of the guarantees: known shares, simulated."""
+"""The guarantees with the judge's own stops and draws, by simulations with known shares."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def test_the_intervals_cover_the_true_share_and_false_outcomes_are_rare() -> Non
                     known += outcome.share is not None
                     missed += misses(outcome, share)
                     wrong += is_wrong(outcome, share)
-    # Few have a gap that is not called: a tenth beside a noise of 3 % needs some ten blocks.
+    # Few gaps are not called: a gap of a tenth with noise of 3 % needs about ten blocks.
     assert known > 0.95 * len(NOISES) * len(GAPS) * len(SHARES) * EACH
     assert missed <= (1.0 - MIN_COVERAGE) * known
-    # Above this in one of a thousand such tests, at a true rate of exactly alpha.
+    # One in a thousand such tests exceeds this at a true rate of exactly alpha.
     assert wrong <= binom.ppf(0.999, known, ALPHA)
 
 
@@ -49,15 +49,17 @@ def test_several_interventions_in_one_campaign_share_alpha(noise: str) -> None:
     for _ in range(campaigns):
         truths = [Truth(share) for share in SHARES]
         outcomes = simulated(2.0, truths, NOISES[noise], generator, blocks=80)
-        assert all(one.level == ALPHA / 4 for one in outcomes)
-        false += any(is_wrong(one, share) for one, share in zip(outcomes, SHARES, strict=True))
+        assert all(outcome.level == ALPHA / 4 for outcome in outcomes)
+        false += any(
+            is_wrong(outcome, share) for outcome, share in zip(outcomes, SHARES, strict=True)
+        )
         decided += (outcomes[0].outcome, outcomes[3].outcome) == ("refuted", "confirmed")
     assert false <= binom.ppf(0.999, campaigns, ALPHA)
     assert decided >= 0.75 * campaigns
 
 
 def test_a_cost_that_both_bear_is_confirmed_in_no_campaign() -> None:
-    """The planted additive case: the ratio shrinks by more than half, the seconds not at all."""
+    """An additive cost: the ratio shrinks by more than half, the seconds stay equal."""
     generator = np.random.default_rng(22)
     for _ in range(6):
         (outcome,) = simulated(2.4, [Truth(0.0, machinery_s=0.1)], NOISES["normal"], generator)
@@ -74,7 +76,7 @@ def test_a_sham_takes_out_what_the_machinery_costs() -> None:
     nothing, everything = Truth(0.0, 0.02, has_sham=True), Truth(1.0, 0.02, has_sham=True)
     for _ in range(6):
         outcomes = simulated(2.4, [nothing, everything], NOISES["heavy"], generator)
-        assert [one.outcome for one in outcomes] == ["refuted", "confirmed"]
+        assert [outcome.outcome for outcome in outcomes] == ["refuted", "confirmed"]
         assert not misses(outcomes[0], 0.0)
 
 

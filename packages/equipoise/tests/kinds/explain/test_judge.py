@@ -1,4 +1,4 @@
-"""What the judge of a campaign of interventions tries next, and when it has enough."""
+"""The judge of a campaign of interventions: its next attempt, and its stop."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def plan_with(truths: Sequence[Truth], gap: float = 2.0) -> tuple[Plan, tuple[fl
 
 
 def block(plan: Plan, seconds: Sequence[float], number: int, judge: Judge) -> tuple[Trial, ...]:
-    """The next block, its times a hair apart from the truth."""
+    """Return the next block; its times differ slightly from the truth."""
     draw = draw_block(plan, "measured", number, judge.needed_conditions("measured", number))
     return tuple(
         trial_of(draw, place, seconds[condition] * (1.0 + 1e-4 * ((7 * number + place) % 5)))
@@ -48,7 +48,7 @@ def test_everything_warms_up() -> None:
     assert judge.needed_conditions("warmup", 1) == tuple(range(8))
 
 
-def test_what_has_most_seconds_is_drawn_most_and_nothing_is_starved() -> None:
+def test_the_cause_with_most_seconds_is_drawn_most_and_none_is_starved() -> None:
     plan, _ = plan_with(FOUR)
     judge = judge_for(plan, plan.stopping)
     drawn = Counter(judge.needed_conditions("measured", number)[2] for number in range(1, 601))
@@ -56,7 +56,7 @@ def test_what_has_most_seconds_is_drawn_most_and_nothing_is_starved() -> None:
     assert min(drawn[4], drawn[6]) > 50
 
 
-def test_what_is_drawn_follows_from_the_seed_the_block_and_the_blocks_before() -> None:
+def test_the_draw_follows_from_the_seed_the_block_and_the_blocks_before() -> None:
     plan, seconds = plan_with(FOUR)
     first = judge_for(plan, plan.stopping)
     blocks: list[tuple[Trial, ...]] = []
@@ -65,15 +65,15 @@ def test_what_is_drawn_follows_from_the_seed_the_block_and_the_blocks_before() -
         first.add(blocks[-1])
         first.analyse()
     replayed = judge_for(plan, plan.stopping)
-    for one in blocks:
-        replayed.add(one)
+    for trials in blocks:
+        replayed.add(trials)
     replayed.analyse()
     ahead = [first.needed_conditions("measured", number) for number in range(13, 60)]
     assert [replayed.needed_conditions("measured", number) for number in range(13, 60)] == ahead
     assert len(set(ahead)) > 1
     other = judge_for(msgspec.structs.replace(plan, seed=5), plan.stopping)
     assert [other.needed_conditions("measured", number) for number in range(1, 13)] != [
-        tuple(sorted({trial.condition for trial in one})) for one in blocks
+        tuple(sorted({trial.condition for trial in trials})) for trials in blocks
     ]
 
 
@@ -87,10 +87,13 @@ def test_it_settles_when_the_gap_is_called_and_every_attempt_has_its_outcome() -
         gap, *attempts = judge.analyse()
     assert judge.stop_reason() == "verdict"
     assert gap.verdict == "slower"
-    assert [one.verdict for one in attempts] == ["refuted", "confirmed"]
-    assert [one.candidate for one in attempts] == ["with intervention 0", "with intervention 1"]
+    assert [attempt.verdict for attempt in attempts] == ["refuted", "confirmed"]
+    assert [attempt.candidate for attempt in attempts] == [
+        "with intervention 0",
+        "with intervention 1",
+    ]
     assert attempts[1].closes.startswith("100 % [")
-    assert sum(one.blocks for one in attempts) == gap.blocks == number
+    assert sum(attempt.blocks for attempt in attempts) == gap.blocks == number
     assert judge.needed_conditions("measured", number + 1) == (0, 1)
 
 
@@ -117,7 +120,7 @@ def test_it_settles_when_there_is_no_gap_to_explain() -> None:
     assert judge.analyse()[0].verdict == "equivalent"
 
 
-def test_a_failure_of_an_attempt_ends_it_alone_and_one_of_the_gap_is_not_excused() -> None:
+def test_a_failed_attempt_ends_alone_and_a_failure_of_the_gap_is_not_tolerated() -> None:
     plan, seconds = plan_with((Truth(0.0), Truth(1.0)))
     judge = judge_for(plan, plan.stopping)
     draw = Draw("warmup", 1, tuple(range(6)), 0)

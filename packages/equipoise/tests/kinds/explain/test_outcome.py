@@ -1,4 +1,4 @@
-"""The sentence that says what interventions did."""
+"""The sentence about the outcomes of interventions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_several_interventions_make_one_sentence() -> None:
     )
 
 
-def test_nothing_that_was_tried_makes_no_sentence() -> None:
+def test_no_outcome_gives_no_sentence() -> None:
     assert outcomes_sentence([]) == ""
 
 

@@ -14,7 +14,7 @@ from equipoise.kinds.explain import command as why
 from equipoise.kinds.explain.command import (
     Pictures,
     WhyRequest,
-    say_that_none_is_drawn,
+    report_missing_pictures,
     write_pictures,
 )
 from equipoise.model.errors import UnusableInput
@@ -43,12 +43,12 @@ def test_the_profiles_of_a_campaign_are_written_as_both_files(tmp_path: Path) ->
     write_pictures(pictures(None, None), evidence)
 
 
-def test_where_nothing_is_explained_the_files_that_were_asked_for_are_named(
+def test_without_an_explanation_the_missing_files_are_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    say_that_none_is_drawn(pictures(tmp_path / "flames.svg", None))
+    report_missing_pictures(pictures(tmp_path / "flames.svg", None))
     assert capsys.readouterr().err == f"equipoise: {tmp_path / 'flames.svg'} is not written\n"
-    say_that_none_is_drawn(pictures(None, None))
+    report_missing_pictures(pictures(None, None))
     assert capsys.readouterr().err == ""
 
 
@@ -71,7 +71,7 @@ def test_a_page_gets_the_flame_graph_of_the_gap_that_was_observed() -> None:
     assert flame_graph_of(half, result_of(half)) is None
 
 
-def test_a_folder_that_is_not_there_is_found_out_first(equipoise: Equipoise) -> None:
+def test_a_missing_folder_is_reported_first(equipoise: Equipoise) -> None:
     answer = equipoise("why", "last", "--no-test", "--flame-graph", "missing/flames.svg")
     assert answer.status == 2
     assert "there is no folder" in answer.err
@@ -90,4 +90,4 @@ def test_the_flame_graph_stands_among_the_figures_as_a_vector_and_a_pixel_pictur
     assert png.startswith(b"\x89PNG\r\n\x1a\n")
     width = float(str(ElementTree.fromstring(svg).get("width")))
     assert int.from_bytes(png[16:20]) == round(width * PIXELS_PER_POINT)
-    assert {one.name for one in folder.iterdir()} == {"flame_graph.svg", "flame_graph.png"}
+    assert {file.name for file in folder.iterdir()} == {"flame_graph.svg", "flame_graph.png"}

@@ -1,4 +1,4 @@
-"""Whether an intervention reaches a cause, from evidence made by hand; and what follows of it."""
+"""Whether an intervention reaches a cause, by synthetic evidence, and the consequences."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from equipoise.why.evidence.sources import EvidenceSet, Runs
 from equipoise.why.interventions.intervention import Changes
 from equipoise.why.result import result_of
 from packages.equipoise.tests.kinds.explain.simulated import Truth, plan_and_seconds
-from packages.equipoise.tests.kinds.explain.test_campaigns import NO_LIMIT, attempting, conducted
+from packages.equipoise.tests.kinds.explain.test_campaigns import NO_LIMIT, record_of, with_attempts
 from packages.equipoise.tests.kinds.explain.test_plan import gap, intervention
 from packages.equipoise.tests.why.differences.made import calls, sampled, system_calls
 
@@ -40,14 +40,14 @@ READS = KnownEvidence(
 OFTEN_AS_BEFORE = "read(2) was called as often as before: 20,013 times"
 
 
-def unchanged(
+def unchanged_sentence(
     cause: str,
     known: KnownEvidence,
     with_it: object,
     changes: Changes = "what the cause names",
     **evidence: object,
 ) -> str | None:
-    """What one observed run with an intervention had as before, for one cause."""
+    """Return the sentence that one observed run left a cause unchanged."""
     plan, _ = plan_and_seconds(2.0, (Truth(1.0),), stopping=NO_LIMIT, seed=1)
     named = replace(experiment_of(plan).causes[0], cause=cause, evidence=evidence)
     attempt = replace(experiment_of(plan).attempts[0], causes=(cause,))
@@ -55,13 +55,13 @@ def unchanged(
 
     def observe(_: Plan, run: EvidenceRun) -> Observation:
         assert run.condition == attempt.candidate_with
-        return seen(run, with_it)
+        return observation_of(run, with_it)
 
     made = expected_changes(plan, attempt, changes, known, observe)
-    return next((one.unchanged for one in made), None)
+    return next((change.unchanged for change in made), None)
 
 
-def seen(run: EvidenceRun, with_it: object) -> Observation:
+def observation_of(run: EvidenceRun, with_it: object) -> Observation:
     """An observation that holds this run of a source, or failed if there is none."""
     document = None if with_it is None else msgspec.json.encode(with_it)
     failure = "the observer is missing" if with_it is None else None
@@ -70,7 +70,7 @@ def seen(run: EvidenceRun, with_it: object) -> Observation:
 
 def test_calls_that_are_made_as_often_as_before_were_not_reached() -> None:
     after = system_calls(calls("read", 20_013, 0.9))
-    assert unchanged("tiny_reads", READS, after, syscall="read") == OFTEN_AS_BEFORE
+    assert unchanged_sentence("tiny_reads", READS, after, syscall="read") == OFTEN_AS_BEFORE
 
 
 @pytest.mark.parametrize(
@@ -84,16 +84,16 @@ def test_calls_that_are_made_as_often_as_before_were_not_reached() -> None:
 )
 def test_half_of_the_surplus_of_calls_must_be_gone(after: int, sentence: str | None) -> None:
     run = system_calls(calls("read", after, 0.5))
-    assert unchanged("tiny_reads", READS, run, syscall="read") == sentence
+    assert unchanged_sentence("tiny_reads", READS, run, syscall="read") == sentence
 
 
 def test_an_intervention_that_could_not_be_observed_is_tried_as_before() -> None:
-    assert unchanged("tiny_reads", READS, None, syscall="read") is None
+    assert unchanged_sentence("tiny_reads", READS, None, syscall="read") is None
 
 
-def test_without_system_calls_before_nothing_is_said() -> None:
+def test_without_earlier_system_calls_there_is_no_sentence() -> None:
     after = system_calls(calls("read", 20_013, 0.9))
-    assert unchanged("tiny_reads", KnownEvidence(), after, syscall="read") is None
+    assert unchanged_sentence("tiny_reads", KnownEvidence(), after, syscall="read") is None
 
 
 def test_a_slower_baseline_is_the_one_whose_calls_must_fall() -> None:
@@ -107,7 +107,7 @@ def test_a_slower_baseline_is_the_one_whose_calls_must_fall() -> None:
 
     def observe(_: Plan, run: EvidenceRun) -> Observation:
         run_conditions.append(run.condition)
-        return seen(run, system_calls(calls("read", 20_013, 0.9)))
+        return observation_of(run, system_calls(calls("read", 20_013, 0.9)))
 
     (made,) = expected_changes(plan, attempt, "what the cause names", known, observe)
     assert made.unchanged == OFTEN_AS_BEFORE
@@ -121,8 +121,8 @@ def test_output_that_goes_elsewhere_must_leave_the_file_of_the_evidence() -> Non
 
     known = KnownEvidence(EvidenceSet(system_calls=Runs((run(log=2),) * 2, (run(log=500),) * 2)))
     named: dict[str, Any] = {"syscall": "write", "file": "/log"}
-    assert unchanged("tiny_writes", known, run(null=500), "the file", **named) is None
-    assert unchanged("tiny_writes", known, run(log=500), "the file", **named) == (
+    assert unchanged_sentence("tiny_writes", known, run(null=500), "the file", **named) is None
+    assert unchanged_sentence("tiny_writes", known, run(log=500), "the file", **named) == (
         "/log was written to as often as before: 500 times"
     )
 
@@ -130,8 +130,8 @@ def test_output_that_goes_elsewhere_must_leave_the_file_of_the_evidence() -> Non
 def test_thread_counts_that_a_program_does_not_read_were_not_reached() -> None:
     run = Runs((system_calls(threads=8),) * 2, (system_calls(threads=8),) * 2)
     known = KnownEvidence(EvidenceSet(system_calls=run))
-    assert unchanged("lock_waits", known, system_calls(threads=1), "threads") is None
-    assert unchanged("lock_waits", known, system_calls(threads=8), "threads") == (
+    assert unchanged_sentence("lock_waits", known, system_calls(threads=1), "threads") is None
+    assert unchanged_sentence("lock_waits", known, system_calls(threads=8), "threads") == (
         "as many threads ran as before: 8"
     )
 
@@ -139,8 +139,8 @@ def test_thread_counts_that_a_program_does_not_read_were_not_reached() -> None:
 def test_pinning_does_not_reach_a_program_that_chooses_its_cpus_itself() -> None:
     run = system_calls(calls("sched_setaffinity", 1, 0.0))
     known = KnownEvidence(EvidenceSet(system_calls=Runs((run,) * 2, (run,) * 2)))
-    assert unchanged("messages", known, system_calls(), "CPUs") is None
-    assert unchanged("messages", known, run, "CPUs") == (
+    assert unchanged_sentence("messages", known, system_calls(), "CPUs") is None
+    assert unchanged_sentence("messages", known, run, "CPUs") == (
         "the program chose its CPUs itself: sched_setaffinity(2) was called once"
     )
 
@@ -149,8 +149,8 @@ def test_a_preloaded_allocator_must_take_the_place_of_the_one_that_ran() -> None
     before = sampled({"main;malloc@program": 0.4, "main;work": 0.2})
     known = KnownEvidence(EvidenceSet(profile=Runs((before,) * 2, (before,) * 2)))
     after = sampled({"main;malloc@libjemalloc.so.2": 0.5, "main;work": 0.2})
-    assert unchanged("more_allocations", known, after) is None
-    assert unchanged("more_allocations", known, before) == (
+    assert unchanged_sentence("more_allocations", known, after) is None
+    assert unchanged_sentence("more_allocations", known, before) == (
         "the allocator in program ran for as long as before: 0.4 s"
     )
 
@@ -160,8 +160,8 @@ def test_the_function_of_a_library_that_is_swapped_must_no_longer_run() -> None:
     other = sampled({"main;kernel_new@libopenblas.so.0": 0.2})
     known = KnownEvidence(EvidenceSet(profile=Runs((other,) * 2, (before,) * 2)))
     named: dict[str, Any] = {"function": "kernel_old"}
-    assert unchanged("wrong_blas_kernel", known, other, **named) is None
-    assert unchanged("wrong_blas_kernel", known, before, **named) == (
+    assert unchanged_sentence("wrong_blas_kernel", known, other, **named) is None
+    assert unchanged_sentence("wrong_blas_kernel", known, before, **named) == (
         "kernel_old() ran for as long as before: 0.4 s"
     )
 
@@ -169,73 +169,78 @@ def test_the_function_of_a_library_that_is_swapped_must_no_longer_run() -> None:
 def test_too_few_samples_of_a_function_show_nothing() -> None:
     before = sampled({"main;kernel_old@libopenblas.so.0": 0.01})
     known = KnownEvidence(EvidenceSet(profile=Runs((sampled({}),) * 2, (before,) * 2)))
-    assert unchanged("wrong_blas_kernel", known, before, function="kernel_old") is None
+    assert unchanged_sentence("wrong_blas_kernel", known, before, function="kernel_old") is None
 
 
 def reading_gap() -> OpenGap:
     """A gap whose only cause is many small reads."""
     made = gap(0.5)
     cause = replace(made.causes[0], cause="tiny_reads", evidence={"syscall": "read"})
-    return replace(made, causes=(cause,), known=READS)
+    return replace(made, causes=(cause,), known_evidence=READS)
 
 
-def planned(reads: Sequence[int], *, most: int = 4) -> tuple[Plan, int]:
-    """The plan that tries interventions with which a run reads so often, and the runs it cost."""
-    tried = [intervention(f"number{place}", "tiny_reads") for place in range(len(reads))]
-    request = ExperimentRequest(NO_LIMIT, alpha=0.05, seed=3, most=most)
+def plan_of(reads: Sequence[int], *, most: int = 4) -> tuple[Plan, int]:
+    """Return a plan of interventions with these counts of reads, and its observed runs."""
+    trial_count = [intervention(f"number{place}", "tiny_reads") for place in range(len(reads))]
+    request = ExperimentRequest(NO_LIMIT, alpha=0.05, seed=3, max_attempts=most)
     observed: list[EvidenceRun] = []
 
     def observe(plan: Plan, run: EvidenceRun) -> Observation:
         observed.append(run)
         place = next(iter(plan.conditions[run.condition].environment))
         count = reads[int(place.removeprefix("number"))]
-        return seen(run, system_calls(calls("read", count, 0.1)))
+        return observation_of(run, system_calls(calls("read", count, 0.1)))
 
-    plan = effective_plan(reading_gap(), tried, request, observe)
+    plan = effective_plan(reading_gap(), trial_count, request, observe)
     return plan, len(observed)
 
 
 def attempts_of(plan: Plan) -> dict[str, PlannedIntervention]:
-    return {one.intervention: one for one in experiment_of(plan).attempts}
+    return {attempt.intervention: attempt for attempt in experiment_of(plan).attempts}
 
 
-def test_what_reaches_no_cause_leaves_its_place_to_another_intervention() -> None:
-    plan, runs = planned([20_013, 13, 13], most=1)
+def test_an_intervention_without_reach_leaves_its_place_to_another() -> None:
+    plan, runs = plan_of([20_013, 13, 13], most=1)
     attempts = attempts_of(plan)
-    assert {name: one.is_reachable for name, one in attempts.items()} == {
+    assert {name: attempt.is_reachable for name, attempt in attempts.items()} == {
         "number0": False,
         "number1": True,
     }
     assert attempts["number0"].expected == (ExpectedChange(0, unchanged=OFTEN_AS_BEFORE),)
     assert runs == 2
-    assert [one.intervention for one in experiment_of(plan).not_tried] == ["number2"]
+    assert [omission.intervention for omission in experiment_of(plan).not_tried] == ["number2"]
 
 
 def test_every_intervention_is_observed_once() -> None:
-    plan, runs = planned([20_013, 20_013, 20_013, 13])
+    plan, runs = plan_of([20_013, 20_013, 20_013, 13])
     assert runs == 4
-    assert [one.is_reachable for one in attempts_of(plan).values()] == [False, False, False, True]
+    assert [attempt.is_reachable for attempt in attempts_of(plan).values()] == [
+        False,
+        False,
+        False,
+        True,
+    ]
 
 
-def missed(*places: int) -> dict[str, Any]:
+def missed_attempt(*places: int) -> dict[str, Any]:
     """An attempt that an observed run has shown to leave these causes as they were."""
     changes = tuple(ExpectedChange(place, unchanged=OFTEN_AS_BEFORE) for place in places)
     return {"expected": changes, "is_reachable": False}
 
 
-def tried(record: RunRecord, place: int) -> int:
+def trial_count(record: RunRecord, place: int) -> int:
     """The number of trials with one attempt."""
     attempt = experiment_of(record.plan).attempts[place]
     return sum(trial.condition == attempt.candidate_with for trial in record.trials)
 
 
 def test_an_attempt_that_reaches_nothing_has_no_trial_and_is_not_refuted(tmp_path: Path) -> None:
-    record = conducted(
-        tmp_path, (Truth(0.0), Truth(0.97)), lambda plan: attempting(plan, missed(0), {})
+    record = record_of(
+        tmp_path, (Truth(0.0), Truth(0.97)), lambda plan: with_attempts(plan, missed_attempt(0), {})
     )
     first, second = outcome.tested_causes(record)
     assert (first.status, second.status) == ("not reachable", "confirmed")
-    assert tried(record, 0) == 0 < tried(record, 1)
+    assert trial_count(record, 0) == 0 < trial_count(record, 1)
     (test,) = first.tested
     assert (test.outcome, test.unchanged, test.blocks) == ("not reachable", OFTEN_AS_BEFORE, 0)
     assert test.unknown_because is None
@@ -247,47 +252,47 @@ def test_an_attempt_that_reaches_nothing_has_no_trial_and_is_not_refuted(tmp_pat
 
 
 def test_a_campaign_of_attempts_that_reach_nothing_ends_with_its_gap(tmp_path: Path) -> None:
-    record = conducted(tmp_path, (Truth(0.0),), lambda plan: attempting(plan, missed(0)))
+    record = record_of(tmp_path, (Truth(0.0),), lambda plan: with_attempts(plan, missed_attempt(0)))
     assert record.segments[-1].stopped_because == "verdict"
     assert {trial.condition for trial in record.trials} == {0, 1}
     section = interventions_section(result_of(record))
     assert section is not None
     texts = [part.text for part in section.parts if isinstance(part, Paragraph)]
-    assert any("No intervention here reaches what the evidence names" in one for one in texts)
+    assert any("No intervention here reaches what the evidence names" in text for text in texts)
 
 
-def test_a_cause_is_refuted_by_what_reached_it_whatever_else_did_not(tmp_path: Path) -> None:
+def test_a_cause_is_refuted_by_the_interventions_that_reached_it(tmp_path: Path) -> None:
     both = {"causes": ("cause 0",)}
-    record = conducted(
+    record = record_of(
         tmp_path,
         (Truth(0.0), Truth(0.0)),
-        lambda plan: attempting(plan, {**both, **missed(0)}, both),
+        lambda plan: with_attempts(plan, {**both, **missed_attempt(0)}, both),
     )
     first, _ = outcome.tested_causes(record)
     assert first.status == "refuted"
-    assert [one.outcome for one in first.tested] == ["not reachable", "refuted"]
+    assert [outcome.outcome for outcome in first.tested] == ["not reachable", "refuted"]
 
 
-def test_what_could_only_confirm_does_not_refute_beside_what_reached_nothing(
+def test_an_intervention_that_only_confirms_does_not_refute(
     tmp_path: Path,
 ) -> None:
     both: dict[str, Any] = {"causes": ("cause 0",)}
     weak = {**both, "only_confirms": True}
-    record = conducted(
+    record = record_of(
         tmp_path,
         (Truth(0.0), Truth(0.0)),
-        lambda plan: attempting(plan, {**both, **missed(0)}, weak),
+        lambda plan: with_attempts(plan, {**both, **missed_attempt(0)}, weak),
     )
     first, _ = outcome.tested_causes(record)
     assert first.status == "open"
 
 
 def test_one_attempt_may_reach_one_cause_and_not_another(tmp_path: Path) -> None:
-    partly = {**missed(0), "is_reachable": True, "causes": ("cause 0", "cause 1")}
-    record = conducted(
+    partly = {**missed_attempt(0), "is_reachable": True, "causes": ("cause 0", "cause 1")}
+    record = record_of(
         tmp_path,
         (Truth(0.0), Truth(0.97)),
-        lambda plan: attempting(plan, partly, {"causes": ()}),
+        lambda plan: with_attempts(plan, partly, {"causes": ()}),
     )
     first, second, _ = outcome.tested_causes(record)
     assert (first.status, second.status) == ("not reachable", "refuted")
@@ -296,7 +301,7 @@ def test_one_attempt_may_reach_one_cause_and_not_another(tmp_path: Path) -> None
 
 
 def with_faults(record: RunRecord, faults: dict[int, int]) -> RunRecord:
-    """The record with so many page faults in the trials of each condition."""
+    """Return the record with these page faults in the trials of each condition."""
     trials = tuple(
         replace(
             trial,
@@ -319,7 +324,7 @@ def test_page_faults_are_counted_in_the_campaign_s_own_trials(
     tmp_path: Path, after: int, status: str, sentence: str | None
 ) -> None:
     expected = {"expected": (ExpectedChange(0, account="page_faults"),)}
-    record = conducted(tmp_path, (Truth(0.0),), lambda plan: attempting(plan, expected))
+    record = record_of(tmp_path, (Truth(0.0),), lambda plan: with_attempts(plan, expected))
     (cause,) = outcome.tested_causes(with_faults(record, {1: 5_000, 3: after}))
     assert cause.status == status
     assert cause.tested[0].unchanged == sentence
@@ -328,21 +333,24 @@ def test_page_faults_are_counted_in_the_campaign_s_own_trials(
 
 def test_unknown_page_faults_leave_the_outcome_as_it_is(tmp_path: Path) -> None:
     expected = {"expected": (ExpectedChange(0, account="page_faults"),)}
-    record = conducted(tmp_path, (Truth(0.0),), lambda plan: attempting(plan, expected))
+    record = record_of(tmp_path, (Truth(0.0),), lambda plan: with_attempts(plan, expected))
     unknown = tuple(
-        replace(one, accounting=Accounting(wall_s=one.accounting.wall_s)) for one in record.trials
+        replace(trial, accounting=Accounting(wall_s=trial.accounting.wall_s))
+        for trial in record.trials
     )
     (cause,) = outcome.tested_causes(replace(record, trials=unknown))
     assert cause.status == "refuted"
 
 
-def test_what_closes_a_gap_is_confirmed_whatever_the_counts_say(tmp_path: Path) -> None:
+def test_an_intervention_that_closes_the_gap_is_confirmed_despite_the_counts(
+    tmp_path: Path,
+) -> None:
     expected = {
         "expected": (
             ExpectedChange(0, account="page_faults"),
             ExpectedChange(0, unchanged=OFTEN_AS_BEFORE),
         )
     }
-    record = conducted(tmp_path, (Truth(0.97),), lambda plan: attempting(plan, expected))
+    record = record_of(tmp_path, (Truth(0.97),), lambda plan: with_attempts(plan, expected))
     (cause,) = outcome.tested_causes(with_faults(record, {1: 5_000, 3: 5_000}))
     assert cause.status == "confirmed"

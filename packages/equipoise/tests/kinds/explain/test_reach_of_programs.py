@@ -32,47 +32,57 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @dataclass(frozen=True)
-class Try:
-    """One intervention on a planted pair, and whether it changes what the evidence names."""
+class PlantedProgram:
+    """One intervention on a planted pair, and whether it changes the named calls."""
 
     pair: str
     intervention: str
     reaches: bool
     evidence: dict[str, Any] = field(default_factory=dict)
-    """Beside the evidence that the pair is known to give."""
+    """Evidence in addition to that of the pair."""
     before: str | None = None
-    """Sentence that says what stayed."""
+    """Sentence about the calls that stayed unchanged."""
 
 
 TRIES = (
-    Try("unbuffered reads", "large_buffers", True),
-    Try(
+    PlantedProgram("unbuffered reads", "large_buffers", True),
+    PlantedProgram(
         "reads without a buffer of stdio",
         "large_buffers",
         False,
         before="read(2) was called as often as before: 400,0",
     ),
-    Try("unbuffered writes", "large_buffers", True),
-    Try(
+    PlantedProgram("unbuffered writes", "large_buffers", True),
+    PlantedProgram(
         "unbuffered writes",
         "output_to_file",
         False,
         evidence={"file": "{folder}/lines.txt"},
         before="/lines.txt was written to as often as before: 80,000 times",
     ),
-    Try("an extra fsync", "quick_sync", True),
-    Try("sleeping", "no_sleep", True),
-    Try("page faults through MADV_DONTNEED", "keep_pages", True),
-    Try("35 KB churn under the 15 KB policy", "never_mmap", True, evidence={"syscall": "munmap"}),
-    Try("35 KB churn under the 15 KB policy", "dlmalloc", True, evidence={"syscall": "munmap"}),
-    Try("many messages through a pipe", "pinning", True),
-    Try("a contended mutex", "single_thread", False, before="as many threads ran as before: "),
+    PlantedProgram("an extra fsync", "quick_sync", True),
+    PlantedProgram("sleeping", "no_sleep", True),
+    PlantedProgram("page faults through MADV_DONTNEED", "keep_pages", True),
+    PlantedProgram(
+        "35 KB churn under the 15 KB policy", "never_mmap", True, evidence={"syscall": "munmap"}
+    ),
+    PlantedProgram(
+        "35 KB churn under the 15 KB policy", "dlmalloc", True, evidence={"syscall": "munmap"}
+    ),
+    PlantedProgram("many messages through a pipe", "pinning", True),
+    PlantedProgram(
+        "a contended mutex", "single_thread", False, before="as many threads ran as before: "
+    ),
 )
 
 
-@pytest.mark.parametrize("one", TRIES, ids=lambda one: f"{one.intervention} on {one.pair}")
-def test_an_observed_run_shows_whether_the_named_calls_are_reached(one: Try, folder: Path) -> None:
-    (planted,) = (pair for pair in pairs() if pair.name == one.pair)
+@pytest.mark.parametrize(
+    "program", TRIES, ids=lambda program: f"{program.intervention} on {program.pair}"
+)
+def test_an_observed_run_shows_whether_the_named_calls_are_reached(
+    program: PlantedProgram, folder: Path
+) -> None:
+    (planted,) = (pair for pair in pairs() if pair.name == program.pair)
     if planted.missing():
         pytest.skip(f"misses {', '.join(planted.missing())}")
     plan = Plan(
@@ -86,18 +96,18 @@ def test_an_observed_run_shows_whether_the_named_calls_are_reached(one: Try, fol
     runs = draw_runs(0, 1, ("system_calls",), 1, 1)
     evidence = decode_evidence(tuple(collect(plan, runs, longest_s=1.0)), 0, 1)
     record = RunRecord("20260301-101500-ab12", plan, 1.7e9, (), (), (), ())
-    named = {planted.key: planted.value, **one.evidence}
+    named = {planted.key: planted.value, **program.evidence}
     shown = {
         key: value.format(folder=folder) if isinstance(value, str) else value
         for key, value in named.items()
     }
     cause = replace(cause_of(planted.cause), evidence=shown)
     gap = OpenGap(record, plan.contrasts[0], (cause,), KnownEvidence(evidence), 1.0)
-    request = ExperimentRequest(Stopping(), 0.05, 1, only=(one.intervention,))
+    request = ExperimentRequest(Stopping(), 0.05, 1, only=(program.intervention,))
     explains = experiment_of(plan_experiment(gap, request, host_site()))
     (attempt,) = explains.attempts
-    assert attempt.is_reachable is one.reaches, attempt.expected
-    if one.before is not None:
+    assert attempt.is_reachable is program.reaches, attempt.expected
+    if program.before is not None:
         (expected,) = attempt.expected
         assert expected.unchanged is not None
-        assert one.before in expected.unchanged
+        assert program.before in expected.unchanged

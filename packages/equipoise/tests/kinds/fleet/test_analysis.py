@@ -45,23 +45,25 @@ def test_a_comparison_is_the_mean_over_the_asked_hosts_and_names_each_of_them() 
     assert comparison.blocks == document.run.blocks == 120
     assert comparison.summary.startswith("Over the 3 asked hosts: b is slower than a")
     assert "3 asked hosts and no other" in comparison.scope
-    assert [(one.host, one.blocks) for one in comparison.hosts] == [
+    assert [(host.host, host.blocks) for host in comparison.hosts] == [
         ("ada", 40),
         ("bea", 40),
         ("cleo", 40),
     ]
-    for one, host in zip(comparison.hosts, THREE, strict=True):
-        below, above = one.ratio_ci
+    for effect, host in zip(comparison.hosts, THREE, strict=True):
+        below, above = effect.ratio_ci
         assert below is not None and above is not None
         assert below < math.exp(host.effect) < above
-        assert one.environment["kernel"] == host.environment["kernel"]
+        assert effect.environment["kernel"] == host.environment["kernel"]
 
 
 def test_each_answer_stands_with_its_question() -> None:
     answers = only(result_of()).fleet
     assert answers is not None
-    assert len({one.question for one in answers.all}) == len(answers.all) == 7
-    assert all(one.question.endswith("?") and one.answer.endswith(".") for one in answers.all)
+    assert len({answer.question for answer in answers.all}) == len(answers.all) == 7
+    assert all(
+        answer.question.endswith("?") and answer.answer.endswith(".") for answer in answers.all
+    )
     assert answers.new_host.chance == pytest.approx(0.5 - 0.05)
     assert answers.median.chance == pytest.approx(0.75 - 0.05)
     assert "at least 45 %" in answers.new_host.answer
@@ -79,7 +81,7 @@ def test_opposite_effects_differ_though_their_mean_is_nothing() -> None:
     assert low is not None and high is not None and low < 1.0 < high
     assert comparison.verdict not in ("faster", "slower")
     assert answers.no_difference.rejected
-    assert [one.host for one in answers.otherwise.hosts if one.differs] == ["p", "q", "r", "s"]
+    assert [host.host for host in answers.otherwise.hosts if host.differs] == ["p", "q", "r", "s"]
 
 
 def test_a_host_that_never_delivered_leaves_the_mean_over_the_asked_hosts_unknown() -> None:
@@ -96,24 +98,26 @@ def test_a_host_that_never_delivered_leaves_the_mean_over_the_asked_hosts_unknow
     assert comparison.fleet.stayed is not None
     assert comparison.fleet.stayed.hosts == ("ada",)
     assert comparison.fleet.new_host.unknown_because is not None
-    assert [one.host for one in comparison.hosts] == ["ada", "bea"]
-    warnings = {one.code: one for one in document.warnings}
+    assert [host.host for host in comparison.hosts] == ["ada", "bea"]
+    warnings = {warning.code: warning for warning in document.warnings}
     assert warnings["host_absent"].summary.startswith("cleo: ")
     assert warnings["host_left"].summary.startswith("bea left after 40 blocks: interrupted")
-    assert all(f"equipoise resume {document.run.id}" in one.hint for one in warnings.values())
+    assert all(
+        f"equipoise resume {document.run.id}" in warning.hint for warning in warnings.values()
+    )
 
 
-def test_a_host_that_measures_still_is_named_and_its_blocks_count() -> None:
+def test_a_host_that_is_still_measuring_is_named_and_its_blocks_count() -> None:
     first, second, third = THREE
     document = result_of(first, second, replace(third, stopped_because=None, blocks=25))
     assert document.fleet is not None
     assert document.fleet.hosts[2].state == "behind"
     assert only(document).blocks == 105
     assert only(document).ratio is not None
-    assert [one.code for one in document.warnings] == ["host_behind"]
+    assert [warning.code for warning in document.warnings] == ["host_behind"]
 
 
-def test_of_campaigns_on_one_host_nothing_is_claimed_between_hosts() -> None:
+def test_campaigns_on_one_host_have_no_claims_between_hosts() -> None:
     identity = identity_of("ada")
     document = result_of(*(ScriptedHost("ada", 0.05, identity=identity) for _ in range(3)))
     comparison, fleet = only(document), document.fleet
@@ -124,19 +128,19 @@ def test_of_campaigns_on_one_host_nothing_is_claimed_between_hosts() -> None:
     assert comparison.summary.startswith("Over the 3 campaigns on ada: ")
     answers = comparison.fleet
     between = (answers.otherwise, answers.new_host, answers.median, answers.normal)
-    for one in (*between, answers.variances):
-        assert one.unknown_because is not None and "one host" in one.unknown_because
+    for answer in (*between, answers.variances):
+        assert answer.unknown_because is not None and "one host" in answer.unknown_because
     assert answers.by_property == ()
 
 
 def test_effects_are_listed_by_the_properties_that_hosts_differ_by() -> None:
     answers = only(result_of()).fleet
     assert answers is not None
-    by_name = {one.name: one for one in answers.by_property}
+    by_name = {effect.name: effect for effect in answers.by_property}
     assert set(by_name) == {"kernel", "cpu_model"}
-    values = {one.value: one.hosts for one in by_name["kernel"].values}
+    values = {value.value: value.hosts for value in by_name["kernel"].values}
     assert values == {"6.1.0": ("ada", "bea"), "5.10.0": ("cleo",)}
-    assert "no claim" in answers.by_property_note
+    assert "not a claim" in answers.by_property_note
 
 
 def test_with_enough_hosts_the_note_on_properties_names_observe() -> None:
@@ -151,17 +155,17 @@ def test_with_enough_hosts_the_note_on_properties_names_observe() -> None:
 
 def test_several_candidates_share_alpha() -> None:
     document = result_of(plan=plan_of("a", "b", "c"))
-    assert [one.candidate for one in document.comparisons] == ["b", "c"]
-    assert {one.level for one in document.comparisons} == {0.025}
+    assert [comparison.candidate for comparison in document.comparisons] == ["b", "c"]
+    assert {comparison.level for comparison in document.comparisons} == {0.025}
     assert document.comparisons[1].verdict == "slower"
     assert document.comparisons[0].verdict != "slower"
 
 
-def test_a_metric_that_trials_do_not_know_is_named_with_the_hosts() -> None:
+def test_a_metric_without_values_is_named_with_the_hosts() -> None:
     plan = plan_of(judgement=Judgement(other_metrics=("requests_per_s",)))
     document = result_of(plan=plan)
-    assert [one.metric for one in document.comparisons] == ["wall_s"]
-    (warning,) = [one for one in document.warnings if one.code == "metric_unknown"]
+    assert [comparison.metric for comparison in document.comparisons] == ["wall_s"]
+    (warning,) = [warning for warning in document.warnings if warning.code == "metric_unknown"]
     assert warning.summary.startswith("ada, bea and cleo: ")
 
 
@@ -175,23 +179,23 @@ def test_one_command_has_a_median_for_each_host_and_no_comparison() -> None:
 
 def test_primitives_have_a_median_for_each_row_and_host() -> None:
     plan = plan_of("fork", "exec")
-    conditions = tuple(replace(one, reports=("user_s",)) for one in plan.conditions)
+    conditions = tuple(replace(condition, reports=("user_s",)) for condition in plan.conditions)
     plan = replace(plan, study="os", conditions=conditions, chosen_contrasts=())
     document = result_of(plan=plan)
     assert document.fleet is not None and document.comparisons == ()
-    described = [one.metric for host in document.fleet.hosts for one in host.conditions]
+    described = [condition.metric for host in document.fleet.hosts for condition in host.conditions]
     assert described == ["user_s"] * 6
 
 
-def test_trials_say_which_host_ran_them_and_no_distribution_mixes_hosts() -> None:
+def test_trials_have_their_host_and_no_distribution_mixes_hosts() -> None:
     document = result_of()
     assert len(document.trials) == 240
     assert {row.host for row in document.trials} == {"ada", "bea", "cleo"}
-    assert [one.metrics for one in document.conditions] == [{}, {}]
-    assert [one.trials for one in document.conditions] == [120, 120]
+    assert [condition.metrics for condition in document.conditions] == [{}, {}]
+    assert [condition.trials for condition in document.conditions] == [120, 120]
 
 
-def test_the_environment_is_what_all_hosts_share() -> None:
+def test_the_environment_has_the_facts_that_all_hosts_share() -> None:
     environment = result_of().environment
     assert environment["governor"] == "performance"
     assert "kernel" not in environment and "cpu_model" not in environment
@@ -200,10 +204,10 @@ def test_the_environment_is_what_all_hosts_share() -> None:
 def test_the_control_of_each_host_checks_its_host() -> None:
     plan = replace(plan_of("a", "control", "b"), control=1)
     document = result_of(*THREE[:2], plan=plan)
-    assert [one.candidate for one in document.comparisons] == ["b"]
+    assert [comparison.candidate for comparison in document.comparisons] == ["b"]
     assert document.fleet is not None
     assert [host.control_excludes_one for host in document.fleet.hosts] == [False] * 2
-    assert [one.name for one in document.conditions] == ["a", "b"]
+    assert [condition.name for condition in document.conditions] == ["a", "b"]
 
 
 def test_the_document_comes_back_from_its_json() -> None:
@@ -217,11 +221,11 @@ def test_weights_are_those_that_were_declared() -> None:
     fleet = replace(record.plan.terms, weights=(0.8, 0.1, 0.1))
     weighted = of_fleet(analyse_campaign(replace(record, plan=replace(record.plan, terms=fleet))))
     comparison = only(weighted)
-    logs = [math.log(one.ratio) for one in comparison.hosts if one.ratio is not None]
+    logs = [math.log(host.ratio) for host in comparison.hosts if host.ratio is not None]
     assert comparison.ratio == pytest.approx(
         math.exp(0.8 * logs[0] + 0.1 * (logs[1] + logs[2])), rel=1e-12
     )
-    assert [one.weight for one in comparison.hosts] == [0.8, 0.1, 0.1]
+    assert [host.weight for host in comparison.hosts] == [0.8, 0.1, 0.1]
 
 
 def test_values_of_variables_are_hidden_in_the_campaigns_of_all_hosts() -> None:

@@ -1,4 +1,4 @@
-"""``--cluster`` as a user has it: on workers over TCP, on this host alone, stopped and resumed."""
+"""``--cluster`` on workers over TCP and on this host alone, stopped and resumed."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Site:
 
     @property
     def gate(self) -> Path:
-        """While this file is there, no trial ends."""
+        """File that keeps trials running as long as it exists."""
         return self.folder / "closed"
 
     def commands(self) -> tuple[str, str]:
@@ -47,7 +47,7 @@ class Site:
         return f"sh -c '{wait}'", f"sh -c '{wait}; true'"
 
     def record(self, identity: str) -> RunRecord:
-        """What the host's own ledger has of a run."""
+        """Return the record of a run in the host's own ledger."""
         return member_in(self.folder / "host.db", identity)
 
 
@@ -85,7 +85,7 @@ def coordinator(tmp_path: Path, site: Site) -> Iterator[subprocess.Popen[str]]:
         line, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     try:
-        until(lambda: coordinated(tmp_path) or None)
+        until(lambda: members_in(tmp_path) or None)
         yield process
     finally:
         site.gate.unlink(missing_ok=True)
@@ -93,7 +93,7 @@ def coordinator(tmp_path: Path, site: Site) -> Iterator[subprocess.Popen[str]]:
         process.communicate()
 
 
-def coordinated(folder: Path) -> tuple[RunRecord, ...]:
+def members_in(folder: Path) -> tuple[RunRecord, ...]:
     """The hosts' campaigns in the coordinator's ledger, once one has begun a block."""
     try:
         with open_for_reading(folder / ".equipoise/ledger.db") as ledger:
@@ -104,9 +104,9 @@ def coordinated(folder: Path) -> tuple[RunRecord, ...]:
     return tuple(member for member in members if member.draws)
 
 
-def same(one: RunRecord, other: RunRecord) -> bool:
-    """Whether two copies of a run hold the same."""
-    return (one.draws, one.trials, one.segments) == (other.draws, other.trials, other.segments)
+def are_equal(copy: RunRecord, other: RunRecord) -> bool:
+    """Return whether two copies of a run are equal."""
+    return (copy.draws, copy.trials, copy.segments) == (other.draws, other.trials, other.segments)
 
 
 def test_compare_on_a_cluster_shows_what_its_hosts_measured(
@@ -120,8 +120,8 @@ def test_compare_on_a_cluster_shows_what_its_hosts_measured(
     # Both workers are one host.
     (host,) = result["fleet"]["hosts"]
     assert (host["state"], host["blocks"]) == ("ended", BLOCKS)
-    (member,) = coordinated(tmp_path)
-    assert same(member, site.record(member.identity))
+    (member,) = members_in(tmp_path)
+    assert are_equal(member, site.record(member.identity))
     assert member.plan.measure.working_folder == str(site.folder)
     again = equipoise("show", "last", "--json", "-")
     assert again.out == answer.out
@@ -152,14 +152,14 @@ def test_a_killed_coordinator_leaves_its_host_measuring_and_resume_fetches_the_r
     site.gate.unlink()
     result = result_of(equipoise("resume", "last", "--json", "-"))
     assert result["run"]["blocks"] == BLOCKS
-    (member,) = coordinated(tmp_path)
-    assert same(member, site.record(member.identity))
-    # Nobody interrupted it.
+    (member,) = members_in(tmp_path)
+    assert are_equal(member, site.record(member.identity))
+    # It was not interrupted.
     assert [segment.stopped_because for segment in member.segments] == ["block limit"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_ctrl_c_halts_the_host_and_resume_has_it_go_on(
+def test_ctrl_c_stops_the_host_and_resume_continues_it(
     equipoise: Equipoise,
     site: Site,
     tmp_path: Path,
@@ -173,16 +173,19 @@ def test_ctrl_c_halts_the_host_and_resume_has_it_go_on(
         record = ledger.read_run()
     assert record.segments[-1].stopped_because == "interrupted"
     assert err.strip().splitlines() == [
-        "equipoise: interrupted; hosts that answer were told to stop, and nothing measured is lost",
+        "equipoise: interrupted; hosts that answer stop, and nothing measured is lost",
         f"  hint: equipoise resume {record.id}",
     ]
     identity = record.members[0].identity
     until(lambda: site.record(identity).segments[-1].stopped_because)
     site.gate.unlink()
     assert equipoise("resume", record.id, "--quiet").status == 0
-    (member,) = coordinated(tmp_path)
-    assert [one.stopped_because for one in member.segments] == ["interrupted", "block limit"]
-    assert same(member, site.record(identity))
+    (member,) = members_in(tmp_path)
+    assert [segment.stopped_because for segment in member.segments] == [
+        "interrupted",
+        "block limit",
+    ]
+    assert are_equal(member, site.record(identity))
 
 
 CLUSTER = ("--cluster", "tcp://127.0.0.1:1")
@@ -206,7 +209,7 @@ TWO = ("compare", "true", "false")
         (("run", "allocators", *CLUSTER, "--why"), "--why does not go with --cluster"),
     ],
 )
-def test_what_does_not_go_to_a_cluster_is_named_before_anything_is_measured(
+def test_options_without_a_cluster_are_named_before_anything_is_measured(
     equipoise: Equipoise, tmp_path: Path, arguments: tuple[str, ...], what: str
 ) -> None:
     answer = equipoise(*arguments)
@@ -220,7 +223,7 @@ def line(host: str, state: HostState, *, problem: str | None = None, **answer: A
     return HostLine(host, state, Status("running", **answer), problem)
 
 
-def test_the_table_has_a_line_for_each_host_and_says_what_is_wrong() -> None:
+def test_the_table_has_a_line_for_each_host_with_its_problem() -> None:
     lines = (
         line("ada", "measuring", blocks=12, running_s=30.0),
         line("bob", "no answer", problem="no worker of it is connected"),
@@ -248,10 +251,10 @@ def printed(progress: FleetProgress, rows: int) -> list[str]:
     console = Console(width=100, no_color=True)
     with console.capture() as capture:
         console.print(fleet_table(progress, rows))
-    return [one.rstrip() for one in capture.get().splitlines()]
+    return [line.rstrip() for line in capture.get().splitlines()]
 
 
-def test_a_pipe_hears_once_what_goes_wrong(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_pipe_gets_each_problem_once(capsys: pytest.CaptureFixture[str]) -> None:
     lines = TroubleLines()
     for state, trouble in (
         *(("measuring", None), ("no answer", "refused"), ("no answer", "refused")),

@@ -1,4 +1,4 @@
-"""The event loop of a coordinator: what it prints of errors that nobody awaited."""
+"""The event loop of a coordinator: errors that nothing awaited."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def failed_task(error: Exception) -> None:
         (failed_task, TimeoutError("a defect"), True),
     ],
 )
-def test_a_wait_within_dask_that_ran_out_unheard_is_no_defect(
+def test_a_timeout_within_dask_is_not_reported(
     forget: Callable[[Exception], None],
     error: Exception,
     is_printed: bool,

@@ -28,13 +28,13 @@ def test_each_host_has_a_bar_then_come_the_mean_and_one_more_host() -> None:
     assert [bar["label"] for bar in bars] == [
         *("ada", "bea", "cleo", "mean over the asked hosts", "one more host (at least 45 %)")
     ]
-    assert [bar["kind"] for bar in bars[:3]] == [*("host", "host", "otherwise than the others")]
+    assert [bar["kind"] for bar in bars[:3]] == [*("host", "host", "differs from the others")]
     assert all(bar["low"] < bar["ratio"] < bar["high"] for bar in bars[:4])
     marks = tables(chart, "point")[0]
     assert len(marks) == 4
 
 
-def test_of_very_many_hosts_some_are_drawn_and_the_chart_says_so() -> None:
+def test_of_very_many_hosts_some_are_drawn_with_a_note() -> None:
     (comparison,) = document_of().comparisons
     ratios = [1.0 + 0.001 * place for place in range(3 * MAX_HOSTS)]
     many = tuple(
@@ -46,7 +46,7 @@ def test_of_very_many_hosts_some_are_drawn_and_the_chart_says_so() -> None:
     drawn = tables(chart, "point")[0][:-1]
     assert len(drawn) == MAX_HOSTS
     assert {"h0", f"h{len(ratios) - 1}"} <= {row["label"] for row in drawn}
-    assert f"Of {len(ratios)} hosts {MAX_HOSTS} are drawn" in notes(chart)
+    assert f"{MAX_HOSTS} of {len(ratios)} hosts are drawn" in notes(chart)
 
 
 def test_one_host_has_no_chart() -> None:
@@ -62,6 +62,6 @@ def test_several_candidates_have_a_chart_each_and_one_of_their_means() -> None:
 def test_a_chart_of_values_has_the_ratios_of_values() -> None:
     document = document_of()
     inverse = replace(document, more_is_better=("wall_s",))
-    (of_costs,), (of_values,) = (list(gallery(one, {})) for one in (document, inverse))
-    cost, value = (tables(one.chart, "point")[0][0]["ratio"] for one in (of_costs, of_values))
+    (of_costs,), (of_values,) = (list(gallery(fleet, {})) for fleet in (document, inverse))
+    cost, value = (tables(figure.chart, "point")[0][0]["ratio"] for figure in (of_costs, of_values))
     assert cost > 0.0 > value

@@ -1,4 +1,4 @@
-"""The screen and the tables of a fleet that is not the usual one."""
+"""The screen and the tables of unusual fleets."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def headings_of(record: RunRecord) -> list[str]:
     return list(table.headings)
 
 
-def test_of_one_command_the_answer_is_how_far_the_hosts_came_and_medians_stand_below() -> None:
+def test_one_command_has_the_states_of_the_hosts_and_medians_below() -> None:
     result = analyse_campaign(fleet_record(plan=plan_of("a")))
     document = campaign_document(CampaignReport(result))
     assert answer_of(document).title == "3 of 3 asked hosts delivered: 120 blocks."
@@ -35,7 +35,7 @@ def test_of_one_command_the_answer_is_how_far_the_hosts_came_and_medians_stand_b
     assert "| ada | 2" in to_markdown(result)
 
 
-def test_of_many_candidates_the_means_come_first_and_the_hosts_of_each_are_written() -> None:
+def test_many_candidates_have_their_means_first_and_written_host_tables() -> None:
     result = analyse_campaign(fleet_record(plan=plan_of(*"abcdef")))
     assert len(result.comparisons) > MAX_CLAIMS
     document = campaign_document(CampaignReport(result))
@@ -49,7 +49,7 @@ def test_of_many_candidates_the_means_come_first_and_the_hosts_of_each_are_writt
     assert len(to_csv([result]).splitlines()) == 1 + 5 * 4
 
 
-def test_weights_stand_in_the_table_where_they_differ() -> None:
+def test_weights_are_in_the_table_if_they_differ() -> None:
     record = fleet_record()
     assert isinstance(record.plan.terms, FleetPlan)
     assert "weight" not in headings_of(record)

@@ -1,4 +1,4 @@
-"""What people see of a fleet: every command that reads a ledger, without a cluster."""
+"""A fleet in every command that reads a ledger, without a cluster."""
 
 from __future__ import annotations
 
@@ -75,8 +75,8 @@ def test_the_list_folds_the_hosts_into_the_line_of_their_fleet(
     assert [line.split()[3] for line in others] == ["ada", "bea", "cleo"]
     assert all(line.startswith("  2026") for line in others)
     entries = json.loads(equipoise("list", "--all", "--json", "-").out)
-    assert [one["hosts"] for one in entries] == [3, None, None, None]
-    assert [one["part_of"] for one in entries] == [None, fleet, fleet, fleet]
+    assert [entry["hosts"] for entry in entries] == [3, None, None, None]
+    assert [entry["part_of"] for entry in entries] == [None, fleet, fleet, fleet]
 
 
 def test_campaigns_of_several_hosts_are_pooled_by_the_host_that_measured_them(
@@ -87,7 +87,7 @@ def test_campaigns_of_several_hosts_are_pooled_by_the_host_that_measured_them(
     assert "across 3 campaigns on 3 boots of 2 kernels and 3 hosts" in answer.out
     assert "It takes hosts for replicates" in answer.out
     written = json.loads(equipoise("show", fleet, "--pool", "--json", "-").out)
-    assert [one["host"] for one in written["campaigns"]] == ["ada", "bea", "cleo"]
+    assert [campaign["host"] for campaign in written["campaigns"]] == ["ada", "bea", "cleo"]
     assert written["hosts"] == written["comparisons"][0]["pooled"]["replicates"] == 3
 
 
@@ -153,7 +153,7 @@ def test_observe_reads_the_export_and_compares_hosts_with_one_kernel_and_the_oth
     assert low < 1.0618 < high
 
 
-def test_the_example_of_the_page_is_what_the_command_prints(
+def test_the_example_of_the_page_is_the_output_of_the_command(
     equipoise: Equipoise, fleet: str
 ) -> None:
     lines = {line.rstrip() for line in equipoise("show", fleet).out.splitlines()}
@@ -174,7 +174,7 @@ def test_the_example_of_the_page_is_what_the_command_prints(
         ("why", "last"),
     ],
 )
-def test_what_is_about_the_trials_of_one_host_names_the_runs_of_the_hosts(
+def test_commands_about_one_host_name_the_runs_of_the_hosts(
     equipoise: Equipoise, fleet: str, command: tuple[str, ...]
 ) -> None:
     document = json.loads(equipoise("show", "--json", "-").out)

@@ -1,4 +1,4 @@
-"""What several hosts say together: each number by its own null, valid at every look."""
+"""Claims over several hosts: each number tests its own null, at every interim analysis."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def host_of(
     noise: Noise = TWO_PERCENT,
     seed: int = 0,
 ) -> FleetHost:
-    """One of so many equally weighted hosts, each with noise and a coin of its own."""
+    """Return one of several equally weighted hosts with its own noise and coin."""
     measured = campaign(noise, np.random.default_rng([seed, place]), blocks, effect)
     return FleetHost(f"host{place}", f"{place:032x}", measured, 1.0 / hosts)
 
@@ -65,13 +65,13 @@ def fleet_of(
 
 
 def first_blocks(host: FleetHost, count: int) -> FleetHost:
-    """The same host after so many blocks."""
+    """Return the same host after ``count`` blocks."""
     whole = host.blocks
     blocks = PairedBlocks(whole.baseline[:count], whole.candidate[:count], whole.orders[:count])
     return replace(host, blocks=blocks)
 
 
-def answers(hosts: list[FleetHost], *, min_effect: float = 1.0) -> FleetAnswers:
+def answers_of(hosts: list[FleetHost], *, min_effect: float = 1.0) -> FleetAnswers:
     return answers_of_fleet(hosts, min_effect=min_effect, alpha=ALPHA, planned=len(hosts))
 
 
@@ -90,23 +90,23 @@ def even_host(
 
 def test_a_level_whose_equivalence_interval_would_cover_nothing_has_an_answer() -> None:
     for hosts in (fleet_of([0.0]), fleet_of([0.0, 0.0])):
-        found = answers_of_fleet(hosts, min_effect=1.0, alpha=0.7, planned=len(hosts)).asked
+        found = answers_of_fleet(hosts, min_effect=1.0, alpha=0.7, planned=len(hosts)).mean
         assert found.equivalence.level < 1.0
         assert found.bounds.low <= found.equivalence.low <= found.equivalence.high
 
 
-def test_effects_of_opposite_sign_are_effects_and_their_mean_is_none() -> None:
-    result = answers(fleet_of([0.03, -0.03, 0.03, -0.03]))
+def test_effects_of_opposite_sign_are_found_and_their_mean_is_zero() -> None:
+    result = answers_of(fleet_of([0.03, -0.03, 0.03, -0.03]))
     assert result.e_value > 1.0 / ALPHA
-    assert result.asked.verdict in ("undecided", "equivalent")
-    assert result.asked.bounds.low < 0.0 < result.asked.bounds.high
-    assert [one.otherwise for one in result.hosts] == ["slower", "faster", "slower", "faster"]
+    assert result.mean.verdict in ("undecided", "equivalent")
+    assert result.mean.bounds.low < 0.0 < result.mean.bounds.high
+    assert [host.direction for host in result.hosts] == ["slower", "faster", "slower", "faster"]
 
 
 def test_a_fleet_of_one_host_is_judged_as_the_campaign_of_that_host() -> None:
     (host,) = fleet_of([0.01], blocks=60)
     alone = judge([host.blocks], min_effect=1.0, alpha=ALPHA)[0]
-    mean = answers([host]).asked
+    mean = answers_of([host]).mean
     assert (mean.verdict, mean.bounds.low, mean.bounds.high) == (
         alone.verdict,
         alone.low,
@@ -118,7 +118,7 @@ def test_a_fleet_of_one_host_is_judged_as_the_campaign_of_that_host() -> None:
 def test_no_host_differs_has_the_mean_of_the_e_values() -> None:
     hosts = fleet_of([0.0, 0.01, 0.02])
     mean = np.mean([math.exp(host.blocks.engine.ln_e_value()) for host in hosts])
-    assert answers(hosts).e_value == pytest.approx(float(mean), rel=1e-12)
+    assert answers_of(hosts).e_value == pytest.approx(float(mean), rel=1e-12)
 
 
 def test_the_interval_by_hosts_is_the_weighted_mean_of_their_sequences() -> None:
@@ -128,14 +128,14 @@ def test_the_interval_by_hosts_is_the_weighted_mean_of_their_sequences() -> None
         FleetHost(f"{place}", f"{place}", blocks, weight)
         for place, (blocks, weight) in enumerate(zip(measured, weights, strict=True))
     ]
-    ends = [running_interval(one.engine, 0.1 * ALPHA / 2)[0] for one in measured]
-    result = answers(hosts)
-    assert result.asked.by_hosts.low == pytest.approx(0.25 * ends[0][0] + 0.75 * ends[1][0])
-    assert result.asked.by_hosts.high == pytest.approx(0.25 * ends[0][1] + 0.75 * ends[1][1])
-    centres = [one.engine.centre() for one in measured]
+    ends = [running_interval(trial.engine, 0.1 * ALPHA / 2)[0] for trial in measured]
+    result = answers_of(hosts)
+    assert result.mean.by_hosts.low == pytest.approx(0.25 * ends[0][0] + 0.75 * ends[1][0])
+    assert result.mean.by_hosts.high == pytest.approx(0.25 * ends[0][1] + 0.75 * ends[1][1])
+    centres = [trial.engine.centre() for trial in measured]
     assert centres[0] is not None
     assert centres[1] is not None
-    assert result.asked.typical == pytest.approx(0.25 * centres[0][0] + 0.75 * centres[1][0])
+    assert result.mean.typical == pytest.approx(0.25 * centres[0][0] + 0.75 * centres[1][0])
 
 
 def test_the_shares_of_hosts_and_rosters_add_up_to_alpha() -> None:
@@ -146,10 +146,10 @@ def test_the_shares_of_hosts_and_rosters_add_up_to_alpha() -> None:
 def test_unplanned_hosts_have_shares_that_add_up_whatever_their_number() -> None:
     hosts = fleet_of([0.0, 0.0, 0.0])
     result = answers_of_fleet(hosts, min_effect=1.0, alpha=ALPHA, planned=None)
-    levels = [one.bounds.level for one in result.hosts]
+    levels = [host.bounds.level for host in result.hosts]
     assert levels == pytest.approx([ALPHA / 4, ALPHA / 12, ALPHA / 24])
-    assert result.asked.by_rounds is None
-    assert result.asked.bounds.low == result.asked.by_hosts.low
+    assert result.mean.by_rounds is None
+    assert result.mean.bounds.low == result.mean.by_hosts.low
     assert result.new_host.unknown_because is not None
     assert "not fixed" in result.new_host.unknown_because
 
@@ -158,7 +158,7 @@ def test_a_round_is_one_block_of_the_weighted_mean() -> None:
     first, second = [0.01, 0.02, 0.03, 0.04], [0.05, 0.01, 0.01, 0.09]
     rounds = Rounds([even_host(first, weight=0.25), even_host(second, weight=0.75)])
     (roster,) = rounds.rosters
-    means = [0.25 * one + 0.75 * other for one, other in zip(first, second, strict=True)]
+    means = [0.25 * value + 0.75 * other for value, other in zip(first, second, strict=True)]
     by_hand = of_differences(means).engine
     assert rounds.mean_sequence(roster).ln_e_value() == pytest.approx(by_hand.ln_e_value())
     alone = rounds.mean_sequence(roster, without=0)
@@ -182,7 +182,7 @@ def test_a_straggler_delays_the_rounds_and_ends_no_roster() -> None:
     assert rosters_of(finished) == (Roster(1, (0, 1), (0, 0), 5),)
 
 
-def test_a_host_that_is_withdrawn_with_a_look_at_the_others_chooses_none_of_their_blocks() -> None:
+def test_a_host_withdrawn_because_of_others_does_not_select_their_blocks() -> None:
     hosts = [
         replace(even_host([0.01] * 5, "left"), known_at_end=(5, 12, 8)),
         even_host([0.01] * 20),
@@ -194,17 +194,17 @@ def test_a_host_that_is_withdrawn_with_a_look_at_the_others_chooses_none_of_thei
     )
 
 
-def test_the_mean_over_those_that_stayed_is_not_that_over_those_asked() -> None:
+def test_the_mean_over_hosts_that_stayed_differs_from_that_over_asked_hosts() -> None:
     hosts = fleet_of([0.0, 0.0, 0.12])
     gone = FleetHost("slow", "2", PairedBlocks(), hosts[2].weight, "left")
-    result = answers([hosts[0], hosts[1], gone])
-    assert result.asked.typical is None
-    assert result.asked.verdict == "undecided"
-    assert result.asked.bounds.unknown_because == "slow: no bound yet after 0 blocks"
-    assert result.stayed is not None
-    assert result.stayed.places == (0, 1)
-    assert result.stayed.verdict in ("equivalent", "undecided")
-    assert math.isfinite(result.stayed.bounds.low)
+    result = answers_of([hosts[0], hosts[1], gone])
+    assert result.mean.typical is None
+    assert result.mean.verdict == "undecided"
+    assert result.mean.bounds.unknown_because == "slow: no bound yet after 0 blocks"
+    assert result.mean_of_stayed is not None
+    assert result.mean_of_stayed.places == (0, 1)
+    assert result.mean_of_stayed.verdict in ("equivalent", "undecided")
+    assert math.isfinite(result.mean_of_stayed.bounds.low)
     assert result.new_host.unknown_because is not None
     assert "slow left" in result.new_host.unknown_because
 
@@ -215,22 +215,22 @@ def test_the_sequence_of_a_host_that_left_is_frozen_and_the_mean_over_the_asked_
     def after(blocks: int) -> FleetAnswers:
         first = [first_blocks(host, blocks) for host in whole[:2]]
         gone = first_blocks(whole[2], 30)
-        return answers([*first, FleetHost("left", "2", gone.blocks, gone.weight, "left")])
+        return answers_of([*first, FleetHost("left", "2", gone.blocks, gone.weight, "left")])
 
     sooner, later = after(60), after(200)
     assert later.hosts[2].bounds == sooner.hosts[2].bounds
-    assert later.asked.by_rounds == sooner.asked.by_rounds
-    assert sooner.asked.by_hosts.low <= later.asked.by_hosts.low < 0.02
-    assert 0.02 < later.asked.by_hosts.high <= sooner.asked.by_hosts.high
-    for one in (sooner, later):
-        assert one.asked.places == (0, 1, 2)
-        assert one.stayed is not None
-        assert one.stayed.places == (0, 1)
+    assert later.mean.by_rounds == sooner.mean.by_rounds
+    assert sooner.mean.by_hosts.low <= later.mean.by_hosts.low < 0.02
+    assert 0.02 < later.mean.by_hosts.high <= sooner.mean.by_hosts.high
+    for result in (sooner, later):
+        assert result.mean.places == (0, 1, 2)
+        assert result.mean_of_stayed is not None
+        assert result.mean_of_stayed.places == (0, 1)
 
 
 def test_three_hosts_hold_a_new_one_with_a_chance_of_a_half_less_alpha() -> None:
     hosts = fleet_of([0.0, 0.02, 0.04])
-    result = answers(hosts)
+    result = answers_of(hosts)
     ends = [host.blocks.engine.running_interval(ALPHA / 3) for host in hosts]
     assert result.new_host.chance == pytest.approx(0.5 - ALPHA)
     assert result.new_host.low == min(low for low, _ in ends)
@@ -240,32 +240,32 @@ def test_three_hosts_hold_a_new_one_with_a_chance_of_a_half_less_alpha() -> None
 
 def test_the_normal_prediction_of_three_hosts_reaches_4_97_spreads_of_their_first_blocks() -> None:
     hosts = fleet_of([0.0, 0.02, 0.04])
-    first = answers([first_blocks(host, 7) for host in hosts])
-    spread = float(np.std(np.array([one.typical for one in first.hosts], dtype=float), ddof=1))
-    predicted = answers(hosts).new_normal_host
+    first = answers_of([first_blocks(host, 7) for host in hosts])
+    spread = float(np.std(np.array([host.typical for host in first.hosts], dtype=float), ddof=1))
+    predicted = answers_of(hosts).new_normal_host
     assert (predicted.high - predicted.low) / 2.0 == pytest.approx(4.97 * spread, rel=1e-3)
     assert predicted == first.new_normal_host
-    early = answers([first_blocks(host, 6) for host in hosts]).new_normal_host
+    early = answers_of([first_blocks(host, 6) for host in hosts]).new_normal_host
     assert early.unknown_because == "host0, host1, host2: fewer than 7 blocks"
 
 
-def test_campaigns_side_by_side_on_one_host_say_nothing_between_hosts() -> None:
+def test_campaigns_side_by_side_on_one_host_have_no_claims_between_hosts() -> None:
     hosts = [
         FleetHost(f"place {place}", "0", host_of(place, 3, 0.05).blocks, 1.0 / 3.0)
         for place in range(3)
     ]
-    result = answers(hosts)
-    assert result.asked.verdict == "slower"
+    result = answers_of(hosts)
+    assert result.mean.verdict == "slower"
     because = "all campaigns ran on one host: nothing is known between hosts"
     between = (result.new_host, result.median_of_hosts, result.new_normal_host)
-    assert all(one.unknown_because == because and one.chance is None for one in between)
+    assert all(answer.unknown_because == because and answer.chance is None for answer in between)
     assert result.variance.unknown_because == because
-    assert all(one.otherwise is None for one in result.hosts)
+    assert all(host.direction is None for host in result.hosts)
 
 
 def test_the_variance_between_hosts_is_separate_from_that_within() -> None:
     effects = np.linspace(-0.06, 0.06, 7)
-    between, within = answers(fleet_of(effects)).variance.components
+    between, within = answers_of(fleet_of(effects)).variance.components
     assert between.level == "host"
     assert math.sqrt(between.variance) == pytest.approx(float(np.std(effects, ddof=1)), rel=0.1)
     assert math.sqrt(within.variance) == pytest.approx(0.02 * math.sqrt(2.0), rel=0.1)
@@ -273,16 +273,18 @@ def test_the_variance_between_hosts_is_separate_from_that_within() -> None:
 
 def test_timeouts_leave_a_reason_and_never_a_number() -> None:
     forever = PairedBlocks([1.0] * 40, [math.inf] * 40, [1, -1] * 20)
-    result = answers([*fleet_of([0.0, 0.0, 0.0])[:2], FleetHost("stuck", "x", forever, 1.0 / 3.0)])
-    assert result.asked.typical is None
-    assert result.asked.by_hosts.unknown_because == "stuck: timeouts exclude every ratio"
+    result = answers_of(
+        [*fleet_of([0.0, 0.0, 0.0])[:2], FleetHost("stuck", "x", forever, 1.0 / 3.0)]
+    )
+    assert result.mean.typical is None
+    assert result.mean.by_hosts.unknown_because == "stuck: timeouts exclude every ratio"
     assert result.variance.unknown_because is not None
     assert result.new_normal_host.chance is None
 
 
 def test_a_slot_effect_does_not_widen_the_rounds() -> None:
     def width(noise: Noise) -> float:
-        by_rounds = answers(fleet_of([0.02] * 3, blocks=120, noise=noise)).asked.by_rounds
+        by_rounds = answers_of(fleet_of([0.02] * 3, blocks=120, noise=noise)).mean.by_rounds
         assert by_rounds is not None
         return by_rounds.high - by_rounds.low
 
@@ -291,15 +293,15 @@ def test_a_slot_effect_does_not_widen_the_rounds() -> None:
 
 @pytest.mark.parametrize("weights", [(0.5, 0.6), (1.0, 0.0)])
 def test_weights_are_above_0_and_add_up_to_1(weights: tuple[float, float]) -> None:
-    hosts = [FleetHost(f"{one}", f"{one}", PairedBlocks(), one) for one in weights]
+    hosts = [FleetHost(f"{weight}", f"{weight}", PairedBlocks(), weight) for weight in weights]
     with pytest.raises(UnusableInput, match="weights"):
-        answers(hosts)
+        answers_of(hosts)
 
 
-def test_what_was_known_at_an_end_is_of_every_host() -> None:
+def test_the_blocks_known_at_an_end_are_those_of_every_host() -> None:
     first, second = fleet_of([0.0, 0.0])
     with pytest.raises(UnusableInput, match="known at the end"):
-        answers([replace(first, end="left", known_at_end=(3,)), second])
+        answers_of([replace(first, end="left", known_at_end=(3,)), second])
 
 
 def test_every_planned_host_is_given() -> None:
@@ -310,7 +312,7 @@ def test_every_planned_host_is_given() -> None:
 FLEETS = 120
 
 
-def test_the_mean_over_hosts_with_unequal_blocks_is_ever_missed_in_at_most_alpha() -> None:
+def test_the_mean_over_hosts_with_unequal_blocks_misses_in_at_most_alpha() -> None:
     rng = np.random.default_rng(11)
     by_hosts = by_rounds = both = new = 0
     for _ in range(FLEETS):
@@ -319,13 +321,16 @@ def test_the_mean_over_hosts_with_unequal_blocks_is_ever_missed_in_at_most_alpha
             campaign(NOISES["drift of 1 % per run"], rng, int(rng.integers(20, 100)), effect)
             for effect in effects
         ]
-        result = answers(
-            [FleetHost(f"{at}", f"{at}", one, 0.25, "finished") for at, one in enumerate(measured)]
+        result = answers_of(
+            [
+                FleetHost(f"{at}", f"{at}", trial, 0.25, "finished")
+                for at, trial in enumerate(measured)
+            ]
         )
         truth = float(effects.mean())
-        assert result.asked.by_rounds is not None
-        intervals = (result.asked.by_hosts, result.asked.by_rounds, result.asked.bounds)
-        misses = [not one.low <= truth <= one.high for one in intervals]
+        assert result.mean.by_rounds is not None
+        intervals = (result.mean.by_hosts, result.mean.by_rounds, result.mean.bounds)
+        misses = [not interval.low <= truth <= interval.high for interval in intervals]
         by_hosts, by_rounds, both = by_hosts + misses[0], by_rounds + misses[1], both + misses[2]
         new += result.new_host.low <= rng.normal(0.0, 0.03) <= result.new_host.high
     assert by_hosts <= at_most(FLEETS, SHARE_OF_HOSTS * ALPHA)
@@ -334,7 +339,7 @@ def test_the_mean_over_hosts_with_unequal_blocks_is_ever_missed_in_at_most_alpha
     assert new >= at_least(FLEETS, 3.0 / 5.0 - ALPHA)
 
 
-def test_hosts_that_leave_on_their_own_bad_news_raise_no_false_alarm() -> None:
+def test_hosts_that_leave_because_of_their_own_blocks_raise_no_false_alarm() -> None:
     rng = np.random.default_rng(12)
     asked = stayed = otherwise = differs = 0
     for _ in range(FLEETS):
@@ -348,20 +353,22 @@ def test_hosts_that_leave_on_their_own_bad_news_raise_no_false_alarm() -> None:
             if bad.any():
                 host = replace(first_blocks(host, int(np.argmax(bad)) + 1), end="left")
             hosts.append(host)
-        result = answers(hosts)
-        asked += not result.asked.bounds.low <= 0.0 <= result.asked.bounds.high
-        if result.stayed is not None:
-            stayed += not result.stayed.bounds.low <= 0.0 <= result.stayed.bounds.high
-        otherwise += any(one.otherwise is not None for one in result.hosts)
+        result = answers_of(hosts)
+        asked += not result.mean.bounds.low <= 0.0 <= result.mean.bounds.high
+        if result.mean_of_stayed is not None:
+            stayed += (
+                not result.mean_of_stayed.bounds.low <= 0.0 <= result.mean_of_stayed.bounds.high
+            )
+        otherwise += any(host.direction is not None for host in result.hosts)
         differs += result.e_value >= 1.0 / ALPHA
     assert max(asked, stayed, otherwise, differs) <= at_most(FLEETS, ALPHA)
 
 
-def test_a_fleet_in_which_one_host_is_otherwise_names_it() -> None:
+def test_a_fleet_names_the_host_that_differs() -> None:
     named = [
-        [one.otherwise for one in answers(fleet_of([0.04, 0.0, 0.0, 0.0], seed=seed)).hosts]
+        [host.direction for host in answers_of(fleet_of([0.04, 0.0, 0.0, 0.0], seed=seed)).hosts]
         for seed in range(20)
     ]
-    # The others are faster than the mean over the rest, of which the first is one: that is true.
+    # The others are truly faster than the mean over the rest, which includes the first.
     right = [first == "slower" and "slower" not in others for first, *others in named]
     assert right.count(True) >= 18

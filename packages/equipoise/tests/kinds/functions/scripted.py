@@ -14,7 +14,7 @@ from equipoise.design.limits import CampaignLimits
 from equipoise.kinds.functions.conducting import functions_plan
 from equipoise.kinds.functions.functions import code_sides
 from equipoise.kinds.functions.processes import Answer, Key
-from equipoise.kinds.functions.trial_runs import Examined
+from equipoise.kinds.functions.trial_runs import ExaminedFunction
 from equipoise.measure.launcher import OnWait
 from equipoise.model.plan import Plan
 from packages.equipoise.tests.scripted import FINISHED
@@ -25,7 +25,7 @@ BATCH_NS = 400_000.0
 def plan_of_functions(*codes: str, seed: int = 1, **limits: Any) -> Plan:
     """The plan of a comparison of short pieces of code."""
     sides = code_sides(codes or ("f()", "g()"), "", {})
-    examined = [Examined(4e-6, 4e-6, changes=False)] * len(sides)
+    examined = [ExaminedFunction(4e-6, 4e-6, changes=False)] * len(sides)
     request = FunctionsRequest(CampaignLimits(seed=seed, **limits))
     return functions_plan(sides, examined, None, request)
 
@@ -40,7 +40,7 @@ class ScriptedProcesses:
 
     seed: int
     work: tuple[float, ...] = (1.0, 1.0)
-    """How long a call of each function takes, relative to the others."""
+    """Duration of a call of each function, relative to the others."""
     layout_sd: float = 0.02
     defined_first: float = -0.01
     runs_first: float = 0.005
@@ -77,6 +77,6 @@ class NoCovariates:
 
 
 def ticking(step: float = 0.05) -> Callable[[], float]:
-    """A clock on which every reading is one step later."""
+    """Return a clock that advances by one step at every reading."""
     readings = itertools.count()
     return lambda: step * next(readings)

@@ -58,7 +58,7 @@ def test_the_campaign_is_in_the_ledger_like_every_other(ledger: Path) -> None:
     assert "Again:" in result._repr_html_()
 
 
-def test_code_that_changes_its_input_gets_it_anew_for_every_call(ledger: Path) -> None:
+def test_code_that_changes_its_data_gets_new_data_for_every_call(ledger: Path) -> None:
     result = eq.compare_code(
         "assert x == [3, 1, 2]; sorted(x)",
         "assert x == [3, 1, 2]; x.sort()",
@@ -73,15 +73,17 @@ def test_code_that_changes_its_input_gets_it_anew_for_every_call(ledger: Path) -
     assert "fresh_calls" in [warning.code for warning in result.document.warnings]
 
 
-def test_a_function_that_changes_what_it_works_on_is_said(ledger: Path) -> None:
+def test_a_warning_names_a_function_that_changes_its_data(ledger: Path) -> None:
     words = ["b", "a"]
 
     def sort() -> None:
         words.sort()
 
     result = eq.compare(lambda: sorted(words), sort, ledger=ledger, **FEW)
-    (warning,) = (one for one in result.document.warnings if one.code == "changes_its_input")
-    assert warning.summary.startswith("sort changes what it works on")
+    (warning,) = (
+        warning for warning in result.document.warnings if warning.code == "changes_its_input"
+    )
+    assert warning.summary.startswith("sort changes its data")
     # A lambda has no name that Python could read.
     assert isinstance(result.document, FunctionsDocument)
     assert result.document.functions.again == ""
@@ -93,16 +95,14 @@ def test_several_functions_are_ranked(ledger: Path) -> None:
         return sum(range(800))
 
     result = eq.compare(long, longer, short, ledger=ledger, **FEW)
-    assert [one.candidate for one in result.document.comparisons] == [
+    assert [comparison.candidate for comparison in result.document.comparisons] == [
         "test_several_functions_are_ranked.<locals>.longer".rpartition(".")[2],
         "short",
     ]
     assert len(result.document.trials) == 3 * (1 + 6)
 
 
-def test_the_command_line_shows_it_and_says_what_it_cannot_do(
-    ledger: Path, equipoise: Equipoise
-) -> None:
+def test_the_command_line_shows_it_and_refuses_the_rest(ledger: Path, equipoise: Equipoise) -> None:
     result = eq.compare_code("1 + 1", "2 + 2", ledger=ledger, seed=7, **FEW)
     run, where = result.document.run.id, ["--ledger", str(ledger)]
     shown = equipoise("show", run, *where)
@@ -151,17 +151,17 @@ def test_one_function_is_described(ledger: Path) -> None:
     assert str(result).startswith("short takes ")
 
 
-class Interrupts(ProgressListener):
-    """Presses Ctrl-C after the second block."""
+class InterruptingListener(ProgressListener):
+    """Listener that raises Ctrl-C after the second block."""
 
     def block_ended(self, progress: CampaignProgress) -> None:
         if progress.blocks == 2:
             raise KeyboardInterrupt
 
 
-def test_what_was_measured_before_an_interruption_is_kept(ledger: Path) -> None:
-    with pytest.raises(KeyboardInterrupt, match="is kept as run"):
-        eq.compare(short, long, ledger=ledger, progress=Interrupts())
+def test_trials_before_an_interruption_are_kept(ledger: Path) -> None:
+    with pytest.raises(KeyboardInterrupt, match="are kept as run"):
+        eq.compare(short, long, ledger=ledger, progress=InterruptingListener())
     run = eq.show(ledger=ledger).document.run
     assert (run.blocks, run.stopped_because) == (2, "interrupted")
 
@@ -181,7 +181,7 @@ def test_a_function_that_fails_later_ends_the_campaign_and_is_in_the_ledger(
 
     with pytest.raises(eq.EquipoiseError, match="fails_later failed: call: ValueError: too many"):
         eq.compare(short, fails_later, ledger=ledger, blocks=1000, min_blocks=1000)
-    assert any(one.failure for one in eq.show(ledger=ledger).document.trials)
+    assert any(trial.failure for trial in eq.show(ledger=ledger).document.trials)
 
 
 def test_a_ranking_of_one_function_is_refused_before_anything_runs(ledger: Path) -> None:

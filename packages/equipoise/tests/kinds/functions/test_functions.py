@@ -1,4 +1,4 @@
-"""Functions and code as the user gives them, before anything runs."""
+"""Functions and code of the user, before anything runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from equipoise.design.limits import CampaignLimits
 from equipoise.kinds.functions.conducting import functions_plan
 from equipoise.kinds.functions.functions import Side, code_sides, function_sides
 from equipoise.kinds.functions.terms import functions_of
-from equipoise.kinds.functions.trial_runs import Examined
+from equipoise.kinds.functions.trial_runs import ExaminedFunction
 from equipoise.model.errors import UnusableInput
 
 
@@ -53,10 +53,10 @@ def test_modules_are_imported_before_the_clock_runs() -> None:
 
 
 def test_the_same_function_has_the_same_digest_and_another_one_another() -> None:
-    one, again, other = (
+    first_side, same_side, other = (
         code_sides([code], "x = 1", {})[0].digest for code in ("x + 1", "x + 1", "x + 2")
     )
-    assert one == again != other
+    assert first_side == same_side != other
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_a_function_that_cannot_be_compared_is_refused(function: Any, what: str)
 
 
 def test_a_setup_must_be_a_function() -> None:
-    with pytest.raises(UnusableInput, match="setup is no function"):
+    with pytest.raises(UnusableInput, match="setup is not a function"):
         function_sides([first, second], [3, 1, 2])  # type: ignore[arg-type]
 
 
@@ -83,10 +83,10 @@ def test_a_setup_must_be_a_function() -> None:
         (["", "x"], "", "is empty"),
         (["x", "# nothing"], "", "is empty"),
         (["x"], "# nothing", "setup is empty"),
-        (["x ="], "", "is no code that can be timed"),
-        (["return 1"], "", "is no code that can be timed"),
-        (["x"], "from math import *", "setup is no code that can be timed"),
-        ([len], "", "is no text"),
+        (["x ="], "", "is not code that can be timed"),
+        (["return 1"], "", "is not code that can be timed"),
+        (["x"], "from math import *", "setup is not code that can be timed"),
+        ([len], "", "is not a text"),
     ],
 )
 def test_code_that_cannot_be_compared_is_refused(codes: Any, setup: str, what: str) -> None:
@@ -127,15 +127,15 @@ def test_code_that_awaits_is_awaited() -> None:
     assert "asyncio" in awaiting.modules
 
 
-def again(sides: Sequence[Side], *, names: Sequence[str] = (), **limits: Any) -> str:
-    """The line that asks again."""
-    examined = [Examined(1e-6, 1e-6, changes=False)] * len(sides)
+def repeating_line(sides: Sequence[Side], *, names: Sequence[str] = (), **limits: Any) -> str:
+    """Return the line that repeats the comparison."""
+    examined = [ExaminedFunction(1e-6, 1e-6, changes=False)] * len(sides)
     request = FunctionsRequest(CampaignLimits(seed=7, **limits), names, ranking=False)
     plan = functions_plan(sides, examined, None, request)
     return functions_of(plan).again
 
 
-def test_the_line_that_asks_again_has_the_limits_that_are_not_usual() -> None:
+def test_the_line_that_repeats_the_comparison_has_the_changed_limits() -> None:
     sides = code_sides(["1 + 1", "2"], "", {})
     usual: dict[str, Any] = {
         "alpha": 0.05,
@@ -144,17 +144,17 @@ def test_the_line_that_asks_again_has_the_limits_that_are_not_usual() -> None:
         "warmup": 1,
         "patient": False,
     }
-    assert again(sides, **usual) == "eq.compare_code('1 + 1', '2', ranking=False, seed=7)"
-    assert again(sides, names=["a", "b"], blocks=5, min_effect=3.0) == (
+    assert repeating_line(sides, **usual) == "eq.compare_code('1 + 1', '2', ranking=False, seed=7)"
+    assert repeating_line(sides, names=["a", "b"], blocks=5, min_effect=3.0) == (
         "eq.compare_code('1 + 1', '2', blocks=5, min_effect=3.0, names=['a', 'b'], "
         "ranking=False, seed=7)"
     )
-    assert again(function_sides([first, second], None), alpha=0.01) == (
+    assert repeating_line(function_sides([first, second], None), alpha=0.01) == (
         "eq.compare(first, second, alpha=0.01, ranking=False, seed=7)"
     )
 
 
 def test_functions_whose_names_are_not_known_have_no_line() -> None:
-    assert again(function_sides([first, lambda: 1], None)) == ""
+    assert repeating_line(function_sides([first, lambda: 1], None)) == ""
     names = ["old", "new"]
-    assert again(function_sides([first, second], None, names), names=names) == ""
+    assert repeating_line(function_sides([first, second], None, names), names=names) == ""

@@ -1,4 +1,4 @@
-"""Functions that work on data of the caller: fresh processes get copies, which may differ."""
+"""Functions with data of the caller: fresh processes get copies, which may differ."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ import pytest
 import equipoise as eq
 from equipoise.kinds.functions.conducting import Original, refuse_copies_that_differ
 from equipoise.kinds.functions.functions import function_sides
-from equipoise.kinds.functions.trial_runs import Examined
+from equipoise.kinds.functions.trial_runs import ExaminedFunction
 from equipoise.model.errors import UnusableInput
 
 FEW: dict[str, Any] = {"blocks": 6, "min_seconds": 0, "budget": 20}
 ROWS = 50_000
 
 WIDE = np.zeros((ROWS, 16))
-"""A column of it lies in memory with gaps; pickled alone it lies without them."""
+"""Table whose columns have gaps in memory; a pickled column has no gaps."""
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def column_and_packed() -> tuple[Callable[[], object], Callable[[], object]]:
     return of_a_script(sum_of_column, **data), of_a_script(sum_of_packed, **data)
 
 
-def test_functions_whose_data_lie_otherwise_in_the_copies_are_refused(ledger: Path) -> None:
+def test_functions_whose_copies_have_a_different_layout_are_refused(ledger: Path) -> None:
     with pytest.raises(UnusableInput, match="copies of your data") as refusal:
         eq.compare(*column_and_packed(), ledger=ledger, **FEW)
     assert "sum_of_packed takes 0." in refusal.value.what
@@ -67,7 +67,7 @@ def test_data_that_the_setup_makes_are_compared_as_they_are(ledger: Path) -> Non
     assert result.ratio is None or result.ratio < 0.9
 
 
-def test_code_with_data_of_the_notebook_is_refused_likewise(ledger: Path) -> None:
+def test_code_with_data_of_the_notebook_is_refused_as_well(ledger: Path) -> None:
     data = {"column": WIDE[:, 3], "packed": np.ones(ROWS)}
     with pytest.raises(UnusableInput, match="copies of your data") as refusal:
         eq.compare_code("column.sum()", "packed.sum()", globals=data, ledger=ledger, **FEW)
@@ -84,13 +84,13 @@ def test_equal_functions_on_equal_data_are_compared(ledger: Path) -> None:
 @pytest.mark.parametrize(
     "examined",
     [
-        Examined(1e-6, 1e-6, changes=True),
-        Examined(1e-6, 1e-6, changes=False, is_watched=False),
-        Examined(2.0, 2.0, changes=False),
+        ExaminedFunction(1e-6, 1e-6, changes=True),
+        ExaminedFunction(1e-6, 1e-6, changes=False, is_watched=False),
+        ExaminedFunction(2.0, 2.0, changes=False),
     ],
 )
-def test_what_changes_its_data_or_takes_long_is_never_called_in_this_process(
-    examined: Examined,
+def test_functions_that_change_data_or_take_long_are_never_called_in_this_process(
+    examined: ExaminedFunction,
 ) -> None:
     calls = []
     data = np.ones(ROWS)
@@ -114,11 +114,11 @@ def test_a_helper_that_changes_the_data_is_seen(ledger: Path) -> None:
         return len(seen)
 
     result = eq.compare(lambda: len(seen), changing, ledger=ledger, **FEW)
-    assert "changes_its_input" in [one.code for one in result.document.warnings]
+    assert "changes_its_input" in [warning.code for warning in result.document.warnings]
     assert seen[0] == 0
 
 
-def test_what_a_function_prints_in_this_process_stays_off_the_screen(
+def test_the_output_of_a_function_in_this_process_is_not_shown(
     ledger: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     data = list(range(ROWS))

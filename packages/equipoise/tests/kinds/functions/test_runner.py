@@ -1,4 +1,4 @@
-"""A block of functions: what is drawn, what a process gives, and what fails."""
+"""A block of functions: the draw, the numbers of a process, and failures."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from equipoise.kinds.functions.processes import MAX_WAITING_PROCESSES, Answer
 from equipoise.kinds.functions.runner import (
     FIRST_BATCHES,
     FunctionRunner,
-    following,
     order_of,
     padding_bytes,
+    prepared_together,
     steady_ns,
 )
-from equipoise.kinds.functions.trial_runs import ROUNDS, Examined, calls_and_rounds
+from equipoise.kinds.functions.trial_runs import ROUNDS, ExaminedFunction, calls_and_rounds
 from equipoise.model.record import Trial
 from packages.equipoise.tests.kinds.functions.scripted import (
     NoCovariates,
@@ -51,29 +51,29 @@ def test_one_process_gives_each_function_a_trial_with_one_number() -> None:
     assert processes.keys == [("measured", 4)]
     assert [trial.condition for trial in trials] == list(draw.order)
     for trial in trials:
-        whole = [one for one in trial.samples if one.iteration is None]
-        assert [one.metric for one in whole] == ["call_s"]
+        whole = [sample for sample in trial.samples if sample.iteration is None]
+        assert [sample.metric for sample in whole] == ["call_s"]
         assert len(trial.samples) == FIRST_BATCHES + ROUNDS + 1
         assert trial.accounting.max_rss_bytes is None
         assert "every function" in trial.accounting.unknown["max_rss_bytes"]
 
 
-def test_the_order_of_definitions_and_of_rounds_knows_places_and_no_function() -> None:
+def test_the_orders_of_definitions_and_rounds_depend_on_places_only() -> None:
     plan = plan_of_functions("f()", "g()")
     for block in range(1, 30):
         draw = draw_block(plan, "measured", block)
         exchanged = replace(draw, order=draw.order[::-1])
         ours, theirs = order_of(plan, draw), order_of(plan, exchanged)
-        assert [1 - one for one in ours["definitions"]] == theirs["definitions"]
-        rounds = [[1 - one for one in round_] for round_ in ours["rounds"]]
+        assert [1 - place for place in ours["definitions"]] == theirs["definitions"]
+        rounds = [[1 - place for place in round_] for round_ in ours["rounds"]]
         assert rounds == theirs["rounds"]
 
 
-def test_orders_are_drawn_anew_in_every_process_and_every_round() -> None:
+def test_every_process_and_every_round_has_a_new_order() -> None:
     plan = plan_of_functions("f()", "g()")
     orders = [order_of(plan, draw_block(plan, "measured", block)) for block in range(1, 201)]
-    first_defined = sum(one["definitions"][0] for one in orders)
-    first_run = sum(round_[0] for one in orders for round_ in one["rounds"])
+    first_defined = sum(instruction["definitions"][0] for instruction in orders)
+    first_run = sum(round_[0] for instruction in orders for round_ in instruction["rounds"])
     assert 70 <= first_defined <= 130
     assert 0.46 <= first_run / (200 * (FIRST_BATCHES + ROUNDS)) <= 0.54
 
@@ -121,35 +121,41 @@ def test_the_function_that_ended_its_process_is_named_and_the_other_is_not() -> 
 
 def test_processes_are_prepared_together_within_the_limits_of_the_campaign() -> None:
     plan = plan_of_functions("f()", "g()", blocks=10)
-    assert len(following(plan, ("measured", 1))) == MAX_WAITING_PROCESSES
-    assert following(plan, ("measured", 9)) == [("measured", 9), ("measured", 10)]
-    assert following(plan, ("warmup", 1)) == [("warmup", 1)]
-    sizes = {padding_bytes(plan, key) for key in following(plan, ("measured", 1))}
+    assert len(prepared_together(plan, ("measured", 1))) == MAX_WAITING_PROCESSES
+    assert prepared_together(plan, ("measured", 9)) == [("measured", 9), ("measured", 10)]
+    assert prepared_together(plan, ("warmup", 1)) == [("warmup", 1)]
+    sizes = {padding_bytes(plan, key) for key in prepared_together(plan, ("measured", 1))}
     assert len(sizes) > 1
 
 
-def examined(*calls_s: float) -> list[Examined]:
-    return [Examined(call_s, 2 * call_s, changes=False) for call_s in calls_s]
+def examined_functions(*calls_s: float) -> list[ExaminedFunction]:
+    return [ExaminedFunction(call_s, 2 * call_s, changes=False) for call_s in calls_s]
 
 
 def test_functions_that_take_about_as_long_get_the_same_number_of_calls() -> None:
-    assert calls_and_rounds(examined(1e-6, 1.1e-6), fresh_calls=False) == ([256, 256], ROUNDS)
-    (quick, slow), _ = calls_and_rounds(examined(1e-7, 1e-3), fresh_calls=False)
+    assert calls_and_rounds(examined_functions(1e-6, 1.1e-6), fresh_calls=False) == (
+        [256, 256],
+        ROUNDS,
+    )
+    (quick, slow), _ = calls_and_rounds(examined_functions(1e-7, 1e-3), fresh_calls=False)
     assert (quick, slow) == (4096, 1)
 
 
 def test_slow_functions_get_fewer_batches() -> None:
-    assert calls_and_rounds(examined(0.02, 0.02), fresh_calls=False) == ([1, 1], 6)
-    assert calls_and_rounds(examined(3.0, 3.0), fresh_calls=False) == ([1, 1], 1)
+    assert calls_and_rounds(examined_functions(0.02, 0.02), fresh_calls=False) == ([1, 1], 6)
+    assert calls_and_rounds(examined_functions(3.0, 3.0), fresh_calls=False) == ([1, 1], 1)
 
 
 def test_fresh_calls_make_short_batches_with_their_setup() -> None:
-    calls, rounds = calls_and_rounds(examined(1e-4, 1e-4), fresh_calls=True)
+    calls, rounds = calls_and_rounds(examined_functions(1e-4, 1e-4), fresh_calls=True)
     assert calls == [4, 4]
     assert rounds == ROUNDS
 
 
 def test_functions_with_equal_numbers_of_calls_keep_them_with_their_setup() -> None:
-    setups = [Examined(1e-5, whole_s, changes=True) for whole_s in (0.99e-3, 1.01e-3)]
+    setups = [
+        ExaminedFunction(1e-5, call_and_setup_s, changes=True)
+        for call_and_setup_s in (0.99e-3, 1.01e-3)
+    ]
     calls, _ = calls_and_rounds(setups, fresh_calls=True)
     assert calls == [1, 1]

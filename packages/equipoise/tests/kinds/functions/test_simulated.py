@@ -65,7 +65,7 @@ def campaign(seed: int, **processes: Any) -> tuple[str, RunRecord]:
 def test_equal_functions_are_called_different_in_at_most_one_campaign_of_twenty() -> None:
     verdicts = [campaign(seed)[0] for seed in range(CAMPAIGNS)]
     different = sum(verdict in ("faster", "slower", "mixed") for verdict in verdicts)
-    # As many as this by chance in one of a thousand tests, if the rate is exactly 5 %.
+    # At a rate of exactly 5 % one in a thousand tests exceeds this by chance.
     assert different <= binom.ppf(0.999, CAMPAIGNS, 0.05)
 
 
@@ -77,7 +77,7 @@ def test_a_difference_of_three_percent_is_found() -> None:
     assert verdicts.count("slower") >= 18
 
 
-def test_the_result_says_what_the_campaign_said() -> None:
+def test_the_result_has_the_verdict_of_the_campaign() -> None:
     verdict, record = campaign(3, work=(1.0, 1.2))
     document = analyse_campaign(record)
     comparison = document.comparisons[0]

@@ -1,4 +1,4 @@
-"""What a fresh process does with functions: real processes, and no times."""
+"""Functions in fresh processes; no test depends on a time."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ import pytest
 from equipoise.kinds.functions import worker
 from equipoise.kinds.functions.functions import Side, code_sides, function_sides
 from equipoise.kinds.functions.processes import Answer, prepared_processes
-from equipoise.kinds.functions.trial_runs import Examined, examine
+from equipoise.kinds.functions.trial_runs import ExaminedFunction, examine
 from equipoise.model.errors import ConditionFailed, EquipoiseError, UnusableInput
 
 SETUP = "x = [3, 1, 2]"
 
 
-def examined(sides: Sequence[Side]) -> tuple[Examined, ...]:
-    """What the trial runs show of functions."""
+def examine_all(sides: Sequence[Side]) -> tuple[ExaminedFunction, ...]:
+    """Return functions after their trial runs."""
     return examine(sides, timeout_s=600.0)
 
 
-def measured(
+def answer_of(
     sides: Sequence[Side], calls: int = 1, *, fresh_calls: bool = False, timeout_s: float = 600.0
 ) -> Answer:
     """The answer of one process that runs all functions in two rounds."""
@@ -49,44 +49,44 @@ def content(answer: Answer) -> dict[str, Any]:
 
 
 def test_every_function_has_a_batch_in_every_round() -> None:
-    batches = content(measured(code_sides(["1 + 1", "2 + 2"], "", {}), calls=100))["batches"]
+    batches = content(answer_of(code_sides(["1 + 1", "2 + 2"], "", {}), calls=100))["batches"]
     assert [len(series) for series in batches] == [2, 2]
     assert all(value > 0 for series in batches for value in series)
 
 
-def test_a_call_that_changes_what_it_works_on_is_seen() -> None:
+def test_a_call_that_changes_its_data_is_noticed() -> None:
     sides = code_sides(["sorted(x)", "x.sort()", "x = x + [1]", "y = x"], SETUP, {})
-    assert [one.changes for one in examined(sides)] == [False, True, True, False]
+    assert [function.changes for function in examine_all(sides)] == [False, True, True, False]
 
 
-def test_an_argument_that_changes_is_seen() -> None:
+def test_a_changed_argument_is_noticed() -> None:
     sides = function_sides([sorted, list.sort], lambda: [3, 1, 2])
-    assert [one.changes for one in examined(sides)] == [False, True]
+    assert [function.changes for function in examine_all(sides)] == [False, True]
 
 
-def test_what_a_function_reaches_and_changes_is_seen() -> None:
+def test_changed_globals_and_closures_are_noticed() -> None:
     data, words = [3, 1, 2], ["b", "a"]
     sides = function_sides([lambda: sorted(data), lambda: words.sort()], None)
-    assert [one.changes for one in examined(sides)] == [False, True]
+    assert [function.changes for function in examine_all(sides)] == [False, True]
 
 
-def test_fresh_calls_work_on_what_the_setup_made(tmp_path: object) -> None:
+def test_fresh_calls_get_the_data_of_the_setup(tmp_path: object) -> None:
     code = "assert x == [3, 1, 2]; x.sort()"
-    assert "batches" in content(measured(code_sides([code], SETUP, {}), 5, fresh_calls=True))
-    once = content(measured(code_sides([code], SETUP, {}), 5))
+    assert "batches" in content(answer_of(code_sides([code], SETUP, {}), 5, fresh_calls=True))
+    once = content(answer_of(code_sides([code], SETUP, {}), 5))
     assert (once["failed"], once["during"]) == (0, "call")
     assert once["text"].startswith("AssertionError")
 
 
-def test_fresh_calls_work_on_fresh_names() -> None:
+def test_fresh_calls_get_fresh_names() -> None:
     (side,) = code_sides(["assert x == [3, 1, 2]; x.sort()"], "", {"x": [3, 1, 2]})
-    assert "batches" in content(measured([side], 5, fresh_calls=True))
+    assert "batches" in content(answer_of([side], 5, fresh_calls=True))
 
 
 def test_the_setup_s_names_are_kept_from_one_batch_to_the_next() -> None:
     (side,) = code_sides(["i += 1; assert i < 7"], "i = 0", {})
-    assert "batches" in content(measured([side], 3))
-    assert "failed" in content(measured([side], 4))
+    assert "batches" in content(answer_of([side], 3))
+    assert "failed" in content(answer_of([side], 4))
 
 
 def test_async_functions_and_code_are_awaited() -> None:
@@ -95,33 +95,33 @@ def test_async_functions_and_code_are_awaited() -> None:
 
         await asyncio.sleep(0.0)
 
-    answer = measured(function_sides([slow], None), 3)
+    answer = answer_of(function_sides([slow], None), 3)
     assert "batches" in content(answer)
     code = code_sides(["await asyncio.sleep(0)"], "import asyncio", {})
-    assert "batches" in content(measured(code, 3, fresh_calls=True))
+    assert "batches" in content(answer_of(code, 3, fresh_calls=True))
 
 
-def test_processes_differ_in_what_makes_equal_functions_differ() -> None:
-    # Addresses and hash seeds of a fresh process, as the code itself sees them.
+def test_processes_differ_in_addresses_and_hash_seeds() -> None:
+    # Addresses and hash seeds of a fresh process, read by the code itself.
     probe = "raise ValueError(f\"{id(object)} {hash('a')}\")"
-    seen = [content(measured(code_sides([probe], "", {})))["text"] for _ in range(3)]
+    seen = [content(answer_of(code_sides([probe], "", {})))["text"] for _ in range(3)]
     assert len(set(seen)) == 3
 
 
 def test_functions_are_defined_in_the_order_that_was_drawn() -> None:
-    # A definition takes the next number of what the process shares: a module.
+    # A definition takes the next number of a module that the process shares.
     code = "import builtins; builtins.n = getattr(builtins, 'n', 0) + 1; number = builtins.n"
     sides = code_sides(["assert number == 2", "assert number == 1"], code, {})
-    assert "batches" in content(measured(sides))
+    assert "batches" in content(answer_of(sides))
 
 
-def test_what_a_function_prints_goes_nowhere(capfd: pytest.CaptureFixture[str]) -> None:
-    assert "batches" in content(measured(code_sides(["print('chatter')"], "", {})))
+def test_the_output_of_a_function_is_discarded(capfd: pytest.CaptureFixture[str]) -> None:
+    assert "batches" in content(answer_of(code_sides(["print('chatter')"], "", {})))
     assert capfd.readouterr().out == ""
 
 
 def grows() -> Callable[[], int]:
-    """A function that does more in every call."""
+    """Return a function that does more in every call."""
     data: list[int] = []
 
     def append() -> int:
@@ -134,7 +134,7 @@ def grows() -> Callable[[], int]:
 @pytest.mark.parametrize(
     ("second_look", "answer"), [([20] * 16, False), ([*range(20, 52, 2)], True)]
 )
-def test_a_machine_that_slows_down_once_is_no_function_that_grows(
+def test_a_machine_that_slows_down_once_is_not_a_growing_function(
     monkeypatch: pytest.MonkeyPatch, second_look: list[int], answer: bool
 ) -> None:
     slows_down = [*range(10, 26)]
@@ -180,7 +180,7 @@ def test_a_function_that_cannot_be_compared_is_refused(
     what: str,
 ) -> None:
     with pytest.raises(kind, match=what) as refusal:
-        examined(function_sides([function], setup))
+        examine_all(function_sides([function], setup))
     assert refusal.value.hint
 
 
@@ -194,23 +194,23 @@ def test_a_function_that_takes_too_long_is_ended() -> None:
 def test_the_function_that_ends_its_process_is_known(place: int) -> None:
     codes = ["1 + 1", "1 + 1"]
     codes[place] = "os.kill(os.getpid(), 11)"
-    answer = measured(code_sides(codes, "import os", {}))
+    answer = answer_of(code_sides(codes, "import os", {}))
     assert (answer.content, answer.report.signal, answer.running) == (None, 11, place)
 
 
 def test_the_function_that_hangs_is_known() -> None:
     sides = code_sides(["1 + 1", "time.sleep(60)"], "import time", {})
-    answer = measured(sides, timeout_s=3.0)
+    answer = answer_of(sides, timeout_s=3.0)
     assert (answer.content, answer.report.timed_out, answer.running) == (None, True, 1)
 
 
 def test_a_process_that_answers_names_no_function() -> None:
-    assert measured(code_sides(["1 + 1"], "", {})).running is None
+    assert answer_of(code_sides(["1 + 1"], "", {})).running is None
 
 
 def test_a_method_of_a_module_is_as_fresh_as_a_function() -> None:
     sides = function_sides([random.random, os.getpid], None)
-    assert "batches" in content(measured(sides))
+    assert "batches" in content(answer_of(sides))
 
 
 def test_a_function_has_its_modules_its_closure_its_defaults_and_itself() -> None:
@@ -223,7 +223,7 @@ def test_a_function_has_its_modules_its_closure_its_defaults_and_itself() -> Non
         words = {again(), *default, len(os.sep), int(math.sqrt(4))}
         raise ValueError(f"{sorted(words)} {reached.__name__}")
 
-    text = content(measured(function_sides([reached], None)))["text"]
+    text = content(answer_of(function_sides([reached], None)))["text"]
     assert text.startswith("ValueError: [1, 2, 7] reached")
 
 
@@ -231,7 +231,7 @@ def test_the_module_that_a_function_was_defined_in_is_not_imported() -> None:
     def reached() -> None:
         raise ValueError([name for name in sys.modules if "functions.test_" in name])
 
-    assert content(measured(function_sides([reached], None)))["text"].startswith("ValueError: []")
+    assert content(answer_of(function_sides([reached], None)))["text"].startswith("ValueError: []")
 
 
 def test_an_object_of_a_class_of_the_user_is_sent_by_cloudpickle() -> None:
@@ -241,4 +241,4 @@ def test_an_object_of_a_class_of_the_user_is_sent_by_cloudpickle() -> None:
 
     sides = function_sides([Counter()], None)
     assert "cloudpickle.cloudpickle" in sides[0].modules
-    assert content(measured(sides))["text"].startswith("ValueError: Counter")
+    assert content(answer_of(sides))["text"].startswith("ValueError: Counter")

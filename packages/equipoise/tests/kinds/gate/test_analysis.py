@@ -1,4 +1,4 @@
-"""A gate stops when its question is answered, and its result follows from the record alone."""
+"""A gate stops at its decision, and its result follows from the record alone."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ def gate_of(
         plan,
         study="gate",
         conditions=tuple(
-            msgspec.structs.replace(one, levels={BENCHMARK: one.name[0]}) for one in plan.conditions
+            msgspec.structs.replace(condition, levels={BENCHMARK: condition.name[0]})
+            for condition in plan.conditions
         ),
         chosen_contrasts=tuple(Contrast(2 * i, 2 * i + 1) for i in range(benchmarks)),
         terms=GatePlan(OLD, NEW, metrics or ("wall_s",), fails_undecided),
@@ -102,13 +103,13 @@ def test_it_goes_on_past_a_verdict_that_does_not_answer_its_question(tmp_path: P
     assert comparison.blocks < gated.rows[0].blocks
 
 
-def test_where_the_question_is_open_nothing_is_said_to_be_overstated(tmp_path: Path) -> None:
+def test_an_undecided_gate_warns_of_no_overstatement(tmp_path: Path) -> None:
     plan = gate_of(blocks=12)
     stage = Stage(tmp_path, medians=(0.010, 0.0102), noise=0.02)
     assert outcomes(result(stage, plan)) == ["undecided"]
     document = analyse_campaign(stage.ledger.read_run("last"))
     assert document.comparisons[0].verdict == "slower"
-    assert [one.code for one in document.warnings] == []
+    assert [warning.code for warning in document.warnings] == []
 
 
 def test_it_stops_as_soon_as_too_slow_is_excluded(tmp_path: Path) -> None:
@@ -120,7 +121,9 @@ def test_it_stops_as_soon_as_too_slow_is_excluded(tmp_path: Path) -> None:
     assert found.rows[0].blocks < 60
 
 
-def test_a_long_gate_looks_less_often_and_ends_soon_after_it_could_know(tmp_path: Path) -> None:
+def test_a_long_gate_is_analysed_less_often_and_ends_soon_after_its_decision(
+    tmp_path: Path,
+) -> None:
     plan = gate_of(blocks=100_000)
     stage = Stage(tmp_path, medians=(0.010, 0.0104), noise=0.18)
     found = result(stage, plan)
@@ -135,8 +138,8 @@ def test_a_long_gate_looks_less_often_and_ends_soon_after_it_could_know(tmp_path
     assert known_after <= len(pairs) <= known_after * (1 + 1 / GROWTH) + 1
 
 
-class Preempted(ScriptedRunner):
-    """Trials whose processors others take away: the time on them is told, the rest is chance."""
+class PreemptedRunner(ScriptedRunner):
+    """Trials on a busy host: the CPU times are given, and the waits between are random."""
 
     tells_system_time = True
 
@@ -157,11 +160,11 @@ class Preempted(ScriptedRunner):
         return (preempted,)
 
 
-def test_where_others_take_the_processor_its_time_tells_what_the_wall_clock_cannot(
+def test_with_a_busy_processor_cpu_time_decides_where_wall_time_cannot(
     tmp_path: Path,
 ) -> None:
     stage = Stage(tmp_path)
-    stage.runner = Preempted(stage.clock, noise=0.8)
+    stage.runner = PreemptedRunner(stage.clock, noise=0.8)
     found = result(stage, gate_of("cpu_s", blocks=60))
     assert outcomes(found) == ["slower"]
     assert found.rows[0].ratio == pytest.approx(1.05)
@@ -174,15 +177,15 @@ def test_where_others_take_the_processor_its_time_tells_what_the_wall_clock_cann
     assert outcomes(gated) == ["undecided"]
 
 
-def test_half_of_the_time_on_a_processor_is_not_taken_for_the_whole(tmp_path: Path) -> None:
+def test_half_of_the_cpu_time_does_not_count_as_all_of_it(tmp_path: Path) -> None:
     stage = Stage(tmp_path)
-    stage.runner = preempted = Preempted(stage.clock)
+    stage.runner = preempted = PreemptedRunner(stage.clock)
     preempted.tells_system_time = False
     with pytest.raises(UnusableInput, match="cpu_s"):
         stage.start(gate_of("cpu_s"))
 
 
-def test_what_is_not_known_passes_unless_the_plan_says_otherwise(tmp_path: Path) -> None:
+def test_an_undecided_gate_passes_except_with_fail_undecided_in_the_plan(tmp_path: Path) -> None:
     for fails_undecided in (False, True):
         stage = Stage(tmp_path / str(fails_undecided))
         found = result(stage, gate_of(blocks=3, fails_undecided=fails_undecided))
@@ -193,7 +196,7 @@ def test_what_is_not_known_passes_unless_the_plan_says_otherwise(tmp_path: Path)
         )
 
 
-def test_a_benchmark_that_is_known_gets_no_more_blocks(tmp_path: Path) -> None:
+def test_a_decided_benchmark_gets_no_more_blocks(tmp_path: Path) -> None:
     stage = Stage(tmp_path, medians=(0.010, 0.015, 0.010, 0.0102), noise=0.02)
     found = result(stage, gate_of(benchmarks=2))
     assert found.rows[0].outcome == "slower"
@@ -201,7 +204,7 @@ def test_a_benchmark_that_is_known_gets_no_more_blocks(tmp_path: Path) -> None:
     assert found.summary.endswith("1 of 2 benchmarks is slower by more than 2 %, 1 undecided.")
 
 
-class Reporting(ScriptedRunner):
+class ReportingRunner(ScriptedRunner):
     """Processes that report two benchmarks of their own; the second is slower later on."""
 
     def run_place(self, draw: Draw, place: int) -> tuple[Callable[[], TrialReport], ...]:
@@ -225,7 +228,7 @@ class Reporting(ScriptedRunner):
 
 def test_the_benchmarks_of_one_process_are_judged_together(tmp_path: Path) -> None:
     stage = Stage(tmp_path)
-    stage.runner = Reporting(stage.clock, noise=0.01)
+    stage.runner = ReportingRunner(stage.clock, noise=0.01)
     found = result(stage, gate_of("a b time_s", "c time_s"))
     assert [(row.benchmark, row.outcome) for row in found.rows] == [
         ("a b", "passes"),
@@ -241,7 +244,7 @@ def test_a_benchmark_that_one_trial_does_not_report_is_not_guessed(tmp_path: Pat
         stage.start(gate_of("a time_s"))
 
 
-def test_a_gate_cannot_go_on_for_its_revisions_are_gone(tmp_path: Path) -> None:
+def test_a_gate_cannot_be_resumed_because_its_revisions_are_gone(tmp_path: Path) -> None:
     stage = Stage(tmp_path)
     run_id = stage.start(gate_of(blocks=2))
     with pytest.raises(UnusableInput, match="is a gate, whose two revisions are removed"):
@@ -250,7 +253,7 @@ def test_a_gate_cannot_go_on_for_its_revisions_are_gone(tmp_path: Path) -> None:
         choose_gap(stage.ledger.read_run(run_id))
 
 
-def test_what_is_no_gate_has_none(tmp_path: Path) -> None:
+def test_another_campaign_has_no_gate_result(tmp_path: Path) -> None:
     stage = Stage(tmp_path)
     stage.start(plan_of(stopping=Stopping(blocks=2)))
     document = validated(analyse_campaign(stage.ledger.read_run("last")))

@@ -1,4 +1,4 @@
-"""The forecast of a gate, against gates that go on with the same truth."""
+"""The forecast of a gate, compared with gates that continue with the same truth."""
 
 from __future__ import annotations
 
@@ -20,36 +20,37 @@ def forecast(*comparisons: PairedBlocks) -> tuple[GateForecast | None, ...]:
     return forecast_gate(comparisons, decisions, min_effect=LIMIT, alpha=ALPHA, seed=1)
 
 
-def started(percent: float, blocks: int, seed: int, sd: float = 0.05) -> PairedBlocks:
+def begun_comparison(percent: float, blocks: int, seed: int, sd: float = 0.05) -> PairedBlocks:
     effect = math.log1p(percent / 100)
     return PairedBlocks(*costs_and_orders(white(sd), np.random.default_rng(seed), blocks, effect))
 
 
 def test_after_one_block_the_forecast_is_the_least_that_any_gate_needs() -> None:
-    (one,) = forecast(started(50.0, 1, seed=1, sd=0.001))
-    assert one is not None and one.is_lower_bound
+    (short_forecast,) = forecast(begun_comparison(50.0, 1, seed=1, sd=0.001))
+    assert short_forecast is not None and short_forecast.is_lower_bound
     decided = [
-        judge_gate([started(50.0, blocks, seed=1, sd=0.001)], min_effect=LIMIT, alpha=ALPHA)[
-            0
-        ].outcome
-        for blocks in (one.blocks - 1, one.blocks)
+        judge_gate(
+            [begun_comparison(50.0, blocks, seed=1, sd=0.001)], min_effect=LIMIT, alpha=ALPHA
+        )[0].outcome
+        for blocks in (short_forecast.blocks - 1, short_forecast.blocks)
     ]
     assert decided == ["undecided", "slower"]
 
 
-def test_the_forecast_is_near_the_blocks_that_such_gates_take() -> None:
+def test_the_forecast_is_near_the_blocks_of_simulated_gates() -> None:
     margin = math.log1p(LIMIT / 100)
     took = [
-        started(8.0, 600, seed).engine.blocks_to_exclude(margin, 2 * ALPHA) for seed in range(40)
+        begun_comparison(8.0, 600, seed).engine.blocks_to_exclude(margin, 2 * ALPHA)
+        for seed in range(40)
     ]
-    median = float(np.median([600 if one is None else one for one in took]))
-    forecasts = [forecast(started(8.0, 12, 1000 + seed))[0] for seed in range(40)]
-    known = [one.blocks for one in forecasts if one is not None]
+    median = float(np.median([600 if length is None else length for length in took]))
+    forecasts = [forecast(begun_comparison(8.0, 12, 1000 + seed))[0] for seed in range(40)]
+    known = [forecast.blocks for forecast in forecasts if forecast is not None]
     assert len(known) > 20
     assert median / 2.0 < float(np.median(known)) < 2.0 * median
 
 
-def test_where_the_change_is_the_limit_itself_there_is_no_forecast() -> None:
+def test_a_change_at_the_limit_has_no_forecast() -> None:
     costs = np.tile([1.0, 1.1, 0.9, 1.05], 15)
     noise = np.tile([1.0, 1.04, 1.0 / 1.04, 1.0], 15)
     orders = np.tile([1, -1], 30)
@@ -58,12 +59,14 @@ def test_where_the_change_is_the_limit_itself_there_is_no_forecast() -> None:
 
 
 def test_a_decided_benchmark_has_no_forecast() -> None:
-    decided, undecided = forecast(started(0.0, 200, 1, sd=0.01), started(15.0, 5, 2))
+    decided, undecided = forecast(
+        begun_comparison(0.0, 200, 1, sd=0.01), begun_comparison(15.0, 5, 2)
+    )
     assert decided is None
     assert undecided is not None
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_forecast_is_more_than_what_was_measured(seed: int) -> None:
-    (one,) = forecast(started(6.0, 10, seed))
-    assert one is None or one.blocks > 10
+def test_a_forecast_is_more_than_the_measured_blocks(seed: int) -> None:
+    (single_forecast,) = forecast(begun_comparison(6.0, 10, seed))
+    assert single_forecast is None or single_forecast.blocks > 10

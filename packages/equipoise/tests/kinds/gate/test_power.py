@@ -28,7 +28,7 @@ ALPHA = 0.05
 LIMIT = 2.0
 SLOWER = 5.0
 BLOCKS = 1000
-"""About what a minute has room for where a trial takes 20 ms."""
+"""Number of blocks that fit about into a minute if a trial takes 20 ms."""
 MARGIN = math.log1p(LIMIT / 100)
 
 
@@ -54,15 +54,15 @@ def outcome(noise: Noise, percent: float, seed: int, blocks: int = BLOCKS) -> Ga
     if end is None:
         return "undecided"
     until_then = PairedBlocks(old[:end], new[:end], orders[:end])
-    (one,) = judge_gate([until_then], min_effect=LIMIT, alpha=ALPHA)
-    return one.outcome
+    (decision,) = judge_gate([until_then], min_effect=LIMIT, alpha=ALPHA)
+    return decision.outcome
 
 
 def failures(noise: Noise, percent: float, gates: int, blocks: int = BLOCKS) -> int:
     return sum(outcome(noise, percent, seed, blocks) == "slower" for seed in range(gates))
 
 
-def test_the_first_outcome_is_where_a_look_after_every_block_finds_it() -> None:
+def test_the_first_outcome_is_that_of_an_analysis_after_every_block() -> None:
     for seed in range(5):
         generator = np.random.default_rng(seed)
         rows = zip(
@@ -72,29 +72,29 @@ def test_the_first_outcome_is_where_a_look_after_every_block_finds_it() -> None:
         found: GateOutcome = "undecided"
         while found == "undecided" and (row := next(rows, None)) is not None:
             growing.append(*row)
-            (one,) = judge_gate([growing], min_effect=LIMIT, alpha=ALPHA)
-            found = one.outcome
+            (decision,) = judge_gate([growing], min_effect=LIMIT, alpha=ALPHA)
+            found = decision.outcome
         assert growing.engine.blocks_to_exclude(MARGIN, 2 * ALPHA) == len(growing)
         assert found == outcome(white(0.03), SLOWER, seed, 120) == "slower"
 
 
 @pytest.mark.parametrize("name", NOISES)
-def test_what_is_slower_by_just_as_much_as_may_be_fails_in_at_most_alpha(name: str) -> None:
+def test_a_candidate_slower_by_exactly_the_limit_fails_in_at_most_alpha(name: str) -> None:
     gates = 200
     assert failures(NOISES[name], LIMIT, gates, blocks=400) <= at_most(gates, ALPHA)
 
 
 @pytest.mark.parametrize("noise", [white(0.1), student(0.05, 2.0), interrupted_now_and_then(0.1)])
-def test_what_changed_nothing_is_let_through_and_a_slowdown_of_5_percent_is_not(
+def test_an_equal_candidate_passes_and_a_slowdown_of_5_percent_fails(
     noise: Noise,
 ) -> None:
-    # As noisy as a host may be for 19 of 20 gates of so many blocks to find it.
+    # The largest noise with which 19 of 20 gates of this length find it.
     gates = 100
     assert failures(noise, 0.0, gates) <= at_most(gates, ALPHA)
     assert failures(noise, SLOWER, gates) >= at_least(gates, 0.95)
 
 
-def test_where_trials_spread_by_a_third_it_is_not_known_rather_than_wrong() -> None:
+def test_with_a_spread_of_a_third_gates_are_undecided_and_not_wrong() -> None:
     outcomes = [outcome(white(0.3), SLOWER, seed) for seed in range(60)]
     assert outcomes.count("undecided") > 30
     assert outcomes.count("passes") <= at_most(60, ALPHA)

@@ -1,4 +1,4 @@
-"""The Markdown of a gate: what every row says, and that names stay text."""
+"""The Markdown of a gate: its rows, and names that stay text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from msgspec.structs import replace
 
-from equipoise.kinds.gate.command import MARK
+from equipoise.kinds.gate.command import COMMENT_MARK
 from equipoise.kinds.gate.report import gate_document
 from equipoise.kinds.gate.terms import GateDocument, GateOutcome, GateResult, GateRow
 from equipoise.model.record import CampaignWarning
@@ -28,7 +28,7 @@ HARMLESS = {"paragraph", "inline", "text", "text_special", "softbreak", "heading
 HARMLESS |= {"table", "thead", "tbody", "tr", "th", "td", "bullet_list", "list_item"}
 
 NOTHING = "<!-- -->"
-"""Stands where a forge would make a link of text."""
+"""Character that keeps a forge from making a link of text."""
 
 
 def to_markdown(document: GateDocument) -> str:
@@ -42,7 +42,7 @@ def row(name: str, outcome: GateOutcome, low: float | None, high: float | None) 
     )  # fmt: skip
 
 
-def gated(*rows: GateRow, passed: bool = False, words: str = "said.") -> GateDocument:
+def gate_document_of(*rows: GateRow, passed: bool = False, words: str = "said.") -> GateDocument:
     gate = GateResult(OLD, NEW, 2.0, passed, rows, words)
     return document_as(GateDocument, document_of(), gate=gate, warnings=())
 
@@ -55,15 +55,15 @@ def tokens(markdown: str) -> Iterator[Token]:
 
 def kinds(markdown: str) -> set[str]:
     return {
-        one.type.removesuffix("_open").removesuffix("_close")
-        for one in tokens(markdown)
-        if one.content != NOTHING
+        token.type.removesuffix("_open").removesuffix("_close")
+        for token in tokens(markdown)
+        if token.content != NOTHING
     }
 
 
 def test_every_benchmark_has_a_row_with_its_outcome() -> None:
     lines = to_markdown(
-        gated(
+        gate_document_of(
             row("b", "passes", 0.9, 1.01),
             row("c", "undecided", None, None),
             row("a", "slower", 1.05, 1.2),
@@ -79,18 +79,22 @@ def test_every_benchmark_has_a_row_with_its_outcome() -> None:
         "| b | 10.0 ms | 11.0 ms | no single ratio | -10.0 % to +1.00 % "
         "| -10.0 % to +1.00 % (90 %) | ✅ passes |",
     ]
-    assert to_markdown(gated(passed=True)).startswith("## Equipoise gate: ✅ passes\n")
+    assert to_markdown(gate_document_of(passed=True)).startswith("## Equipoise gate: ✅ passes\n")
 
 
-def test_benchmarks_that_share_alpha_say_so() -> None:
-    one = replace(row("a", "passes", 0.9, 1.01), level=0.05 / 3.0, equivalence_level=0.1 / 3.0)
-    told = "-10.0 % to +1.00 % (90 % over the benchmarks reported)"
-    assert told in to_markdown(gated(one))
+def test_the_table_says_that_benchmarks_share_alpha() -> None:
+    shared_row = replace(
+        row("a", "passes", 0.9, 1.01), level=0.05 / 3.0, equivalence_level=0.1 / 3.0
+    )
+    message = "-10.0 % to +1.00 % (90 % over the benchmarks reported)"
+    assert message in to_markdown(gate_document_of(shared_row))
 
 
-def test_what_passes_is_folded_away_where_it_is_much() -> None:
+def test_many_passing_benchmarks_are_folded() -> None:
     passing = [row(f"p{number}", "passes", 0.9, 1.01) for number in range(30)]
-    markdown = to_markdown(gated(*passing[:20], row("slow", "slower", 1.05, 1.2), *passing[20:]))
+    markdown = to_markdown(
+        gate_document_of(*passing[:20], row("slow", "slower", 1.05, 1.2), *passing[20:])
+    )
     fold = "<details>\n<summary>30 benchmarks pass</summary>\n\n| benchmark |"
     before, _, rest = markdown.partition(fold)
     assert "| slow |" in before
@@ -99,27 +103,27 @@ def test_what_passes_is_folded_away_where_it_is_much() -> None:
     assert inside.count("\n| p") == 30
     assert "blocks in random order" in after.splitlines()[0]
     assert {"html_block", "table"} <= kinds(markdown)
-    assert "<details>" not in to_markdown(gated(*passing[:10]))
+    assert "<details>" not in to_markdown(gate_document_of(*passing[:10]))
 
 
 @pytest.mark.parametrize("outcome", ["slower", "passes"])
-def test_however_many_benchmarks_there_are_it_fits_into_a_comment(outcome: GateOutcome) -> None:
+def test_any_number_of_benchmarks_fits_into_a_comment(outcome: GateOutcome) -> None:
     rows = [row(f"b{number}", outcome, 1.05, 1.2) for number in range(5000)]
-    comment = to_markdown(gated(row("first", "slower", 1.05, 1.2), *rows))
-    assert len(comment) + len(MARK) + 2 < 65_536
+    comment = to_markdown(gate_document_of(row("first", "slower", 1.05, 1.2), *rows))
+    assert len(comment) + len(COMMENT_MARK) + 2 < 65_536
     assert "| first |" in comment
     count = re.search(r"^(\d+) more are in the document", comment, re.MULTILINE)
     assert count is not None
     assert int(count[1]) + len(re.findall(r"^\| b\d", comment, re.MULTILINE)) == len(rows)
 
 
-def test_what_timed_out_has_no_number() -> None:
+def test_a_timeout_has_no_number() -> None:
     timed_out = replace(row("a", "slower", None, None), candidate_median=None, ratio=None)
-    assert "| a | 10.0 ms | timed out | – | open |" in to_markdown(gated(timed_out))
+    assert "| a | 10.0 ms | timed out | – | open |" in to_markdown(gate_document_of(timed_out))
 
 
 def test_a_slower_benchmark_has_the_line_that_finds_its_commit() -> None:
-    document = gated(row("parse", "slower", 1.05, 1.2))
+    document = gate_document_of(row("parse", "slower", 1.05, 1.2))
     assert document.gate is not None
     line = "equipoise bisect --good 1111 --bad 2222 -- ./bench parse"
     document = replace(document, gate=replace(document.gate, bisect={"parse": line}))
@@ -127,7 +131,9 @@ def test_a_slower_benchmark_has_the_line_that_finds_its_commit() -> None:
 
 
 def test_benchmarks_that_are_bisected_together_have_one_line() -> None:
-    document = gated(row("parse", "slower", 1.05, 1.2), row("render", "slower", 1.05, 1.2))
+    document = gate_document_of(
+        row("parse", "slower", 1.05, 1.2), row("render", "slower", 1.05, 1.2)
+    )
     assert document.gate is not None
     line = "equipoise bisect --good 1111 --bad 2222 --bench 'parse=./p' --bench 'render=./r'"
     gate = replace(document.gate, bisect={"parse": line, "render": line})
@@ -136,38 +142,47 @@ def test_benchmarks_that_are_bisected_together_have_one_line() -> None:
     assert markdown.count("--bench") == 2
 
 
-def test_warnings_come_with_their_mend() -> None:
-    document = replace(gated(), warnings=(CampaignWarning("code", "what is wrong", "the hint"),))
+def test_warnings_come_with_their_hint() -> None:
+    document = replace(
+        gate_document_of(), warnings=(CampaignWarning("code", "what is wrong", "the hint"),)
+    )
     assert to_markdown(document).endswith("\n- what is wrong; the hint\n")
 
 
 @pytest.mark.parametrize("payload", PAYLOADS)
 def test_no_name_becomes_mark_up(payload: str) -> None:
     document = replace(
-        gated(row(payload, "slower", 1.05, 1.2), words=f"{payload} is slower."),
+        gate_document_of(row(payload, "slower", 1.05, 1.2), words=f"{payload} is slower."),
         warnings=(CampaignWarning("code", f"{payload} is wrong", f"mend {payload}"),),
     )
     markdown = to_markdown(document)
     assert kinds(markdown) <= HARMLESS
-    assert markdown.count("\n") == to_markdown(gated(row("a", "slower", 1.05, 1.2))).count("\n") + 2
-    texts = "".join(one.content for one in tokens(markdown) if one.type in ("text", "text_special"))
+    assert (
+        markdown.count("\n")
+        == to_markdown(gate_document_of(row("a", "slower", 1.05, 1.2))).count("\n") + 2
+    )
+    texts = "".join(
+        token.content for token in tokens(markdown) if token.type in ("text", "text_special")
+    )
     assert f"{visible(payload)} is slower.".strip() in texts
     assert texts.count(visible(payload).strip()) >= 4
 
 
 def test_a_result_without_a_gate_mentions_none() -> None:
-    assert "@ada" not in to_markdown(gated(row("@ada", "slower", None, None), words="@ada"))
+    assert "@ada" not in to_markdown(
+        gate_document_of(row("@ada", "slower", None, None), words="@ada")
+    )
 
 
 def test_the_screen_of_a_run_shows_the_outcome_of_the_gate(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    print_result(gated(words="\x1b[31mred."), [], Path("ledger.db"), color=False)
+    print_result(gate_document_of(words="\x1b[31mred."), [], Path("ledger.db"), color=False)
     assert "\nThe gate fails: \\x1b[31mred.\n" in capsys.readouterr().out
 
 
 def test_the_page_begins_with_the_outcome_of_the_gate_and_shows_the_command() -> None:
-    text = page([CampaignReport(gated(words="<b>slower</b>."))])
+    text = page([CampaignReport(gate_document_of(words="<b>slower</b>."))])
     heading = re.search(r"<h1[^>]*>(.*?)</h1>", text)
     assert heading is not None
     assert heading[1] == "The gate fails: &lt;b&gt;slower&lt;/b&gt;."

@@ -73,29 +73,29 @@ def test_parse(equipoise_benchmark):
 
 def made_of(folder: Path, files: dict[str, str], later: dict[str, str]) -> MadeRepository:
     """A repository of two commits, the earlier one tagged."""
-    made = repository(folder / "project")
+    project = repository(folder / "project")
     for name, text in files.items():
-        made.write(name, text, executable=name.startswith("bin/"))
-    made.commit()
-    made.git("tag", "before")
+        project.write(name, text, executable=name.startswith("bin/"))
+    project.commit()
+    project.git("tag", "before")
     for name, text in later.items():
-        made.write(name, text)
-    made.commit()
-    return made
+        project.write(name, text)
+    project.commit()
+    return project
 
 
 @pytest.mark.live("go", package="golang-go")
 def test_go_s_own_benchmarks_of_two_revisions_are_compared(tmp_path: Path, gate: Gate) -> None:
-    made = made_of(
+    project = made_of(
         tmp_path,
         {"go.mod": "module m\n\ngo 1.19\n", "sum_test.go": GO.replace("WORK", "1000")},
         {"sum_test.go": GO.replace("WORK", "5000")},
     )
-    # Linked once: `go test` links anew in every trial.
+    # Linked once, because `go test` links again in every trial.
     build = ("--build", "go test -c -o bench.test")
     words = ("./bench.test", "-test.run", "^$", "-test.bench", ".", "-test.benchtime", "200x")
     options = ("--kind", "go", *build, "--json", "-")
-    result = document(gate(made, "--baseline", "before", *options, "--", *words))
+    result = document(gate(project, "--baseline", "before", *options, "--", *words))
     (row,) = result["gate"]["rows"]
     assert row["benchmark"].startswith("m.BenchmarkSum")
     assert row["outcome"] == "slower"
@@ -108,8 +108,8 @@ def cpp(tmp_path: Path) -> MadeRepository:
     if not Path("/usr/include/benchmark/benchmark.h").exists():
         pytest.skip("misses benchmark/benchmark.h: apt-get install libbenchmark-dev")
     before, after = (GOOGLE_BENCHMARK.replace("WORK", work) for work in ("100", "1000"))
-    made = {"Makefile": "bench: bench.cc\n\t@$(CXX) -O0 $< -lbenchmark -lpthread -o $@\n"}
-    return made_of(tmp_path, {**made, "bench.cc": before}, {"bench.cc": after})
+    project = {"Makefile": "bench: bench.cc\n\t@$(CXX) -O0 $< -lbenchmark -lpthread -o $@\n"}
+    return made_of(tmp_path, {**project, "bench.cc": before}, {"bench.cc": after})
 
 
 GOOGLE = ("--kind", "google-benchmark", "--build", "make -s", "--min-effect", "50")
@@ -128,16 +128,18 @@ def test_each_benchmark_of_google_benchmark_is_compared_in_its_own_processes(
     outcomes = {row["benchmark"]: row["outcome"] for row in result["gate"]["rows"]}
     assert outcomes == {"Sum<int>/8": "slower", "Sum<int>/80": "slower", "Same": "passes"}
     assert all(row["ratio"] > 4.0 for row in result["gate"]["rows"] if row["benchmark"] != "Same")
-    assert [one["summary"] for one in result["warnings"] if "revision" in one["code"]] == [
+    assert [
+        warning["summary"] for warning in result["warnings"] if "revision" in warning["code"]
+    ] == [
         "only in 100 is only in the baseline, and was not compared",
         "only in 1000 is only in the candidate, and was not compared",
     ]
-    commands = [one["command"] for one in result["conditions"]]
+    commands = [condition["command"] for condition in result["conditions"]]
     assert commands[0][-2:] == ["--benchmark_filter=-Broken", "--benchmark_filter=^Sum<int>/8$"]
 
 
 @pytest.mark.live("g++")
-def test_a_google_benchmark_that_breaks_or_is_in_no_filter_is_told(
+def test_a_google_benchmark_that_fails_or_matches_no_filter_is_reported(
     cpp: MadeRepository, gate: Gate
 ) -> None:
     start = ("--baseline", "before", *GOOGLE, "--", "./bench")
@@ -162,22 +164,24 @@ def test_a_google_benchmark_that_breaks_or_is_in_no_filter_is_told(
         ("no program\n", "Exec format error"),
     ],
 )
-def test_a_program_that_is_no_google_benchmark_is_refused_with_a_hint(
+def test_a_program_without_google_benchmark_is_refused_with_a_hint(
     program: str, problem: str, tmp_path: Path, gate: Gate
 ) -> None:
-    made = made_of(tmp_path, {"bin/bench": program}, {})
-    answer = gate(made, "--baseline", "before", "--kind", "google-benchmark", "--", "bin/bench")
+    project = made_of(tmp_path, {"bin/bench": program}, {})
+    answer = gate(project, "--baseline", "before", "--kind", "google-benchmark", "--", "bin/bench")
     assert answer.status == 2, answer
     assert "bench is no program of google-benchmark" in answer.err
     assert problem in answer.err
     assert "leave --kind google-benchmark out to time the whole program" in answer.err
 
 
-def test_several_programs_of_google_benchmark_are_told_apart(tmp_path: Path, gate: Gate) -> None:
-    made = made_of(tmp_path, {"bin/bench": ONE_BENCHMARK}, {})
+def test_several_programs_of_google_benchmark_have_distinct_names(
+    tmp_path: Path, gate: Gate
+) -> None:
+    project = made_of(tmp_path, {"bin/bench": ONE_BENCHMARK}, {})
     programs = ("--bench", "one=bin/bench", "--bench", "two=bin/bench")
     kind = ("--kind", "google-benchmark", "--blocks", "1", "--json", "-")
-    rows = document(gate(made, "--baseline", "before", *kind, *programs))["gate"]["rows"]
+    rows = document(gate(project, "--baseline", "before", *kind, *programs))["gate"]["rows"]
     assert [row["benchmark"] for row in rows] == ["one: Sum", "two: Sum"]
     assert {row["candidate_median"] for row in rows} == {5e-9}
 
@@ -190,27 +194,27 @@ def test_google_benchmark_needs_a_program(tmp_path: Path, gate: Gate) -> None:
     )
 
 
-def test_a_benchmark_of_cargo_that_only_one_revision_has_is_said(
+def test_a_warning_names_a_cargo_benchmark_that_only_one_revision_has(
     tmp_path: Path, gate: Gate
 ) -> None:
-    made = made_of(
+    project = made_of(
         tmp_path,
         {"bin/cargo": CARGO, "nanoseconds": "1,000"},
         {"nanoseconds": "1,300.5"},
     )
-    path = f"{made.path / 'bin'}:{os.environ['PATH']}"
-    answer = gate(made, "--baseline", "before", "--kind", "cargo", "--json", "-", PATH=path)
+    path = f"{project.path / 'bin'}:{os.environ['PATH']}"
+    answer = gate(project, "--baseline", "before", "--kind", "cargo", "--json", "-", PATH=path)
     assert answer.status == 1, answer
     (row,) = document(answer)["gate"]["rows"]
     assert (row["benchmark"], row["outcome"]) == ("sum", "slower")
     assert row["ratio"] == pytest.approx(1.3005)
-    warnings = [one["summary"] for one in document(answer)["warnings"]]
+    warnings = [warning["summary"] for warning in document(answer)["warnings"]]
     assert "only here1,000 is only in the baseline, and was not compared" in warnings
     assert "only here1,300.5 is only in the candidate, and was not compared" in warnings
 
 
 def test_a_project_s_pytest_benchmarks_go_through_a_gate(tmp_path: Path, gate: Gate) -> None:
-    made = made_of(
+    project = made_of(
         tmp_path,
         {
             "test_parse.py": PYTEST,
@@ -221,15 +225,15 @@ def test_a_project_s_pytest_benchmarks_go_through_a_gate(tmp_path: Path, gate: G
     )
     words = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider")
     options = ("--kind", "pytest", "--blocks", "1", "--json", "-")
-    # What else is installed here need not be loaded six times.
+    # Other installed plugins need not be loaded six times.
     alone = {
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
         "PYTEST_PLUGINS": "equipoise.helpers.pytest_plugin",
     }
-    result = document(gate(made, "--baseline", "before", *options, "--", *words, **alone))
+    result = document(gate(project, "--baseline", "before", *options, "--", *words, **alone))
     (row,) = result["gate"]["rows"]
     assert row["benchmark"] == "test_parse.py::test_parse"
-    # So much more work that no other work of the host hides it, in one block.
+    # The added work is so large that one block shows it even on a busy host.
     assert row["ratio"] > 1.5
     assert result["trials"][0]["iterations"].keys() == {"test_parse.py::test_parse time_s"}
 
@@ -237,7 +241,7 @@ def test_a_project_s_pytest_benchmarks_go_through_a_gate(tmp_path: Path, gate: G
 def test_a_suite_of_pytest_benchmark_goes_through_a_gate_as_it_is(
     tmp_path: Path, gate: Gate
 ) -> None:
-    made = made_of(
+    project = made_of(
         tmp_path,
         {
             "test_parse.py": PYTEST.replace("equipoise_benchmark", "benchmark"),
@@ -254,25 +258,25 @@ def test_a_suite_of_pytest_benchmark_goes_through_a_gate_as_it_is(
         # Of the session that runs this test; pytest-benchmark measures nothing under xdist.
         "PYTEST_XDIST_WORKER": "",
     }
-    result = document(gate(made, "--baseline", "before", *options, "--", *words, **alone))
+    result = document(gate(project, "--baseline", "before", *options, "--", *words, **alone))
     (row,) = result["gate"]["rows"]
     assert row["benchmark"] == "test_parse.py::test_parse"
     assert row["ratio"] > 1.5
 
 
-def test_where_nothing_is_reported_a_gate_says_what_it_looked_for(
+def test_without_reported_benchmarks_the_error_names_the_expected_ones(
     tmp_path: Path, gate: Gate
 ) -> None:
-    made = made_of(tmp_path, {"file": ""}, {})
-    answer = gate(made, "--baseline", "before", "--kind", "go", "--build", "true", "--", "true")
+    project = made_of(tmp_path, {"file": ""}, {})
+    answer = gate(project, "--baseline", "before", "--kind", "go", "--build", "true", "--", "true")
     assert answer.status == 2
     assert "have no benchmark of go in common" in answer.err
 
 
-def test_a_tool_that_fails_is_told_with_what_it_said(tmp_path: Path, gate: Gate) -> None:
-    made = made_of(tmp_path, {"file": ""}, {})
+def test_a_failed_tool_is_reported_with_its_output(tmp_path: Path, gate: Gate) -> None:
+    project = made_of(tmp_path, {"file": ""}, {})
     line = ("sh", "-c", "echo FAIL here; exit 2")
-    answer = gate(made, "--baseline", "before", "--kind", "go", "--build", "true", "--", *line)
+    answer = gate(project, "--baseline", "before", "--kind", "go", "--build", "true", "--", *line)
     assert answer.status == 3
     assert "baseline before (" in answer.err
     assert "FAIL here" in answer.err

@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 from msgspec import Struct
 
-from equipoise.kinds.history.course import WIDTH
+from equipoise.kinds.history.course import MAX_COMMITS_OF_BLOCK
 from equipoise.kinds.history.statistics import History
 from packages.equipoise.tests.stats.simulated import FloatArray, Noise
 
@@ -16,12 +16,12 @@ NO_COMMITS: frozenset[int] = frozenset()
 
 
 class Night(Struct, frozen=True):
-    """What one campaign of a history took."""
+    """The blocks of one campaign of a history."""
 
     blocks: tuple[tuple[int, ...], ...]
     """Conditions of each block in the order in which they ran."""
     is_over: bool
-    """Whether nothing was left to ask."""
+    """Whether nothing was left to measure."""
 
     @property
     def trials(self) -> int:
@@ -35,7 +35,7 @@ def name_of(commit: int, branch: str = "") -> str:
 
 
 def names_of(count: int) -> tuple[str, ...]:
-    """Names of the baseline and of so many commits after it."""
+    """Return the names of the baseline and of ``count`` commits after it."""
     return tuple(name_of(commit) for commit in range(count + 1))
 
 
@@ -50,7 +50,7 @@ def run_night(
     broken: Collection[int] = NO_COMMITS,
     built: Collection[int] = NO_COMMITS,
 ) -> Night:
-    """Run one campaign of a history, which has begun, of at most so many blocks.
+    """Run one campaign of a history that has begun, with a limit of blocks.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def run_night(
     built
         Commits that are built already.
     """
-    by_trial = iter(noise(generator, (1 + WIDTH) * blocks).tolist())
+    by_trial = iter(noise(generator, (1 + MAX_COMMITS_OF_BLOCK) * blocks).tolist())
     ready = {0, *built}
     ran: list[tuple[int, ...]] = []
     while len(ran) < blocks:
@@ -77,7 +77,7 @@ def run_night(
             continue
         ready.update(conditions)
         order = [conditions[place] for place in generator.permutation(len(conditions))]
-        costs = {one: float(np.exp(levels[one] + next(by_trial))) for one in order}
+        costs = {commit: float(np.exp(levels[commit] + next(by_trial))) for commit in order}
         history.add(costs, order)
         ran.append(tuple(order))
     return Night(tuple(ran), is_over=False)

@@ -23,8 +23,8 @@ from packages.equipoise.tests.schema import validated
 SHORT = Stopping(blocks=20, budget_s=1e6, min_seconds=0.0)
 
 
-def found(record: RunRecord) -> tuple[ResultDocument, HistoryResult]:
-    """The document of a history, which keeps to its schema."""
+def result_of(record: RunRecord) -> tuple[ResultDocument, HistoryResult]:
+    """Return the document of a history, and check it by its schema."""
     document = validated(analyse_campaign(record))
     assert isinstance(document, HistoryDocument)
     return document, document.history
@@ -42,9 +42,9 @@ def nights(tmp_path_factory: pytest.TempPathFactory) -> tuple[RunRecord, RunReco
 def test_changes_are_named_with_their_step_and_their_commit(
     nights: tuple[RunRecord, RunRecord],
 ) -> None:
-    document, result = found(nights[1])
+    document, result = result_of(nights[1])
     commits = commits_made(10)
-    assert [(one.commit, one.after, one.confirmed) for one in result.changes] == [
+    assert [(change.commit, change.after, change.confirmed) for change in result.changes] == [
         (commits[3].hash, commits[2].hash, True),
         (commits[9].hash, commits[8].hash, True),
     ]
@@ -63,48 +63,51 @@ def test_changes_are_named_with_their_step_and_their_commit(
     assert document.comparisons == ()
 
 
-def test_the_curve_has_each_commit_that_it_wants_over_the_baseline(
+def test_the_curve_has_each_selected_commit_over_the_baseline(
     nights: tuple[RunRecord, RunRecord],
 ) -> None:
-    _, result = found(nights[1])
-    assert [one.place for one in result.revisions] == list(range(11))
+    _, result = result_of(nights[1])
+    assert [revision.place for revision in result.revisions] == list(range(11))
     baseline, *others = result.revisions
     assert (baseline.ratio, baseline.ratio_ci) == (1.0, (1.0, 1.0))
-    assert [one.place for one in others if one.status == "not built"] == [6]
-    for one in others:
-        low, high = one.ratio_ci
-        if one.place == 6:
-            assert (one.ratio, one.blocks) == (None, 0)
+    assert [revision.place for revision in others if revision.status == "not built"] == [6]
+    for revision in others:
+        low, high = revision.ratio_ci
+        if revision.place == 6:
+            assert (revision.ratio, revision.blocks) == (None, 0)
             continue
         assert low is not None
         assert high is not None
-        assert low < 1.1 ** sum(step <= one.place for step in (3, 9)) < high
-        assert one.level is not None
-        assert one.blocks > 0
-    assert sum(one.level for one in others if one.level is not None) <= result.alpha
+        assert low < 1.1 ** sum(step <= revision.place for step in (3, 9)) < high
+        assert revision.level is not None
+        assert revision.blocks > 0
+    assert sum(revision.level for revision in others if revision.level is not None) <= result.alpha
 
 
-def test_all_campaigns_until_then_count(nights: tuple[RunRecord, RunRecord]) -> None:
+def test_all_earlier_campaigns_count(nights: tuple[RunRecord, RunRecord]) -> None:
     first, second = nights
-    (_, alone), (_, both) = found(first), found(second)
-    assert [one.run for one in alone.campaigns] == [first.id]
-    assert [one.run for one in both.campaigns] == [first.id, second.id]
-    assert alone.trials < both.trials == sum(one.trials for one in both.campaigns)
+    (_, alone), (_, both) = result_of(first), result_of(second)
+    assert [campaign.run for campaign in alone.campaigns] == [first.id]
+    assert [campaign.run for campaign in both.campaigns] == [first.id, second.id]
+    assert alone.trials < both.trials == sum(campaign.trials for campaign in both.campaigns)
     assert both.pairs[: len(alone.pairs)] == alone.pairs
-    assert [one.pair for one in both.pairs] == list(range(1, len(both.pairs) + 1))
+    assert [pair.pair for pair in both.pairs] == list(range(1, len(both.pairs) + 1))
     assert alone.blocks_to_go > 0
-    assert [one.until for one in both.campaigns] == [commits_made(8)[8].hash, both.latest.commit]
+    assert [campaign.until for campaign in both.campaigns] == [
+        commits_made(8)[8].hash,
+        both.latest.commit,
+    ]
     assert both.commits == 10
 
 
-def test_an_era_says_what_differs(nights: tuple[RunRecord, RunRecord]) -> None:
+def test_an_era_has_the_differences_of_its_environment(nights: tuple[RunRecord, RunRecord]) -> None:
     first, second = nights
 
     def differences(before: str, after: str) -> list[tuple[str, ...]]:
         campaign = replace(on_kernel(second, after), earlier=(on_kernel(first, before),))
-        _, result = found(campaign)
-        assert [one.era for one in result.campaigns] == [1, 2]
-        return [one.differences for one in result.eras]
+        _, result = result_of(campaign)
+        assert [campaign.era for campaign in result.campaigns] == [1, 2]
+        return [era.differences for era in result.eras]
 
     assert differences("5.10", "6.1") == [(), ("kernel: 6.1 instead of 5.10",)]
     # The ledger does not have the versions of all tools.
@@ -121,7 +124,7 @@ def test_a_range_has_the_line_that_finds_its_commit(tmp_path: Path) -> None:
     assert isinstance(plan.terms, HistoryPlan)
     words = ("equipoise", "history", "--from", "v1", "--", "./bench", "--size", "9")
     plan = replace(plan, terms=replace(plan.terms, build="make -j2"), command_line=words)
-    _, result = found(stage.start(plan, partial(Coarse, builds=stage.builds)))
+    _, result = result_of(stage.start(plan, partial(Coarse, builds=stage.builds)))
     (change,) = result.changes
     assert not change.confirmed
     assert change.commit is None
@@ -141,30 +144,34 @@ def test_a_campaign_without_a_block_is_a_history_without_a_change(
     nights: tuple[RunRecord, RunRecord],
 ) -> None:
     empty = replace(nights[0], draws=(), trials=(), segments=(), notices=())
-    document, result = found(empty)
+    document, result = result_of(empty)
     assert (result.changes, result.pairs) == ((), ())
     assert result.summary.startswith("No change above 1 % is certain in 8 commits since v1")
     assert document.conditions == ()
 
 
 def test_hidden_values_stay_hidden_in_all_campaigns(nights: tuple[RunRecord, RunRecord]) -> None:
-    first, second = (with_secret(one) for one in nights)
+    first, second = (with_secret(night) for night in nights)
     (record,) = hide_values([replace(second, earlier=(first,))])
-    assert [one.id for one in record.earlier] == [first.id]
-    for one in (record, *record.earlier):
-        values = {condition.environment["TOKEN"] for condition in one.plan.conditions}
+    assert [campaign.id for campaign in record.earlier] == [first.id]
+    for campaign in (record, *record.earlier):
+        values = {condition.environment["TOKEN"] for condition in campaign.plan.conditions}
         assert values == {"$TOKEN"}
     assert b"hunter2-hunter2" not in encode(analyse_campaign(record))
 
 
 def on_kernel(record: RunRecord, kernel: str) -> RunRecord:
-    """As if it had run there."""
-    segments = tuple(replace(one, environment={"kernel": kernel}) for one in record.segments)
+    """Return the record as if it had run on another kernel."""
+    segments = tuple(
+        replace(segment, environment={"kernel": kernel}) for segment in record.segments
+    )
     return replace(record, segments=segments)
 
 
 def with_secret(record: RunRecord) -> RunRecord:
-    """With a variable in the environment of each commit."""
+    """Return the record with a variable in the environment of each commit."""
     secret = {"TOKEN": "hunter2-hunter2"}
-    conditions = tuple(replace(one, environment=secret) for one in record.plan.conditions)
+    conditions = tuple(
+        replace(condition, environment=secret) for condition in record.plan.conditions
+    )
     return replace(record, plan=replace(record.plan, conditions=conditions))

@@ -27,42 +27,42 @@ History = Callable[..., Answer]
 
 
 @pytest.fixture
-def made(tmp_path: Path, scratch: Path, monkeypatch: pytest.MonkeyPatch) -> MadeRepository:
+def project(tmp_path: Path, scratch: Path, monkeypatch: pytest.MonkeyPatch) -> MadeRepository:
     """A program that sleeps, longer from the second of three commits after the tag v1 on."""
-    made = repository(tmp_path / "project")
-    made.write("Makefile", "bench: source\n\t@cp source bench && chmod +x bench\n")
-    made.write(".gitignore", "bench\n")
-    add(made, 0, FAST)
-    made.git("tag", "v1")
+    project = repository(tmp_path / "project")
+    project.write("Makefile", "bench: source\n\t@cp source bench && chmod +x bench\n")
+    project.write(".gitignore", "bench\n")
+    add(project, 0, FAST)
+    project.git("tag", "v1")
     for number in range(1, COUNT + 1):
-        add(made, number, SLOW if number >= CHANGED else FAST)
+        add(project, number, SLOW if number >= CHANGED else FAST)
     monkeypatch.setenv("LOG", str(tmp_path / "log"))
-    return made
+    return project
 
 
-def add(made: MadeRepository, number: int, work: str) -> str:
-    """Add a commit of a program that does this; return its name."""
-    made.write("source", f"#!/bin/sh\n# {number}\n{work}\n")
-    return made.commit(f"change {number}")
+def add(project: MadeRepository, number: int, work: str) -> str:
+    """Add a commit whose program does ``work``; return its name."""
+    project.write("source", f"#!/bin/sh\n# {number}\n{work}\n")
+    return project.commit(f"change {number}")
 
 
 @pytest.fixture
-def history(made: MadeRepository, run_in: RunIn) -> History:
+def history(project: MadeRepository, run_in: RunIn) -> History:
     """Run one command in the repository, `history` unless it is named."""
 
     def call(*words: str, command: str = "history") -> Answer:
-        return run_in(made.path, command, *words)
+        return run_in(project.path, command, *words)
 
     return call
 
 
-def builds(made: MadeRepository) -> int:
-    return (made.path.parent / "log").read_text().count("built")
+def builds(project: MadeRepository) -> int:
+    return (project.path.parent / "log").read_text().count("built")
 
 
-def series(made: MadeRepository) -> tuple[RunRecord, ...]:
+def series(project: MadeRepository) -> tuple[RunRecord, ...]:
     """Return the campaigns of the latest history."""
-    with open_for_reading(made.path.parent / "ledger.db") as ledger:
+    with open_for_reading(project.path.parent / "ledger.db") as ledger:
         return series_of(ledger.read_run())
 
 
@@ -71,84 +71,84 @@ def terms(record: RunRecord) -> HistoryPlan:
     return record.plan.terms
 
 
-def changed(made: MadeRepository) -> list[str]:
+def changed_commits(project: MadeRepository) -> list[str]:
     """Return the commits that are confirmed to have changed something."""
-    found = read_history(series(made)).state().changes
-    return [one.pair.until for one in found if one.is_confirmed]
+    found = read_history(series(project)).state().changes
+    return [change.pair.until for change in found if change.is_confirmed]
 
 
-def test_a_change_is_named_and_later_nights_add_what_is_new(
-    history: History, made: MadeRepository
+def test_a_change_is_named_and_later_nights_add_new_commits(
+    history: History, project: MadeRepository
 ) -> None:
-    before = everything_in(made.path)
+    before = everything_in(project.path)
     answer = history("--from", "v1", *MEASURED, *QUIET, "--", "./bench")
     assert (answer.status, answer.err) == (0, "")
-    culprit = made.git("rev-parse", f"HEAD~{COUNT - CHANGED}").strip()
-    assert changed(made) == [culprit]
-    assert everything_in(made.path) == before
-    assert builds(made) == COUNT + 1
-    # Nothing is left to ask, so no campaign is added.
+    culprit = project.git("rev-parse", f"HEAD~{COUNT - CHANGED}").strip()
+    assert changed_commits(project) == [culprit]
+    assert everything_in(project.path) == before
+    assert builds(project) == COUNT + 1
+    # Nothing is left to measure, so no campaign is added.
     answer = history(*MEASURED, *QUIET, "--", "./bench")
     assert answer.status == 0
-    assert "nothing is left to ask" in answer.err
-    (first,) = series(made)
-    new = add(made, COUNT + 1, SLOW)
+    assert "nothing is left to measure" in answer.err
+    (first,) = series(project)
+    new = add(project, COUNT + 1, SLOW)
     assert history("--new", *MEASURED, *QUIET, "--", "./bench").status == 0
-    both = series(made)
+    both = series(project)
     assert both[0] == first
     assert terms(both[1]).earlier == (first.id,)
     assert (terms(both[0]).series, terms(both[0]).era) == (terms(both[1]).series, terms(first).era)
-    assert changed(made) == [culprit]
-    assert builds(made) == COUNT + 2
+    assert changed_commits(project) == [culprit]
+    assert builds(project) == COUNT + 2
     ran = {trial.condition for trial in both[1].trials}
     assert COUNT + 1 in ran and not ran & set(range(1, COUNT))
     assert terms(both[1]).commits[-1].hash == new
-    # The later campaign rests on the earlier one as it was.
+    # The later campaign depends on the earlier one, which must not change.
     answer = history(first.id, "--quiet", "--ledger", "../ledger.db", command="resume")
     assert answer.status == 2
-    assert f"is followed by {both[1].id}, which rests on it" in answer.err
+    assert f"is followed by {both[1].id}, which depends on it" in answer.err
     answer = history("last", "--quiet", "--ledger", "../ledger.db", command="resume")
     assert answer.status == 0
-    assert series(made) == both
+    assert series(project) == both
     answer = history("last", "--quiet", "--ledger", "../ledger.db", command="why")
     assert answer.status == 2
     assert "equipoise bisect --good PARENT --bad COMMIT --why" in answer.err
 
 
-def test_its_line_adds_what_is_new_with_orders_of_its_own(
-    history: History, made: MadeRepository
+def test_its_command_line_adds_new_commits_with_new_orders(
+    history: History, project: MadeRepository
 ) -> None:
     words = ("--every", "2", "--seed", "7", "--host", "a", *SHORT, "--", "./bench", "a b")
     assert history("--from", "v1", "--to", "main", *words).status == 0
-    (first,) = series(made)
+    (first,) = series(project)
     again = list(first.plan.command_line)
     assert again[:2] == ["equipoise", "history"]
     assert terms(first).selected == (0, 2, 3)
     assert terms(first).baseline.commit in again
     assert history(*QUIET, *again[2:]).status == 0
-    both = series(made)
-    assert [one.id for one in both][:1] == [first.id] and len(both) == 2
+    both = series(project)
+    assert [campaign.id for campaign in both][:1] == [first.id] and len(both) == 2
     assert sorted(both[1].plan.command_line) == sorted(again)
     assert both[0].plan.conditions == both[1].plan.conditions
     assert (first.plan.seed, both[1].plan.seed != 7) == (7, True)
-    # Another host, another history.
+    # Another host has another history.
     assert history("--from", "v1", *SHORT, "--host", "b", "--", "./bench", "a b").status == 0
-    assert len(series(made)) == 1
+    assert len(series(project)) == 1
 
 
-def test_a_campaign_that_was_stopped_goes_on(history: History, made: MadeRepository) -> None:
+def test_a_campaign_that_was_stopped_goes_on(history: History, project: MadeRepository) -> None:
     assert history("--from", "v1", *SHORT, "--", "./bench").status == 0
-    (stopped,) = series(made)
+    (stopped,) = series(project)
     more = ("last", "--blocks", "3", "--quiet", "--ledger", "../ledger.db")
     assert history(*more, command="resume").status == 0
-    (resumed,) = series(made)
+    (resumed,) = series(project)
     assert resumed.id == stopped.id
     assert resumed.trials[: len(stopped.trials)] == stopped.trials
     assert read_history([resumed]).state().blocks == 3
 
 
 def test_another_toolchain_begins_an_era(
-    history: History, made: MadeRepository, monkeypatch: pytest.MonkeyPatch
+    history: History, project: MadeRepository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert history("--from", "v1", *SHORT, "--", "./bench").status == 0
     monkeypatch.setenv("CFLAGS", "-O3")
@@ -158,29 +158,32 @@ def test_another_toolchain_begins_an_era(
     assert "the toolchain or the environment of builds has changed" in answer.err
     assert "begin another campaign of the history: equipoise history --from" in answer.err
     assert history(*SHORT, "--", "./bench").status == 0
-    first, second = series(made)
+    first, second = series(project)
     assert terms(first).era != terms(second).era
     assert read_history([first, second]).state().eras == 2
 
 
 def test_each_benchmark_of_a_suite_has_a_history_of_its_own(
-    history: History, made: MadeRepository
+    history: History, project: MadeRepository
 ) -> None:
     suite = 'build = "make"\n[benchmarks]\nlong = "./bench long"\nshort = "./bench"\n'
-    (made.path.parent / "suite.toml").write_text(suite)
+    (project.path.parent / "suite.toml").write_text(suite)
     words = ("--suite", "../suite.toml", "--blocks", "1", "--budget", "40", *QUIET)
     answer = history("--from", "v1", *words, "--json", "../result.json")
     assert answer.status == 0, answer
     assert history(*words).status == 0
-    with open_for_reading(made.path.parent / "ledger.db") as ledger:
-        first, second, third, fourth = (ledger.read_run(one.id) for one in ledger.runs())
-    assert [one.plan.conditions[0].command[1:] for one in (first, second)] == [("long",), ()]
+    with open_for_reading(project.path.parent / "ledger.db") as ledger:
+        first, second, third, fourth = (ledger.read_run(run.id) for run in ledger.runs())
+    assert [campaign.plan.conditions[0].command[1:] for campaign in (first, second)] == [
+        ("long",),
+        (),
+    ]
     assert terms(first).series == terms(third).series != terms(second).series
     assert (terms(third).earlier, terms(fourth).earlier) == ((first.id,), (second.id,))
     # They share the budget.
     assert first.plan.stopping.budget_s == 20.0
     for number, record in enumerate((first, second), start=1):
-        written = json.loads((made.path.parent / f"result-{number}.json").read_text())
+        written = json.loads((project.path.parent / f"result-{number}.json").read_text())
         assert written["run"]["id"] == record.id
     again = list(second.plan.command_line)
     assert again[-2:] == ["--", "./bench"] and "--suite" not in again
@@ -190,7 +193,7 @@ def test_each_benchmark_of_a_suite_has_a_history_of_its_own(
 
 
 @pytest.mark.parametrize(
-    ("words", "status", "told"),
+    ("words", "status", "message"),
     [
         (("--from", "v1"), 2, "a history needs one thing to run"),
         (("--", "true"), 2, "a history needs a baseline"),
@@ -198,7 +201,7 @@ def test_each_benchmark_of_a_suite_has_a_history_of_its_own(
         (("--from", "v1", "--to", "nowhere", "--", "true"), 2, "--to nowhere: there is no such"),
         (("--from", "HEAD", "--", "true"), 2, "baseline and last revision are the same commit"),
         (("--from", "HEAD", "--to", "v1", "--", "true"), 2, "is older than baseline HEAD"),
-        (("--from", "v1", "--tags", "--every", "2", "--", "true"), 2, "each select commits"),
+        (("--from", "v1", "--tags", "--every", "2", "--", "true"), 2, "exclude each other"),
         (("--from", "v1", "--tags", "--", "true"), 2, "no commit after the baseline has a tag"),
         (("--from", "v1", "--since", "2037-01-01", "--", "true"), 2, "is that late"),
         (("--from", "v1", "--every", "0", "--", "true"), 2, "--every 0 is out of range"),
@@ -209,24 +212,24 @@ def test_each_benchmark_of_a_suite_has_a_history_of_its_own(
         (("--from", "v1", "--", "false"), 3, "failed: exit status 1"),
     ],
 )
-def test_what_cannot_be_used_is_told_in_two_lines(
-    history: History, words: tuple[str, ...], status: int, told: str
+def test_unusable_input_is_reported_in_two_lines(
+    history: History, words: tuple[str, ...], status: int, message: str
 ) -> None:
     answer = history(*words)
     assert answer.status == status, answer
     assert answer.out == ""
-    assert told in answer.err
+    assert message in answer.err
     assert "  hint: " in answer.err
     assert answer.err.count("\n") == 2
 
 
 def test_series_of_other_tools_are_shown_beside_the_curve(
-    history: History, made: MadeRepository
+    history: History, project: MadeRepository
 ) -> None:
-    names = made.git("rev-list", "--reverse", "HEAD").split()
+    names = project.git("rev-list", "--reverse", "HEAD").split()
     rows = [f"{names[0]}~{number},1.0\n" for number in range(12, 0, -1)]
     rows += [f"{name},{1 + (number >= CHANGED)}\n" for number, name in enumerate(names)]
-    file = made.path.parent / "old.csv"
+    file = project.path.parent / "old.csv"
     file.write_text(f"commit,value\n{''.join(rows)}")
     words = ("--import", str(file), "--json", "-", *SHORT, "--", "./bench", "a b")
     answer = history("--from", "v1", *words)

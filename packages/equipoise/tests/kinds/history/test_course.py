@@ -1,11 +1,11 @@
-"""A history works coarse first, then where something changes, then on the rest of its curve."""
+"""A history runs a coarse grid first, then changing stretches, then the rest of its curve."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 
-from equipoise.kinds.history.course import MAX_BUILDS, WIDTH, Course, Link
+from equipoise.kinds.history.course import MAX_BUILDS, MAX_COMMITS_OF_BLOCK, Course, Link
 from equipoise.revisions.terms import Pair
 
 LEFT = Link("equivalent", 30)
@@ -16,12 +16,16 @@ def course(
     links: Mapping[Pair, Link],
     *,
     runnable: tuple[int, ...] = EVERY,
-    wanted: tuple[int, ...] = EVERY,
+    curve_commits: tuple[int, ...] = EVERY,
     first: int = 0,
 ) -> Course:
     measured = sorted({0, *(commit for pair in links for commit in pair)} & set(runnable))
     return Course(
-        runnable=runnable, wanted=wanted, measured=tuple(measured), links=links, first=first
+        runnable=runnable,
+        curve_commits=curve_commits,
+        measured=tuple(measured),
+        links=links,
+        first=first,
     )
 
 
@@ -34,10 +38,10 @@ def test_the_first_blocks_are_of_the_grid_and_wait_for_few_builds() -> None:
     assert first == (0, 4, 8, 12)
     assert len(first) == 1 + MAX_BUILDS
     assert course({}).next_block(EVERY, 10.0) == tuple(range(0, 33, 4))
-    assert len(course({}).next_block(EVERY, 10.0)) == 1 + WIDTH
+    assert len(course({}).next_block(EVERY, 10.0)) == 1 + MAX_COMMITS_OF_BLOCK
 
 
-def test_what_changes_comes_before_what_is_undecided_and_is_halved() -> None:
+def test_a_changing_stretch_comes_before_undecided_ones_and_is_halved() -> None:
     links = left_stretches(*range(0, 33, 4)) | {
         (8, 12): Link("suspect", 10),
         (20, 24): Link("open", 10),
@@ -45,12 +49,12 @@ def test_what_changes_comes_before_what_is_undecided_and_is_halved() -> None:
     assert course(links).next_block(EVERY, 1.0) == (8, 10, 12)
     halves = links | {(8, 10): Link("open", 3), (10, 12): Link("open", 3)}
     assert course(halves).next_block(EVERY, 1.0) == (8, 10, 12)
-    leans = halves | {(8, 10): Link("open", 5, leans=True)}
-    assert course(leans).next_block(EVERY, 1.0) == (8, 9, 10)
+    is_weak_suspect = halves | {(8, 10): Link("open", 5, is_weak_suspect=True)}
+    assert course(is_weak_suspect).next_block(EVERY, 1.0) == (8, 9, 10)
 
 
-def test_a_pair_that_leans_alone_is_not_refined() -> None:
-    links = left_stretches(*range(0, 33, 4)) | {(8, 12): Link("open", 10, leans=True)}
+def test_a_weak_suspect_alone_is_not_refined() -> None:
+    links = left_stretches(*range(0, 33, 4)) | {(8, 12): Link("open", 10, is_weak_suspect=True)}
     assert course(links).next_block(EVERY, 1.0) == (0, 8, 12)
 
 
@@ -69,40 +73,42 @@ def test_a_commit_that_is_built_is_preferred_near_the_middle_if_builds_cost_much
 
 
 def test_commits_that_do_not_run_are_passed_over() -> None:
-    runnable = tuple(one for one in EVERY if one not in (9, 10, 11))
+    runnable = tuple(place for place in EVERY if place not in (9, 10, 11))
     links = left_stretches(0, 8, 12, 32) | {(8, 12): Link("suspect", 10)}
-    assert course(links, runnable=runnable, wanted=(0, 8, 12, 32)).next_block(EVERY, 1.0) == (8, 12)
+    assert course(links, runnable=runnable, curve_commits=(0, 8, 12, 32)).next_block(
+        EVERY, 1.0
+    ) == (8, 12)
 
 
 def test_the_rest_of_the_curve_is_halved_where_it_is_widest() -> None:
     links = left_stretches(0, 1, 2, 3, 4, 5, 6, 7, 8, 32)
     wanted = (*range(9), 16, 24, 32)
-    assert course(links, wanted=wanted).next_block(EVERY, 1.0) == (0, 8, 16, 32)
+    assert course(links, curve_commits=wanted).next_block(EVERY, 1.0) == (0, 8, 16, 32)
 
 
 def test_an_undecided_pair_waits_until_the_curve_is_complete_and_goes_on_then() -> None:
     undecided = left_stretches(0, 8, 32) | {(8, 32): Link("open", 40)}
-    assert course(undecided, wanted=(0, 8, 16, 32)).next_block(EVERY, 1.0) == (0, 8, 16, 32)
-    assert course(undecided, wanted=(0, 8, 32)).next_block(EVERY, 1.0) == (0, 8, 32)
+    assert course(undecided, curve_commits=(0, 8, 16, 32)).next_block(EVERY, 1.0) == (0, 8, 16, 32)
+    assert course(undecided, curve_commits=(0, 8, 32)).next_block(EVERY, 1.0) == (0, 8, 32)
 
 
-def test_only_what_comes_after_the_first_commit_of_interest_is_asked() -> None:
+def test_only_commits_after_the_first_commit_of_interest_are_measured() -> None:
     links = left_stretches(0, 8, 16)
     assert course(links, first=16).next_block(EVERY, 1.0)[:2] == (0, 16)
     old = {(0, 8): Link("open", 10), (8, 16): LEFT}
     wanted = (0, 8, 16)
-    assert course(old, first=16, wanted=wanted).next_block(EVERY, 1.0) == ()
+    assert course(old, first=16, curve_commits=wanted).next_block(EVERY, 1.0) == ()
     suspect = {(0, 8): LEFT, (8, 16): Link("suspect", 10)}
-    assert course(suspect, first=16, wanted=wanted).next_block(EVERY, 1.0) == (8, 12, 16)
+    assert course(suspect, first=16, curve_commits=wanted).next_block(EVERY, 1.0) == (8, 12, 16)
 
 
-def test_without_a_commit_that_runs_nothing_is_asked() -> None:
-    assert course({}, runnable=(0,), wanted=(0,)).next_block({0}, 1.0) == ()
-    assert course({}, runnable=(0,), wanted=(0,)).blocks_to_go() == 0
+def test_without_a_commit_that_runs_nothing_is_measured() -> None:
+    assert course({}, runnable=(0,), curve_commits=(0,)).next_block({0}, 1.0) == ()
+    assert course({}, runnable=(0,), curve_commits=(0,)).blocks_to_go() == 0
 
 
-def test_the_forecast_counts_on_the_width_of_intervals_so_far() -> None:
+def test_the_forecast_uses_the_width_of_intervals_so_far() -> None:
     wide = dict.fromkeys(zip(range(32), range(1, 33), strict=True), Link("open", 60, expected=6000))
-    assert course(wide).blocks_to_go() == 32 * (6000 - 60) / WIDTH
+    assert course(wide).blocks_to_go() == 32 * (6000 - 60) / MAX_COMMITS_OF_BLOCK
     one_is_left = wide | {pair: LEFT for pair in wide if pair != (4, 5)}
-    assert course(one_is_left).blocks_to_go() == math.ceil((6000 - 60) / WIDTH)
+    assert course(one_is_left).blocks_to_go() == math.ceil((6000 - 60) / MAX_COMMITS_OF_BLOCK)

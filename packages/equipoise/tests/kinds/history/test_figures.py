@@ -1,4 +1,4 @@
-"""The chart of a history: the curve, what changed, and what another tool suspects."""
+"""The chart of a history: the curve, the changes, and suspicions of other tools."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from equipoise.figures.gallery import gallery
-from equipoise.kinds.history.figures import COLOR, history, lanes_of, series
+from equipoise.kinds.history.figures import SERIES_COLOR, history, lanes_of, series
 from equipoise.shared.theme import color_of
 from packages.equipoise.tests.figures.charts import notes, tables
 from packages.equipoise.tests.histories import (
@@ -46,7 +46,7 @@ def test_a_confirmed_change_has_its_commit_and_a_range_its_stretch() -> None:
     assert [(row["after"], row["place"]) for row in stretch] == [RANGE]
 
 
-def test_what_does_not_build_is_marked_and_what_waits_is_said() -> None:
+def test_failed_builds_are_marked_and_waiting_commits_are_counted() -> None:
     chart = history(history_result())
     assert [row["place"] for row in tables(chart, "point")[1]] == [NOT_BUILT]
     assert notes(chart) == (
@@ -57,16 +57,16 @@ def test_what_does_not_build_is_marked_and_what_waits_is_said() -> None:
 
 def test_a_suspicion_is_hollow_and_in_another_colour() -> None:
     chart = history(replace(history_result(), series=(series_of(),))).to_dict()
-    hollow = [one["mark"] for one in chart["layer"] if one["mark"].get("filled") is False]
-    curve = next(one["mark"] for one in chart["layer"] if one["mark"]["type"] == "area")
-    assert [one["shape"] for one in hollow] == ["diamond"]
+    hollow = [layer["mark"] for layer in chart["layer"] if layer["mark"].get("filled") is False]
+    curve = next(layer["mark"] for layer in chart["layer"] if layer["mark"]["type"] == "area")
+    assert [mark["shape"] for mark in hollow] == ["diamond"]
     assert hollow[0]["color"] != curve["color"]
 
 
 @pytest.mark.parametrize(
     "places", [(3, 4, 5, 6), (0, 10, 40, 95), tuple(range(0, 100, 4)), (5, 5, 5)], ids=str
 )
-def test_no_name_meets_another_name_or_a_line(places: tuple[int, ...]) -> None:
+def test_names_overlap_neither_each_other_nor_a_line(places: tuple[int, ...]) -> None:
     lanes, room = lanes_of(places, 100.0), 100.0 * 0.28 / 0.72
     named = [(place, lane) for place, lane in zip(places, lanes, strict=True) if lane < 4]
     assert named
@@ -88,14 +88,12 @@ def test_changes_without_room_for_a_name_are_marked_and_counted() -> None:
     labels = {row["label"] for rows in tables(chart, "text") for row in rows}
     marks = [row for rows in tables(chart, "point")[3:] for row in rows]
     assert len(marks) == len(changes) > len(labels)
-    assert f"Without a name, for lack of room: {len(changes) - len(labels)} changes." in notes(
-        chart
-    )
+    assert f"There is no room for the name of {len(changes) - len(labels)} changes." in notes(chart)
 
 
-def test_of_a_metric_of_which_more_is_better_the_chart_shows_values() -> None:
+def test_the_chart_shows_values_if_more_of_the_metric_is_better() -> None:
     document = replace(history_document(), more_is_better=("wall_s",))
-    (curve,) = (one.chart for one in gallery(document, {}))
+    (curve,) = (figure.chart for figure in gallery(document, {}))
     cost = tables(history(history_result()), "area")[0][8]["ratio"]
     value = tables(curve, "area")[0][8]["ratio"]
     assert math.isclose((1.0 + cost / 100.0) * (1.0 + value / 100.0), 1.0, rel_tol=1e-4)
@@ -121,9 +119,9 @@ def test_values_levels_and_hollow_suspicions_in_colours_of_their_own() -> None:
         (12.5, 24.5, 104.0),
     ]
     hollow = chart.to_dict()["layer"][3]["mark"]
-    assert (hollow["filled"], hollow["color"]) == (False, COLOR)
+    assert (hollow["filled"], hollow["color"]) == (False, SERIES_COLOR)
     # Neither that of the curve of a history, nor that of a change that is certain.
-    assert COLOR not in {color_of(0), color_of(1)}
+    assert SERIES_COLOR not in {color_of(0), color_of(1)}
     assert notes(chart) == "From CSV: log.csv. Not measured side by side."
 
 

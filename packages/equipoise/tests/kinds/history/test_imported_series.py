@@ -21,11 +21,16 @@ def test_a_series_is_read_with_its_suspicions_and_the_line_that_reads_it_again(
 ) -> None:
     path = str(table(tmp_path, STEP))
     result = read_imported(
-        [path], "csv", min_effect=2.0, again="again", command=("./bench", "a b"), build="make -j2"
+        [path],
+        "csv",
+        min_effect=2.0,
+        command_line="again",
+        command=("./bench", "a b"),
+        build="make -j2",
     )
     assert result.again == "again"
-    (one,) = result.series[0].suspicions
-    assert one.confirm == (
+    (suspicion,) = result.series[0].suspicions
+    assert suspicion.confirm == (
         "equipoise bisect --good v12 --bad v13 --build 'make -j2' -- ./bench 'a b'"
     )
 
@@ -33,7 +38,7 @@ def test_a_series_is_read_with_its_suspicions_and_the_line_that_reads_it_again(
 def test_it_is_shown_on_the_screen_and_written_as_json(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    result = read_imported([str(table(tmp_path, STEP))], None, min_effect=1.0, again="")
+    result = read_imported([str(table(tmp_path, STEP))], None, min_effect=1.0, command_line="")
     file = tmp_path / "series.json"
     report = tmp_path / "series.md"
     output = OutputOptions(json_file=str(file), report_file=report, color=False)
@@ -43,7 +48,7 @@ def test_it_is_shown_on_the_screen_and_written_as_json(
     assert "To confirm loop: +4.0 % at about v13" in breakable(report.read_text())
 
 
-def test_a_history_without_a_command_shows_what_is_imported(
+def test_a_history_without_a_command_shows_the_imported_series(
     tmp_path: Path, equipoise: Equipoise
 ) -> None:
     answer = equipoise("history", "--import", str(table(tmp_path, STEP)))
@@ -52,7 +57,7 @@ def test_a_history_without_a_command_shows_what_is_imported(
     assert "-- COMMAND" in answer.out
 
 
-def test_several_files_stand_behind_one_option_or_are_named_by_a_pattern(
+def test_several_files_follow_one_option_or_are_named_by_a_pattern(
     tmp_path: Path, equipoise: Equipoise, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in (9, 10, 11):
@@ -63,22 +68,20 @@ def test_several_files_stand_behind_one_option_or_are_named_by_a_pattern(
     expanded = equipoise("history", "--import", *files, "--json", "-")
     quoted = equipoise("history", "--import", "v*.json", "--json", "-")
     (series,) = json.loads(expanded.out)["series"]
-    assert [one["value"] for one in series["points"]] == [9.0, 10.0, 11.0]
+    assert [point["value"] for point in series["points"]] == [9.0, 10.0, 11.0]
     assert json.loads(quoted.out)["series"] == [series]
     assert json.loads(expanded.out)["again"] == (
         "equipoise history --import v9.json --import v10.json --import v11.json"
     )
 
 
-def test_without_a_command_nothing_can_be_measured_beside(
-    tmp_path: Path, equipoise: Equipoise
-) -> None:
+def test_without_a_command_nothing_can_be_measured(tmp_path: Path, equipoise: Equipoise) -> None:
     answer = equipoise("history", "--from", "v1", "--import", str(table(tmp_path, STEP)))
     assert answer.status == 2
     assert "a history needs one thing to run" in answer.err
 
 
-def test_a_file_of_no_series_is_refused(tmp_path: Path, equipoise: Equipoise) -> None:
+def test_a_file_without_a_series_is_refused(tmp_path: Path, equipoise: Equipoise) -> None:
     path = written(tmp_path, "log.txt", "nothing")
     answer = equipoise("history", "--import", str(path))
     assert answer.status == 2

@@ -58,7 +58,10 @@ def night(stage: Stage, plan: Plan) -> RunRecord:
 def changes(records: Sequence[RunRecord]) -> list[tuple[int, int, bool]]:
     """Return the last commit without each change, the first with it, and whether it is certain."""
     found = read_history(records).state().changes
-    return [(int(one.pair.after, 16), int(one.pair.until, 16), one.is_confirmed) for one in found]
+    return [
+        (int(change.pair.after, 16), int(change.pair.until, 16), change.is_confirmed)
+        for change in found
+    ]
 
 
 def test_a_campaign_names_the_changes_and_can_be_read_back(tmp_path: Path) -> None:
@@ -76,7 +79,7 @@ def test_a_campaign_names_the_changes_and_can_be_read_back(tmp_path: Path) -> No
     assert read_history([record]).state() == judges[0].history.state()
     assert sorted(stage.builds.made) == list(range(9))
     last = stage.heard[-1].statuses
-    assert [one.search for one in last] == [
+    assert [status.search for status in last] == [
         f"8 commits measured, changes at {'0' * 10} and {'0' * 10}"
     ]
     assert stage.names_built[0][0] == f"{0:040x}"
@@ -92,22 +95,22 @@ def test_the_next_campaign_goes_on_where_the_series_was(tmp_path: Path) -> None:
     before = read_history([first, second]).state()
     third = night(stage, plan_of_history(10, [first, second]))
     series = series_of(third)
-    assert [one.id for one in series] == [first.id, second.id, third.id]
+    assert [campaign.id for campaign in series] == [first.id, second.id, third.id]
     assert changes(series) == [(2, 3, True), (8, 9, True)]
     after = read_history(series).state()
-    ranks = [one.pair for one in after.pairs]
+    ranks = [pair.pair for pair in after.pairs]
     assert ranks == list(range(1, len(ranks) + 1)) and len(ranks) > len(before.pairs)
     assert after.pairs[: len(before.pairs)] == before.pairs
-    # What is known already is not asked again.
+    # Decided pairs are not measured again.
     ran = {trial.condition for trial in third.trials if trial.phase == "measured"}
     assert ran <= {0, 8, 9, 10}
-    # Nothing is left to ask.
+    # Nothing is left to measure.
     again = plan_of_history(10, series)
     judge = HistoryJudge(again, again.stopping, stage.builds, series)
     assert judge.stop_reason() == "verdict"
 
 
-def test_only_new_commits_are_asked_about(tmp_path: Path) -> None:
+def test_only_new_commits_are_measured(tmp_path: Path) -> None:
     stage = Stage(tmp_path, steps(10, 3, 9))
     short = Stopping(blocks=30, budget_s=1e6, min_seconds=0.0)
     first = night(stage, plan_of_history(8, stopping=short))
@@ -121,11 +124,11 @@ def test_another_era_opens_pairs_of_its_own_and_keeps_what_is_named(tmp_path: Pa
     stage = Stage(tmp_path, steps(8, 3, 8))
     first = night(stage, plan_of_history(6))
     second = night(stage, plan_of_history(8, [first], era="gcc 15"))
-    before, after = (read_history(one).state() for one in ([first], [first, second]))
+    before, after = (read_history(campaigns).state() for campaigns in ([first], [first, second]))
     assert (before.eras, after.eras) == (1, 2)
     assert changes([first, second]) == [(2, 3, True), (7, 8, True)]
     assert after.pairs[: len(before.pairs)] == before.pairs
-    assert {one.era for one in after.pairs[len(before.pairs) :]} == {2}
+    assert {pair.era for pair in after.pairs[len(before.pairs) :]} == {2}
 
 
 @pytest.mark.parametrize("moment", [3, 40, 150])
@@ -156,28 +159,28 @@ class Killed(BaseException):
     """The campaign's process is gone."""
 
 
-def test_a_change_across_commits_that_do_not_build_is_theirs_together(tmp_path: Path) -> None:
+def test_a_change_across_failed_builds_belongs_to_all_of_them(tmp_path: Path) -> None:
     stage = Stage(tmp_path, steps(8, 5), broken=frozenset({4, 5}), failing=frozenset({8}))
     record = night(stage, plan_of_history(8))
     (change,) = read_history([record]).state().changes
     assert (int(change.pair.after, 16), int(change.pair.until, 16)) == (3, 6)
     assert change.is_confirmed
     assert [int(name, 16) for name in change.not_built] == [4, 5]
-    codes = [one.code for one in record.notices]
+    codes = [notice.code for notice in record.notices]
     assert codes.count(NOT_BUILT) == 2 and codes.count("not_run") == 1
-    # The last one does not run: the one before it stands for it.
-    assert {one.commit for one in withdrawals_of(record)} == {4, 5, 8}
+    # The last commit does not run, so the one before it takes its place.
+    assert {withdrawal.commit for withdrawal in withdrawals_of(record)} == {4, 5, 8}
 
 
-def test_what_did_not_build_is_tried_once_more_in_the_next_campaign(tmp_path: Path) -> None:
+def test_failed_builds_are_tried_once_more_in_the_next_campaign(tmp_path: Path) -> None:
     stage = Stage(tmp_path, steps(8, 5), broken=frozenset({4, 5}))
     first = night(stage, plan_of_history(8))
     assert changes([first]) == [(3, 6, True)]
     # It still does not build.
     second = night(stage, plan_of_history(8, [first]))
-    assert [one.commit for one in withdrawals_of(second)] == [4, 5]
+    assert [withdrawal.commit for withdrawal in withdrawals_of(second)] == [4, 5]
     assert changes([first, second]) == [(3, 6, True)]
-    # Somebody has installed what it needs.
+    # Now its dependencies are installed.
     stage.builds.broken = frozenset()
     third = night(stage, plan_of_history(8, [first, second]))
     series = (first, second, third)
@@ -192,7 +195,7 @@ def test_a_baseline_that_fails_ends_the_campaign(tmp_path: Path) -> None:
     assert withdrawals_of(stage.ledger.read_run()) == ()
 
 
-def test_a_ledger_that_lacks_an_earlier_campaign_says_so(tmp_path: Path) -> None:
+def test_a_ledger_without_an_earlier_campaign_is_reported(tmp_path: Path) -> None:
     stage = Stage(tmp_path, steps(2))
     record = night(stage, plan_of_history(2))
     terms = history_of(record.plan)
@@ -203,7 +206,7 @@ def test_a_ledger_that_lacks_an_earlier_campaign_says_so(tmp_path: Path) -> None
     assert "--ledger FILE" in str(error.value.hint)
 
 
-def test_the_ledger_knows_the_campaigns_of_a_series(tmp_path: Path) -> None:
+def test_the_ledger_has_the_campaigns_of_a_series(tmp_path: Path) -> None:
     stage = Stage(tmp_path, steps(2))
     short = Stopping(blocks=2, budget_s=1e6, min_seconds=0.0)
     first = night(stage, plan_of_history(2, stopping=short))

@@ -1,4 +1,4 @@
-"""The result of a history in every form: changes, the curve, campaigns, and what is promised."""
+"""The result of a history in every form: changes, the curve, campaigns and claims."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ from packages.equipoise.tests.report.forms import page, print_result, to_csv, to
 from packages.equipoise.tests.schema import validated
 
 
-def told(**changes: object) -> HistoryResult:
-    """A history with other numbers, and the sentence of these."""
+def with_summary(**changes: object) -> HistoryResult:
+    """Return a history with other numbers, and their summary."""
     result = replace(history_result(), **changes)
     return replace(result, summary=history_sentence(result))
 
@@ -53,7 +53,7 @@ def test_changes_come_first_each_with_its_step_and_its_evidence(
         "The latest change: The 4 commits after b3f0c7f6bb, up to d435a6cdd7, made it 2.45 % "
         "slower (1.75 % to 3.15 %).\nHEAD (4d134bc072) against v1.0 (0000000000): +4.50 %"
     )
-    both = told(changes=(history_result().changes[0], history_result().changes[2]))
+    both = with_summary(changes=(history_result().changes[0], history_result().changes[2]))
     text = screen(history_document(result=both), capsys)
     assert "change: 0ade7c2cf9 (Change 9) made it 5.20 % slower (4.50 % to 5.90 %)." in text
     assert "time of 0ade7c2cf9 against fe5dbbcea5: +5.20 %, 99.75 % interval" in text
@@ -62,24 +62,24 @@ def test_changes_come_first_each_with_its_step_and_its_evidence(
 
 
 def test_one_change_is_the_answer_itself(capsys: pytest.CaptureFixture[str]) -> None:
-    text = screen(history_document(result=told(changes=(change_of(8, SLOWER),))), capsys)
+    text = screen(history_document(result=with_summary(changes=(change_of(8, SLOWER),))), capsys)
     assert text.startswith(
         "change: One change in 24 commits since v1.0 (0000000000): 0ade7c2cf9 (Change 9) made it "
         "5.20 % slower (4.50 % to 5.90 %).\n"
     )
 
 
-def test_without_a_change_it_says_how_many_commits_were_measured() -> None:
-    result = told(changes=())
+def test_without_a_change_the_answer_has_the_number_of_commits() -> None:
+    result = with_summary(changes=())
     assert result.summary == (
         "No change above 1 % is certain in 24 commits since v1.0 (0000000000); 16 commits measured."
     )
     assert result.summary in page([CampaignReport(history_document(result=result))])
 
 
-def test_many_changes_stand_in_a_table_on_a_screen(capsys: pytest.CaptureFixture[str]) -> None:
+def test_many_changes_are_a_table_on_a_screen(capsys: pytest.CaptureFixture[str]) -> None:
     changes = tuple(change_of(place - 1, place, ratio=1.03) for place in (2, 4, 9, 12))
-    text = screen(history_document(result=told(changes=changes)), capsys)
+    text = screen(history_document(result=with_summary(changes=changes)), capsys)
     assert "4 changes in 24 commits since v1.0 (0000000000): 4 slower." in text
     assert "\nchange: " not in text
     assert [
@@ -87,11 +87,12 @@ def test_many_changes_stand_in_a_table_on_a_screen(capsys: pytest.CaptureFixture
     ] == [name_of(place)[:10] for place in (2, 4, 9, 12)]
 
 
-def test_what_is_promised_always_stands_there(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_claims_are_always_shown(capsys: pytest.CaptureFixture[str]) -> None:
     document = history_document()
     promises = (
-        "at most 5 % are false on average, however long it goes on. A change counts above 1 %",
-        "A change is confirmed where one commit ran side by side with its parent.",
+        "At most 5 % of the changes that such histories name are false on average, however long "
+        "they go on. A change counts above 1 %",
+        "A change is confirmed if one commit ran side by side with its parent.",
         "All these intervals hold together with 95 %, on this host",
     )
     text = " ".join(screen(document, capsys).split())
@@ -115,9 +116,9 @@ def test_a_range_comes_with_the_line_that_finds_the_commit(
 def test_a_change_behind_commits_that_do_not_build_may_be_any_of_them() -> None:
     change = replace(change_of(8, SLOWER), not_built=(name_of(8),), after=name_of(7), commits=2)
     change = replace(change, summary=change_sentence(change, "wall_s"))
-    text = to_markdown(history_document(result=told(changes=(change,))))
+    text = to_markdown(history_document(result=with_summary(changes=(change,))))
     assert "Either fe5dbbcea5 or 0ade7c2cf9 (Change 9) made it 5.20 % slower" in text
-    assert "Not built: fe5dbbcea5. Each of them may have made the change as well." in text
+    assert "Not built: fe5dbbcea5. Any of them may have made the change instead." in text
     assert "confirmed, or one of 1 before it" in text
 
 
@@ -130,7 +131,7 @@ def test_a_screen_draws_each_interval_and_leaves_out_commits_of_a_long_curve(
         replace(first, commit=name_of(place), place=place, subject=f"Change {place}")
         for place in range(1, 400)
     )
-    long = told(revisions=(result.revisions[0], *revisions), commits=399)
+    long = with_summary(revisions=(result.revisions[0], *revisions), commits=399)
     document = history_document(result=long)
     text = screen(document, capsys)
     rows = [line for line in text.splitlines() if "●" in line]
@@ -144,27 +145,29 @@ def test_a_screen_draws_each_interval_and_leaves_out_commits_of_a_long_curve(
     )
 
 
-def test_an_era_says_what_differs_from_the_one_before() -> None:
+def test_an_era_has_its_differences_from_the_one_before() -> None:
     assert (
         "Era 2 began 2026-03-27 02:00 UTC: kernel: 6.1 instead of 5.10. Commits are compared "
         "within an era only."
     ) in to_markdown(history_document())
 
 
-def test_how_to_go_on_depends_on_what_is_left_to_ask(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_line_that_resumes_depends_on_the_remaining_blocks(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     text = screen(history_document(), capsys)
     assert "To go on from here: equipoise resume 20260301-101500-ab12" in text
-    assert "Left to ask: about 40 more blocks" in text
-    assert "To add the commits that are new: equipoise history --from v1.0 --build make" in text
-    done = screen(history_document(result=told(blocks_to_go=0)), capsys)
+    assert "Left to measure: about 40 more blocks" in text
+    assert "To add new commits: equipoise history --from v1.0 --build make" in text
+    done = screen(history_document(result=with_summary(blocks_to_go=0)), capsys)
     assert "equipoise resume" not in done
-    assert "Left to ask: nothing, until there are new commits" in done
+    assert "Left to measure: nothing, until there are new commits" in done
 
 
 def test_a_suspicion_of_another_tool_has_the_line_that_confirms_it(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    document = history_document(result=told(series=(series_of(),)))
+    document = history_document(result=with_summary(series=(series_of(),)))
     suspicion = series_of().suspicions[0]
     text = screen(document, capsys)
     assert "Suspicions, not measured side by side" in text
@@ -172,7 +175,7 @@ def test_a_suspicion_of_another_tool_has_the_line_that_confirms_it(
     assert (suspicion.confirm or "no line") in page([CampaignReport(document)])
 
 
-def test_of_a_metric_of_which_more_is_better_a_reader_sees_values(
+def test_reports_show_values_if_more_of_the_metric_is_better(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     change = replace(change_of(8, SLOWER, ratio=1.25), summary="")
@@ -180,12 +183,12 @@ def test_of_a_metric_of_which_more_is_better_a_reader_sees_values(
     assert "made it serve 20.0 % less than its parent (19.5 % to 20.4 %)." in sentence
     change = replace(change, summary=sentence)
     changes = (change, replace(change, ratio=0.8, ratio_ci=(0.79, 0.81)))
-    result = told(changes=changes, metric="throughput_per_s")
+    result = with_summary(changes=changes, metric="throughput_per_s")
     assert history_sentence(result, more_is_better=True).endswith("1 lower and 1 higher.")
     document = replace(history_document(result=result), more_is_better=("throughput_per_s",))
     assert "-20.0 %, 99.75 % interval -20.4 % to -19.5 %" in screen(document, capsys)
     # A fall has the colour of a loss, as a ratio of costs above 1 has.
-    assert [one.tone for one in answer(document, result).claims] == ["slower", "faster"]
+    assert [claim.tone for claim in answer(document, result).claims] == ["slower", "faster"]
 
 
 def test_why_a_campaign_ended_early_comes_first(capsys: pytest.CaptureFixture[str]) -> None:
@@ -199,7 +202,9 @@ def test_why_a_campaign_ended_early_comes_first(capsys: pytest.CaptureFixture[st
 
 def test_csv_has_a_row_for_each_commit_of_the_curve() -> None:
     rows = list(csv.DictReader(io.StringIO(to_csv([history_document()]))))
-    assert [row["commit"] for row in rows] == [one.commit for one in history_result().revisions]
+    assert [row["commit"] for row in rows] == [
+        revision.commit for revision in history_result().revisions
+    ]
     changed = {row["commit"]: row["change_confirmed"] for row in rows if row["change_ratio"]}
     assert changed == {
         name_of(SLOWER): "true",
@@ -208,8 +213,8 @@ def test_csv_has_a_row_for_each_commit_of_the_curve() -> None:
     }
 
 
-def test_markdown_has_the_chart_as_a_picture_beside_it(tmp_path: Path) -> None:
-    document = history_document(result=told(series=(series_of(),)))
+def test_markdown_has_the_chart_as_a_picture(tmp_path: Path) -> None:
+    document = history_document(result=with_summary(series=(series_of(),)))
     file = tmp_path / "last night.md"
     write_documents(file, [campaign_document(CampaignReport(document))])
     text = file.read_text()
@@ -225,7 +230,7 @@ def test_the_page_asks_what_changed_and_draws_the_curve_below_the_answer() -> No
 
 
 def test_the_document_keeps_to_its_schema_and_comes_back(tmp_path: Path) -> None:
-    document = validated(history_document(result=told(series=(series_of(),))))
+    document = validated(history_document(result=with_summary(series=(series_of(),))))
     path = tmp_path / "result.json"
     path.write_bytes(encode(document))
     read = read_document(path)
@@ -252,7 +257,7 @@ def test_in_python_it_prints_the_answer_and_draws_the_curve() -> None:
     ],
     ids=lambda changed: next(iter(changed)),
 )
-def test_a_file_with_a_history_that_cannot_be_is_refused(
+def test_a_file_with_an_impossible_history_is_refused(
     tmp_path: Path, changed: dict[str, object]
 ) -> None:
     path = tmp_path / "result.json"

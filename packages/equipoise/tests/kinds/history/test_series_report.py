@@ -36,7 +36,7 @@ def test_the_text_reads_as_before(snapshot: SnapshotAssertion) -> None:
 
 def test_the_page_has_a_figure_of_each_series_and_the_caveat() -> None:
     document = series_document(two())
-    assert [one.name for one in figures_of(document)] == ["series"] * 2
+    assert [figure.name for figure in figures_of(document)] == ["series"] * 2
     text = page([document])
     assert CAVEAT in text
     assert "equipoise bisect --good v12 --bad v13 -- COMMAND" in text

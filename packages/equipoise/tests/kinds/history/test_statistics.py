@@ -29,7 +29,7 @@ def history_of(count: int) -> History:
     return history
 
 
-def measured(
+def measured_history(
     effects: dict[int, float], *, count: int = 16, seed: int = 1, noise: Noise = drifting
 ) -> tuple[History, Night]:
     history = history_of(count)
@@ -41,12 +41,13 @@ def measured(
 def spans(history: History, count: int) -> dict[tuple[int, int], Change]:
     places = {name: place for place, name in enumerate(names_of(count))}
     return {
-        (places[one.pair.after], places[one.pair.until]): one for one in history.state().changes
+        (places[change.pair.after], places[change.pair.until]): change
+        for change in history.state().changes
     }
 
 
 def test_both_changes_are_named_to_their_commit_and_nothing_else_is() -> None:
-    history, night = measured({5: 0.05, 12: -0.04})
+    history, night = measured_history({5: 0.05, 12: -0.04})
     changes = spans(history, 16)
     assert night.is_over
     assert set(changes) == {(4, 5), (11, 12)}
@@ -59,13 +60,13 @@ def test_both_changes_are_named_to_their_commit_and_nothing_else_is() -> None:
 
 
 def test_the_curve_has_each_selected_commit_with_intervals_that_hold_together() -> None:
-    history, _ = measured({5: 0.05})
+    history, _ = measured_history({5: 0.05})
     revisions = history.state().revisions
-    assert [one.name for one in revisions] == list(names_of(16))
-    levels = [one.level for one in revisions if one.level is not None]
+    assert [revision.name for revision in revisions] == list(names_of(16))
+    levels = [revision.level for revision in revisions if revision.level is not None]
     assert len(levels) == 16 and sum(levels) < ALPHA
-    for place, one in enumerate(revisions):
-        low, high = one.ratio_ci
+    for place, revision in enumerate(revisions):
+        low, high = revision.ratio_ci
         assert low is not None and high is not None
         assert low <= math.exp(0.05 * (place >= 5)) <= high
 
@@ -77,14 +78,14 @@ def test_the_same_blocks_make_the_same_state() -> None:
         conditions = history.next_block({0}, 5.0)
         assert conditions == again.next_block({0}, 5.0)
         order = generator.permutation(conditions).tolist()
-        costs = {one: math.exp(generator.normal(0.03 * (one > 2), 0.01)) for one in order}
+        costs = {commit: math.exp(generator.normal(0.03 * (commit > 2), 0.01)) for commit in order}
         history.add(costs, order)
         again.add(costs, order)
     assert history.state() == again.state()
 
 
-def test_a_night_of_new_commits_asks_only_about_them() -> None:
-    history, _ = measured({5: 0.05}, noise=white(0.01))
+def test_a_night_of_new_commits_measures_only_them() -> None:
+    history, _ = measured_history({5: 0.05}, noise=white(0.01))
     history.begin_campaign(names_of(18), range(19), "gcc 14", only_new=True)
     generator = np.random.default_rng(4)
     levels = steps(18, {5: 0.05, 18: 0.05})
@@ -108,36 +109,36 @@ def test_commits_that_do_not_build_are_passed_over_and_make_a_group() -> None:
     assert state.withdrawn == (names[5], names[6], names[12])
 
 
-def test_a_change_on_a_branch_that_was_rewritten_stays_beside_that_of_the_new_one() -> None:
-    history, _ = measured({5: 0.05}, count=8, noise=white(0.01))
+def test_a_change_on_a_rewritten_branch_stays_with_that_of_the_new_branch() -> None:
+    history, _ = measured_history({5: 0.05}, count=8, noise=white(0.01))
     names = (*names_of(4), *(name_of(commit, "rewritten") for commit in range(5, 9)))
     history.begin_campaign(names, range(9), "gcc 14")
     generator = np.random.default_rng(6)
     run_night(history, steps(8, {5: 0.05}), white(0.01), generator, blocks=2000)
     until = [change.pair.until for change in history.state().changes]
     assert sorted(until) == sorted([name_of(5), names[5]])
-    assert {one.name for one in history.state().revisions} == set(names)
+    assert {revision.name for revision in history.state().revisions} == set(names)
 
 
-def test_in_a_new_era_only_what_is_undecided_is_asked_again_and_a_name_stays() -> None:
+def test_in_a_new_era_only_undecided_pairs_are_measured_and_names_stay() -> None:
     history = history_of(8)
     generator = np.random.default_rng(7)
     levels = steps(8, {3: 0.1})
     run_night(history, levels, white(0.01), generator, blocks=60)
     before = history.state()
     assert spans(history, 8).keys() == {(2, 3)}
-    decided = {(one.after, one.until) for one in before.pairs if one.status != "open"}
+    decided = {(pair.after, pair.until) for pair in before.pairs if pair.status != "open"}
     assert len(decided) > 1
     history.begin_campaign(names_of(8), range(9), "gcc 15")
     history.add(dict.fromkeys((0, 7, 8), 1.0), (7, 0, 8))
     after = history.state()
     assert after.eras == 2
     assert after.pairs[: len(before.pairs)] == before.pairs
-    assert [one.era for one in after.revisions[1:]] == [1, 1, 1, 1, 1, 1, 2, 2]
+    assert [revision.era for revision in after.revisions[1:]] == [1, 1, 1, 1, 1, 1, 2, 2]
     assert after.changes == before.changes
     night = run_night(history, levels, white(0.01), generator, blocks=2000)
     assert night.is_over
-    asked = {(one.after, one.until) for one in history.state().pairs if one.era == 2}
+    asked = {(pair.after, pair.until) for pair in history.state().pairs if pair.era == 2}
     assert asked.isdisjoint(decided)
     assert history.state().changes == before.changes
 
@@ -148,7 +149,7 @@ def test_a_pair_counts_only_blocks_since_it_was_opened() -> None:
         history.add({0: 1.0, 4: 1.0}, (0, 4))
     history.add({0: 1.0, 2: 1.0, 4: 1.0}, (2, 0, 4))
     names = names_of(4)
-    pairs = [(one.pair, one.after, one.until, one.blocks) for one in history.state().pairs]
+    pairs = [(pair.pair, pair.after, pair.until, pair.blocks) for pair in history.state().pairs]
     assert pairs == [
         (1, names[0], names[4], 4),
         (2, names[0], names[2], 1),
@@ -157,13 +158,13 @@ def test_a_pair_counts_only_blocks_since_it_was_opened() -> None:
 
 
 def test_a_name_takes_the_e_value_of_its_rank_and_of_the_changes_so_far() -> None:
-    history, _ = measured({5: 0.05, 12: -0.04})
+    history, _ = measured_history({5: 0.05, 12: -0.04})
     changes = history.state().changes
     assert len(changes) >= 2
-    for one in changes:
-        assert one.pair.e_value >= one.threshold
-        bar = one.pair.pair * (one.pair.pair + 1) / ALPHA
-        assert one.threshold == pytest.approx(bar / round(bar / one.threshold))
+    for change in changes:
+        assert change.pair.e_value >= change.threshold
+        bar = change.pair.pair * (change.pair.pair + 1) / ALPHA
+        assert change.threshold == pytest.approx(bar / round(bar / change.threshold))
 
 
 def test_nested_names_count_as_one_change() -> None:
@@ -173,7 +174,7 @@ def test_nested_names_count_as_one_change() -> None:
     assert _most_disjoint([]) == 0
 
 
-def test_what_is_left_is_foreseen_until_nothing_is() -> None:
+def test_the_remaining_blocks_are_forecast_until_the_end() -> None:
     history = history_of(8)
     generator = np.random.default_rng(8)
     left = [history.state().blocks_to_go]
@@ -223,7 +224,7 @@ def test_a_block_has_the_conditions_of_its_order(order: tuple[int, ...]) -> None
         history_of(2).add({0: 1.0, 2: 1.0} if 9 not in order else {0: 1.0, 9: 1.0}, order)
 
 
-def test_a_history_wants_a_smallest_effect_and_a_commit_after_its_baseline() -> None:
+def test_a_history_needs_a_smallest_effect_and_a_commit_after_its_baseline() -> None:
     with pytest.raises(UnusableInput, match="smallest effect"):
         History(alpha=ALPHA, min_effect=0.0)
     with pytest.raises(UnusableInput, match="no commit after"):

@@ -23,15 +23,15 @@ def series_named(
 
 def result_of(*series: ImportedSeries, **settings: Any) -> SeriesResult:
     """The result of these series."""
-    return series_result(series, min_effect=1.0, again="again", **settings)
+    return series_result(series, min_effect=1.0, command_line="again", **settings)
 
 
 def test_a_suspicion_names_both_commits_and_the_line_that_measures_them() -> None:
     result = result_of(series_named("parse", STEP), command=("./bench", "a b"), build="make -j2")
-    (one,) = result.series[0].suspicions
-    assert (one.after, one.until) == ("v12", "v13")
-    assert one.summary == "parse: +4.0 % at about v13, between v12 and v13."
-    assert one.confirm == (
+    (suspicion,) = result.series[0].suspicions
+    assert (suspicion.after, suspicion.until) == ("v12", "v13")
+    assert suspicion.summary == "parse: +4.0 % at about v13, between v12 and v13."
+    assert suspicion.confirm == (
         "equipoise bisect --good v12 --bad v13 --build 'make -j2' -- ./bench 'a b'"
     )
     assert result.summary == (
@@ -40,28 +40,30 @@ def test_a_suspicion_names_both_commits_and_the_line_that_measures_them() -> Non
 
 
 def test_without_a_command_its_place_is_left_open() -> None:
-    (one,) = result_of(series_named("parse", STEP)).series[0].suspicions
-    assert one.confirm is not None and one.confirm.endswith(" -- COMMAND")
+    (suspicion,) = result_of(series_named("parse", STEP)).series[0].suspicions
+    assert suspicion.confirm is not None and suspicion.confirm.endswith(" -- COMMAND")
 
 
 def test_a_peak_of_memory_is_confirmed_by_memory() -> None:
-    (one,) = result_of(series_named("parse", STEP, "peakmemory")).series[0].suspicions
-    assert one.confirm is not None and "--metrics max_rss_bytes" in one.confirm
+    (suspicion,) = result_of(series_named("parse", STEP, "peakmemory")).series[0].suspicions
+    assert suspicion.confirm is not None and "--metrics max_rss_bytes" in suspicion.confirm
 
 
 def test_a_hash_is_shown_short_and_given_whole_and_a_large_change_is_a_factor() -> None:
     series = series_named("parse", (*[1.0] * 12, *[3.0] * 12), prefix="0123456789abcdef")
-    (one,) = result_of(series).series[0].suspicions
-    assert one.summary == "parse: ×3.00 at about 0123456789, between 0123456789 and 0123456789."
-    assert one.confirm is not None
-    assert "--good 0123456789abcdef12 --bad 0123456789abcdef13" in one.confirm
+    (suspicion,) = result_of(series).series[0].suspicions
+    assert (
+        suspicion.summary == "parse: ×3.00 at about 0123456789, between 0123456789 and 0123456789."
+    )
+    assert suspicion.confirm is not None
+    assert "--good 0123456789abcdef12 --bad 0123456789abcdef13" in suspicion.confirm
 
 
-def test_series_with_suspicions_stand_first_and_short_ones_say_so() -> None:
+def test_series_with_suspicions_come_first_and_short_ones_are_marked() -> None:
     flat, short = series_named("flat", [1.0] * 30), series_named("short", STEP[8:16])
     result = result_of(flat, short, series_named("parse", STEP))
-    assert [one.benchmark for one in result.series] == ["parse", "flat", "short"]
-    assert [one.summary for one in result.series] == [
+    assert [each.benchmark for each in result.series] == ["parse", "flat", "short"]
+    assert [each.summary for each in result.series] == [
         "parse: 1 suspicion over 24 commits.",
         "flat: no suspicion over 30 commits.",
         "short: 8 commits, fewer than the 10 that a change of level needs.",

@@ -1,4 +1,4 @@
-"""An imported run is compared by ordinary intervals, in words that claim no more."""
+"""An imported run is compared by ordinary intervals, and its sentences claim no more."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from equipoise.campaign.blocks import complete_blocks
-from equipoise.kinds.imported.analysis import imported_result, threats
+from equipoise.kinds.imported.analysis import imported_result, order_warnings
 from equipoise.kinds.imported.terms import ImportedResult, ImportSource, Order
 from equipoise.model.plan import Judgement, Plan
 from equipoise.model.record import Accounting, Draw, Sample, Trial
@@ -40,34 +40,42 @@ def result_of(plan: Plan, *blocks: dict[int, list[float | None]]) -> ImportedRes
     return found
 
 
-def the_comparison(found: ImportedResult) -> SampleComparison:
-    """The only one."""
-    (one,) = found.comparisons
-    return one
+def only_comparison(found: ImportedResult) -> SampleComparison:
+    """Return the only comparison."""
+    (comparison,) = found.comparisons
+    return comparison
 
 
-def test_an_import_that_compares_nothing_has_no_threat() -> None:
+def test_an_import_without_comparisons_has_no_warning() -> None:
     alone = replace(a_plan("a", "b"), chosen_contrasts=())
-    assert threats(imported_result(alone, {})) == ()
+    assert order_warnings(imported_result(alone, {})) == ()
 
 
-def test_a_difference_is_told_with_what_is_not_kept_out() -> None:
-    one = the_comparison(result_of(a_plan("a", "b"), {0: [1.0, 1.01, 0.99], 1: [1.2, 1.21, 1.19]}))
-    assert one.summary.startswith(
+def test_a_difference_is_reported_with_its_caveat() -> None:
+    comparison = only_comparison(
+        result_of(a_plan("a", "b"), {0: [1.0, 1.01, 0.99], 1: [1.2, 1.21, 1.19]})
+    )
+    assert comparison.summary.startswith(
         "time_s of b is 20.0 % higher than that of a in these trials; other changes"
     )
-    assert (one.method, one.baseline_trials, one.candidate_trials) == ("Welch", 3, 3)
+    assert (comparison.method, comparison.baseline_trials, comparison.candidate_trials) == (
+        "Welch",
+        3,
+        3,
+    )
 
 
-def test_no_difference_is_told_as_not_told_apart() -> None:
-    one = the_comparison(result_of(a_plan("a", "b"), {0: [1.0, 1.1, 0.9], 1: [1.0, 1.2, 0.9]}))
-    assert "but the interval also allows for no difference" in one.summary
+def test_an_interval_around_one_allows_no_difference() -> None:
+    comparison = only_comparison(
+        result_of(a_plan("a", "b"), {0: [1.0, 1.1, 0.9], 1: [1.0, 1.2, 0.9]})
+    )
+    assert "but the interval also allows for no difference" in comparison.summary
 
 
-def test_what_is_no_time_is_told_as_a_factor() -> None:
+def test_a_metric_that_is_not_a_time_is_reported_as_a_factor() -> None:
     plan = a_plan("a", "b", metric="value")
-    one = the_comparison(result_of(plan, {0: [1.0, 1.1], 1: [3.0, 3.3]}))
-    assert "is 3 times that of a" in one.summary
+    comparison = only_comparison(result_of(plan, {0: [1.0, 1.1], 1: [3.0, 3.3]}))
+    assert "is 3 times that of a" in comparison.summary
 
 
 def test_only_blocks_with_each_condition_once_are_pairs() -> None:
@@ -75,35 +83,35 @@ def test_only_blocks_with_each_condition_once_are_pairs() -> None:
     pairs: list[dict[int, list[float | None]]] = [
         {0: [1.0 + place], 1: [1.1 * (1.0 + place) + 0.01 * place]} for place in range(4)
     ]
-    one = the_comparison(result_of(plan, *pairs, {0: [9.0]}, {0: [9.0, 9.0], 1: [1.0]}))
-    assert (one.method, one.baseline_trials) == ("paired", 4)
-    assert one.ratio == pytest.approx(1.1, rel=0.01)
+    comparison = only_comparison(result_of(plan, *pairs, {0: [9.0]}, {0: [9.0, 9.0], 1: [1.0]}))
+    assert (comparison.method, comparison.baseline_trials) == ("paired", 4)
+    assert comparison.ratio == pytest.approx(1.1, rel=0.01)
 
 
 def test_a_condition_without_values_has_no_ratio() -> None:
-    one = the_comparison(result_of(a_plan("a", "b"), {0: [1.0, 1.1], 1: [None, None]}))
-    assert one.summary == "b against a: no ratio of time_s, because no value is known."
-    assert one.ratio_ci == (None, None)
+    comparison = only_comparison(result_of(a_plan("a", "b"), {0: [1.0, 1.1], 1: [None, None]}))
+    assert comparison.summary == "b against a: no ratio of time_s, because no value is known."
+    assert comparison.ratio_ci == (None, None)
 
 
-def test_several_intervals_are_said_to_be_each_for_itself() -> None:
+def test_the_summary_counts_the_intervals_that_miss_by_chance() -> None:
     values: dict[int, list[float | None]] = {
         place: [1.0 + place, 1.1 + place] for place in range(5)
     }
     found = result_of(a_plan("a", "b", "c", "d", "e"), values)
-    assert "of 4 about 0.2 miss by chance alone" in found.summary
-    assert "miss by chance" not in result_of(a_plan("a", "b"), {0: [1, 2], 1: [2, 3]}).summary
+    assert "by chance about 0.2 of 4 miss" in found.summary
+    assert "by chance" not in result_of(a_plan("a", "b"), {0: [1, 2], 1: [2, 3]}).summary
 
 
 @pytest.mark.parametrize(
     ("order", "words"),
     [
-        ("one after the other", "whatever drifted or changed on the host meanwhile"),
-        ("mixed", "an order that no coin of ours drew"),
+        ("one after the other", "every change of the host between them"),
+        ("mixed", "no coin of Equipoise drew the order"),
         ("in blocks", "the order within the blocks is not known to be random"),
     ],
 )
-def test_the_order_is_a_threat_of_its_own_kind(order: Order, words: str) -> None:
-    (notice,) = threats(result_of(a_plan("a", "b", order=order), {0: [1.0], 1: [2.0]}))
+def test_each_order_of_trials_has_its_warning(order: Order, words: str) -> None:
+    (notice,) = order_warnings(result_of(a_plan("a", "b", order=order), {0: [1.0], 1: [2.0]}))
     assert words in notice.summary
-    assert threats(result_of(a_plan("a", order=order), {0: [1.0]})) == ()
+    assert order_warnings(result_of(a_plan("a", order=order), {0: [1.0]})) == ()

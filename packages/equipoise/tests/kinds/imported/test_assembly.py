@@ -1,4 +1,4 @@
-"""Files become a run in which a process is a trial, and nothing that was not there is made up."""
+"""Files become a run in which a process is a trial, without invented values."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_iterations_are_kept_and_are_never_trials() -> None:
     assert cost == pytest.approx(185.8e-9)
 
 
-def test_what_a_file_does_not_have_is_unknown_for_that_reason() -> None:
+def test_fields_that_a_file_lacks_are_unknown_for_this_reason() -> None:
     accounting = imported(SAMPLES / "go.txt").trials[0].accounting
     assert accounting.wall_s is None
     assert accounting.unknown["wall_s"] == "the imported file does not have it"
@@ -37,7 +37,7 @@ def test_what_a_file_does_not_have_is_unknown_for_that_reason() -> None:
     assert "minor_faults" in measured.unknown
 
 
-def test_a_plan_says_where_it_comes_from() -> None:
+def test_a_plan_has_the_source_of_its_trials() -> None:
     source = imported(SAMPLES / "hyperfine_2.json").plan.terms
     assert isinstance(source, ImportSource)
     assert (source.format, source.tool) == ("hyperfine", "hyperfine 2.0.0")
@@ -87,7 +87,7 @@ def test_saved_runs_of_criterion_and_executors_of_rebench_are_compared() -> None
     (saved,) = imported(SAMPLES / "criterion").plan.contrasts
     assert (saved.factor, saved.stratum) == ("saved", {"benchmark": "sort/small"})
     executors = imported(SAMPLES / "rebench.data").plan.contrasts
-    assert [one.factor for one in executors] == ["executor"] * 2
+    assert [contrast.factor for contrast in executors] == ["executor"] * 2
 
 
 def test_blocks_and_order_of_a_csv_are_kept(tmp_path: Path) -> None:
@@ -117,15 +117,13 @@ def test_blocks_and_order_of_a_csv_are_kept(tmp_path: Path) -> None:
         ("a,1\nb,1\n", "one after the other"),
     ],
 )
-def test_the_order_in_the_file_tells_how_trials_lay_in_time(
-    tmp_path: Path, rows: str, order: str
-) -> None:
+def test_the_order_of_the_trials_is_that_of_the_file(tmp_path: Path, rows: str, order: str) -> None:
     run = imported(written(tmp_path, "rows.csv", f"condition,value\n{rows}"))
     assert isinstance(run.plan.terms, ImportSource)
     assert run.plan.terms.order == order
 
 
-def test_conditions_on_different_hosts_are_warned_of(tmp_path: Path) -> None:
+def test_a_warning_names_conditions_on_different_hosts(tmp_path: Path) -> None:
     apart = "condition,value,host\na,1,h1\na,1,h1\nb,1,h2\nb,1,h2\n"
     together = "condition,value,host\na,1,h1\na,1,h2\nb,1,h1\nb,1,h2\n"
     run = imported(written(tmp_path, "apart.csv", apart))
@@ -136,10 +134,10 @@ def test_conditions_on_different_hosts_are_warned_of(tmp_path: Path) -> None:
     assert "hosts" not in {notice.code for notice in run.notices}
 
 
-def test_one_process_of_a_condition_is_warned_of() -> None:
+def test_a_warning_names_conditions_with_one_process() -> None:
     (notice,) = imported(SAMPLES / "sysbench.txt").notices
     assert notice.code == "one_process"
-    assert "sysbench ran in one process only" in notice.summary
+    assert "sysbench ran in only one process" in notice.summary
 
 
 def test_too_many_values_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,14 +146,14 @@ def test_too_many_values_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         imported(SAMPLES / "go.txt")
 
 
-def test_files_that_measure_different_things_are_refused(tmp_path: Path) -> None:
+def test_files_with_different_metrics_are_refused(tmp_path: Path) -> None:
     path = written(tmp_path, "rows.csv", "condition,value\na,1\n")
-    with pytest.raises(UnusableInput, match="measure different things: time_s, value"):
+    with pytest.raises(UnusableInput, match="have different metrics: time_s, value"):
         imported(SAMPLES / "go.txt", path)
 
 
 @pytest.mark.parametrize("bytes_", ["-1", "1e30", "1e999"])
-def test_a_value_that_no_measurement_can_have_is_refused(tmp_path: Path, bytes_: str) -> None:
+def test_an_impossible_value_is_refused(tmp_path: Path, bytes_: str) -> None:
     text = (SAMPLES / "hyperfine_2.json").read_text().replace("21000192.0", bytes_)
     with pytest.raises(UnusableInput) as refusal:
         imported(written(tmp_path, "strange.json", text))

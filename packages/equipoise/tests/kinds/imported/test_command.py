@@ -41,7 +41,7 @@ def call(command: object, *arguments: str) -> int:
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Work in a folder of its own, with a ledger of its own."""
+    """Work in a private folder with its own ledger."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("EQUIPOISE_LEDGER", raising=False)
     return tmp_path
@@ -53,7 +53,7 @@ def run_import(*arguments: str) -> int:
 
 
 def slower_csv(folder: Path, *, blocks: bool = False) -> Path:
-    """Two conditions of which b takes about 20 % longer."""
+    """Write two conditions, of which b takes about 20 % longer."""
     generator = np.random.default_rng(5)
     rows = [
         f"{name},{median * np.exp(0.01 * generator.normal())},{block}"
@@ -69,7 +69,7 @@ def slower_csv(folder: Path, *, blocks: bool = False) -> Path:
 
 
 def result(capsys: pytest.CaptureFixture[str]) -> dict[str, object]:
-    """The document on stdout, which its schema allows."""
+    """Return the document on stdout, and check it by its schema."""
     text = capsys.readouterr().out
     document: dict[str, object] = json.loads(text)
     validated(decode(text.encode(), "stdout"))
@@ -84,17 +84,17 @@ def test_an_import_has_an_interval_its_scope_and_no_verdict(
     assert document["comparisons"] == []
     imported = document["imported"]
     assert isinstance(imported, dict)
-    (one,) = imported["comparisons"]
-    low, high = one["ratio_ci"]
+    (comparison,) = imported["comparisons"]
+    low, high = comparison["ratio_ci"]
     assert 1.18 < low < 1.2 < high < 1.22
-    assert one["method"] == "Welch"
-    assert "e_value" not in one and "verdict" not in one
-    assert "12 processes against 12 processes of these files" in one["scope"]
+    assert comparison["method"] == "Welch"
+    assert "e_value" not in comparison and "verdict" not in comparison
+    assert "12 processes against 12 processes of these files" in comparison["scope"]
     assert "no verdict and no e-value" in imported["summary"]
     warnings = document["warnings"]
     assert isinstance(warnings, list)
-    (warning,) = [one for one in warnings if one["code"] == "not_randomised"]
-    assert "drifted" in warning["summary"]
+    (warning,) = [warning for warning in warnings if warning["code"] == "not_randomised"]
+    assert "one after the other" in warning["summary"]
 
 
 def test_blocks_of_a_file_are_compared_within_them(
@@ -103,14 +103,14 @@ def test_blocks_of_a_file_are_compared_within_them(
     assert run_import(str(slower_csv(folder, blocks=True)), "--json", "-") == 0
     imported = result(capsys)["imported"]
     assert isinstance(imported, dict)
-    (one,) = imported["comparisons"]
-    assert (one["method"], one["scope"]) == (
+    (comparison,) = imported["comparisons"]
+    assert (comparison["method"], comparison["scope"]) == (
         "paired",
-        "12 blocks of these files, and nothing beyond",
+        "only 12 blocks of these files",
     )
 
 
-def test_the_screen_says_what_it_is_worth_and_show_says_the_same(
+def test_the_screen_has_the_meaning_of_the_interval_and_show_repeats_it(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run_import(str(slower_csv(folder))) == 0
@@ -131,14 +131,14 @@ def test_reports_of_an_import_say_that_it_has_no_verdict(folder: Path) -> None:
     assert markdown.startswith("**imported**: ")
     assert "no verdict and no e-value" in markdown
     assert "12 processes against 12 processes of these files" in markdown
-    assert "the conditions ran one after the other: whatever drifted" in markdown
+    assert "the conditions ran one after the other: every change" in markdown
     with (folder / "report.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert rows[-1]["ratio"] != ""
     assert {row["verdict"] for row in rows} == {""}
 
 
-def test_drift_of_an_import_is_a_threat_and_is_not_kept_out(
+def test_drift_of_an_import_is_in_the_ratio_with_a_warning(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rows = [f"{name},{0.1 * (1 + place / 20)}" for name in "ab" for place in range(24)]
@@ -152,10 +152,14 @@ def test_iterations_of_one_process_have_no_interval(capsys: pytest.CaptureFixtur
     assert run_import("-n", "old", "-n", "new", go, go, "--json", "-") == 0
     imported = result(capsys)["imported"]
     assert isinstance(imported, dict)
-    assert [one["ratio"] for one in imported["comparisons"]] == pytest.approx([1.0] * 3)
-    assert {tuple(one["ratio_ci"]) for one in imported["comparisons"]} == {(None, None)}
-    assert {one["unknown"] for one in imported["comparisons"]} == {
-        "one process does not show how much processes differ"
+    assert [comparison["ratio"] for comparison in imported["comparisons"]] == pytest.approx(
+        [1.0] * 3
+    )
+    assert {tuple(comparison["ratio_ci"]) for comparison in imported["comparisons"]} == {
+        (None, None)
+    }
+    assert {comparison["unknown"] for comparison in imported["comparisons"]} == {
+        "one process says nothing about the next one"
     }
 
 
@@ -181,11 +185,11 @@ def test_every_format_is_listed_shown_and_exported(
     assert all(metric in measures for measures in bmf.values())
 
 
-def test_hyperfines_form_takes_wall_times_and_says_so_of_others(folder: Path) -> None:
+def test_the_form_of_hyperfine_takes_wall_times_only(folder: Path) -> None:
     assert run_import(str(SAMPLES / "hyperfine_2.json"), "--quiet") == 0
     assert call(export.command, "--format", "hyperfine", "-o", "out") == 0
     results = json.loads((folder / "out").read_text())["results"]
-    assert [one["times"] for one in results] == [[0.125, 0.135], [pytest.approx(0.075), 0.08]]
+    assert [result["times"] for result in results] == [[0.125, 0.135], [pytest.approx(0.075), 0.08]]
     assert results[0]["parameters"] == {"threads": "1"}
     assert run_import(str(SAMPLES / "go.txt"), "--quiet") == 0
     with pytest.raises(UnusableInput, match="has no wall times"):
@@ -199,7 +203,7 @@ def test_a_report_of_an_import_shows_the_interval_and_how_to_import_again(folder
     assert " longer than a in these trials" in page
     assert "ordinary 95 %" in page
     assert "12 processes against 12 processes of these files" in page
-    assert "the conditions ran one after the other: whatever drifted" in page
+    assert "the conditions ran one after the other: every change" in page
     assert "no coin of Equipoise ordered these trials" in page
     assert "equipoise import" in page
     assert "block by block" not in page
@@ -221,7 +225,7 @@ def test_hostile_names_stay_text(folder: Path, capsys: pytest.CaptureFixture[str
     document = result(capsys)
     conditions = document["conditions"]
     assert isinstance(conditions, list)
-    assert [one["name"] for one in conditions] == list(PAYLOADS)
+    assert [condition["name"] for condition in conditions] == list(PAYLOADS)
     assert call(report.command, "-o", "page.html") == 0
     page = (folder / "page.html").read_text(encoding="utf-8")
     assert "<img src=x" not in page
@@ -251,7 +255,7 @@ def test_an_import_cannot_be_resumed_or_pooled(folder: Path) -> None:
         call(show.command, "--pool")
 
 
-def test_nothing_is_recorded_of_a_file_that_cannot_be_used(folder: Path) -> None:
+def test_an_unusable_file_is_not_recorded(folder: Path) -> None:
     with pytest.raises(UnusableInput, match="of no format"):
         run_import(str(written(folder, "poem.txt", "the quick brown fox")))
     with pytest.raises(UnusableInput, match="2 files but 1 names"):

@@ -1,15 +1,16 @@
 """The bisection: which of the commits between two revisions made a difference.
 
-terms      the commits and how each is built; the culprits and what is left, in a document
-search     the search on one line of commits and on the branches of merges
-stretch    one stretch of a search: confirm the gap, then look for the culprit
-layout     what memory layouts alone may make of a step
-judge      what is asked next, and what recorded blocks say
-analysis   recorded blocks as a result, and its sentences
-explained  why a culprit differs from its parent, and what it changed
-report     the answer, the commits and the cost
-figures    the course of a search
-command    ``equipoise bisect``, and the plan of it
+terms          the commits and their build; the culprits and the remaining commits in a document
+search         the search on one line of commits and on the branches of merges
+stretch        one stretch of a search: confirm the gap, then look for the culprit
+shared_blocks  the searches of several benchmarks, which share the trials of their blocks
+layout         whether memory layouts alone may explain a step
+judge          the choice of the next pair, and the search as recorded blocks have it
+analysis       from recorded blocks to the result, and its sentences
+explained      why a culprit differs from its parent, and the lines of its diff
+report         the answer, the commits and the cost
+figures        the course of a search
+command        ``equipoise bisect``, and the plan of it
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a bisection found: its recorded blocks, read back into the search, and its sentences."""
+"""The result of a bisection: its recorded blocks, read back into the search, and sentences."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import itertools
 import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,7 +18,7 @@ from equipoise.analysis.wording import change_clause, signed_change
 from equipoise.campaign.blocks import cost_function, resolution_of, seconds_of_segments
 from equipoise.kinds.bisect.judge import BenchmarkSearch, read_searches
 from equipoise.kinds.bisect.search import LineState
-from equipoise.kinds.bisect.stretch import NamedStep, SegmentState, UnconfirmedStep
+from equipoise.kinds.bisect.stretch import NamedStep, StretchState, UnconfirmedStep
 from equipoise.kinds.bisect.terms import (
     BisectBlock,
     BisectBranch,
@@ -28,6 +29,7 @@ from equipoise.kinds.bisect.terms import (
     BisectVerdict,
     Culprit,
     GapStatus,
+    SearchedLine,
     StepTrend,
     UnconfirmedCommit,
     UnconfirmedReason,
@@ -52,17 +54,17 @@ _VERDICTS: dict[str, BisectVerdict] = {
     "culprit": "culprit",
     "several": "several",
 }
-_EXPLAINED = ("culprit", "several")
-"""Verdicts on a stretch of which nothing is left over: its own commits are named."""
+_NAMED_VERDICTS = ("culprit", "several")
+"""Verdicts on a stretch without a remainder: its own commits are named."""
 _MIN_EQUAL_RUNS = 5
-"""Number of equal runs of a commit from which on its metric may be repeatable."""
+"""Equal runs of a commit that suggest that its metric is repeatable."""
 
 
 class BisectAnalysis(CommitsAnalysis):
-    """How the blocks of a bisection become its result."""
+    """The analysis of a bisection, from its blocks to its result."""
 
     def result(self, record: RunRecord, blocks: Blocks) -> KindResult:
-        """Return what the bisection found of each benchmark, and its warnings."""
+        """Return the result for each benchmark, and the warnings."""
         searches = bisect_results(record, blocks)
         return KindResult(
             {
@@ -75,74 +77,68 @@ class BisectAnalysis(CommitsAnalysis):
 
 
 def bisect_results(record: RunRecord, blocks: Blocks) -> tuple[BisectResult, ...]:
-    """Return what a bisection found of each benchmark; none without a block.
+    """Return the result of a bisection for each benchmark; none before the first block.
 
     ``blocks`` are the complete ones of the record.
 
-    Raise `UnusableInput` if a trial does not know the metric.
+    Raise `UnusableInput` if a trial has no value for the metric.
     """
     if not blocks:
         return ()
     withdrawals = withdrawals_of(record)
     return tuple(
         _result(
-            _Recorded(
+            _SearchRecord(
                 record,
                 blocks,
                 search,
-                frozenset(one.commit for one in withdrawals if one.benchmark == place),
+                frozenset(
+                    withdrawal.commit for withdrawal in withdrawals if withdrawal.benchmark == place
+                ),
                 resolution_of(blocks, search.benchmark.metric).more_is_better,
             ),
-            {one.commit for one in withdrawals},
+            {withdrawal.commit for withdrawal in withdrawals},
         )
         for place, search in enumerate(read_searches(record))
     )
 
 
-def _result(of: _Recorded, not_built: Collection[int]) -> BisectResult:
-    """Return what came of one search; some commits do not run for all benchmarks."""
-    plan, terms = of.record.plan, of.terms
-    lines = of.search.bisection.lines()
-    first, *branches = (_searched(of, line) for line in lines)
-    ran = {terms.commit_of(trial.condition) for trial in of.record.trials}
+def _result(source: _SearchRecord, not_built: Collection[int]) -> BisectResult:
+    """Return the result for one benchmark; ``not_built`` has the commits that any lacks."""
+    plan, terms = source.record.plan, source.terms
+    lines = source.search.bisection.lines()
+    first, *branches = (_line_result(source, line) for line in lines)
+    ran = {terms.commit_of(trial.condition) for trial in source.record.trials}
     result = BisectResult(
+        **{name: getattr(first, name) for name in SearchedLine.__struct_fields__},
         good=terms.good,
         bad=terms.bad,
-        verdict=first.verdict,
-        culprits=first.culprits,
-        candidates=first.candidates,
-        gap=first.gap,
-        left_over=first.left_over,
-        margin=first.margin,
-        course=first.course,
-        metric=of.search.benchmark.metric,
+        metric=source.search.benchmark.metric,
         min_effect=plan.judgement.min_effect,
         alpha=plan.judgement.alpha,
-        trials=of.trials.total(),
+        trials=source.trials.total(),
         builds=len(ran.union(not_built)),
-        seconds=seconds_of_segments(of.record),
+        seconds=seconds_of_segments(source.record),
         blocks_to_go=next(
             (
                 to_go
                 for line in (*reversed(lines[1:]), lines[0])
-                if not line.missing and (to_go := line.state.segments[-1].blocks_to_go)
+                if not line.missing and (to_go := line.state.stretches[-1].blocks_to_go)
             ),
             None,
         ),
         build=terms.build,
-        summary="",
         branches=tuple(
-            replace(one, summary=branch_sentence(one, more_is_better=of.more_is_better))
-            for one in branches
+            replace(branch, summary=branch_sentence(branch, more_is_better=source.more_is_better))
+            for branch in branches
         ),
-        benchmark=of.search.benchmark.name,
-        unconfirmed=first.unconfirmed,
+        benchmark=source.search.benchmark.name,
     )
-    return replace(result, summary=bisect_sentence(result, more_is_better=of.more_is_better))
+    return replace(result, summary=bisect_sentence(result, more_is_better=source.more_is_better))
 
 
-LAYOUT_SPREADS = 10.0
-"""Spreads of layouts below which a step may be one of layouts.
+MIN_LAYOUT_SPREADS = 10.0
+"""Spreads of layouts from which on a step is not explained by layouts.
 
 See docs/reference/bisect.md#a-step-must-persist.
 """
@@ -151,15 +147,15 @@ See docs/reference/bisect.md#a-step-must-persist.
 def warnings_of_bisection(
     plan: Plan, blocks: Blocks, results: Sequence[BisectResult]
 ) -> Iterator[CampaignWarning]:
-    """Yield warnings of steps that change or are small beside layouts, and of constant values."""
+    """Yield warnings: steps that change or are as small as those of layouts, constant values."""
     terms = bisection_of(plan)
     for result in results:
-        yield from _changing_steps(
+        yield from _warnings_of_trends(
             result, more_is_better=resolution_of(blocks, result.metric).more_is_better
         )
     if not plan.layouts:
         for result in results:
-            yield from _steps_of_layouts(terms, result)
+            yield from _warnings_of_layouts(terms, result)
     for benchmark in benchmarks_of(plan):
         read, costs = cost_function(benchmark.metric), defaultdict[int, list[float | None]](list)
         for block in blocks.values():
@@ -178,8 +174,8 @@ def warnings_of_bisection(
             )
 
 
-class _Recorded(Struct, frozen=True):
-    """What a search was read from."""
+class _SearchRecord(Struct, frozen=True):
+    """The record of a bisection, with the search of one of its benchmarks."""
 
     record: RunRecord
     blocks: Blocks
@@ -188,11 +184,11 @@ class _Recorded(Struct, frozen=True):
     not_built: frozenset[int]
     """Commits that do not build or run."""
     more_is_better: bool
-    """Whether the cost that is compared is the inverse of the metric."""
+    """Whether the compared cost is the inverse of the metric."""
 
     @property
     def terms(self) -> BisectPlan:
-        """The commits that are searched."""
+        """The terms of the bisection."""
         return bisection_of(self.record.plan)
 
     @property
@@ -211,49 +207,51 @@ class _Recorded(Struct, frozen=True):
         )
 
 
-def _searched(of: _Recorded, line: LineState) -> BisectBranch:
-    """Return what the search of one line found, as that of a branch; the first has no merge."""
-    state, every = line.state, of.commits
-    commits = tuple(every[one] for one in line.commits)
-    course = tuple(_course(of, line))
+def _line_result(source: _SearchRecord, line: LineState) -> BisectBranch:
+    """Return the result of one line in the form of a branch; the first line has no merge."""
+    state, all_commits = line.state, source.commits
+    commits = tuple(all_commits[commit] for commit in line.commits)
+    course = tuple(_course(source, line))
     return BisectBranch(
-        merge="" if line.merge is None else every[line.merge].name,
+        merge="" if line.merge is None else all_commits[line.merge].name,
         after=commits[0].name,
         until=commits[-1].name,
         verdict=_VERDICTS[state.verdict],
         culprits=tuple(
-            _culprit(of, commits, step, trend)
+            _culprit(source, commits, step, trend)
             for step, trend in sorted(
-                zip(state.named, line.trends, strict=True), key=lambda pair: pair[0].last
+                zip(state.named_steps, line.trends, strict=True), key=lambda pair: pair[0].last
             )
         ),
-        candidates=tuple(_candidates(of, line, course)),
-        gap=_gap(commits, state.segments[0]),
+        candidates=tuple(_candidates(source, line, course)),
+        gap=_gap(commits, state.stretches[0]),
         left_over=tuple(
-            _gap(commits, one)
-            for one in state.segments[1:]
-            if one.blocks and one.verdict not in _EXPLAINED
+            _gap(commits, stretch)
+            for stretch in state.stretches[1:]
+            if stretch.blocks and stretch.verdict not in _NAMED_VERDICTS
         ),
         margin=None if state.margin is None else 100.0 * math.expm1(state.margin),
-        missing=tuple(every[one].name for one in line.missing),
+        missing=tuple(all_commits[commit].name for commit in line.missing),
         course=course,
         summary="",
         unconfirmed=tuple(
-            _unconfirmed(of, commits, one)
-            for one in sorted(state.unconfirmed, key=lambda one: one.step.last)
+            _unconfirmed(source, commits, candidate)
+            for candidate in sorted(
+                state.unconfirmed_steps, key=lambda candidate: candidate.step.last
+            )
         ),
     )
 
 
-def _course(of: _Recorded, line: LineState) -> Iterator[BisectBlock]:
-    ends = list(itertools.accumulate(segment.blocks for segment in line.state.segments))
-    numbers = of.search.blocks
+def _course(source: _SearchRecord, line: LineState) -> Iterator[BisectBlock]:
+    ends = list(itertools.accumulate(stretch.blocks for stretch in line.state.stretches))
+    numbers = source.search.blocks
     for count, (number, (earlier, later)) in enumerate(line.course, start=1):
         yield BisectBlock(numbers[number - 1], earlier, later, bisect.bisect_left(ends, count) + 1)
 
 
-def _changing_steps(result: BisectResult, *, more_is_better: bool) -> Iterator[CampaignWarning]:
-    of = f" in {result.benchmark}" if result.benchmark else ""
+def _warnings_of_trends(result: BisectResult, *, more_is_better: bool) -> Iterator[CampaignWarning]:
+    where = f" in {result.benchmark}" if result.benchmark else ""
     for culprit in result.every_culprit:
         if culprit.trend is None:
             continue
@@ -265,29 +263,29 @@ def _changing_steps(result: BisectResult, *, more_is_better: bool) -> Iterator[C
         bad = "" if commit.endswith(CHANGED_SUFFIX) else f" {option('bad', short_name(commit))}"
         yield CampaignWarning(
             "no_constant_ratio",
-            f"the step of {short_name(commit)}{of} {'grew' if grew else 'faded'} while the search "
-            f"ran, from about {signed_change(first)} to {signed_change(last)}: no single ratio "
-            "describes it",
+            f"the step of {short_name(commit)}{where} {'grew' if grew else 'faded'} while the "
+            f"search ran, from about {signed_change(first)} to {signed_change(last)}: no single "
+            "ratio describes it",
             "its interval is that of the blocks against its parent; measure the step again with "
             f"{option('good', short_name(culprit.parent))}{bad}",
         )
 
 
-def _steps_of_layouts(terms: BisectPlan, result: BisectResult) -> Iterator[CampaignWarning]:
+def _warnings_of_layouts(terms: BisectPlan, result: BisectResult) -> Iterator[CampaignWarning]:
     spread = terms.layout_spread
     if spread is None or spread.percent <= 0.0:
         return
-    of = f" in {result.benchmark}" if result.benchmark else ""
+    where = f" in {result.benchmark}" if result.benchmark else ""
     for culprit in result.every_culprit:
         if culprit.ratio is None:
             continue
         step = 100.0 * abs(math.log(culprit.ratio))
-        if step < LAYOUT_SPREADS * spread.percent:
+        if step < MIN_LAYOUT_SPREADS * spread.percent:
             yield CampaignWarning(
                 "step_of_layout",
-                f"the step of {short_name(culprit.commit)}{of}, {step:.2g} %, is below ten times "
-                f"the spread of memory layouts, {spread.percent:.2g} % in campaign {spread.run}: "
-                "commits that change nothing differ by their layouts, too",
+                f"the step of {short_name(culprit.commit)}{where}, {step:.2g} %, is below ten "
+                f"times the spread of memory layouts, {spread.percent:.2g} % in campaign "
+                f"{spread.run}: commits that change nothing differ by their layouts, too",
                 "let the build link several layouts, and draw one for each block with "
                 f"{option('layouts')} "
                 "12 (docs/how-to/search-over-layouts.md)",
@@ -295,7 +293,7 @@ def _steps_of_layouts(terms: BisectPlan, result: BisectResult) -> Iterator[Campa
 
 
 def _groups(count: int, not_built: Collection[int]) -> Iterator[range]:
-    """Yield the commits that stand or fall together: some that do not build, and the next one."""
+    """Yield groups of commits: commits that do not build, and the next one that does."""
     first = 1
     for place in range(1, count + 1):
         if place not in not_built:
@@ -304,19 +302,19 @@ def _groups(count: int, not_built: Collection[int]) -> Iterator[range]:
 
 
 def _candidates(
-    of: _Recorded, line: LineState, course: Sequence[BisectBlock]
+    source: _SearchRecord, line: LineState, course: Sequence[BisectBlock]
 ) -> Iterator[BisectCommit]:
-    state, every, trials = line.state, of.commits, of.trials
-    not_built = {place for place, one in enumerate(line.commits) if one in of.not_built}
-    culprits = {one.last for one in state.named}
+    state, all_commits, trials = line.state, source.commits, source.trials
+    not_built = {place for place, commit in enumerate(line.commits) if commit in source.not_built}
+    culprits = {step.last for step in state.named_steps}
     for group in _groups(len(line.commits) - 1, not_built):
         # A group is excluded once each of its members is.
         excluded = [state.excluded_at[place - 1] for place in group]
-        known = [one for one in excluded if one is not None]
-        last = max(known) if len(known) == len(excluded) else None
+        exclusions = [place for place in excluded if place is not None]
+        last = max(exclusions) if len(exclusions) == len(excluded) else None
         against = min(state.log_e_values[place - 1] for place in group)
         for place in group:
-            commit = every[line.commits[place]]
+            commit = all_commits[line.commits[place]]
             yield BisectCommit(
                 commit=commit.name,
                 subject=commit.subject,
@@ -333,72 +331,68 @@ def _candidates(
 
 
 def _culprit(
-    of: _Recorded, commits: Sequence[Commit], step: NamedStep, trend: StepTrend | None
+    source: _SearchRecord,
+    commits: Sequence[Commit],
+    step: NamedStep,
+    trend: StepTrend | None,
 ) -> Culprit:
-    commit = commits[step.last]
     culprit = Culprit(
-        commit=commit.name,
-        subject=commit.subject,
-        author=commit.author,
-        date=commit.date,
-        parent=commits[step.first - 1].name,
-        not_built=tuple(one.name for one in commits[step.first : step.last]),
-        is_merge=commit.is_merge,
-        ratio=step.ratio,
-        ratio_ci=step.ratio_ci,
-        level=step.level,
+        **_step_fields(commits, step),
+        is_merge=commits[step.last].is_merge,
         e_value=step.e_value,
-        blocks=step.blocks,
         share_of_gap=step.share_of_gap,
         share_ci=step.share_ci,
-        summary="",
         # A step without a finite size has no line either.
         trend=None if step.ratio is None else trend,
     )
-    metric, more_is_better = of.search.benchmark.metric, of.more_is_better
+    metric, more_is_better = source.search.benchmark.metric, source.more_is_better
     sentence = culprit_sentence(culprit, metric, more_is_better=more_is_better)
     return replace(culprit, summary=sentence)
 
 
 def _unconfirmed(
-    of: _Recorded, commits: Sequence[Commit], found: UnconfirmedStep
+    source: _SearchRecord, commits: Sequence[Commit], step: UnconfirmedStep
 ) -> UnconfirmedCommit:
-    step, commit = found.step, commits[found.step.last]
-    unconfirmed = UnconfirmedCommit(
-        commit=commit.name,
-        subject=commit.subject,
-        author=commit.author,
-        date=commit.date,
-        parent=commits[step.first - 1].name,
-        not_built=tuple(one.name for one in commits[step.first : step.last]),
-        ratio=step.ratio,
-        ratio_ci=step.ratio_ci,
-        level=step.level,
-        blocks=step.blocks,
-        reason=found.reason,
-        summary="",
-    )
+    unconfirmed = UnconfirmedCommit(**_step_fields(commits, step.step), reason=step.reason)
     summary = unconfirmed_sentence(
         unconfirmed,
-        of.search.benchmark.metric,
-        of.record.plan.judgement.min_effect,
-        more_is_better=of.more_is_better,
+        source.search.benchmark.metric,
+        source.record.plan.judgement.min_effect,
+        more_is_better=source.more_is_better,
     )
     return replace(unconfirmed, summary=summary)
 
 
-def _gap(commits: Sequence[Commit], segment: SegmentState) -> BisectGap:
-    judged = segment.gap
+def _step_fields(commits: Sequence[Commit], step: NamedStep) -> dict[str, Any]:
+    """Return the fields that a culprit and an unconfirmed commit share."""
+    commit = commits[step.last]
+    return {
+        "commit": commit.name,
+        "subject": commit.subject,
+        "author": commit.author,
+        "date": commit.date,
+        "parent": commits[step.first - 1].name,
+        "not_built": tuple(commit.name for commit in commits[step.first : step.last]),
+        "ratio": step.ratio,
+        "ratio_ci": step.ratio_ci,
+        "level": step.level,
+        "blocks": step.blocks,
+        "summary": "",
+    }
+
+
+def _gap(commits: Sequence[Commit], stretch: StretchState) -> BisectGap:
+    judged = stretch.gap
     status: GapStatus = "undecided"
-    if segment.verdict == "no difference":
+    if stretch.verdict == "no difference":
         status = "equivalent"
     elif judged.low > 0.0:
         status = "slower"
     elif judged.high < 0.0:
         status = "faster"
     return BisectGap(
-        after=commits[segment.first].name,
-        until=commits[segment.last].name,
+        after=commits[stretch.first].name,
+        until=commits[stretch.last].name,
         ratio=judged.ratio,
         ratio_ci=judged.ratio_ci,
         level=judged.level,
@@ -408,54 +402,54 @@ def _gap(commits: Sequence[Commit], segment: SegmentState) -> BisectGap:
 
 
 def culprit_sentence(culprit: Culprit, metric: str, *, more_is_better: bool = False) -> str:
-    """Return what a culprit did to the program: ``1a2b3c4d5e (Sort) made it 3.10 % slower``."""
-    named = commit_phrase(culprit.commit, culprit.subject, culprit.not_built)
+    """Return the sentence of a culprit: ``1a2b3c4d5e (Sort) made it 3.10 % slower``."""
+    phrase = commit_phrase(culprit.commit, culprit.subject, culprit.not_built)
     if culprit.ratio is None:
-        return f"{named} made a difference whose size is not known."
+        return f"{phrase} made a difference whose size is not known."
     change = change_clause(metric, culprit.ratio, culprit.ratio_ci, more_is_better=more_is_better)
-    return f"{named} made {change}."
+    return f"{phrase} made {change}."
 
 
 def unconfirmed_sentence(
-    one: UnconfirmedCommit, metric: str, min_effect: float, *, more_is_better: bool = False
+    commit: UnconfirmedCommit, metric: str, min_effect: float, *, more_is_better: bool = False
 ) -> str:
     """Return how a commit that is not named differs from its parent, and why it is not named."""
-    named = commit_phrase(one.commit, one.subject, one.not_built)
-    if one.ratio is None:
+    phrase = commit_phrase(commit.commit, commit.subject, commit.not_built)
+    if commit.ratio is None:
         change = "a difference whose size is not known"
     else:
-        change = change_clause(metric, one.ratio, one.ratio_ci, more_is_better=more_is_better)
+        change = change_clause(metric, commit.ratio, commit.ratio_ci, more_is_better=more_is_better)
     because: dict[UnconfirmedReason, str] = {
         "min_effect": f"that is not certainly over {min_effect:g} %",
         "layouts": "the memory layouts of single commits may explain it",
         "prose": "it changes only files of prose, so it is a difference of memory layouts",
     }
-    return f"{named} is not named. Its build made {change}, but {because[one.reason]}."
+    return f"{phrase} is not named. Its build made {change}, but {because[commit.reason]}."
 
 
 def branch_sentence(branch: BisectBranch, *, more_is_better: bool = False) -> str:
-    """Return what the search of a merge's branch found."""
+    """Return the sentence of a merge's branch."""
     merge, culprits = short_name(branch.merge), branch.culprits
-    left = [one for one in branch.candidates if one.status == "left"]
+    remaining = [candidate for candidate in branch.candidates if candidate.status == "left"]
     if branch.missing:
         them = joined(list(map(short_name, branch.missing)))
         verb = "does" if len(branch.missing) == 1 else "do"
         return f"The branch of {merge} cannot be searched: {them} {verb} not build or run."
     match branch.verdict:
         case "culprit":
-            return f"In the branch of {merge}, {_uncapitalized(culprits[0])}"
+            return f"In the branch of {merge}, {_summary_inside_sentence(culprits[0])}"
         case "several" if culprits:
-            return f"In the branch of {merge}, {_parts(culprits)}."
+            return f"In the branch of {merge}, {_parts_clause(culprits)}."
         case "several":
             return f"No single commit of the branch of {merge} made the whole difference."
         case "set":
-            found = f"; {_parts(culprits)}" if culprits else ""
+            parts = f"; {_parts_clause(culprits)}" if culprits else ""
             return (
                 f"If one commit of the branch of {merge} made the whole difference, it is "
-                f"{_among(left)}{found}."
+                f"{_among(remaining)}{parts}."
             )
         case "no difference":
-            excluded = _excluded(branch.gap, more_is_better=more_is_better)
+            excluded = _exclusion_clause(branch.gap, more_is_better=more_is_better)
             return (
                 f"The branch of {merge} alone makes no difference{excluded}: the merge itself made "
                 "it."
@@ -469,15 +463,15 @@ def branch_sentence(branch: BisectBranch, *, more_is_better: bool = False) -> st
 
 
 def bisect_sentence(result: BisectResult, *, more_is_better: bool = False) -> str:
-    """Return the answer of a search, with the sentences of its branches behind it."""
+    """Return the answer of a search, followed by the sentences of its branches."""
     answer = _answer(result, more_is_better=more_is_better)
-    return " ".join((answer, *(one.summary for one in result.branches)))
+    return " ".join((answer, *(branch.summary for branch in result.branches)))
 
 
 def _answer(result: BisectResult, *, more_is_better: bool) -> str:
     certainty = f"{100.0 * (1.0 - result.alpha):g} %"
     culprits = result.culprits
-    left = [one for one in result.candidates if one.status == "left"]
+    remaining = [candidate for candidate in result.candidates if candidate.status == "left"]
     match result.verdict:
         case "culprit":
             group = "one of these" if culprits[0].not_built else "this one"
@@ -486,33 +480,34 @@ def _answer(result: BisectResult, *, more_is_better: bool) -> str:
                 f"({certainty})."
             )
         case "several" if culprits:
-            return f"No single commit made the whole difference: {_parts(culprits)}."
+            return f"No single commit made the whole difference: {_parts_clause(culprits)}."
         case "several":
             return (
                 "No single commit made the whole difference; no part of it could be found in "
                 f"{len(result.course)} blocks."
             )
         case "set":
-            found = f"; {_parts(culprits)}" if culprits else ""
+            parts = f"; {_parts_clause(culprits)}" if culprits else ""
             return (
-                f"If one commit made the whole difference, it is {_among(left)} "
-                f"({certainty}){found}."
+                f"If one commit made the whole difference, it is {_among(remaining)} "
+                f"({certainty}){parts}."
             )
         case "no difference":
             return (
                 f"There is no difference to search for: {_names(result)} are the same, within "
-                f"{result.min_effect:g} %{_excluded(result.gap, more_is_better=more_is_better)}."
+                f"{result.min_effect:g} %"
+                f"{_exclusion_clause(result.gap, more_is_better=more_is_better)}."
             )
         case "undecided":
             blocks = counted(len(result.course), "block")
             return (
                 f"Whether {_names(result)} differ is not known after {blocks}"
-                f"{_excluded(result.gap, more_is_better=more_is_better)}."
+                f"{_exclusion_clause(result.gap, more_is_better=more_is_better)}."
             )
 
 
-def _uncapitalized(culprit: Culprit) -> str:
-    """Return the sentence of a culprit inside another one: ``either 1a2b3c4d5e or …``."""
+def _summary_inside_sentence(culprit: Culprit) -> str:
+    """Return a culprit's summary for the middle of a sentence: ``either 1a2b3c4d5e or …``."""
     sentence = culprit.summary
     return sentence[0].lower() + sentence[1:] if culprit.not_built else sentence
 
@@ -521,26 +516,26 @@ def _names(result: BisectResult) -> str:
     return f"{result.good.label} and {result.bad.label}"
 
 
-def _parts(culprits: Sequence[Culprit]) -> str:
-    names = names_of([short_name(one.commit) for one in culprits])
+def _parts_clause(culprits: Sequence[Culprit]) -> str:
+    names = names_of([short_name(culprit.commit) for culprit in culprits])
     return f"{names} {'each made' if len(culprits) > 1 else 'made'} a part of it"
 
 
-def _among(left: Sequence[BisectCommit]) -> str:
-    """Return the commits that are left, as far as a sentence has room for them."""
-    names = [short_name(one.commit) for one in left]
+def _among(candidates: Sequence[BisectCommit]) -> str:
+    """Return the remaining commits, or the ends of their range if there are many."""
+    names = [short_name(candidate.commit) for candidate in candidates]
     if len(names) == 1:
-        return f"{names[0]} ({shortened(left[0].subject, MAX_SUBJECT_LETTERS)})"
+        return f"{names[0]} ({shortened(candidates[0].subject, MAX_SUBJECT_LETTERS)})"
     if len(names) == 2:
         return joined(names, "or")
     return f"one of {len(names)} commits, {names[0]} to {names[-1]}"
 
 
-def _excluded(gap: BisectGap, *, more_is_better: bool) -> str:
+def _exclusion_clause(gap: BisectGap, *, more_is_better: bool) -> str:
     """Return which differences are excluded: ``; a difference above +0.80 % is excluded``."""
     low, high = inverse_interval(gap.ratio_ci) if more_is_better else gap.ratio_ci
-    known = [f"below {signed_change(low)}"] if low else []
-    known += [f"above {signed_change(high)}"] if high else []
-    if not known:
+    limits = [f"below {signed_change(low)}"] if low else []
+    limits += [f"above {signed_change(high)}"] if high else []
+    if not limits:
         return ""
-    return f"; a difference {joined(known, 'or')} is excluded"
+    return f"; a difference {joined(limits, 'or')} is excluded"

@@ -1,4 +1,4 @@
-"""``equipoise bisect``: which commit made it slower; what the user wants, and the plan of it."""
+"""``equipoise bisect``: find the commit that made a program slower."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 
 
 class BisectRequest(CommitsRequest, frozen=True, kw_only=True):
-    """What the user wants to bisect, and how."""
+    """The commits that a bisection searches, and how it measures them."""
 
     good: Revision
     bad: Revision
@@ -74,7 +74,7 @@ class BisectRequest(CommitsRequest, frozen=True, kw_only=True):
     merged: MergedCommits = MergedCommits()
     why: Literal["observe", "test"] | None = None
     layouts: int | None = None
-    """Memory layouts, one of which is drawn for each block."""
+    """Number of memory layouts, of which one is drawn for each block."""
 
     @property
     def every_commit(self) -> tuple[Commit, ...]:
@@ -88,7 +88,7 @@ class BisectRequest(CommitsRequest, frozen=True, kw_only=True):
 
 
 def ends_of(good: Revision, bad: Revision, count: int) -> tuple[NeededCommit, NeededCommit]:
-    """Return what a bisection of so many commits needs."""
+    """Return the two ends of a bisection of ``count`` commits."""
     return (
         NeededCommit(0, "good revision", good, "--good"),
         NeededCommit(count - 1, "bad revision", bad, "--bad"),
@@ -96,7 +96,7 @@ def ends_of(good: Revision, bad: Revision, count: int) -> tuple[NeededCommit, Ne
 
 
 def needed_of(terms: BisectPlan) -> tuple[NeededCommit, ...]:
-    """Return what a recorded bisection needs."""
+    """Return the two ends of a recorded bisection."""
     return ends_of(terms.good, terms.bad, len(terms.commits))
 
 
@@ -106,11 +106,11 @@ def bisect_plan(
     scratch: Path,
     layout_spread: LayoutSpread | None = None,
 ) -> PlanAndWarnings:
-    """Return the plan of a bisection whose two ends are built, and what limits it on this host.
+    """Return the plan of a bisection whose two ends are built, and warnings about this host.
 
-    Raise `UnusableInput` if the program does not exist in an end, or no benchmark has a name that
-    is given. Raise `ConditionFailed` if the benchmarks of the tool failed when they were run to see
-    what they report.
+    Raise `UnusableInput` if the program does not exist in an end, or a given name is not that of a
+    benchmark. Raise `ConditionFailed` if the benchmarks of the tool failed in the run that lists
+    their metrics.
     """
     plan, shared, warnings = plan_of_commits(STUDY, request, builds, scratch)
     terms = BisectPlan(
@@ -130,18 +130,19 @@ def bisect_plan(
         levels = plan.conditions[first].levels
         stratum = {factor: level for factor, level in levels.items() if factor != REVISION}
         gaps.append(Contrast(first, first + terms.last, REVISION, stratum))
-    over, limits = over_layouts(plan, request.layouts, None)
-    # A search ends when it knows the commit, after however few blocks of a layout.
-    stopping = plan.stopping
-    over = replace(over, stopping=stopping, chosen_contrasts=tuple(gaps), terms=terms)
-    return over, (*limits, *warnings)
+    layouts_plan, limits = over_layouts(plan, request.layouts, None)
+    # A search ends when the commit is known, even after few blocks of each layout.
+    layouts_plan = replace(
+        layouts_plan, stopping=plan.stopping, chosen_contrasts=tuple(gaps), terms=terms
+    )
+    return layouts_plan, (*limits, *warnings)
 
 
 EXAMPLE = "equipoise bisect --good v1.4 --bad main --build make -- ./bench"
 
 
 class BisectOptions(CommitsOptions, frozen=True, kw_only=True):
-    """What `equipoise bisect` is asked for; `BisectRequest` has the commits that it names."""
+    """Options of `equipoise bisect`; `BisectRequest` has the commits that they name."""
 
     good: str
     bad: str | None
@@ -162,7 +163,7 @@ class BisectOptions(CommitsOptions, frozen=True, kw_only=True):
     "--bad",
     metavar="REV",
     shell_complete=complete_revisions,
-    show_default="HEAD with what tracked files have changed since",
+    show_default="HEAD with the changes of tracked files",
     help="A later revision, after the change.",
 )
 @revisions.build_options
@@ -170,7 +171,7 @@ class BisectOptions(CommitsOptions, frozen=True, kw_only=True):
     "--likely",
     multiple=True,
     metavar="PATH",
-    help="Suspect the commits that touch this file or folder: they are asked first.",
+    help="Suspect the commits that touch this file or folder, and run them first.",
 )
 @revisions.measuring_options("What has become slower")
 @options.host_option
@@ -179,20 +180,19 @@ class BisectOptions(CommitsOptions, frozen=True, kw_only=True):
     metavar="K",
     help="Draw one of K memory layouts for each block; {layout} in CMD is the number of each.",
 )
-@options.flag(
-    "--why", help="Say why the culprit differs from its parent, and show what it changed."
-)
+@options.flag("--why", help="Explain why the culprit differs from its parent, and show its diff.")
 @options.no_test_option
 @revisions.output_options
 @options.request_of(BisectOptions)
-def command(asked: BisectOptions) -> int:
-    """Which commit made it slower? Between a good revision and a bad one.
+def command(bisect_options: BisectOptions) -> int:
+    """Find the commit between a good revision and a bad one that made a program slower.
 
     Commits run in pairs, in random order, and are built when they are needed. A commit is named
-    once it is certain that it differs from its parent; a wrong one is at most as likely as --alpha.
+    once it is certain that it differs from its parent; the chance of a wrong name is at most
+    --alpha.
     """
-    output = asked.output.checked()
-    request = _request(asked)
+    output = bisect_options.output.checked()
+    request = _request(bisect_options)
     with scratch_folder() as scratch, measuring(output) as (ledger, listener):
         with open_cache(request.repository, request.build, request.tool, scratch) as cache:
             builds = CommitBuilds(cache, request.every_commit)
@@ -200,10 +200,12 @@ def command(asked: BisectOptions) -> int:
             builds.make_needed(request.needed)
             spread = _layout_spread(ledger, request.repository)
             plan, warnings = bisect_plan(request, builds, scratch, spread)
-            plan = replace(plan, command_line=_typed(request, plan.seed))
-            if asked.bad is None:
-                left = warnings_of_working_tree(request.repository, "no commit", "the program")
-                warnings = (*warnings, *left)
+            plan = replace(plan, command_line=_recorded_command(request, plan.seed))
+            if bisect_options.bad is None:
+                tree_warnings = warnings_of_working_tree(
+                    request.repository, "no commit", "the program"
+                )
+                warnings = (*warnings, *tree_warnings)
             run_id = conduct.start(
                 plan,
                 ledger,
@@ -224,7 +226,7 @@ def resume(
     hosts: HostOptions,
     output: OutputOptions,
 ) -> int:
-    """Go on with a bisection, and show its result; errors as for `resume_bisection`."""
+    """Resume a bisection and show its result; errors are those of `resume_bisection`."""
     with measuring(output) as (ledger, listener):
         run_id = resume_bisection(ledger.read_run(record.id), limits, ledger, listener, output)
         result = analyse(run_id, ledger, output)
@@ -238,13 +240,13 @@ def resume_bisection(
     listener: ProgressListener,
     output: OutputOptions,
 ) -> str:
-    """Go on with a bisection and its explanation, unless both have ended; return its run id.
+    """Resume a bisection and its explanation, unless both have ended; return its run id.
 
     Raise `UnusableInput` if the repository, a commit or the toolchain is no longer what it was.
     Raise `ConditionFailed` if one of the two ends no longer builds or runs.
     """
     terms = bisection_of(record.plan)
-    is_searched = not any(one.bisection.is_open for one in read_searches(record))
+    is_searched = not any(search.bisection.is_open for search in read_searches(record))
     if is_searched and (terms.why is None or _is_explained(record, ledger)):
         return record.id
     with revisions.kept_builds(record) as builds:
@@ -265,7 +267,7 @@ def resume_bisection(
 
 @contextmanager
 def built_culprit(record: RunRecord, gap: Gap, ledger: Ledger) -> Iterator[None]:
-    """Keep the builds of a culprit and its parent, with the diff in the ledger.
+    """Keep the builds of a culprit and its parent, and record their diff.
 
     Raise `UnusableInput` if the repository, a commit or the toolchain is no longer what it was.
     Raise `ConditionFailed` if one of the two no longer builds.
@@ -282,7 +284,7 @@ def _explain(
     listener: ProgressListener,
     output: OutputOptions,
 ) -> None:
-    """Explain the largest culprit as its bisection asks; go on with what was interrupted."""
+    """Explain the largest culprit as the terms say, or resume its interrupted experiment."""
     from equipoise.why.gap import largest_gap
     from equipoise.why.result import latest_experiment
 
@@ -293,12 +295,12 @@ def _explain(
         experiment = latest_experiment(record, ledger, gap.contrast)
     if experiment is None:
         explain_gap(record, ledger, replace(output, test=terms.why == "test"))
-    elif _was_stopped(experiment):
+    elif _was_interrupted(experiment):
         conduct.resume(experiment.id, CampaignLimits(), ledger, listener)
 
 
 def _is_explained(record: RunRecord, ledger: Ledger) -> bool:
-    """Return whether an ended search has no culprit, or one with all that was asked about it."""
+    """Return whether an ended search has no culprit, or a fully explained one."""
     from equipoise.why.evidence.collect import EvidenceRequest, missing_runs
     from equipoise.why.gap import largest_gap
     from equipoise.why.result import latest_experiment
@@ -311,21 +313,24 @@ def _is_explained(record: RunRecord, ledger: Ledger) -> bool:
     if terms.why == "observe":
         return True
     experiment = latest_experiment(record, ledger, gap.contrast)
-    return experiment is not None and not _was_stopped(experiment)
+    return experiment is not None and not _was_interrupted(experiment)
 
 
-def _was_stopped(record: RunRecord) -> bool:
+def _was_interrupted(record: RunRecord) -> bool:
     """Return whether a campaign was killed or interrupted."""
     return record.segments[-1].stopped_because in (None, INTERRUPTED)
 
 
 def _prepare(record: RunRecord, gap: Gap, builds: CommitBuilds, ledger: Ledger) -> None:
-    """Build both commits of a gap unless they are built, and record what changed between them."""
+    """Build both commits of a gap unless they are built, and record their diff."""
     terms, culprit = bisection_of(record.plan), gap.contrast.candidate
     parent, commit = map(terms.commit_of, gap.pair)
     for reason in builds.make((parent, commit)).values():
-        raise ConditionFailed(reason, hint="bisect anew: its build was removed")
-    if any((one.source, one.condition) == (DIFF, culprit) for one in record.observations):
+        raise ConditionFailed(reason, hint="bisect again: its build was removed")
+    if any(
+        (observation.source, observation.condition) == (DIFF, culprit)
+        for observation in record.observations
+    ):
         return
     diff = diff_between(
         repository_of(terms), terms.every_commit[parent], terms.every_commit[commit]
@@ -337,13 +342,13 @@ def _prepare(record: RunRecord, gap: Gap, builds: CommitBuilds, ledger: Ledger) 
         )
 
 
-def _request(asked: BisectOptions) -> BisectRequest:
-    common = asked.request("bisection", EXAMPLE)
+def _request(bisect_options: BisectOptions) -> BisectRequest:
+    common = bisect_options.request("bisection", EXAMPLE)
     repository = common.repository
-    good = revision_named(repository, asked.good, "--good")
-    bad = revisions.revision_of(repository, asked.bad, "--bad")
-    if asked.layouts is None:
-        _check_that_no_layout_is_named(common.benchmarks)
+    good = revision_named(repository, bisect_options.good, "--good")
+    bad = revisions.revision_of(repository, bisect_options.bad, "--bad")
+    if bisect_options.layouts is None:
+        _check_no_layout_number(common.benchmarks)
     between = commits_between(repository, good, bad)
     merged = merged_commits(repository, between)
     return BisectRequest(
@@ -353,15 +358,19 @@ def _request(asked: BisectOptions) -> BisectRequest:
         commits=between,
         merged=merged,
         prose=prose_commits(repository, (*between, *merged.commits)),
-        layouts=asked.layouts,
-        why=("test" if asked.output.test else "observe") if asked.output.why else None,
-        likely=asked.likely,
-        prior=weights_by_path(repository, between, asked.likely) if asked.likely else (),
+        layouts=bisect_options.layouts,
+        why=("test" if bisect_options.output.test else "observe")
+        if bisect_options.output.why
+        else None,
+        likely=bisect_options.likely,
+        prior=weights_by_path(repository, between, bisect_options.likely)
+        if bisect_options.likely
+        else (),
     )
 
 
-def _typed(request: BisectRequest, seed: int) -> tuple[str, ...]:
-    """Return the words that run the bisection again, with the commits that its ends name."""
+def _recorded_command(request: BisectRequest, seed: int) -> tuple[str, ...]:
+    """Return the words of the command, with the names of both ends replaced by commits."""
     bad = request.bad
     return typed_command(
         good=request.good.commit, bad=None if bad.uncommitted else bad.commit, seed=seed
@@ -369,7 +378,7 @@ def _typed(request: BisectRequest, seed: int) -> tuple[str, ...]:
 
 
 def _layout_spread(ledger: Ledger, repository: Repository) -> LayoutSpread | None:
-    """Return how far layouts moved programs in the latest campaign over layouts of a repository."""
+    """Return the spread in the latest campaign over layouts of a program of a repository."""
     for run_id in ledger.over_layouts():
         record = ledger.read_run(run_id)
         terms = record.plan.terms
@@ -383,10 +392,10 @@ def _layout_spread(ledger: Ledger, repository: Repository) -> LayoutSpread | Non
     return None
 
 
-def _check_that_no_layout_is_named(benchmarks: Sequence[Benchmark]) -> None:
+def _check_no_layout_number(benchmarks: Sequence[Benchmark]) -> None:
     words = [word for benchmark in benchmarks for word in benchmark.command]
     if any(LAYOUT in word for word in words):
         raise UnusableInput(
-            f"{LAYOUT} in the command is the number of a layout, and there are none",
+            f"{LAYOUT} in the command is the number of a layout, but there are no layouts",
             hint="add --layouts 12; --build has to link as many",
         )

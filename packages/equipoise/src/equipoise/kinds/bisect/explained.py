@@ -1,4 +1,4 @@
-"""Why a culprit differs from its parent, and what it changed."""
+"""Why a culprit differs from its parent, and the lines of its diff."""
 
 from __future__ import annotations
 
@@ -36,33 +36,50 @@ MAX_LINES = 40
 """Number of lines of a hunk that are shown."""
 MAX_LINE_LETTERS = 200
 """Letters of a line that are shown."""
-_FUNCTIONS = ("function", "called_by", "caller")
+_FUNCTION_KEYS = ("function", "called_by", "caller")
 """Keys of evidence that name a function of the program."""
-_OF_COMPILER = re.compile(r"(\.(constprop|part|isra|cold|lto_priv|llvm)\b.*|::h[0-9a-f]{16})$")
+_COMPILER_SUFFIX = re.compile(r"(\.(constprop|part|isra|cold|lto_priv|llvm)\b.*|::h[0-9a-f]{16})$")
 _ARGUMENTS = re.compile(r"\([^()]*\)( const)?$")
 _PARAMETERS = re.compile(r"<[^<>]*>")
 _IDENTIFIER = re.compile(r"\b[^\W\d]\w*")
 _FILE_OR_HUNK = re.compile(
     r"^(?:--- a/|\+\+\+ b/)(?P<file>.*)|^@@ .*? @@.*(?:\n[ +\-\\].*)*", re.MULTILINE
 )
-_NO_SOURCE = frozenset({".json", ".lock", ".md", ".rst", ".toml", ".txt", ".xml", ".yaml", ".yml"})
-"""Endings of files that hold prose or data: a word there is no use of a function."""
+_PROSE_SUFFIXES = frozenset(
+    {".json", ".lock", ".md", ".rst", ".toml", ".txt", ".xml", ".yaml", ".yml"}
+)
+"""Endings of files with prose or data, in which a word is not a use of a function."""
 
 
 class BisectWhy(WhyKind):
-    """How the culprits of a bisection are explained."""
+    """The explanation of the culprits of a bisection."""
 
     no_gap_reason = "has not named a commit, and only a named one is explained"
     nothing_to_explain = "no commit is named"
 
     def gaps(self, record: RunRecord, blocks: Blocks) -> Sequence[NamedGap]:
-        """Return each culprit with its parent."""
+        """Return the gap between each culprit and its parent."""
         return list(_named_culprits(record, blocks))
 
     def as_judged(self, gap: NamedGap, comparison: Comparison) -> Comparison:
-        """Return the comparison of a culprit's wall times as the search judged them."""
-        assert isinstance(gap.found, Culprit)
-        return _as_search_judged(comparison, gap.found, gap.metric)
+        """Return the comparison of a culprit's wall times as the search judged them, if it did.
+
+        The search chose this pair, and ran it until the culprit was certain, so its interval holds.
+        """
+        culprit = gap.found
+        assert isinstance(culprit, Culprit)
+        ratio = culprit.ratio
+        if gap.metric != PRIMARY_METRIC or ratio is None:
+            return comparison
+        return replace(
+            comparison,
+            verdict="slower" if ratio > 1.0 else "faster",
+            ratio=ratio,
+            ratio_ci=culprit.ratio_ci,
+            level=culprit.level,
+            e_value=culprit.e_value,
+            summary=culprit.summary,
+        )
 
     def with_explained(
         self,
@@ -81,44 +98,25 @@ class BisectWhy(WhyKind):
 
 
 def _named_culprits(record: RunRecord, blocks: Blocks) -> Iterator[NamedGap]:
-    """Yield each culprit against its parent, with the metric searched.
+    """Yield the gap between each culprit and its parent, with the searched metric.
 
-    A merge gives way to the commits of its branch, if any of them is named.
+    A merge is left out if a commit of its branch is named.
     """
     plan, terms = record.plan, bisection_of(record.plan)
     places = {commit.name: place for place, commit in enumerate(terms.every_commit)}
     results = bisect_results(record, blocks)
-    known: set[tuple[int, int]] = set()
+    yielded: set[tuple[int, int]] = set()
     for benchmark, result in zip(benchmarks_of(plan), results, strict=bool(results)):
-        inside = {one.merge for one in result.branches if one.culprits}
+        explained_merges = {branch.merge for branch in result.branches if branch.culprits}
         for culprit in result.every_culprit:
             parent, commit = (
                 terms.condition_of(benchmark.process, places[name])
                 for name in (culprit.parent, culprit.commit)
             )
-            # Of one command that measures several benchmarks, the first stands for all.
-            if culprit.commit not in inside and (parent, commit) not in known:
-                known.add((parent, commit))
+            # If one command measures several benchmarks, the first represents all of them.
+            if culprit.commit not in explained_merges and (parent, commit) not in yielded:
+                yielded.add((parent, commit))
                 yield NamedGap(Contrast(parent, commit, REVISION), benchmark.metric, culprit)
-
-
-def _as_search_judged(comparison: Comparison, culprit: Culprit, metric: str) -> Comparison:
-    """Return the comparison of a culprit's wall times as the search judged them, if it did.
-
-    The search chose this pair, and looked at it until the culprit was certain: its interval holds.
-    """
-    ratio = culprit.ratio
-    if metric != PRIMARY_METRIC or ratio is None:
-        return comparison
-    return replace(
-        comparison,
-        verdict="slower" if ratio > 1.0 else "faster",
-        ratio=ratio,
-        ratio_ci=culprit.ratio_ci,
-        level=culprit.level,
-        e_value=culprit.e_value,
-        summary=culprit.summary,
-    )
 
 
 def _with_explained(
@@ -131,7 +129,7 @@ def _with_explained(
     process, searches = terms.process_of(contrast.candidate), list(document.bisects)
     for place, benchmark in enumerate(benchmarks_of(plan)):
         search = searches[place]
-        names = {one.commit for one in search.every_culprit}
+        names = {culprit.commit for culprit in search.every_culprit}
         if benchmark.process == process and explained.commit in names:
             searches[place] = replace(search, explained=explained)
             break
@@ -145,55 +143,58 @@ def _explained_culprit(
     causes: Sequence[Explanation],
     experiment: RunRecord | None,
 ) -> ExplainedCulprit:
-    """Return what is known of a culprit that was observed.
+    """Return the explanation of a culprit with evidence.
 
-    ``causes`` are those of its gap, the largest first; ``experiment`` is the campaign that tested
+    ``causes`` are those of its gap, the largest first. ``experiment`` is the campaign that tested
     them, if there is one.
     """
     terms = bisection_of(record.plan)
     functions = tuple(dict.fromkeys((*_functions(causes), *_longer_functions(difference))))
     diff = _diff_of(record, contrast.candidate)
-    found = [] if diff is None else list(_hunks_of(diff.patch, functions))
+    hunks = [] if diff is None else list(_hunks_of(diff.patch, functions))
     return ExplainedCulprit(
         commit=terms.every_commit[terms.commit_of(contrast.candidate)].name,
         parent=terms.every_commit[terms.commit_of(contrast.baseline)].name,
         run=None if experiment is None else experiment.id,
         functions=functions,
         files=() if diff is None else tuple(diff.files.splitlines()),
-        hunks=tuple(found[:MAX_HUNKS]),
-        omitted=len(found[MAX_HUNKS:]),
+        hunks=tuple(hunks[:MAX_HUNKS]),
+        omitted=len(hunks[MAX_HUNKS:]),
         diff_is_cut=diff is not None and diff.is_cut,
     )
 
 
 def _functions(causes: Sequence[Explanation]) -> Iterator[str]:
     """Yield the functions that causes name; those of refuted causes are left out."""
-    standing = [one for one in causes if one.status != "refuted"]
-    for key, cause in product(_FUNCTIONS, standing):
+    open_causes = [cause for cause in causes if cause.status != "refuted"]
+    for key, cause in product(_FUNCTION_KEYS, open_causes):
         name = cause.evidence.get(key)
         if isinstance(name, str) and _identifier(name):
             yield name
 
 
 def _longer_functions(difference: Difference) -> Iterator[str]:
-    """Yield the functions with at least a twentieth of the gap, certain or not; largest first."""
+    """Yield the functions with a twentieth of the gap or more, certain or not; largest first."""
     least = WORTH_SAYING * difference.gap.extra
-    changes = [one for one in difference.functions.items() if one[1].extra >= least > 0.0]
-    for function, _ in sorted(changes, key=lambda one: -one[1].extra):
+    long_functions = [item for item in difference.functions.items() if item[1].extra >= least > 0.0]
+    for function, _ in sorted(long_functions, key=lambda item: -item[1].extra):
         if is_named(function.name):
             yield short_name(function)
 
 
 def _diff_of(record: RunRecord, condition: int) -> CommitDiff | None:
-    for one in reversed(record.observations):
-        if (one.source, one.condition) == (DIFF, condition) and one.document is not None:
-            return msgspec.json.decode(one.document, type=CommitDiff)
+    for observation in reversed(record.observations):
+        if (observation.source, observation.condition) == (
+            DIFF,
+            condition,
+        ) and observation.document is not None:
+            return msgspec.json.decode(observation.document, type=CommitDiff)
     return None
 
 
 def _identifier(name: str) -> str:
     """Return the last word of a function's name, as its source has it; empty without one."""
-    name = _OF_COMPILER.sub("", name)
+    name = _COMPILER_SUFFIX.sub("", name)
     name = _ARGUMENTS.sub("", name)
     while (shorter := _PARAMETERS.sub("", name)) != name:
         name = shorter
@@ -202,8 +203,8 @@ def _identifier(name: str) -> str:
 
 
 def _hunks_of(patch: str, functions: Sequence[str]) -> Iterator[DiffHunk]:
-    """Yield the hunks that name a function: first where it was changed, or a use of it was."""
-    hunks = [one for one in _hunks(patch) if PurePosixPath(one[0]).suffix not in _NO_SOURCE]
+    """Yield the hunks that name a function; first those that change it or a use of it."""
+    hunks = [hunk for hunk in _hunks(patch) if PurePosixPath(hunk[0]).suffix not in _PROSE_SUFFIXES]
     yielded: set[int] = set()
     for only_changed in (True, False):
         for function in functions:

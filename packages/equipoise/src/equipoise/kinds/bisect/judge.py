@@ -1,4 +1,4 @@
-"""The judge of a bisection: what it asks next, and what recorded blocks say."""
+"""The judge of a bisection: it chooses the next pairs, and reads recorded blocks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from msgspec import Struct
 from equipoise.campaign.blocks import BlockRead
 from equipoise.campaign.progress import ComparisonStatus
 from equipoise.kinds.bisect.layout import LAYOUT_SPREAD
-from equipoise.kinds.bisect.search import Bisection, BranchingBisection, SharedBlocks, next_pairs
+from equipoise.kinds.bisect.search import Bisection, BranchingBisection
+from equipoise.kinds.bisect.shared_blocks import SharedBlocks, next_pairs
 from equipoise.kinds.bisect.stretch import OwnPairs
 from equipoise.kinds.bisect.terms import bisection_of
 from equipoise.model.plan import Plan, Stopping
@@ -21,12 +22,12 @@ from equipoise.revisions.terms import CommitBenchmark, benchmarks_of
 
 
 class BenchmarkSearch(Struct, frozen=True):
-    """The search of one benchmark."""
+    """The search of one benchmark, and the blocks that it used."""
 
     benchmark: CommitBenchmark
     bisection: BranchingBisection
     blocks: list[int]
-    """Numbers of the blocks that count, in the order in which they ran."""
+    """Numbers of the blocks that count for it, in the order of their runs."""
 
 
 def read_searches(record: RunRecord) -> tuple[BenchmarkSearch, ...]:
@@ -38,7 +39,7 @@ def read_searches(record: RunRecord) -> tuple[BenchmarkSearch, ...]:
 
 
 class BisectionJudge(CommitsJudge):
-    """The judge of a bisection: the search for the commits that made a difference, in pairs."""
+    """The judge of a bisection: it searches for culprits, one pair of commits after the other."""
 
     def __init__(self, plan: Plan, stopping: Stopping, builds: Builds | None = None) -> None:
         super().__init__(plan, stopping, builds)
@@ -57,7 +58,7 @@ class BisectionJudge(CommitsJudge):
                         min_effect=judgement.min_effect,
                         prior=terms.prior or None,
                         own_pairs=own_pairs,
-                        prose=[one for one in terms.prose if 0 < one <= terms.last],
+                        prose=[place for place in terms.prose if 0 < place <= terms.last],
                         layout_spread=spread,
                     ),
                     terms.branches,
@@ -67,10 +68,14 @@ class BisectionJudge(CommitsJudge):
             )
             for benchmark in benchmarks_of(plan)
         )
-        """The search of each benchmark after the blocks so far."""
+        """The search of each benchmark, after the blocks so far."""
         self._measured_by = tuple(
-            tuple(at for at, one in enumerate(benchmarks_of(plan)) if one.process == process)
-            for process in range(1 + max(one.process for one in benchmarks_of(plan)))
+            tuple(
+                at
+                for at, benchmark in enumerate(benchmarks_of(plan))
+                if benchmark.process == process
+            )
+            for process in range(1 + max(benchmark.process for benchmark in benchmarks_of(plan)))
         )
         """Places of the benchmarks that each command measures."""
         self._commands = tuple(
@@ -87,8 +92,8 @@ class BisectionJudge(CommitsJudge):
             if not orders:
                 continue
             costs = [blocks[place].costs if place in blocks else None for place in places]
-            taken = command.add(costs, min(orders[0], key=orders[0].__getitem__))
-            for place, counts in zip(places, taken, strict=True):
+            is_counted = command.add(costs, min(orders[0], key=orders[0].__getitem__))
+            for place, counts in zip(places, is_counted, strict=True):
                 if counts:
                     self.searches[place].blocks.append(number)
 
@@ -104,17 +109,17 @@ class BisectionJudge(CommitsJudge):
         )
 
     def analyse(self) -> tuple[ComparisonStatus, ...]:
-        """Return the gap of each benchmark until it is confirmed, then how many are left."""
+        """Return the gap of each benchmark until it is confirmed, then its number of commits."""
         return tuple(map(self._status, self.searches))
 
     def _status(self, search: BenchmarkSearch) -> ComparisonStatus:
         bisection, benchmark = search.bisection, search.benchmark
         state = bisection.state()
         gap = state.gap
-        left = sum(not excluded for excluded in state.excluded)
-        clause = f"{left} of {self._last} commits are left"
-        if state.named:
-            culprits = [self._name(benchmark, one.last) for one in state.named]
+        count_left = sum(not excluded for excluded in state.excluded)
+        clause = f"{count_left} of {self._last} commits are left"
+        if state.named_steps:
+            culprits = [self._name(benchmark, step.last) for step in state.named_steps]
             clause = f"{joined(culprits)} made a difference"
         elif benchmark.name:
             clause = f"{benchmark.name}: {clause}"
@@ -132,9 +137,9 @@ class BisectionJudge(CommitsJudge):
         )
 
     def _name(self, benchmark: CommitBenchmark, commit: int) -> str:
-        """Return the name of a commit's condition; it says the benchmark if there are several."""
-        at = self.terms.condition_of(benchmark.process, commit)
-        condition = self.plan.conditions[at]
+        """Return the name of a commit's condition, with the benchmark if there are several."""
+        index = self.terms.condition_of(benchmark.process, commit)
+        condition = self.plan.conditions[index]
         if not benchmark.name or BENCHMARK in condition.levels:
             return condition.name
         return f"{benchmark.name}: {condition.name}"

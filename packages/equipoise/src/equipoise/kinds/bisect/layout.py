@@ -1,20 +1,20 @@
-"""Whether a step of a bisection persists and stays the same, beside what layouts do to each commit.
+"""Whether a step of a bisection persists and is constant, or memory layouts may explain it.
 
-The bets of a bisection compare two builds. Each build has a memory layout of its own, so two
-commits that change nothing differ, too, and the search picks the two that differ most. A layout
-moves one commit; a step moves all commits from its own on. So the steps are judged by a model with
-both:
+The bets of a bisection compare two builds. Each build has its own memory layout, so even commits
+that change nothing differ, and the search picks the two that differ most. A layout moves the cost
+of one commit; a step moves the costs of its commit and of all later ones. A model with both judges
+the steps:
 
     x = level(later) - level(earlier) + slot · order + noise
     level(c) = Σ of the steps up to c + layout(c),  layout(c) ~ N(0, s²)
 
-x is the difference of the log costs of a block. s is not known. It has a half-t prior and its
-restricted likelihood (Harville 1974: the steps have flat priors), and everything is averaged over
-its posterior. The model can only take a name away: the guarantee of the coin does not
-rest on it.
+x is the difference of the log costs of a block. s is unknown. It has a half-t prior and its
+restricted likelihood (Harville 1974: the steps have flat priors), and all results are averaged over
+its posterior. The model can only withdraw a name, so the guarantee of the coin does not depend on
+it.
 
-With a trend beside one step, the model also tests whether this step was constant. Layouts matter
-there, too, because early blocks run other commits than late ones.
+With a trend added to one step, the model also tests whether this step was constant. Layouts matter
+for this test, because early and late blocks run different commits.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ from equipoise.kinds.bisect.terms import StepTrend
 from equipoise.stats.arrays import NORMAL_MAD, FloatArray
 
 LAYOUT_SPREAD = 0.003
-"""Scale of the half-t prior of a layout's standard deviation, in log units, unless a campaign over
-layouts measured a larger one."""
-PRIOR_FREEDOM = 3
+"""Default scale of the half-t prior of a layout's standard deviation, in log units; a campaign over
+layouts may have measured a larger one."""
+PRIOR_DEGREES_OF_FREEDOM = 3
 """Degrees of freedom of that prior."""
 SPREADS = 24
-"""Standard deviations of a layout that the posterior is computed at."""
-CLIP = 2.5
-"""Standard deviations beyond which a block's residual counts as so far."""
+"""Number of standard deviations of a layout at which the posterior is computed."""
+MAX_RESIDUAL = 2.5
+"""Standard deviations to which a larger residual of a block is reduced."""
 MIN_SCALE = 1e-6
 """Least standard deviation of a block's noise, in log units."""
-LIKELIEST = 0.8
+MIN_PLACE_CHANCE = 0.8
 """Least chance of a step's own place among all places between measured commits."""
 TREND_LEVEL = 0.01
-"""Largest chance that a search whose steps are constant has a trend."""
+"""Largest chance that a search reports a trend if its steps are constant."""
 MIN_TREND_BLOCKS = 10
-"""Least number of blocks with a step from which a trend of the step is computed."""
-_ROUNDS = 4
-"""Rounds in which slot effect, noise and clipped residuals are learnt."""
+"""Least number of blocks with a step from which its trend is computed."""
+_ITERATIONS = 4
+"""Iterations that estimate the slot effect, the noise and the clipped residuals."""
 
 
 class LayoutBlock(Struct, frozen=True):
@@ -56,7 +56,7 @@ class LayoutBlock(Struct, frozen=True):
     """Index of the earlier commit."""
     after: int
     difference: float
-    """ln of the later one's cost over the earlier one's; infinite if one timed out."""
+    """ln of the later one's cost over the earlier one's; infinite if one of them timed out."""
     order: int
     """1 if the earlier one ran first, else -1."""
 
@@ -65,13 +65,13 @@ class CandidateStep(Struct, frozen=True):
     """A commit that makes a difference by the bets."""
 
     commit: int
-    """The step is between this commit and the one before it that runs."""
+    """The commit; its step is from the commit before it that runs."""
     level: float
     """Largest chance at which it is still named."""
 
 
 def difference_of(costs: tuple[float, float]) -> float:
-    """Return the log of the second cost over the first; NaN if the two say nothing."""
+    """Return the log of the second cost over the first; NaN if both are infinite."""
     before, after = costs
     if 0.0 < before < math.inf and 0.0 < after < math.inf:
         return math.log(after) - math.log(before)
@@ -90,10 +90,10 @@ def persistent_steps(
 ) -> tuple[int, ...]:
     """Return the candidates whose steps persist, in increasing order.
 
-    A step persists if it is larger than ``margin``, and than √2·s, the standard deviation of what
-    layouts do between two commits: the chance of the contrary is at most its level. And its place
-    has at least the chance `LIKELIEST` among all places between its neighbours. The worst candidate
-    that fails is left out, which counts as layouts from then on, until none fails.
+    A step persists if it is larger than ``margin`` and than √2·s, the standard deviation that
+    layouts cause between two commits: the chance of a smaller step is at most its level. Its place
+    must also have at least the chance `MIN_PLACE_CHANCE` among all places between its neighbours.
+    The worst candidate that fails is left out and counts as a layout, until none fails.
 
     Parameters
     ----------
@@ -104,27 +104,27 @@ def persistent_steps(
     layout_spread
         Scale of the prior of s, in log units; above 0.
     withdrawn
-        Commits that do not run: their blocks count for nothing.
+        Commits that do not run; their blocks are ignored.
     """
     usable = _usable(blocks, withdrawn)
-    left = {one.commit: one.level for one in candidates}
-    if not usable or not left:
+    remaining = {candidate.commit: candidate.level for candidate in candidates}
+    if not usable or not remaining:
         return ()
     model = _Model(usable, layout_spread)
-    while left:
-        commits = sorted(left)
+    while remaining:
+        commits = sorted(remaining)
         excess = {
-            commit: chance / left[commit]
+            commit: chance / remaining[commit]
             for commit, chance in zip(commits, model.chances_of_less(commits, margin), strict=True)
         }
         worst = max(commits, key=excess.__getitem__)
         if excess[worst] <= 1.0:
             places = {commit: model.chance_of_place(commits, commit) for commit in commits}
             worst = min(commits, key=places.__getitem__)
-            if places[worst] >= LIKELIEST:
+            if places[worst] >= MIN_PLACE_CHANCE:
                 break
-        del left[worst]
-    return tuple(sorted(left))
+        del remaining[worst]
+    return tuple(sorted(remaining))
 
 
 def step_trends(
@@ -135,16 +135,16 @@ def step_trends(
     layout_spread: float = LAYOUT_SPREAD,
     withdrawn: Collection[int] = (),
 ) -> tuple[StepTrend | None, ...]:
-    """Return how each named step grew or faded; ``None`` if no change of it is certain.
+    """Return how each named step grew or faded; ``None`` if no change is certain.
 
-    A step is measured by the blocks that contain it and no other step.
+    Only the blocks that contain a step and no other step measure it.
 
     Parameters
     ----------
     blocks, layout_spread, withdrawn
         As for `persistent_steps`.
     named
-        Commits with a step that is named, each one of ``steps``.
+        Commits of ``steps`` that are named.
     steps
         Commits with a step, in increasing order.
     """
@@ -156,7 +156,7 @@ def step_trends(
         places = [
             place
             for place, block in enumerate(usable)
-            if [one for one in steps if block.before < one <= block.after] == [step]
+            if [place for place in steps if block.before < place <= block.after] == [step]
         ]
         line = None
         if len(places) >= MIN_TREND_BLOCKS:
@@ -169,26 +169,26 @@ def step_trends(
 
 
 def _usable(blocks: Sequence[LayoutBlock], withdrawn: Collection[int]) -> Sequence[LayoutBlock]:
-    """Return the blocks that say something about commits that run."""
+    """Return the blocks with a difference between two commits that run."""
     return [
-        one
-        for one in blocks
-        if not math.isnan(one.difference) and not {one.before, one.after} & set(withdrawn)
+        block
+        for block in blocks
+        if not math.isnan(block.difference) and not {block.before, block.after} & set(withdrawn)
     ]
 
 
 class _Model:
-    """Levels of the measured commits, as steps and layouts.
+    """The model of the levels of the measured commits: steps and layouts.
 
-    In the eigenvectors of the normal equations of the levels everything is diagonal, for each s.
+    In the eigenvectors of the levels' normal equations, all matrices are diagonal for each s.
     """
 
     def __init__(self, blocks: Sequence[LayoutBlock], layout_spread: float) -> None:
-        self.commits = np.unique([(one.before, one.after) for one in blocks])
+        self.commits = np.unique([(block.before, block.after) for block in blocks])
         design = np.zeros((len(blocks), len(self.commits)))
         rows = np.arange(len(blocks))
-        design[rows, np.searchsorted(self.commits, [one.after for one in blocks])] = 1.0
-        design[rows, np.searchsorted(self.commits, [one.before for one in blocks])] -= 1.0
+        design[rows, np.searchsorted(self.commits, [block.after for block in blocks])] = 1.0
+        design[rows, np.searchsorted(self.commits, [block.before for block in blocks])] -= 1.0
         values, self._vectors = np.linalg.eigh(design.T @ design)
         values = np.where(values > 1e-9 * values.max(), values, 0.0)
         self._inverse = np.divide(1.0, values, out=np.zeros_like(values), where=values > 0.0)
@@ -206,11 +206,11 @@ class _Model:
             ratios * self._shrinkage * self._sums**2, axis=1
         )
         self._logs = np.sum(np.log1p(ratios * self._values), axis=1)
-        freedom = PRIOR_FREEDOM
+        freedom = PRIOR_DEGREES_OF_FREEDOM
         self._prior = -0.5 * (freedom + 1) * np.log1p((spreads / layout_spread) ** 2 / freedom)
 
     def chances_of_less(self, steps: Sequence[int], margin: float) -> FloatArray:
-        """Return the chance that each step is not beyond the margin and √2·s, in its direction."""
+        """Return the chance that each step is at most the margin or √2·s, in its direction."""
         weights, estimates, errors, _ = self._posterior(steps)
         direction = np.sign(weights @ estimates)
         bars = np.maximum(margin, math.sqrt(2.0) * self.spreads)[:, None]
@@ -218,19 +218,19 @@ class _Model:
         return np.asarray(weights @ _upper_tail(z))
 
     def chance_of_place(self, steps: Sequence[int], step: int) -> float:
-        """Return the chance of a step's place among all between its neighbours, a priori equal."""
-        earlier = max((one for one in steps if one < step), default=int(self.commits[0]))
-        later = min((one for one in steps if one > step), default=int(self.commits[-1]) + 1)
-        # Between two measured commits a step could be anywhere: the later one stands for all.
+        """Return the chance of a step's place among all between its neighbours, equal a priori."""
+        earlier = max((other for other in steps if other < step), default=int(self.commits[0]))
+        later = min((other for other in steps if other > step), default=int(self.commits[-1]) + 1)
+        # A step may be anywhere between two measured commits; the later commit represents it.
         own = int(self.commits[np.searchsorted(self.commits, step)])
-        others = [one for one in steps if one != step]
-        places = [int(one) for one in self.commits if earlier < one < later]
+        others = [other for other in steps if other != step]
+        places = [int(place) for place in self.commits if earlier < place < later]
         evidence = np.array([self._posterior([*others, place])[3] for place in places])
         chances = np.exp(evidence - evidence.max())
         return float(chances[places.index(own)] / chances.sum())
 
     def trend(self, steps: Sequence[int], step: int, trend: FloatArray) -> StepTrend:
-        """Return the line through a step, whose slope multiplies ``trend``, shape (blocks,)."""
+        """Return the line through a step; its slope multiplies ``trend``, shape (blocks,)."""
         weights, estimates, errors, _ = self._posterior(steps, trend)
         slope = float(weights @ estimates[:, -1])
         level = float(weights @ estimates[:, steps.index(step)])
@@ -242,7 +242,7 @@ class _Model:
         )
 
     def _excess_spread(self) -> float:
-        """Return how much larger the standard deviation of clipped noise is than its scale."""
+        """Return the standard deviation of clipped noise over its scale, at least 1."""
         scale = NORMAL_MAD * float(np.median(np.abs(self._rests)))
         deviation = float(np.sqrt(np.mean(self._rests**2)))
         return max(1.0, deviation / scale) if scale > 0.0 else 1.0
@@ -250,7 +250,7 @@ class _Model:
     def _posterior(
         self, steps: Sequence[int], trend: FloatArray | None = None
     ) -> tuple[FloatArray, FloatArray, FloatArray, float]:
-        """Return what is known of the steps, for each s, and the evidence of their places.
+        """Return the posterior of the steps for each s, and the evidence for their places.
 
         The weights of the spreads have shape (spreads,), the estimates of the steps and their
         standard errors shape (spreads, steps); with a trend, its slope comes last.
@@ -258,7 +258,7 @@ class _Model:
         indicators = (self.commits[:, None] >= np.asarray(steps)).astype(np.float64)
         rotated = self._vectors.T @ indicators
         if trend is not None:
-            # A part of it is a sum of levels; layouts do not touch the rest.
+            # A part of the trend is a sum of levels; layouts do not change the rest.
             inside = self._inverse * (self._vectors.T @ (self._design.T @ trend))
             outside = trend - self._design @ (self._vectors @ inside)
             rotated = np.column_stack([rotated, inside])
@@ -271,28 +271,28 @@ class _Model:
         inverse = np.linalg.inv(information)
         estimates = np.einsum("sjk,sk->sj", inverse, scores)
         errors = np.sqrt(np.diagonal(inverse, axis1=1, axis2=2))
-        rest = self._squares - np.sum(scores * estimates, axis=1)
+        residual_squares = self._squares - np.sum(scores * estimates, axis=1)
         determinants = np.linalg.slogdet(information)[1]
-        logs = self._prior - 0.5 * (self._logs + determinants + rest)
-        most = float(logs.max())
-        chances = np.exp(logs - most)
+        logs = self._prior - 0.5 * (self._logs + determinants + residual_squares)
+        max_log = float(logs.max())
+        chances = np.exp(logs - max_log)
         total = float(chances.sum())
-        return chances / total, estimates, errors, most + math.log(total)
+        return chances / total, estimates, errors, max_log + math.log(total)
 
 
 def _levels(
     blocks: Sequence[LayoutBlock], design: FloatArray, inverse: FloatArray, vectors: FloatArray
 ) -> tuple[FloatArray, FloatArray, float]:
-    """Return free levels, the differences without slot effect and outliers, and their noise."""
-    differences = np.array([one.difference for one in blocks])
+    """Return the levels, the differences without slot effect and outliers, and their noise."""
+    differences = np.array([block.difference for block in blocks])
     finite = np.isfinite(differences)
-    # A timeout is far out, and is clipped with the outliers.
+    # A timeout gets a large difference, which is clipped like an outlier.
     far = max(1.0, 2.0 * float(np.max(np.abs(differences[finite]), initial=0.0)))
     differences = np.clip(differences, -far, far)
-    orders = np.array([float(one.order) for one in blocks])
+    orders = np.array([float(block.order) for block in blocks])
     freedom = max(1, len(blocks) - len(inverse) + 1)
     clipped, levels, slot, scale = differences, np.zeros(len(inverse)), 0.0, MIN_SCALE
-    for _ in range(_ROUNDS):
+    for _ in range(_ITERATIONS):
         levels = vectors @ (inverse * (vectors.T @ (design.T @ clipped)))
         fitted = design @ levels
         rests = differences - fitted
@@ -302,11 +302,11 @@ def _levels(
         sizes = np.abs(rests)
         spread = NORMAL_MAD * float(np.median(sizes)) or float(np.sqrt(np.mean(sizes**2)))
         scale = max(MIN_SCALE, spread * math.sqrt(len(blocks) / freedom))
-        clipped = fitted + np.clip(rests, -CLIP * scale, CLIP * scale)
+        clipped = fitted + np.clip(rests, -MAX_RESIDUAL * scale, MAX_RESIDUAL * scale)
     return levels, clipped, scale
 
 
 def _upper_tail(z: FloatArray) -> FloatArray:
     """Return the chance that a standard normal variable exceeds each z."""
-    tails = [0.5 * math.erfc(one / math.sqrt(2.0)) for one in z.ravel().tolist()]
+    tails = [0.5 * math.erfc(each / math.sqrt(2.0)) for each in z.ravel().tolist()]
     return np.asarray(tails).reshape(z.shape)

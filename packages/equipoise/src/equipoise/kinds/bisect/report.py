@@ -1,6 +1,6 @@
-"""A bisection: the culprits, the commits that are left, the gap and what the search cost.
+"""The report of a bisection: the culprits, the remaining commits, the gap and the cost.
 
-One of several benchmarks has a row for each, and each search in a section of its own.
+For several benchmarks it has a row for each benchmark, and a section for each search.
 """
 
 from __future__ import annotations
@@ -71,23 +71,23 @@ _MAX_COMMITS = 20
 MAX_BENCHMARKS = 40
 """Number of rows of benchmarks that a terminal shows."""
 _MAX_STAGES = 6
-"""Number of steps in which a sentence tells how the search narrowed."""
+"""Number of steps by which a sentence describes how the search narrowed."""
 _TAB = 4
-"""Columns of a tab, which no form could show as it is."""
+"""Columns of a tab in shown lines of a diff."""
 _MAX_FUNCTIONS = 6
 """Number of functions that a sentence names."""
 _ENDS = re.compile(r" --(?:good|bad) [0-9a-f]{40,}\b")
-"""The ends in a line that runs a bisection again."""
+"""Options with the two ends, in a line that runs a bisection again."""
 
 
 class BisectReport(ReportKind):
-    """How the document of a bisection is shown."""
+    """The report of a bisection."""
 
     has_brief_screen = False
     first_figures = frozenset({"bisection"})
 
     def question(self, document: BisectDocument) -> str | None:
-        """Return what a bisection asks; ``None`` before its first block."""
+        """Return the question of a bisection; ``None`` before its first block."""
         if not document.searches:
             return None
         good, bad = document.searches[0].good.asked, document.searches[0].bad.asked
@@ -104,34 +104,34 @@ class BisectReport(ReportKind):
         if not searches:
             return None
         first, others = campaign_figures(report)
-        of_search = answer(document)
-        only_first = len(searches) == 1 and not searches[0].branches
-        whole: tuple[Part, ...] = (
-            of_search,
+        search_answer = answer(document)
+        is_single = len(searches) == 1 and not searches[0].branches
+        all_parts: tuple[Part, ...] = (
+            search_answer,
             first,
-            *([] if only_first else [others]),
+            *([] if is_single else [others]),
             *self.explained(document),
             *why_parts(document, report.flame_graph),
             *parts(document),
             *how_it_ran(report),
         )
         rows = (row for search in searches for row in numbers(document, search))
-        return whole_document(report, of_search, whole, rows)
+        return whole_document(report, search_answer, all_parts, rows)
 
     def explained(self, document: BisectDocument) -> Iterator[Part]:
-        """Build why a culprit differs from its parent, and what it changed."""
+        """Build the parts about the explained culprits: their diffs."""
         for search in document.searches:
             yield from explained_parts(search)
 
     def impossible(self, document: BisectDocument) -> Iterator[str]:
-        """Yield what no bisection computes, of a document that was read."""
+        """Yield the values of a document that no bisection can have computed."""
         for search in document.searches:
             yield from _impossible(search)
 
 
 def answer(document: BisectDocument) -> Answer:
-    """Build what a reader sees first: the culprits, or the set of commits that is left."""
-    claims = [one for search in document.searches for one in culprit_claims(document, search)]
+    """Build the answer: the culprits, or the remaining commits."""
+    claims = [claim for search in document.searches for claim in culprit_claims(document, search)]
     if document.bisect is None:
         title = suite_sentence(document.bisects)
         answer = Answer(title=title, claims=tuple(claims[:MAX_CLAIMS]))
@@ -151,12 +151,12 @@ def answer(document: BisectDocument) -> Answer:
 
 
 def parts(document: BisectDocument) -> Iterator[Part]:
-    """Build what stands below the answer: commits, gaps, course and cost of the search."""
+    """Build the parts below the answer: commits, gaps, course and cost of the search."""
     bisect = document.bisect
     if bisect is None:
         yield from _suite_parts(document)
         return
-    # Without a gap, nothing is known of any commit between.
+    # Without a confirmed gap, no commit was searched.
     if bisect.margin is not None:
         yield Section("Commits", tuple(_commit_parts(bisect, bisect.alpha)))
     yield from _branch_sections(bisect)
@@ -170,11 +170,11 @@ def parts(document: BisectDocument) -> Iterator[Part]:
 
 
 def _suite_parts(document: BisectDocument) -> Iterator[Part]:
-    """Build a row for each benchmark, the cost, and each search in a section of its own."""
+    """Build a row for each benchmark, the cost, and a section for each search."""
     searches = document.bisects
     first = searches[0]
     yield Table(
-        *headed(_benchmark_row(document, one) for one in searches),
+        *headed(_benchmark_row(document, search) for search in searches),
         label="Benchmarks",
         max_rows=MAX_BENCHMARKS,
         notes=(
@@ -182,12 +182,12 @@ def _suite_parts(document: BisectDocument) -> Iterator[Part]:
             "benchmark changed it.",
         ),
     )
-    trials = sum(one.analysed for one in document.trials)
+    trials = sum(condition.analysed for condition in document.trials)
     cost = f"{counted(trials, 'trial')} of {counted(first.builds, 'commit')}"
     yield Facts((("Cost", f"{cost} in {waiting_time(first.seconds)}"),))
     yield from _resumption(document)
     for search in searches:
-        # Without a gap, nothing is known of any commit between.
+        # Without a confirmed gap, no commit was searched.
         if search.margin is not None:
             parts: list[Part] = [*_commit_parts(search, search.alpha), *_branch_sections(search)]
             if facts := tuple(_left_over_facts(document, search)):
@@ -197,24 +197,24 @@ def _suite_parts(document: BisectDocument) -> Iterator[Part]:
 
 
 def _resumption(document: BisectDocument) -> Iterator[Command]:
-    """Yield how to go on where something is left: a budget that is used up is granted again."""
+    """Yield the line that resumes an open search: it gets its budget again."""
     is_open = (
-        one.verdict == "undecided"
-        # Without a rest, it ended with a commit that it cannot name.
-        or (one.verdict == "set" and not one.unconfirmed)
-        or one.blocks_to_go
-        for one in document.searches
+        search.verdict == "undecided"
+        # A set with an unconfirmed commit is final: the search cannot name this commit.
+        or (search.verdict == "set" and not search.unconfirmed)
+        or search.blocks_to_go
+        for search in document.searches
     )
     if any(is_open):
         yield Command(shell_line(["equipoise", "resume", document.run.id]), "To go on from here:")
 
 
 def suite_sentence(searches: Sequence[BisectResult]) -> str:
-    """Return which commits made a difference to which benchmarks."""
+    """Return the sentence that names the changed benchmarks of each culprit."""
     changed: dict[str, list[str]] = {}
     for place in range(len(searches[0].candidates)):
         for search in searches:
-            culprits = {one.commit for one in search.culprits}
+            culprits = {culprit.commit for culprit in search.culprits}
             if search.candidates[place].commit in culprits:
                 commit = short_name(search.candidates[place].commit)
                 changed.setdefault(commit, []).append(search.benchmark)
@@ -228,9 +228,13 @@ def suite_sentence(searches: Sequence[BisectResult]) -> str:
 def _benchmark_row(document: BisectDocument, search: BisectResult) -> Mapping[str, Cell]:
     commits = UNKNOWN
     if search.culprits:
-        commits = joined([short_name(one.commit) for one in search.culprits])
+        commits = joined([short_name(culprit.commit) for culprit in search.culprits])
     elif search.verdict == "set":
-        names = [short_name(one.commit) for one in search.candidates if one.status == "left"]
+        names = [
+            short_name(candidate.commit)
+            for candidate in search.candidates
+            if candidate.status == "left"
+        ]
         commits = names[0] if len(names) == 1 else f"{len(names)} left: {names[0]} to {names[-1]}"
     return {
         "benchmark:name": search.benchmark,
@@ -243,7 +247,7 @@ def _benchmark_row(document: BisectDocument, search: BisectResult) -> Mapping[st
 
 
 def _branch_sections(bisect: BisectResult) -> Iterator[Section]:
-    """Build the commits of each branch that was searched."""
+    """Build a section with the commits of each searched branch."""
     for branch in bisect.branches:
         if branch.margin is not None:
             title = f"The branch of {short_name(branch.merge)}"
@@ -251,14 +255,14 @@ def _branch_sections(bisect: BisectResult) -> Iterator[Section]:
 
 
 def _every_commit(bisect: BisectResult) -> Section:
-    """Build the table of every commit of a search, folded."""
+    """Build the folded table of every commit of a search."""
     candidates = _candidates(bisect)
     table = Table(*headed(map(_row, candidates)), label="Every commit")
     return Section(f"Every commit ({len(candidates)})", (table,), folded=True, forms=PAGE)
 
 
 def explained_parts(bisect: BisectResult) -> Iterator[Part]:
-    """Build the diff of the culprit that was explained, and which campaign tested the causes."""
+    """Build the diff of the explained culprit, and the campaign that tested the causes."""
     explained = bisect.explained
     if explained is None:
         return
@@ -266,7 +270,7 @@ def explained_parts(bisect: BisectResult) -> Iterator[Part]:
     parts: list[Part] = [_listing(explained.files)] if explained.files else []
     if explained.functions:
         names = ", ".join(f"`{name}`" for name in explained.functions[:_MAX_FUNCTIONS])
-        parts.append(Paragraph(f"The evidence names {names}.{_where_changed(explained)}"))
+        parts.append(Paragraph(f"The evidence names {names}.{_diff_sentence(explained)}"))
         for hunk in explained.hunks:
             parts += (Paragraph(f"{hunk.file}, for `{hunk.function}`:"), _listing(hunk.lines))
     else:
@@ -285,7 +289,7 @@ def _listing(lines: tuple[str, ...]) -> Listing:
     return Listing(tuple(line.expandtabs(_TAB) for line in lines))
 
 
-def _where_changed(explained: ExplainedCulprit) -> str:
+def _diff_sentence(explained: ExplainedCulprit) -> str:
     if explained.omitted:
         count = explained.omitted
         return f" {count} further place{' names' if count == 1 else 's name'} them, too."
@@ -294,21 +298,21 @@ def _where_changed(explained: ExplainedCulprit) -> str:
     if not explained.files:
         return " There is no diff to look them up in."
     cut = ", as far as it was searched" if explained.diff_is_cut else ""
-    return f" The diff changes none of them by name{cut}: what it changed elsewhere acts there."
+    return f" The diff changes none of them by name{cut}: its changes elsewhere affect them."
 
 
 def numbers(document: BisectDocument, bisect: BisectResult) -> Iterator[NumberRow]:
-    """Yield a row for each commit after the good one, then for those of branches."""
-    culprits = {one.commit: one for one in bisect.every_culprit}
-    for one in _candidates(bisect):
-        culprit = culprits.get(one.commit)
+    """Yield a row for each commit after the good one, then for each commit of branches."""
+    culprits = {culprit.commit: culprit for culprit in bisect.every_culprit}
+    for candidate in _candidates(bisect):
+        culprit = culprits.get(candidate.commit)
         yield {
             "run": document.run.id,
             "study": document.run.study,
             "benchmark": bisect.benchmark,
-            **fields_of(one, "commit", "subject", "author", "date", "status"),
-            "not_built": str(one.not_built).lower(),
-            **fields_of(one, "e_value", "excluded_at", "trials"),
+            **fields_of(candidate, "commit", "subject", "author", "date", "status"),
+            "not_built": str(candidate.not_built).lower(),
+            **fields_of(candidate, "e_value", "excluded_at", "trials"),
             "metric": bisect.metric,
             **ratio_numbers(culprit),
             "step_e_value": None if culprit is None else culprit.e_value,
@@ -316,28 +320,32 @@ def numbers(document: BisectDocument, bisect: BisectResult) -> Iterator[NumberRo
 
 
 def culprit_claims(document: BisectDocument, bisect: BisectResult) -> tuple[Claim, ...]:
-    """Build the claim of each commit that made a difference, those of branches last."""
+    """Build a claim for each culprit; those of branches come last."""
     return tuple(
-        _claim(document, bisect, one, "the gap" if line is bisect else "the gap of its branch")
+        _claim(document, bisect, culprit, "the gap" if line is bisect else "the gap of its branch")
         for line in bisect.lines
-        for one in line.culprits
+        for culprit in line.culprits
     )
 
 
 def _candidates(bisect: BisectResult) -> tuple[BisectCommit, ...]:
-    """Return the commits of the first line, then those of the branches that were searched."""
-    return tuple(one for line in bisect.lines for one in line.candidates)
+    """Return the commits of the first line, then those of the searched branches."""
+    return tuple(candidate for line in bisect.lines for candidate in line.candidates)
 
 
 def _claim(document: BisectDocument, bisect: BisectResult, culprit: Culprit, gap: str) -> Claim:
-    ratio, interval = _of_values(document, bisect, culprit.ratio, culprit.ratio_ci)
+    ratio, interval = _as_values(document, bisect, culprit.ratio, culprit.ratio_ci)
     estimate, ends = estimate_and_interval(ratio, interval)
-    by_itself = f"e-value {significant(culprit.e_value)} that it makes a difference by itself"
-    explains = _explains(culprit, gap)
-    when = ", ".join(filter(None, (culprit.author, culprit.date[:10])))
-    facts = [("Subject", culprit.subject), ("Author and date", when), ("Evidence", by_itself)]
-    if explains:
-        facts.append(("Gap", explains))
+    evidence = f"e-value {significant(culprit.e_value)} that it makes a difference"
+    fraction = _fraction_of_gap(culprit, gap)
+    author_and_date = ", ".join(filter(None, (culprit.author, culprit.date[:10])))
+    facts = [
+        ("Subject", culprit.subject),
+        ("Author and date", author_and_date),
+        ("Evidence", evidence),
+    ]
+    if fraction:
+        facts.append(("Gap", fraction))
     benchmark = f"{bisect.benchmark}: " if bisect.benchmark else ""
     return Claim(
         badge="culprit",
@@ -351,47 +359,49 @@ def _claim(document: BisectDocument, bisect: BisectResult, culprit: Culprit, gap
         interval=f"{percentage(1.0 - culprit.level)} interval {ends}",
         strip=strip_of(ratio, interval, bisect.metric, bisect.min_effect),
         remarks=tuple(_remarks(culprit, bisect, document.run.command_line)),
-        certainty=tuple(filter(None, (f"{culprit.subject} ({when})", by_itself, explains))),
+        certainty=tuple(
+            filter(None, (f"{culprit.subject} ({author_and_date})", evidence, fraction))
+        ),
         facts=tuple(facts),
     )
 
 
-def _explains(culprit: Culprit, gap: str) -> str:
-    """Return the fraction of the gap that a culprit explains; empty where it is not known."""
+def _fraction_of_gap(culprit: Culprit, gap: str) -> str:
+    """Return the clause with the fraction of the gap that a culprit explains; empty if unknown."""
     share = culprit.share_of_gap
     if share is None:
         return ""
     ends = ("unlimited" if end is None else f"{100.0 * end:.0f} %" for end in culprit.share_ci)
-    known = culprit.share_ci != (None, None)
-    interval = " to ".join(ends) if known else "its interval is still unlimited"
+    has_interval = culprit.share_ci != (None, None)
+    interval = " to ".join(ends) if has_interval else "its interval is still unlimited"
     return f"explains {100.0 * share:.0f} % of {gap} ({interval})"
 
 
-def _remarks(culprit: Culprit, bisect: BisectResult, again: str | None) -> Iterator[str]:
+def _remarks(culprit: Culprit, bisect: BisectResult, command_line: str | None) -> Iterator[str]:
     if culprit.not_built:
         names = ", ".join(map(short_name, culprit.not_built))
-        yield f"Not built: {names}. Each of them may be the culprit as well."
-    searched = {one.merge for one in bisect.branches}
-    if culprit.is_merge and culprit.commit not in searched and again is not None:
-        line = _line_of_branch(culprit, again)
+        yield f"Not built: {names}. Any of them may be the culprit instead."
+    searched = {branch.merge for branch in bisect.branches}
+    if culprit.is_merge and culprit.commit not in searched and command_line is not None:
+        line = _line_of_branch(culprit, command_line)
         yield f"It is a merge. This line searches its branch: {line}"
 
 
-def _line_of_branch(merge: Culprit, again: str) -> str:
+def _line_of_branch(merge: Culprit, command_line: str) -> str:
     """Return the shell line that bisects from a merge's base to its second parent.
 
-    ``again`` runs the search again in which the merge was named.
+    ``command_line`` is that of the search that named the merge.
     """
     name = merge.commit
     ends = f'--good "$(git merge-base {name}^1 {name}^2)" --bad {name}^2'
     command = "equipoise bisect"
-    return f"{command} {ends}{_ENDS.sub('', again.removeprefix(command), count=2)}"
+    return f"{command} {ends}{_ENDS.sub('', command_line.removeprefix(command), count=2)}"
 
 
-def _of_values(
+def _as_values(
     document: BisectDocument, bisect: BisectResult, ratio: float | None, interval: Interval
 ) -> tuple[float | None, Interval]:
-    """Return a ratio as a reader sees it: of values, where more of the metric is better."""
+    """Return the ratio of costs, or of values if more of the metric is better."""
     if bisect.metric not in document.more_is_better:
         return ratio, interval
     return 1.0 / ratio if ratio else None, inverse_interval(interval)
@@ -399,7 +409,7 @@ def _of_values(
 
 def gap_text(document: BisectDocument, bisect: BisectResult, gap: BisectGap) -> str:
     """Return a gap with its interval: ``+5.10 % (98 % interval +4.60 % to +5.60 %)``."""
-    ratio, interval = _of_values(document, bisect, gap.ratio, gap.ratio_ci)
+    ratio, interval = _as_values(document, bisect, gap.ratio, gap.ratio_ci)
     estimate, ends = estimate_and_interval(ratio, interval)
     blocks = counted(gap.blocks, "block")
     status = "" if gap.status in ("slower", "faster") else f", {gap.status}"
@@ -407,10 +417,10 @@ def gap_text(document: BisectDocument, bisect: BisectResult, gap: BisectGap) -> 
 
 
 def _commit_parts(bisect: SearchedLine, alpha: float) -> Iterator[Part]:
-    """Build the commits that are left and the culprits, oldest first, and what is promised."""
+    """Build the remaining commits and the culprits, oldest first, with the notes on them."""
     rows: list[Mapping[str, Cell]] = []
     for is_excluded, group in itertools.groupby(
-        bisect.candidates, key=lambda one: one.status == "excluded"
+        bisect.candidates, key=lambda candidate: candidate.status == "excluded"
     ):
         members = list(group)
         if not is_excluded:
@@ -429,80 +439,90 @@ def _commit_parts(bisect: SearchedLine, alpha: float) -> Iterator[Part]:
         *headed(rows),
         label="Commits, the oldest first",
         max_rows=_MAX_COMMITS,
-        notes=tuple(_promises(bisect, alpha)),
+        notes=tuple(_notes(bisect, alpha)),
     )
-    if course := _course(bisect):
+    if course := _course_sentence(bisect):
         yield Paragraph(course)
 
 
-def _row(one: BisectCommit) -> Mapping[str, Cell]:
-    status: str = one.status
-    if one.not_built:
+def _row(commit: BisectCommit) -> Mapping[str, Cell]:
+    status: str = commit.status
+    if commit.not_built:
         status = "not built" if status == "left" else f"{status}, not built"
     return {
-        "commit": short_name(one.commit),
-        "subject:name": one.subject,
-        "author": one.author,
-        "date": one.date[:10],
-        "e-value against:number": UNKNOWN if one.e_value is None else significant(one.e_value),
-        "trials:number": str(one.trials),
-        "status": Styled(status, "strong" if one.status == "culprit" else ""),
+        "commit": short_name(commit.commit),
+        "subject:name": commit.subject,
+        "author": commit.author,
+        "date": commit.date[:10],
+        "e-value against:number": UNKNOWN
+        if commit.e_value is None
+        else significant(commit.e_value),
+        "trials:number": str(commit.trials),
+        "status": Styled(status, "strong" if commit.status == "culprit" else ""),
     }
 
 
-def _promises(bisect: SearchedLine, alpha: float) -> Iterator[str]:
+def _notes(bisect: SearchedLine, alpha: float) -> Iterator[str]:
     yield (
         "e-value against: evidence that the commit did not make the whole difference; it is "
         f"excluded from {1.0 / alpha:g} on."
     )
     if bisect.margin is not None:
         yield (
-            "Commits on one side of a step are taken to differ by less than "
+            "Commits on one side of a step are assumed to differ by less than "
             f"{significant(bisect.margin, 2)} %."
         )
 
 
-def _course(bisect: SearchedLine) -> str:
+def _course_sentence(bisect: SearchedLine) -> str:
     """Return how the search narrowed: ``Commits left: 64; 23 after block 20; 1 after block 31``."""
-    at = sorted(one.excluded_at for one in bisect.candidates if one.excluded_at is not None)
-    if not at:
+    blocks = sorted(
+        candidate.excluded_at
+        for candidate in bisect.candidates
+        if candidate.excluded_at is not None
+    )
+    if not blocks:
         return ""
     count = len(bisect.candidates)
     stages = [
         (count - place, block)
-        for place, block in enumerate(at, start=1)
-        if place == len(at) or at[place] != block
+        for place, block in enumerate(blocks, start=1)
+        if place == len(blocks) or blocks[place] != block
     ]
-    told = [stages[0]]
+    shown = [stages[0]]
     for left, block in stages[1:]:
-        if 2 * left <= told[-1][0] or (left, block) == stages[-1]:
-            told.append((left, block))
-    told = [*told[: _MAX_STAGES - 1], told[-1]] if len(told) > _MAX_STAGES else told
-    after = (f"{left} after block {block}" for left, block in told)
+        if 2 * left <= shown[-1][0] or (left, block) == stages[-1]:
+            shown.append((left, block))
+    shown = [*shown[: _MAX_STAGES - 1], shown[-1]] if len(shown) > _MAX_STAGES else shown
+    after = (f"{left} after block {block}" for left, block in shown)
     return f"Commits left: {'; '.join((str(count), *after))}."
 
 
 def _left_over_facts(document: BisectDocument, bisect: BisectResult) -> Iterator[tuple[str, str]]:
-    """Yield the gap of each branch, and what is left of gaps around the culprits."""
+    """Yield the gap of each branch, the gaps around the culprits, and unconfirmed commits."""
     for branch in bisect.branches:
-        named = f"Gap of the branch of {short_name(branch.merge)}"
-        yield named, _stretch(document, bisect, branch.gap)
-    left_over = [_stretch(document, bisect, one) for line in bisect.lines for one in line.left_over]
+        title = f"Gap of the branch of {short_name(branch.merge)}"
+        yield title, _gap_with_ends(document, bisect, branch.gap)
+    left_over = [
+        _gap_with_ends(document, bisect, stretch)
+        for line in bisect.lines
+        for stretch in line.left_over
+    ]
     if left_over:
         yield "Left over", "; ".join(left_over)
-    unconfirmed = [one.summary for line in bisect.lines for one in line.unconfirmed]
+    unconfirmed = [commit.summary for line in bisect.lines for commit in line.unconfirmed]
     if unconfirmed:
         yield "Not named", " ".join(unconfirmed)
 
 
-def _stretch(document: BisectDocument, bisect: BisectResult, gap: BisectGap) -> str:
+def _gap_with_ends(document: BisectDocument, bisect: BisectResult, gap: BisectGap) -> str:
     ends = f"{short_name(gap.after)} to {short_name(gap.until)}"
     return f"{ends} {gap_text(document, bisect, gap)}"
 
 
 def _cost(bisect: BisectResult) -> str:
-    """Return what a search cost: ``72 trials of 9 commits in 34 s; 1 commit does not build``."""
-    not_built = sum(one.not_built for one in _candidates(bisect))
+    """Return the cost of a search: ``72 trials of 9 commits in 34 s; 1 commit does not build``."""
+    not_built = sum(candidate.not_built for candidate in _candidates(bisect))
     ran = bisect.builds - not_built
     failed = ""
     if not_built:
@@ -512,18 +532,20 @@ def _cost(bisect: BisectResult) -> str:
     return f"{cost} in {waiting_time(bisect.seconds)}{failed}"
 
 
-def _impossible(one: BisectResult) -> Iterator[str]:
-    if not (0.0 < one.alpha < 1.0 and 0.0 <= one.min_effect <= MAX_MIN_EFFECT):
+def _impossible(bisect: BisectResult) -> Iterator[str]:
+    if not (0.0 < bisect.alpha < 1.0 and 0.0 <= bisect.min_effect <= MAX_MIN_EFFECT):
         yield "a bisection has no alpha between 0 and 1, or no smallest effect"
-    for line in one.lines:
+    for line in bisect.lines:
         if (line.verdict == "culprit") > len(line.culprits):
             yield "a bisection with a culprit names none"
-        if any(not 0 <= at.earlier < at.later <= len(line.candidates) for at in line.course):
+        if any(
+            not 0 <= block.earlier < block.later <= len(line.candidates) for block in line.course
+        ):
             yield "a block of a bisection has a commit that it does not search"
-        if min(one.trials, one.builds, *(commit.trials for commit in line.candidates)) < 0:
-            yield "a bisection has fewer than no trials"
+        if min(bisect.trials, bisect.builds, *(commit.trials for commit in line.candidates)) < 0:
+            yield "a bisection has a negative number of trials"
     parts: list[BisectGap | Culprit | UnconfirmedCommit] = []
-    for line in one.lines:
+    for line in bisect.lines:
         parts += (line.gap, *line.left_over, *line.culprits, *line.unconfirmed)
     if not all(map(is_step, parts)):
         yield "a step of a bisection has no ratio with an interval"

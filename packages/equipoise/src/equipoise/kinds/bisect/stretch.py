@@ -1,7 +1,7 @@
-"""One search of a bisection: confirm the gap between two commits, then look for the culprit.
+"""One stretch of a bisection: confirm the gap between two commits, then look for the culprit.
 
-The bets are in Rust (crates/verdict/src/bisection); the confirmation, and the interval of a named
-step, are those of every comparison (``stats/verdict.py``).
+The bets are in Rust (crates/verdict/src/bisection). The confirmation and the interval of a named
+step are those of every comparison (``stats/verdict.py``).
 """
 
 from __future__ import annotations
@@ -27,30 +27,30 @@ from equipoise.stats.verdict import (
     judge_alone,
 )
 
-SegmentVerdict = Literal[
+StretchVerdict = Literal[
     "confirming", "no difference", "searching", "culprit", "several", "undecided"
 ]
-"""``several``: no single commit explains the gap. ``undecided``: the segment took all the blocks
-that it may, or one of its ends does not run."""
+"""``several``: no single commit explains the gap. ``undecided``: the stretch used all of its
+blocks, or one of its ends does not run."""
 
 COST_OF_CHEAP_BUILD = 0.2
 COST_OF_BUILD = 0.5
-"""What a build counts for in the choice of a pair, in trials: simulated.
+"""Cost of a build in the choice of a pair, in trials; found by simulation.
 
 See docs/methods/bisect.md.
 """
 
-NARROWING = 2
-"""Blocks of a named commit's own pair, in those of its name, that narrow its interval at most."""
-EXCEEDING = 4
-"""As ``NARROWING``, where the step is not known to be beyond the smallest effect, or below it."""
+MAX_BLOCKS_TO_NARROW = 2
+"""Most blocks that narrow the interval of a named step, as a multiple of those that named it."""
+MAX_BLOCKS_TO_EXCEED = 4
+"""The same while it is not known whether the step exceeds the smallest effect that matters."""
 
 
 class OwnPairs:
     """Counter of the commits whose own pair was run: the k of docs/methods/bisect.md.
 
-    Bisections that make one claim together share it: those of a suite, and that of the branch of a
-    named merge.
+    Bisections whose names form one claim share a counter: those of the benchmarks of a suite, and
+    those of the branches of named merges.
     """
 
     def __init__(self) -> None:
@@ -58,60 +58,61 @@ class OwnPairs:
 
 
 class NamedStep(Struct, frozen=True):
-    """A commit, or a group of which only the last commit runs, that made a difference by itself."""
+    """A commit that made a difference, or a group of commits of which only the last one runs."""
 
     first: int
     last: int
-    """Equal, or a group: commits that do not build or run, and the next one that does. The step is
-    that from commit ``first - 1`` to commit ``last``."""
+    """Equal to ``first``, or the end of a group: commits that do not build or run, and the next one
+    that does. The step is from commit ``first - 1`` to commit ``last``."""
     rank: int
-    """k: the own pairs that were run before its own, plus 1."""
+    """k: 1 plus the number of own pairs that were run before its own."""
     e_value: float
     """Evidence against "it is at most ``margin`` slower than the commit before"; at least
     k(k + 1)/alpha."""
     margin: float
-    """Log units, in the direction of the gap."""
+    """Step that the e-value is about, in log units, in the direction of the gap."""
     blocks: int
     """Blocks of its own pair."""
     ratio: float | None
-    """Its cost over that of the commit before; ``None`` where it is not finite."""
+    """Its cost over that of the commit before; ``None`` if it is not finite."""
     ratio_ci: Interval
     level: float
     """1 minus the coverage of ``ratio_ci``: alpha/(k(k + 1)), because the step was selected."""
     share_of_gap: float | None
-    """Fraction of the whole gap explained, in logarithms; ``None`` where unknown."""
+    """Fraction of the whole gap explained, in logarithms; ``None`` if unknown."""
     share_ci: Interval
-    """At 1 - alpha: half of alpha for the gap, half for the selected step."""
+    """Interval at 1 - alpha: half of alpha is for the gap, half for the selected step."""
 
 
 class UnconfirmedStep(Struct, frozen=True):
-    """A commit that makes a difference by the bets, and is not named."""
+    """A commit that makes a difference by the bets, but is not named."""
 
     step: NamedStep
     reason: UnconfirmedReason
 
 
-class SegmentState(Struct, frozen=True):
-    """How one search stands."""
+class StretchState(Struct, frozen=True):
+    """The state of the search of one stretch."""
 
     first: int
     """The commit before the first one that may be the culprit."""
     last: int
-    verdict: SegmentVerdict
+    verdict: StretchVerdict
     gap: ComparisonVerdict
     """Last over first, from all blocks of the two."""
     blocks: int
     blocks_to_go: int | None
-    """Blocks that the search will probably still take, by a rule of thumb; ``None``
-    before it began and after it ended."""
+    """Forecast of the blocks that the search still needs, by a rule of thumb; ``None`` before it
+    began and after it ended."""
 
 
-class Segment:
+class Stretch:
     """The search between two commits, by their indices in the whole bisection.
 
-    A function of its blocks. A gap within ± the margin, in log units, is no difference. The prior
-    has the chances of the commits after the first, none for even ones; withdrawn are those commits
-    of the whole bisection that do not run. The segment may take ``limit`` blocks.
+    Its state is a function of its blocks. A gap within ± the margin, in log units, counts as equal.
+    The prior has the chances of the commits after the first; it is empty for equal chances.
+    ``withdrawn`` are the commits of the whole bisection that do not run. The stretch may take
+    ``limit`` blocks.
     """
 
     def __init__(
@@ -128,38 +129,38 @@ class Segment:
     ) -> None:
         self.first, self.last = first, last
         self.blocks = 0
-        gone = first in withdrawn or last in withdrawn
-        self.verdict: SegmentVerdict = "undecided" if gone else "confirming"
+        lacks_end = first in withdrawn or last in withdrawn
+        self.verdict: StretchVerdict = "undecided" if lacks_end else "confirming"
         self.search: BisectionSearch | None = None
-        """The bets, after the gap was confirmed."""
+        """The bets; ``None`` until the gap is confirmed."""
         self.split: int | None = None
-        """The commit at which to split a segment without a single culprit."""
-        self.named: Pair | None = None
+        """The commit at which a stretch without a single culprit is split."""
+        self.named_pair: Pair | None = None
         """Own pair of the commit that is named."""
         self.ranks: dict[Pair, int] = {}
-        """k of each own pair that was run."""
+        """The k of each own pair that was run."""
         self._alpha, self._margin, self._limit = alpha, margin, limit
         self._prior, self._withdrawn = prior, set(withdrawn)
         self.resolution, self._past = resolution, PastValues(resolution)
         self.gap = self._no_blocks()
         self._confirming: list[tuple[float, float]] = []
         self._own: dict[Pair, PairedBlocks] = {}
-        # So many that half of alpha has an interval, which the share of the gap needs.
+        # The fraction of the gap needs an interval at half of alpha.
         self._min_gap_blocks = earliest_block(0.5 * alpha)
         self._step_blocks = (0, 0)
-        """Blocks that an interval needs, and blocks of the name."""
+        """Number of blocks that an interval needs, and number of blocks that named the commit."""
         self._may_go_on = True
 
     @property
     def fixed_pair(self) -> Pair | None:
         """The one pair that can run now; ``None`` while pairs are chosen."""
-        return (self.first, self.last) if self.search is None else self.named
+        return (self.first, self.last) if self.search is None else self.named_pair
 
     @property
     def is_open(self) -> bool:
-        """Whether the segment wants more blocks: also those that measure the step of a name."""
-        if self.named is not None:
-            return not self._is_step_known(self.named)
+        """Whether the stretch needs more blocks, to name a commit or to measure its step."""
+        if self.named_pair is not None:
+            return not self._is_step_known(self.named_pair)
         return self.verdict in ("confirming", "searching")
 
     def set_resolution(self, resolution: Resolution) -> None:
@@ -169,21 +170,21 @@ class Segment:
             self.gap.set_resolution(resolution)
 
     def next_pair(self, built: Collection[int], build_trials: float) -> Pair:
-        """Return the pair that runs next; the segment must be open."""
+        """Return the pair that runs next; the stretch must be open."""
         if self.search is None:
             return self.first, self.last
-        if self.named is not None:
-            return self.named
+        if self.named_pair is not None:
+            return self.named_pair
         build = COST_OF_CHEAP_BUILD if build_trials < CHEAP_BUILD else COST_OF_BUILD
-        here = [one - self.first for one in built if self.first <= one <= self.last]
-        before, after = self.search.choose(here, build)
+        built_places = [place - self.first for place in built if self.first <= place <= self.last]
+        before, after = self.search.choose(built_places, build)
         return self.first + before, self.first + after
 
     def takes(self, pair: Pair) -> bool:
-        """Return whether a block of this pair, which another search chose, is of use here.
+        """Return whether this stretch can use a block of a pair that another search chose.
 
-        A commit's own pair that has not run yet is not: each new one makes every later name need
-        more evidence.
+        It cannot use an own pair that has not run yet: each new own pair raises the evidence that
+        every later name needs.
         """
         if self.fixed_pair is not None:
             return pair == self.fixed_pair
@@ -194,28 +195,28 @@ class Segment:
         return is_inside and not is_whole and (pair in self.ranks or not is_own)
 
     def add(
-        self, pair: Pair, costs: tuple[float, float], order: int, number: int, tried: OwnPairs
+        self, pair: Pair, costs: tuple[float, float], order: int, number: int, own_pairs: OwnPairs
     ) -> None:
-        """Add a block; ``number`` counts those of the whole bisection, from 1."""
+        """Add a block; ``number`` counts the blocks of the whole bisection, from 1."""
         fixed = self.fixed_pair
         if not self.first <= pair[0] < pair[1] <= self.last or fixed not in (None, pair):
             raise ValueError(f"{pair} is not the pair that runs now: {fixed or 'two commits'}")
         self.blocks += 1
         if self.search is None:
-            self._confirm(costs, order)
-        elif self.named is not None:
-            self._learn(costs)
-            self._own[self.named].append(*costs, order)
+            self._add_to_gap(costs, order)
+        elif self.named_pair is not None:
+            self._remember_costs(costs)
+            self._own[self.named_pair].append(*costs, order)
         else:
-            self._search(self.search, pair, costs, order, number, tried)
+            self._add_to_search(self.search, pair, costs, order, number, own_pairs)
         if self._wants_a_verdict and self._limit is not None and self.blocks >= self._limit:
             self.verdict = "undecided"
 
     def withdraw(self, commit: int) -> None:
-        """Take out a commit that does not run; without one of its ends nothing can be decided."""
+        """Withdraw a commit that does not run; without an end, the stretch stays undecided."""
         self._withdrawn.add(commit)
         if not self._wants_a_verdict:
-            self._may_go_on = self._may_go_on and commit not in (self.named or ())
+            self._may_go_on = self._may_go_on and commit not in (self.named_pair or ())
         elif commit in (self.first, self.last):
             self.verdict = "undecided"
         elif self.search is not None and self.first < commit < self.last:
@@ -225,12 +226,12 @@ class Segment:
             self._conclude(self.search)
 
     def judge_gap(self) -> ComparisonVerdict:
-        """Return the verdict on the last commit against the first."""
+        """Return the verdict on the last commit compared with the first."""
         return judge_alone(self.gap, self._margin, self._alpha)
 
-    def state(self) -> SegmentState:
-        """Return how the search stands."""
-        return SegmentState(
+    def state(self) -> StretchState:
+        """Return the state of the search."""
+        return StretchState(
             first=self.first,
             last=self.last,
             verdict=self.verdict,
@@ -240,22 +241,25 @@ class Segment:
         )
 
     def named_step(self, gap: PairedBlocks) -> NamedStep | None:
-        """Return the step of the commit that is named, beside the blocks of the whole gap."""
-        if self.named is None or self.search is None:
+        """Return the step of the named commit; ``gap`` has the blocks of the whole gap."""
+        if self.named_pair is None or self.search is None:
             return None
-        blocks, level = self._own[self.named], self._level_of(self.named)
+        blocks, level = self._own[self.named_pair], self._level_of(self.named_pair)
         judged = judge_alone(blocks, 0.0, level)
         halved = judge_alone(blocks, 0.0, 0.5 * level)
-        whole = judge_alone(gap, 0.0, 0.5 * self._alpha)
+        judged_gap = judge_alone(gap, 0.0, 0.5 * self._alpha)
         share, share_ci = share_of_gap(
-            judged.typical, (halved.low, halved.high), whole.typical, (whole.low, whole.high)
+            judged.typical,
+            (halved.low, halved.high),
+            judged_gap.typical,
+            (judged_gap.low, judged_gap.high),
         )
-        before, last = self.named
+        before, last = self.named_pair
         return NamedStep(
             first=before + 1,
             last=last,
-            rank=self.ranks[self.named],
-            # It counts no more blocks once its commit is named.
+            rank=self.ranks[self.named_pair],
+            # The e-value gets no more blocks once its commit is named.
             e_value=e_value_of(self.search.own_ln_e_value(last - self.first)),
             margin=self.search.margin(),
             blocks=judged.blocks,
@@ -269,13 +273,13 @@ class Segment:
     @property
     def is_beyond_margin(self) -> bool:
         """Whether the step between the two builds is certainly larger than the margin."""
-        if self.named is None or self.search is None:
+        if self.named_pair is None or self.search is None:
             return False
         if self._margin <= self.search.margin():
-            # F is evidence against the larger one already.
+            # The e-value is already evidence against the larger of the two margins.
             return True
-        evidence = self._own[self.named].engine.ln_e_value_beyond(self._margin)
-        return evidence >= -math.log(self._level_of(self.named))
+        evidence = self._own[self.named_pair].engine.ln_e_value_beyond(self._margin)
+        return evidence >= -math.log(self._level_of(self.named_pair))
 
     def _level_of(self, pair: Pair) -> float:
         """Return alpha/(k(k + 1)) of an own pair that was run."""
@@ -286,22 +290,25 @@ class Segment:
         return self.verdict in ("confirming", "searching")
 
     def _is_step_known(self, pair: Pair) -> bool:
-        """Return whether the interval of a named step is as good as it shall be.
+        """Return whether the interval of a named step is good enough.
 
         It has both ends after a number of blocks that only depends on its level. They should also
-        lie within half of the step, unless that takes twice the blocks of the name; and the step
-        should be known to be beyond the margin, or not, unless that takes four times as many.
+        be within half of the step, unless that takes more than twice the blocks that named the
+        commit. And it should be known whether the step exceeds the margin, unless that takes more
+        than four times these blocks.
         """
-        least, of_name = self._step_blocks
+        least, naming = self._step_blocks
         blocks = len(self._own[pair])
-        if not self._may_go_on or blocks >= max(least, EXCEEDING * of_name):
+        if not self._may_go_on or blocks >= max(least, MAX_BLOCKS_TO_EXCEED * naming):
             return True
         if blocks < least:
             return False
         judged = judge_alone(self._own[pair], 0.0, self._level_of(pair))
         step = judged.typical or 0.0
         widest = max(judged.high - step, step - judged.low)
-        is_narrow = widest <= NARROW * abs(step) or blocks >= max(least, NARROWING * of_name)
+        is_narrow = widest <= NARROW * abs(step) or blocks >= max(
+            least, MAX_BLOCKS_TO_NARROW * naming
+        )
         is_below = max(abs(judged.low), abs(judged.high)) < self._margin
         return is_narrow and (is_below or self.is_beyond_margin)
 
@@ -316,8 +323,8 @@ class Segment:
         factor = 0.5 * (150 + 30 * math.log2(self.last - self.first)) * ratio * ratio
         return max(1, math.ceil(0.5 * (40 + factor)) - self.blocks)
 
-    def _confirm(self, costs: tuple[float, float], order: int) -> None:
-        difference = self._learn(costs)[0]
+    def _add_to_gap(self, costs: tuple[float, float], order: int) -> None:
+        difference = self._remember_costs(costs)[0]
         self.gap.append(*costs, order)
         self._confirming.append((difference, float(order)))
         if not self._may_be_decided():
@@ -327,11 +334,11 @@ class Segment:
             self.verdict = "no difference"
         elif judged.verdict != "undecided":
             self.verdict = "searching"
-            self.search = self._begin(1.0 if judged.low > 0 else -1.0)
+            self.search = self._begin_search(1.0 if judged.low > 0 else -1.0)
             self._conclude(self.search)
 
     def _may_be_decided(self) -> bool:
-        """Return whether the gap can have a verdict: quick, and true whenever it has one."""
+        """Return quickly whether the gap may have a verdict; true whenever it has one."""
         excluded = self.gap.engine.blocks_to_exclude
         if len(self.gap) < self._min_gap_blocks:
             return False
@@ -345,7 +352,7 @@ class Segment:
             and excluded(margin, level) is not None
         )
 
-    def _begin(self, direction: float) -> BisectionSearch:
+    def _begin_search(self, direction: float) -> BisectionSearch:
         search = BisectionSearch(
             self.last - self.first, self._alpha, direction, self._confirming, list(self._prior)
         )
@@ -354,20 +361,20 @@ class Segment:
                 search.withdraw(commit - self.first)
         return search
 
-    def _search(
+    def _add_to_search(
         self,
         search: BisectionSearch,
         pair: Pair,
         costs: tuple[float, float],
         order: int,
         number: int,
-        tried: OwnPairs,
+        own_pairs: OwnPairs,
     ) -> None:
-        difference, tolerance = self._learn(costs)
-        here = (pair[0] - self.first, pair[1] - self.first)
-        rank = tried.count + 1
-        if search.add(here, difference, float(order), tolerance, number, rank):
-            tried.count = self.ranks[pair] = rank
+        difference, tolerance = self._remember_costs(costs)
+        local_pair = (pair[0] - self.first, pair[1] - self.first)
+        rank = own_pairs.count + 1
+        if search.add(local_pair, difference, float(order), tolerance, number, rank):
+            own_pairs.count = self.ranks[pair] = rank
             self._own[pair] = self._no_blocks()
         if pair in self._own:
             self._own[pair].append(*costs, order)
@@ -375,8 +382,8 @@ class Segment:
             self.gap.append(*costs, order)
         self._conclude(search)
 
-    def _learn(self, costs: tuple[float, float]) -> tuple[float, float]:
-        """Return a block's difference, and the tolerance that the blocks before it give it."""
+    def _remember_costs(self, costs: tuple[float, float]) -> tuple[float, float]:
+        """Remember a block's costs; return its difference, and its tolerance by earlier blocks."""
         past = self._past
         tolerance = 0.0 if past.is_exact or past.is_empty else past.tolerance()
         quantum = 0.0 if past.are_inverse else past.quantum
@@ -395,14 +402,14 @@ class Segment:
             return
         self.verdict = outcome
         if group is not None:
-            self.named = (self.first + group[0], self.first + group[1])
-            least = earliest_block(0.5 * self._level_of(self.named))
-            self._step_blocks = (least, len(self._own[self.named]))
+            self.named_pair = (self.first + group[0], self.first + group[1])
+            least = earliest_block(0.5 * self._level_of(self.named_pair))
+            self._step_blocks = (least, len(self._own[self.named_pair]))
         self.split = None if split is None else self.first + split
 
 
 def level_of_rank(alpha: float, rank: int) -> float:
-    """Return alpha/(k(k + 1)), the level of the k-th of any number of claims."""
+    """Return alpha/(k(k + 1)), the level of claim k of any number of claims."""
     return alpha / (rank * (rank + 1))
 
 
@@ -411,8 +418,8 @@ def share_of_gap(
 ) -> tuple[float | None, Interval]:
     """Return the fraction of a gap that a step explains, and its interval; all in log units.
 
-    The interval has every quotient of a step and a gap of the same sign as ``gap`` that lie within
-    their ends; ``None`` where there is no bound.
+    The interval contains every quotient of a step and a gap within their ends, where the gap has
+    the sign of ``gap``. An end without a bound is ``None``.
     """
     if gap is None or gap == 0 or step is None or not math.isfinite(step / gap):
         return None, (None, None)

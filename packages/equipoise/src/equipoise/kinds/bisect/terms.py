@@ -1,4 +1,4 @@
-"""The commits of a bisection, and what it found of them in a result document."""
+"""The commits of a bisection, and its part of a result document."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ class LayoutSpread(Struct, frozen=True):
     percent: float
     """Standard deviation over layouts."""
     run: str
-    """Campaign over layouts that measured it."""
+    """Id of the campaign over layouts that measured it."""
 
 
 class BisectPlan(CommitsPlan, frozen=True, kw_only=True, tag_field=TAG, tag="bisect"):
-    """Terms of a bisection: the commits among which it looks for those that made a difference.
+    """Terms of a bisection: the commits among which it searches for culprits.
 
     Its commits begin with the good revision and end with the bad one.
     """
 
     noun: ClassVar[str] = "bisection"
     not_adjustable_because: ClassVar[str | None] = "a bisection is never adjusted"
-    anew: ClassVar[str] = "bisect anew"
+    restart_advice: ClassVar[str] = "bisect again"
     good: Revision
     bad: Revision
     likely: tuple[str, ...] = ()
@@ -44,16 +44,16 @@ class BisectPlan(CommitsPlan, frozen=True, kw_only=True, tag_field=TAG, tag="bis
     """Weight of each commit after the good one before the first block; empty for equal weights.
     Weights only choose which commits run, and never make a commit a culprit."""
     branch_commits: tuple[Commit, ...] = ()
-    """Further commits, those of branches: the conditions after those of ``commits``."""
+    """Commits of branches; their conditions follow those of ``commits``."""
     branches: tuple[MergedBranch, ...] = ()
     """Branches of the merges among all commits."""
     why: Literal["observe", "test"] | None = None
-    """Whether the culprit is explained once it is named: by what is observed, or by interventions
-    that test the causes, too."""
+    """How the culprit is explained once it is named: ``observe`` collects evidence, and ``test``
+    also runs interventions that test the causes."""
     layout_spread: LayoutSpread | None = None
-    """How far layouts alone move this project's programs, if an earlier campaign measured it."""
+    """Spread of layouts of this project's programs, if an earlier campaign measured it."""
     prose: tuple[int, ...] = ()
-    """Places of the commits whose difference from their first parent is only in files of prose."""
+    """Places of the commits that change only files of prose, compared with their first parent."""
 
     @property
     def last(self) -> int:
@@ -71,7 +71,7 @@ class BisectPlan(CommitsPlan, frozen=True, kw_only=True, tag_field=TAG, tag="bis
         return (*self.commits, *self.branch_commits)
 
     def contrasts(self, plan: Plan) -> tuple[Contrast, ...]:
-        """Return the bad commit against the good one."""
+        """Return the contrast of the bad commit with the good one."""
         return (Contrast(0, self.last),)
 
 
@@ -83,15 +83,15 @@ def bisection_of(plan: Plan) -> BisectPlan:
 
 BisectVerdict = Literal["culprit", "several", "set", "no difference", "undecided"]
 """``culprit``: one commit is named. ``several``: no single commit made the whole difference.
-``set``: the difference is certain, and several commits may have made it. ``no difference``: both
-revisions are equivalent. ``undecided``: it is not known whether there is a difference."""
+``set``: the difference is certain, and any of several commits may have made it. ``no difference``:
+both revisions are equivalent. ``undecided``: it is not known whether there is a difference."""
 CommitStatus = Literal["culprit", "left", "excluded"]
 """``left``: it may have made the whole difference. ``excluded``: it did not make all of it."""
 GapStatus = Literal["slower", "faster", "equivalent", "undecided"]
 
 
 class BisectGap(Struct, frozen=True):
-    """The difference between two commits; a ratio of a cost, the later over the earlier."""
+    """The difference between two commits, as the cost of the later over that of the earlier."""
 
     after: str
     """Whole name of the earlier commit."""
@@ -107,12 +107,13 @@ class BisectGap(Struct, frozen=True):
 
 
 UnconfirmedReason = Literal["min_effect", "layouts", "prose"]
-"""``min_effect``: the step is not certainly beyond it. ``layouts``: what memory layouts do to
-single commits may explain it. ``prose``: the commit changes only files of prose."""
+"""``min_effect``: the step is not certainly larger than the smallest effect that matters.
+``layouts``: the memory layouts of single commits may explain it. ``prose``: the commit changes only
+files of prose."""
 
 
 class UnconfirmedCommit(NamedCommit, frozen=True):
-    """A commit that differs from its parent in these builds, and is not named as a culprit."""
+    """A commit whose build differs from its parent's, but that is not named as a culprit."""
 
     parent: str
     """Whole name of the commit that it was compared with."""
@@ -130,40 +131,40 @@ class UnconfirmedCommit(NamedCommit, frozen=True):
 
 
 class StepTrend(Struct, frozen=True):
-    """A step that grew or faded while the search ran, as a line through its blocks."""
+    """A step that grew or faded during the search, as a line through its blocks."""
 
     first_ratio: float
     """The ratio of the step in the first block that contains it."""
     last_ratio: float
     """The ratio of the step in the last block that contains it."""
     chance: float
-    """Chance of a line at least as steep if the step is constant and layouts differ."""
+    """Chance of a line at least as steep if the step is constant and only layouts differ."""
 
 
 class Culprit(NamedCommit, frozen=True):
-    """A commit that made a difference by itself, against its parent."""
+    """A commit that made a difference, compared with its parent."""
 
     parent: str
     """Whole name of the commit that it was compared with: its first parent, or the latest ancestor
     that builds."""
     not_built: tuple[str, ...]
-    """Commits between the two that do not build; each of them may be the culprit as well."""
+    """Commits between the two that do not build; any of them may be the culprit instead."""
     is_merge: bool
     ratio: float | None
     """Its cost over that of its parent."""
     ratio_ci: Interval
     level: float
-    """1 minus the coverage of ``ratio_ci``: less than alpha, because the commit was chosen."""
+    """1 minus the coverage of ``ratio_ci``: less than alpha, because the search selected it."""
     e_value: float
-    """Evidence that it makes a difference by itself."""
+    """Evidence that this commit makes a difference."""
     blocks: int
     """Blocks in which both ran."""
     share_of_gap: float | None
-    """Fraction of the gap explained; null where it is not known."""
+    """Fraction of the gap explained; null if it is not known."""
     share_ci: Interval
     summary: str
     trend: StepTrend | None = None
-    """How its step grew or faded while the search ran; null if no change of the step is certain."""
+    """How its step grew or faded during the search; null if no change of the step is certain."""
 
 
 class BisectCommit(NamedCommit, frozen=True):
@@ -171,90 +172,90 @@ class BisectCommit(NamedCommit, frozen=True):
 
     status: CommitStatus
     e_value: float | None
-    """Evidence against its having made the whole difference; null before the search."""
+    """Evidence that it did not make the whole difference; null before the search."""
     excluded_at: int | None
-    """Number of the block after which it was excluded."""
+    """Number of the block after which it was excluded; null if it was not."""
     trials: int
     """Measured trials."""
     not_built: bool
-    """Whether it does not build or run: then it has the status of the next commit that does."""
+    """Whether it does not build or run. It then has the status of the next commit that does."""
 
 
 class BisectBlock(Struct, frozen=True):
-    """One block of a bisection: the places of its two commits, of which 0 is the good one."""
+    """One block of a bisection, with the places of its two commits; place 0 is the good one."""
 
     block: int
     earlier: int
     later: int
     search: int
-    """Number of the search: 1 looks at all commits, later ones at what is left of the gap."""
+    """Number of the search: 1 covers all commits, later ones a remainder of the gap."""
 
 
 class SearchedLine(Struct, frozen=True, kw_only=True):
     """The search of one line of commits: from good to bad, or the branch of a merge."""
 
     verdict: BisectVerdict
-    """Of a branch ``no difference``: both of its ends are equivalent, so the merge itself made the
-    difference."""
+    """For a branch, ``no difference`` says that its two ends are equivalent, so the merge itself
+    made the difference."""
     culprits: tuple[Culprit, ...]
     """In the order of the commits."""
     candidates: tuple[BisectCommit, ...]
-    """All commits after the first one of the line, to its last one."""
+    """All commits of the line but the first."""
     gap: BisectGap
     """The last commit of the line over its first one."""
     left_over: tuple[BisectGap, ...]
-    """Stretches before, between and after the culprits, as far as they were measured."""
+    """Gaps before, between and after the culprits that were measured."""
     margin: float | None
-    """Percent below which two commits are taken as alike; null before the search."""
+    """Percent below which two commits count as equal; null before the search."""
     course: tuple[BisectBlock, ...]
-    """Complete blocks of this search in the order in which they ran; places count from the first
+    """Complete blocks of this search, in the order of their runs. Places count from the first
     commit of the line."""
     summary: str
     unconfirmed: tuple[UnconfirmedCommit, ...] = ()
-    """Commits that differ from their parents and are not named, in the order of the commits."""
+    """Commits that differ from their parents but are not named, in the order of the commits."""
 
 
 class BisectBranch(SearchedLine, frozen=True, kw_only=True):
-    """The search of the branch of a merge that is named: what it brought in, commit by commit."""
+    """The search of the branch of a named merge: of the commits that the merge brought in."""
 
     merge: str
     """Whole name of the merge."""
     after: str
-    """Whole name of the commit where the branch began."""
+    """Whole name of the commit at which the branch began."""
     until: str
     """Whole name of the merge's other parent."""
     missing: tuple[str, ...]
-    """Ends of the branch that do not build or run, so that it cannot be searched."""
+    """Ends of the branch that do not build or run; with one of them it cannot be searched."""
 
 
 class DiffHunk(Struct, frozen=True):
-    """One place that a commit changed and that belongs to a function that got slower."""
+    """A changed place of a commit that concerns a function that got slower."""
 
     file: str
     function: str
     lines: tuple[str, ...]
-    """Lines of the patch, from the one that begins with ``@@``."""
+    """Lines of the patch; the first begins with ``@@``."""
 
 
 class ExplainedCulprit(Struct, frozen=True):
-    """Why a culprit is slower or faster than its parent; causes are in ``why``."""
+    """Where a culprit differs from its parent; the causes are in ``why``."""
 
     commit: str
     """Whole name of the culprit."""
     parent: str
-    """Whole name of the commit that it was observed with."""
+    """Whole name of the commit that it was compared with."""
     run: str | None
     """Id of the campaign that tested the causes; null if none did."""
     functions: tuple[str, ...]
     """Functions in which the slower commit spends more time, the largest difference first."""
     files: tuple[str, ...]
-    """Changed files with numbers of lines, a line each; empty if git gave no diff."""
+    """A line for each changed file, with its numbers of lines; empty if git gave no diff."""
     hunks: tuple[DiffHunk, ...]
-    """Places of the diff that change or name these functions, the changes inside of them first."""
+    """Places of the diff that change or name these functions; changes inside them come first."""
     omitted: int
     """Number of further places that name these functions."""
     diff_is_cut: bool
-    """Whether the diff was too long to be searched to its end."""
+    """Whether the diff was too long, so that its end was not searched."""
 
 
 class BisectResult(SearchedLine, frozen=True, kw_only=True):
@@ -266,20 +267,20 @@ class BisectResult(SearchedLine, frozen=True, kw_only=True):
     min_effect: float
     alpha: float
     trials: int
-    """Trials in complete blocks, those of branches included; of a benchmark among several, those
-    that measured it."""
+    """Trials in complete blocks, those of branches included. For one of several benchmarks, the
+    trials that measured it."""
     builds: int
-    """Commits that ran, or were to run and did not build, for any benchmark."""
+    """Number of commits that any benchmark ran, or that did not build for it."""
     seconds: float
-    """Time that the campaign took, builds included."""
+    """Duration of the campaign, builds included."""
     blocks_to_go: int | None
-    """Blocks that the search would probably still take; null if it ended or cannot be foreseen."""
+    """Forecast of the blocks that the search still needs; null if it ended or has no forecast."""
     build: str | None
-    """Line for a shell that built each commit."""
+    """Shell line that builds a commit."""
     explained: ExplainedCulprit | None = None
-    """The culprit that was explained last; null if none was."""
+    """The culprit that was explained; null if none was."""
     branches: tuple[BisectBranch, ...] = ()
-    """Branches of merges that are named, in the order in which they were searched."""
+    """Searched branches of named merges, in the order of their searches."""
     benchmark: str = ""
     """Name of the benchmark; empty if the bisection searched only one."""
 
@@ -295,7 +296,7 @@ class BisectResult(SearchedLine, frozen=True, kw_only=True):
 
     @property
     def titled_summary(self) -> str:
-        """The answer, behind the name of the benchmark if it is one of several."""
+        """The summary, after the name of the benchmark if there are several."""
         return f"{self.benchmark}: {self.summary}" if self.benchmark else self.summary
 
 
@@ -315,9 +316,9 @@ class BisectDocument(ResultDocument, frozen=True, kw_only=True, tag="bisect"):
     @property
     def own_metric(self) -> str | None:
         """The metric of the first search."""
-        return next((one.metric for one in self.searches), None)
+        return next((search.metric for search in self.searches), None)
 
     @property
     def own_summary(self) -> str | None:
-        """What each search found."""
-        return "\n".join(one.titled_summary for one in self.searches) or None
+        """The summary of each search, a line each."""
+        return "\n".join(search.titled_summary for search in self.searches) or None

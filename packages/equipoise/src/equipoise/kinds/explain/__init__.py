@@ -2,16 +2,16 @@
 
 See docs/methods/fraction.md.
 
-A block holds the two conditions of the gap and, for one intervention that the coin draws, the same
-two with it; where the intervention has a sham, also with that. `equipoise.why` has the evidence,
-the causes and the interventions.
+A block runs the two conditions of the gap, and both again with an intervention that the coin draws.
+If the intervention has a sham, both also run with the sham. `equipoise.why` has the evidence, the
+causes and the interventions.
 
-terms       the gap, its suspected causes and the interventions that test them; its document
+terms       the gap, its suspected causes and the interventions that test them; the document
 plan        from a gap and its causes to the plan of the campaign
-reach       whether an intervention changes what the evidence of its cause names
-judge       what the campaign tries next, and when it stops
-outcome     what each intervention closed of the gap, and the sentence that says so
-analysis    the causes as the campaign showed them, hidden values, and the question
+reach       whether an intervention changes the calls, faults or functions of its cause
+judge       the choice of the next intervention, and the stop
+outcome     the fraction of the gap that each intervention closes, and its sentence
+analysis    the tested causes, hidden values, and the question of the report
 command     ``equipoise why``
 """
 

@@ -1,4 +1,4 @@
-"""A recorded test of causes: the causes as it showed them, without hidden values."""
+"""The analysis of a recorded test of causes, and its report."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from equipoise.why.kind import WhyKind
 
 
 class ExplainAnalysis(AnalysisKind):
-    """How the record of a test of causes is analysed: as any comparison."""
+    """The analysis of a test of causes, which is that of a comparison."""
 
     def replace_in_terms(self, terms: ExperimentPlan, replacement: Replace) -> ExperimentPlan:
-        """Return the terms with the values replaced that the advice of interventions sets."""
+        """Return the terms with values replaced in the advice of interventions."""
         attempts = (
-            replace(one, advice=one.advice and replace_values(one.advice, replacement))
-            for one in terms.attempts
+            replace(attempt, advice=attempt.advice and replace_values(attempt.advice, replacement))
+            for attempt in terms.attempts
         )
         return replace(terms, attempts=tuple(attempts))
 
@@ -34,18 +34,18 @@ class ExplainAnalysis(AnalysisKind):
 
 
 class ExplainWhy(WhyKind):
-    """How a test of causes is explained: it has tested them."""
+    """The explanation of a test of causes: the causes that it tested."""
 
     tests_causes = True
 
     def causes(self, record: RunRecord) -> tuple[Explanation, ...]:
-        """Return the causes with what each intervention closed of the gap."""
+        """Return the causes with the outcomes of their interventions."""
         return tested_causes(record)
 
 
 class ExplainReport(ReportKind):
-    """How the document of a test of causes is shown: as a comparison, with its causes."""
+    """The report of a test of causes, which is that of a comparison with its causes."""
 
     def question(self, document: ExplainDocument) -> str | None:
-        """Return what the campaign asks, unless it is held against another result."""
+        """Return the question of the campaign, unless it has a reference result."""
         return "Why do they differ?" if document.against is None else None

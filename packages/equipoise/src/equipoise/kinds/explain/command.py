@@ -1,4 +1,4 @@
-"""``equipoise why``: where the extra time of the slower condition goes, and what closes the gap.
+"""``equipoise why``: where the extra time of the slower condition goes, and why.
 
 It has two halves: observe a gap, then test its causes by interventions.
 """
@@ -65,16 +65,16 @@ from equipoise.why.kind import why_kind
 from equipoise.why.result import latest_experiment
 
 LONG_S = 120.0
-"""Seconds from which on observing gets a line where nobody sees a bar."""
+"""Seconds from which on observed runs are announced by a line if no progress bar is visible."""
 MIN_BUDGET_S = 120.0
 """Least default budget of a campaign of interventions; a larger one of the explained campaign
 is its default."""
 
 
 def explain_largest_gap(record: RunRecord, ledger: Ledger, output: OutputOptions) -> None:
-    """Observe the largest gap of a campaign, and test its causes unless ``--no-test`` is given.
+    """Observe the largest gap of a campaign, and test its causes except with ``--no-test``.
 
-    Raise `KeyboardInterrupt` if the user interrupted it; a message has said how to go on.
+    Raise `KeyboardInterrupt` if the user interrupted it, after a message.
     """
     gap = largest_gap(record)
     if gap is None:
@@ -88,7 +88,7 @@ def explain_largest_gap(record: RunRecord, ledger: Ledger, output: OutputOptions
 
 
 def default_experiment(explained: Plan) -> ExperimentRequest:
-    """Return what is tried without options: all that fits the causes."""
+    """Return the request without options: all interventions that fit the causes."""
     budget_s = max(MIN_BUDGET_S, explained.stopping.budget_s)
     return ExperimentRequest(Stopping(budget_s=budget_s), explained.judgement.alpha, fresh_seed())
 
@@ -96,30 +96,30 @@ def default_experiment(explained: Plan) -> ExperimentRequest:
 def observe_gap(
     record: RunRecord, gap: Gap, request: EvidenceRequest, ledger: Ledger, output: OutputOptions
 ) -> RunRecord:
-    """Make the runs that the request asks for and the ledger lacks; return the campaign anew.
+    """Make the requested runs that the ledger lacks; return the campaign with their evidence.
 
-    Raise `KeyboardInterrupt` if the user interrupted it; a message has said how to go on.
+    Raise `KeyboardInterrupt` if the user interrupted it, after a message.
     """
     runs = missing_runs(record, gap, request)
     if not runs:
         return record
     if not output.quiet and (is_watched() or len(runs) * gap.longest_s >= LONG_S):
-        both = f"{gap.comparison.candidate} and {gap.comparison.baseline}"
+        conditions = f"{gap.comparison.candidate} and {gap.comparison.baseline}"
         sources = ", ".join(dict.fromkeys(run.source for run in runs))
         repetitions = len({run.repetition for run in runs})
         times = "once" if repetitions == 1 else f"{repetitions} times"
-        say(f"observing {both} {times} under each of {sources}: {len(runs)} runs")
+        say(f"observing {conditions} {times} under each of {sources}: {len(runs)} runs")
     try:
         with work_bar("observing", quiet=output.quiet, color=output.color) as show_progress:
 
-            def on_progress(made: int) -> None:
+            def on_progress(count: int) -> None:
                 if show_progress is not None:
-                    show_progress(made, len(runs))
+                    show_progress(count, len(runs))
 
             on_progress(0)
             observe(record, gap, runs, ledger, on_progress=on_progress)
     except KeyboardInterrupt:
-        say("interrupted; what was observed is kept", f"go on with equipoise why {record.id}")
+        say("interrupted; the evidence so far is kept", f"go on with equipoise why {record.id}")
         raise
     return ledger.read_run(record.id)
 
@@ -127,40 +127,46 @@ def observe_gap(
 def try_interventions(
     record: RunRecord, gap: Gap, request: ExperimentRequest, ledger: Ledger, output: OutputOptions
 ) -> None:
-    """Run the campaign that tests the causes of a gap; without anything to try, say so.
+    """Run the campaign that tests the causes of a gap, or report that nothing can be tried.
 
     Raise `Interrupted` if the user interrupted the campaign. Raise `ConditionFailed` if one of the
-    two conditions failed by itself.
+    two conditions failed without an intervention.
     """
     observed = evidence_of_gap(record, gap)
     causes = suggested_causes(observed.difference)
-    known = KnownEvidence(observed.evidence, observed.difference.slower)
-    open_gap = OpenGap(record, gap.contrast, causes, known, gap.longest_s, gap.smallest_ratio)
+    known_evidence = KnownEvidence(observed.evidence, observed.difference.slower)
+    open_gap = OpenGap(
+        record, gap.contrast, causes, known_evidence, gap.longest_s, gap.smallest_ratio
+    )
     try:
         plan = plan_experiment(open_gap, request, host_site())
     except NothingToTry as error:
         say(f"nothing is tested: {error.what}", error.hint)
         return
     if not output.quiet:
-        reaching = [one.intervention for one in experiment_of(plan).attempts if one.is_reachable]
+        reaching = [
+            attempt.intervention for attempt in experiment_of(plan).attempts if attempt.is_reachable
+        ]
         if reaching:
             say(f"testing by interventions on both: {', '.join(reaching)}")
         for attempt in experiment_of(plan).attempts:
             if not attempt.is_reachable:
-                unchanged = next(one.unchanged for one in attempt.expected if one.unchanged)
+                unchanged = next(
+                    change.unchanged for change in attempt.expected if change.unchanged
+                )
                 say(f"not tested: {attempt.intervention} cannot reach the cause ({unchanged})")
     listener = progress_for(quiet=output.quiet, color=output.color)
     conduct.start(plan, ledger, listener)
 
 
 Pictures = dict[Path, Picture]
-"""Kind of picture in each file."""
+"""Kind of picture for each file."""
 
 evidence_options = options.options_of(
     click.option(
         "--sources",
         metavar="NAME,…",
-        help=f"What observes; by default {', '.join(BY_DEFAULT)} (docs/reference/causes.md).",
+        help=f"Sources of evidence; by default {', '.join(BY_DEFAULT)} (docs/reference/causes.md).",
     ),
     options.flag("--instructions", help="Count instructions, too: 20 to 100 times as slow."),
     click.option(
@@ -170,7 +176,7 @@ evidence_options = options.options_of(
         help="Runs of each condition under each source; by default 3, or 2 of long runs.",
     ),
 )
-"""The options that say what is observed."""
+"""Options of the observed runs."""
 experiment_options = options.options_of(
     options.no_test_option,
     click.option(
@@ -178,20 +184,20 @@ experiment_options = options.options_of(
         "tries",
         multiple=True,
         metavar="NAME:KEY=VALUE",
-        help="Try a variable of the environment on both.",
+        help="Try a variable of the environment on both conditions.",
     ),
     click.option(
         "--try-command",
         "try_commands",
         multiple=True,
         metavar="NAME=CMD",
-        help="Try both commands behind this one, or with them as its {command}.",
+        help="Try both commands as arguments of this one, or as its {command}.",
     ),
     click.option(
         "--only",
         multiple=True,
         metavar="NAME",
-        help="Try this intervention and no others of ours (docs/reference/causes.md).",
+        help="Try this intervention of the catalogue only (docs/reference/causes.md).",
     ),
     options.stopping_options(budget=f"the campaign's, at least {MIN_BUDGET_S:g}"),
     options.number_option(
@@ -201,7 +207,7 @@ experiment_options = options.options_of(
     ),
     options.seed_option,
 )
-"""The options that say what is tried, and how long."""
+"""Options of the interventions, and limits of their campaign."""
 picture_options = options.options_of(
     options.file_option(
         "--flame-graph",
@@ -212,11 +218,11 @@ picture_options = options.options_of(
         "--firefox", metavar="FILE.json", help="Write both profiles for profiler.firefox.com."
     ),
 )
-"""The options that write what both conditions did as files to look at."""
+"""Options that write the profiles of both conditions to files."""
 
 
 class WhyRequest(Struct, frozen=True, kw_only=True):
-    """What `equipoise why` is asked for."""
+    """Options of `equipoise why`."""
 
     run: str
     baseline: str | None
@@ -235,11 +241,11 @@ class WhyRequest(Struct, frozen=True, kw_only=True):
 
     @property
     def is_new_test(self) -> bool:
-        """Whether an earlier test does not answer what is asked."""
+        """Whether the options need a new test, so that an earlier one does not count."""
         return bool(self.tries or self.try_commands or self.only or self.again)
 
     def evidence(self) -> EvidenceRequest:
-        """Return what is to be observed."""
+        """Return the request for evidence."""
         names = self.sources
         sources = (
             BY_DEFAULT
@@ -251,7 +257,7 @@ class WhyRequest(Struct, frozen=True, kw_only=True):
         return EvidenceRequest(sources, self.repetitions, self.again)
 
     def experiment(self, explained: Plan) -> ExperimentRequest:
-        """Return what is to be tried on this campaign's gap."""
+        """Return the request for interventions on the gap of a campaign."""
         variables = [user_variable(text) for text in self.tries]
         commands = [user_command(text, host_site()) for text in self.try_commands]
         default = default_experiment(explained)
@@ -284,7 +290,7 @@ class WhyRequest(Struct, frozen=True, kw_only=True):
 @click.option("--candidate", metavar="NAME", help="The candidate of the comparison to explain.")
 @evidence_options
 @experiment_options
-@options.flag("--again", help="Observe and test again what is known.")
+@options.flag("--again", help="Observe and test again, even if the ledger has the results.")
 @picture_options
 @options.ledger_option
 @options.report_option
@@ -293,12 +299,12 @@ class WhyRequest(Struct, frozen=True, kw_only=True):
 @options.output_options
 @options.request_of(WhyRequest)
 def command(request: WhyRequest) -> int:
-    """Say why one condition of RUN (an id, its beginning, or 'last') is slower.
+    """Explain why one condition of RUN (an id, its beginning, or 'last') is slower.
 
-    Equipoise runs both conditions of a comparison that was called again under several sources of
-    evidence, in random order; it never times these runs. Then it changes what they suggest on both
-    conditions, block by block, and judges the effect. It does not repeat what it knows already.
-    docs/reference/causes.md lists the causes and what can be changed.
+    Equipoise runs both conditions of a called comparison again under several sources of evidence,
+    in random order, and never times these runs. They suggest causes. Then it tests these causes by
+    interventions on both conditions, block by block. Results in the ledger are not measured again.
+    docs/reference/causes.md lists the causes and the interventions.
     """
     output, evidence, pictures = request.output.checked(), request.evidence(), request.pictures()
     with open_for_reading(output.ledger) as ledger:
@@ -317,15 +323,15 @@ def command(request: WhyRequest) -> int:
     tests = replace(tests, command_line=words)
     check_names(OpenGap(record, gap.contrast), tests, host_site())
     if gap.is_called:
-        record = _observed(record, gap, evidence, output)
+        record = _with_evidence(record, gap, evidence, output)
         if pictures:
             (public,) = records_for_display((record,), show_env=output.show_env)
             write_pictures(pictures, evidence_of_gap(public, as_reported(gap, record, public)))
         if output.test:
             earlier = None if request.is_new_test else experiment
-            experiment = _tested(record, gap, earlier, tests, output)
+            experiment = _tested_gap(record, gap, earlier, tests, output)
     else:
-        say_that_none_is_drawn(pictures)
+        report_missing_pictures(pictures)
     _show(record, gap, experiment, output)
     return 0
 
@@ -340,16 +346,16 @@ def write_pictures(pictures: Pictures, gap: GapEvidence) -> None:
         write_file(path, draw(kind, gap.evidence, names, gap.difference.slower))
 
 
-def say_that_none_is_drawn(pictures: Pictures) -> None:
-    """Name the files that are not written, because there is nothing to explain."""
+def report_missing_pictures(pictures: Pictures) -> None:
+    """Report the files that are not written, because there is nothing to explain."""
     for path in pictures:
         say(f"{path} is not written")
 
 
-def _observed(
+def _with_evidence(
     record: RunRecord, gap: Gap, request: EvidenceRequest, output: OutputOptions
 ) -> RunRecord:
-    """Return the campaign with evidence; a ledger that has all of it may be read-only."""
+    """Return the campaign with its evidence; if none is missing, the ledger may be read-only."""
     if not missing_runs(record, gap, request):
         clear_killed_campaigns(output)
         return record
@@ -359,7 +365,7 @@ def _observed(
 
 @contextmanager
 def _ready_to_run(record: RunRecord, gap: Gap, output: OutputOptions) -> Iterator[Ledger]:
-    """Give the ledger when both conditions can run: with their builds, if they are commits."""
+    """Provide the ledger while both conditions can run; commits are built before."""
     require_data(record.plan, output.ledger)
     with measuring(output) as (ledger, _):
         build = record.plan.kind.build_gap
@@ -367,20 +373,20 @@ def _ready_to_run(record: RunRecord, gap: Gap, output: OutputOptions) -> Iterato
             yield ledger
 
 
-def _tested(
+def _tested_gap(
     record: RunRecord,
     gap: Gap,
     earlier: RunRecord | None,
     request: ExperimentRequest,
     output: OutputOptions,
 ) -> RunRecord | None:
-    """Return the campaign that tested the causes: an earlier one, or a new one if it has any."""
+    """Return the campaign that tested the causes: an earlier one, or a new one if possible."""
     if earlier is not None:
         if not output.quiet:
             say(
                 f"tested already, by campaign {earlier.id}",
-                f"--again tests anew; equipoise resume {earlier.id} --min-blocks 40 goes on until "
-                "every interval is narrower",
+                f"--again tests once more; equipoise resume {earlier.id} --min-blocks 40 goes on "
+                "until every interval is narrower",
             )
         return earlier
     with _ready_to_run(record, gap, output) as ledger:
@@ -412,6 +418,6 @@ def _print(document: ResultDocument, gap: Gap, output: OutputOptions) -> None:
         parts = [Paragraph(gap.comparison.summary), *why_parts(document)]
         parts += report_kind(document).explained(document)
     if gap.chosen_because is not None:
-        chosen = f"{gap.chosen_because}; --baseline and --candidate name another"
-        parts.insert(0, Paragraph(chosen))
+        choice = f"{gap.chosen_because}; --baseline and --candidate name another"
+        parts.insert(0, Paragraph(choice))
     print_parts(parts, color=output.color)

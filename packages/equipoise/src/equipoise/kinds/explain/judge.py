@@ -1,4 +1,4 @@
-"""The judge of a campaign that tests causes: what it tries next, and when it stops."""
+"""The judge of a test of causes: it chooses the next intervention, and the stop."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from equipoise.stats.intervention import InterventionBlocks, describe_fraction, 
 BASELINE, CANDIDATE = 0, 1
 """Places of the gap's conditions in the plan."""
 
-FOR_THE_FIRST = 0.5
-"""Part of the blocks for the first open attempt, that of the cause with the most seconds: spread
-over all, the blocks of a short campaign would decide none."""
+SHARE_OF_FIRST_ATTEMPT = 0.5
+"""Share of the blocks for the first open attempt, whose cause has the most seconds. If all attempts
+shared them, a short campaign would decide none."""
 
-SPREAD_EVENLY = 0.25
-"""Part of the blocks that all open attempts share equally; the seconds of their causes divide the
-rest."""
+EQUAL_SHARE = 0.25
+"""Share of the blocks that is divided equally among open attempts; the seconds of their causes
+divide the rest."""
 
 
 class ExplainCampaign(CampaignKind):
-    """How a test of causes is judged while it runs."""
+    """The interim analysis of a test of causes."""
 
     def judge(self, plan: Plan, stopping: Stopping) -> Judge:
         """Return the judge of the gap and of each attempt."""
@@ -37,20 +37,20 @@ class ExplainCampaign(CampaignKind):
 
 
 class Experiment(Judge):
-    """Judge of the gap and of each attempt as the blocks come, by the rules of the result.
+    """The judge of the gap and of each attempt, by the rules of the result.
 
-    ``stopping`` holds the plan's limits, or later ones.
+    ``stopping`` has the limits of the plan, or those of a resumed campaign.
     """
 
-    def __init__(self, plan: Plan, explains: ExperimentPlan, stopping: Stopping) -> None:
+    def __init__(self, plan: Plan, terms: ExperimentPlan, stopping: Stopping) -> None:
         self._plan = plan
         self._gap = InterimAnalysis(plan, stopping)
         self._min_blocks = stopping.min_blocks
-        self._attempts = attempts_of(explains, plan.judgement)
+        self._attempts = attempts_of(terms, plan.judgement)
         self._has_no_gap = False
 
     def add(self, block: tuple[Trial, ...]) -> None:
-        """Take one complete block without an analysis, as when a campaign is read back."""
+        """Add one complete block without an analysis, as for a campaign that is read back."""
         self._gap.add(block)
         read = read_block(block, self._plan)
         for attempt in self._attempts:
@@ -63,9 +63,9 @@ class Experiment(Judge):
         return (*gap, *map(_status, self._attempts))
 
     def stop_reason(self) -> Literal["verdict", "precision"] | None:
-        """Return why no further block is needed, as of the last analysis; ``None`` if one is.
+        """Return why no further block is needed, by the last analysis; ``None`` if one is.
 
-        No block is needed where there is no gap, or where the gap is called and every attempt has
+        No block is needed if there is no gap, or if the gap is called and every attempt has
         its outcome.
         """
         reason = self._gap.stop_reason()
@@ -74,10 +74,9 @@ class Experiment(Judge):
     def needed_conditions(self, phase: Phase, block: int) -> tuple[int, ...]:
         """Return the conditions that the next block needs.
 
-        All open attempts warm up. A measured block tries one open attempt. The draw depends on the
-        seed, the number of the block and the blocks so far. It comes before the order of the block
-        and apart from it, so the order stays a fair coin, and a campaign that is read back
-        continues with the same draws.
+        All open attempts warm up. A measured block tries one open attempt, which is drawn by the
+        seed, the number of the block and the blocks so far. The order of the block is drawn
+        separately, so it stays a fair coin, and a campaign that is read back has the same draws.
         """
         attempts = self._open()
         if phase == "measured" and attempts:
@@ -105,17 +104,17 @@ class Experiment(Judge):
         ]
 
 
-def attempts_of(explains: ExperimentPlan, judgement: Judgement) -> tuple[Attempt, ...]:
+def attempts_of(terms: ExperimentPlan, judgement: Judgement) -> tuple[Attempt, ...]:
     """Return all attempts of a campaign, without a block; those that reach a cause share alpha."""
-    level = judgement.alpha / max(1, sum(attempt.is_reachable for attempt in explains.attempts))
-    return tuple(Attempt(one, level, judgement.primary_metric) for one in explains.attempts)
+    level = judgement.alpha / max(1, sum(attempt.is_reachable for attempt in terms.attempts))
+    return tuple(Attempt(attempt, level, judgement.primary_metric) for attempt in terms.attempts)
 
 
 def take_failure(attempts: Iterable[Attempt], trial: Trial) -> bool:
-    """End the attempts that a failed trial belongs to; return whether there is one."""
+    """End the attempts with a failed trial; return whether there is one."""
     failed = [attempt for attempt in attempts if trial.condition in attempt.conditions]
     for attempt in failed:
-        # No block is left out for a failure (rule 1).
+        # A failure must not leave out a block (rule 1).
         attempt.end(f"{trial.failure}{stderr_suffix(trial.error_tail)}")
     return bool(failed)
 
@@ -131,53 +130,53 @@ class Attempt:
         self.level = level
         self._metric = metric
         self.blocks = InterventionBlocks(level)
-        """Blocks in which it was tried."""
-        self.so_far = self.blocks.rounded_effect()
-        """Outcome so far, with sets whose ends are rounded outwards."""
-        self._four = (
+        """Blocks in which the intervention was tried."""
+        self.effect = self.blocks.rounded_effect()
+        """Effect so far; the ends of its sets are rounded outwards."""
+        self._conditions_in_order = (
             planned.baseline_without,
             planned.candidate_without,
             planned.baseline_with,
             planned.candidate_with,
         )
-        self.conditions = {*self._four} - {BASELINE, CANDIDATE}
-        """Conditions that it does not share with the gap."""
+        self.conditions = {*self._conditions_in_order} - {BASELINE, CANDIDATE}
+        """Conditions of the attempt, without those of the gap."""
         self.ended_because: str | None = None
-        """Why it cannot have an outcome any more: one of its conditions failed."""
+        """Reason why it has no outcome: a failure of one of its conditions."""
 
     def take(self, block: BlockRead) -> None:
-        """Take a block, if the intervention was tried in it."""
+        """Add a block if it tried the intervention."""
         if self.ended_because is not None or self.planned.candidate_with not in block.places:
             return
-        if any(condition not in block.costs for condition in self._four):
+        if any(condition not in block.costs for condition in self._conditions_in_order):
             self.end(f"a trial with it has no {self._metric}")
             return
-        self.blocks.append(*(block.costs[condition] for condition in self._four))
-        self.so_far = self.blocks.rounded_effect()
+        self.blocks.append(*(block.costs[condition] for condition in self._conditions_in_order))
+        self.effect = self.blocks.rounded_effect()
 
     def end(self, because: str) -> None:
-        """End it for the first of several reasons."""
+        """End the attempt; the first reason counts."""
         self.ended_because = self.ended_because or because
 
     def has_outcome(self, min_blocks: int) -> bool:
-        """Return whether its outcome is known after at least this many blocks."""
-        return len(self.blocks) >= min_blocks and is_final(self.so_far)
+        """Return whether the outcome is final after at least ``min_blocks`` blocks."""
+        return len(self.blocks) >= min_blocks and is_final(self.effect)
 
 
 def _weights(attempts: list[Attempt]) -> list[float]:
-    """Return how often each attempt is drawn; the weights add up to 1."""
+    """Return the chance of each attempt in a draw; the sum is 1."""
     total = sum(attempt.planned.weight for attempt in attempts)
-    by_seconds = 1.0 - FOR_THE_FIRST - SPREAD_EVENLY
+    by_seconds = 1.0 - SHARE_OF_FIRST_ATTEMPT - EQUAL_SHARE
     weights = [
-        SPREAD_EVENLY / len(attempts) + by_seconds * attempt.planned.weight / total
+        EQUAL_SHARE / len(attempts) + by_seconds * attempt.planned.weight / total
         for attempt in attempts
     ]
-    weights[0] += FOR_THE_FIRST
+    weights[0] += SHARE_OF_FIRST_ATTEMPT
     return weights
 
 
 def _status(attempt: Attempt) -> ComparisonStatus:
-    logs = attempt.so_far.logs
+    logs = attempt.effect.logs
     closes = describe_fraction(logs.estimate, (logs.low, logs.high))
     if attempt.ended_because is not None:
         closes = "ended"
@@ -185,7 +184,7 @@ def _status(attempt: Attempt) -> ComparisonStatus:
         closes = "cannot reach it"
     return ComparisonStatus(
         f"with {attempt.planned.intervention}",
-        attempt.so_far.outcome,
+        attempt.effect.outcome,
         None,
         (None, None),
         blocks=len(attempt.blocks),

@@ -1,4 +1,4 @@
-"""The outcome of a campaign that tests causes, and its sentence: pure functions of its record."""
+"""The outcomes of a test of causes, and their sentences: pure functions of its record."""
 
 from __future__ import annotations
 
@@ -34,17 +34,18 @@ TRIED_BY_USER = "tried_by_user"
 
 NOT_REACHABLE: Final = "not reachable"
 
-CALLED = ("slower", "faster", "mixed")
+CALLED_VERDICTS = ("slower", "faster", "mixed")
 
 
 def tested_causes(record: RunRecord) -> tuple[Explanation, ...]:
-    """Return the causes that a campaign tested, with what each intervention closed of the gap.
+    """Return the causes that a campaign tested, with the outcomes of their interventions.
 
     Returns
     -------
-    The causes of its plan in their order, then the interventions of the user's own. A cause is
-    ``confirmed`` if one of its interventions is. It is ``refuted`` if all that reached it are, and
-    one of these removes the cause. It is ``not reachable`` if none reached it. Else it is ``open``.
+    The causes of its plan in their order, then the user's own interventions. A cause is
+    ``confirmed`` if one of its interventions is. It is ``refuted`` if all interventions that
+    reached it are, and one of them removes the cause. It is ``not reachable`` if none reached it.
+    Otherwise it is ``open``.
     """
     plan = record.plan
     blocks = complete_blocks(record.draws, record.trials)
@@ -65,27 +66,27 @@ def tested_causes(record: RunRecord) -> tuple[Explanation, ...]:
         for planned in experiment_of(plan).not_tried
     ]
 
-    def reaching(
+    def outcome_for_cause(
         place: int, planned: PlannedIntervention, test: InterventionOutcome
     ) -> InterventionOutcome:
-        """Return the outcome for one cause: no attempt refutes what it left as it was."""
+        """Return the outcome for one cause; an attempt that left it unchanged cannot refute it."""
         unchanged = None
-        for one in (each for each in planned.expected if each.cause == place):
-            if one.unchanged is not None and test.outcome != "confirmed":
-                unchanged = one.unchanged
-            elif one.account is not None and test.outcome == "refuted":
+        for change in (each for each in planned.expected if each.cause == place):
+            if change.unchanged is not None and test.outcome != "confirmed":
+                unchanged = change.unchanged
+            elif change.account is not None and test.outcome == "refuted":
                 unchanged = unchanged_account(
-                    one.account, planned, blocks.values(), _slower_side(gap)
+                    change.account, planned, blocks.values(), _slower_side(gap)
                 )
         if unchanged is None:
             return test
         return replace(test, outcome=NOT_REACHABLE, unchanged=unchanged, unknown_because=None)
 
     causes = (
-        _tested(
+        _cause_with_outcomes(
             cause,
             [
-                (planned, reaching(place, planned, test))
+                (planned, outcome_for_cause(place, planned, test))
                 for planned, test in tried
                 if cause.cause in planned.causes
             ],
@@ -93,17 +94,19 @@ def tested_causes(record: RunRecord) -> tuple[Explanation, ...]:
         )
         for place, cause in enumerate(experiment_of(plan).causes)
     )
-    return (*causes, *(_by_user(test) for planned, test in tried if not planned.causes))
+    return (*causes, *(_user_intervention(test) for planned, test in tried if not planned.causes))
 
 
 def _outcome(attempt: Attempt, plan: Plan, gap: Comparison | None) -> InterventionOutcome:
     effect = attempt.blocks.exact_effect()
     because = _why_unknown(attempt, effect, plan, gap)
-    unknown = _unknown(attempt.planned, because, blocks=len(attempt.blocks), level=attempt.level)
+    unknown_outcome = _unknown(
+        attempt.planned, because, blocks=len(attempt.blocks), level=attempt.level
+    )
     if because is not None:
-        return unknown
+        return unknown_outcome
     return replace(
-        unknown,
+        unknown_outcome,
         outcome=effect.outcome,
         share=effect.logs.estimate,
         share_ci=(effect.logs.low, effect.logs.high),
@@ -118,7 +121,7 @@ def _outcome(attempt: Attempt, plan: Plan, gap: Comparison | None) -> Interventi
 def _why_unknown(
     attempt: Attempt, effect: InterventionEffect, plan: Plan, gap: Comparison | None
 ) -> str | None:
-    """Return why no fraction of the gap is given; ``None`` if one is.
+    """Return the reason why no fraction of the gap is known; ``None`` if it is.
 
     See docs/methods/fraction.md.
     """
@@ -132,7 +135,7 @@ def _why_unknown(
             f"there is no gap to close in this campaign: {candidate} and {baseline} take the same "
             f"time, within {gap.min_effect:g} %"
         )
-    if gap.verdict not in CALLED:
+    if gap.verdict not in CALLED_VERDICTS:
         return (
             f"no fraction is given, because the gap between {baseline} and {candidate} is itself "
             f"undecided after {counted(gap.blocks, 'block')} of this "
@@ -141,7 +144,7 @@ def _why_unknown(
     if not attempt.blocks:
         return "no block was left to try it in"
     if effect.logs.estimate is None:
-        return "half of its trials or more timed out, so no fraction is known"
+        return "at least half of its trials timed out, so no fraction is known"
     if not effect.logs.pieces:
         return "no constant fraction fits the blocks in which it was tried"
     return None
@@ -171,7 +174,7 @@ def _unknown(
 
 
 def _advice(planned: PlannedIntervention, plan: Plan, gap: Comparison | None) -> str | None:
-    """Return the line with which the slower condition keeps the change."""
+    """Return the shell line that runs the slower condition with the change."""
     if planned.advice is None:
         return None
     slower = plan.conditions[BASELINE if _slower_side(gap) == "baseline" else CANDIDATE]
@@ -183,17 +186,17 @@ def _slower_side(gap: Comparison | None) -> Side:
     return "baseline" if is_baseline else "candidate"
 
 
-def _tested(
+def _cause_with_outcomes(
     cause: Explanation,
-    tried: Sequence[tuple[PlannedIntervention, InterventionOutcome]],
+    attempts: Sequence[tuple[PlannedIntervention, InterventionOutcome]],
     omitted: Sequence[InterventionOutcome],
 ) -> Explanation:
-    """Return a cause as its interventions show it; if they decide nothing, as observed."""
-    tests = [test for _, test in tried]
+    """Return a cause with the outcomes of its interventions, and the status that follows."""
+    tests = [test for _, test in attempts]
     outcomes = {test.outcome for test in tests}
-    # An intervention that may leave its cause untouched, or has left it so, cannot refute it.
+    # An intervention that left its cause unchanged, or may have, cannot refute it.
     may_refute = any(
-        test.outcome == "refuted" and not planned.only_confirms for planned, test in tried
+        test.outcome == "refuted" and not planned.only_confirms for planned, test in attempts
     )
     status: Status = "open"
     if "confirmed" in outcomes:
@@ -205,9 +208,15 @@ def _tested(
     observed = cause.summary.replace(OBSERVED_ONLY, "as observed") if tests else cause.summary
     if observed and not observed.endswith("."):
         observed += "."
-    every = (*tests, *omitted)
-    test = outcomes_sentence(every) if every else "Nothing here can be changed to test it."
-    tested = replace(cause, status=status, summary=f"{observed} {test}".strip(), tested=every)
+    outcomes_of_all = (*tests, *omitted)
+    test = (
+        outcomes_sentence(outcomes_of_all)
+        if outcomes_of_all
+        else "Nothing here can be changed to test it."
+    )
+    tested = replace(
+        cause, status=status, summary=f"{observed} {test}".strip(), tested=outcomes_of_all
+    )
     if status in ("open", NOT_REACHABLE):
         return tested
     best = max(
@@ -217,7 +226,7 @@ def _tested(
     return replace(tested, share_of_gap=best.share, share_ci=best.share_ci)
 
 
-def _by_user(test: InterventionOutcome) -> Explanation:
+def _user_intervention(test: InterventionOutcome) -> Explanation:
     return Explanation(
         cause=TRIED_BY_USER,
         kind="configuration",
@@ -231,7 +240,7 @@ def _by_user(test: InterventionOutcome) -> Explanation:
 
 
 def outcomes_sentence(outcomes: Sequence[InterventionOutcome]) -> str:
-    """Return what interventions did: ``Jemalloc closes 96 % [91, 101] of the gap; …``."""
+    """Return the sentence of outcomes: ``Jemalloc closes 96 % [91, 101] of the gap; …``."""
     clauses = "; ".join(map(_clause, outcomes))
     return f"{clauses[:1].upper()}{clauses[1:]}." if clauses else ""
 
@@ -253,5 +262,5 @@ def _clause(test: InterventionOutcome) -> str:
     # A gap that was closed, but not by making the slower one faster, is open
     # (docs/methods/fraction.md).
     low, _ = test.share_ci
-    by_the_faster = test.outcome == "open" and low is not None and low >= CONFIRMED_ABOVE
-    return f"{sentence}{' by slowing the faster one' if by_the_faster else ''}"
+    slows_the_faster = test.outcome == "open" and low is not None and low >= CONFIRMED_ABOVE
+    return f"{sentence}{' by slowing the faster one' if slows_the_faster else ''}"

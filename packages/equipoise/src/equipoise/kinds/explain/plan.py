@@ -33,10 +33,10 @@ ONLY = "--only"
 """Option that names interventions of the catalogue."""
 
 INTERVENTION = "intervention"
-"""Factor whose level says what changes a condition."""
+"""Factor whose level names the intervention of a condition."""
 
 MAX_ATTEMPTS = 4
-"""Number of interventions for causes: one more makes every interval wider and its blocks rarer."""
+"""Number of interventions for causes; each more widens all intervals and leaves fewer blocks."""
 
 
 class NothingToTry(UnusableInput):
@@ -51,13 +51,13 @@ class OpenGap(Struct, frozen=True):
     """Contrast of the gap, in the plan of the record."""
     causes: tuple[Explanation, ...] = ()
     """Causes that evidence suggests, all open; none before there is evidence."""
-    known: KnownEvidence = KnownEvidence()
+    known_evidence: KnownEvidence = KnownEvidence()
     """The evidence, with which observed runs of interventions are compared."""
     longest_s: float = 0.0
-    """Seconds of the longest trial of the two."""
+    """Seconds of the longest trial of both conditions."""
     ratio: float | None = None
-    """Ratio of the gap's times, or the end of its interval that is nearest to 1; ``None`` if it is
-    not known."""
+    """Ratio of the gap's times, or the end of its interval that is nearest to 1; ``None`` if
+    unknown."""
 
     @property
     def pair(self) -> tuple[Condition, Condition]:
@@ -66,13 +66,13 @@ class OpenGap(Struct, frozen=True):
         return (conditions[self.contrast.baseline], conditions[self.contrast.candidate])
 
     def case(self, site: Site) -> Case:
-        """Return what interventions are offered for."""
+        """Return the case for which the catalogue offers interventions."""
         output = self.record.plan.measure.output
         return Case(self.pair, site, self.causes, output, ratio=self.ratio)
 
 
 class ExperimentRequest(Struct, frozen=True):
-    """The interventions to try, and how long."""
+    """The interventions to try, and the limits of their campaign."""
 
     stopping: Stopping
     alpha: float
@@ -80,29 +80,29 @@ class ExperimentRequest(Struct, frozen=True):
     own: tuple[Intervention, ...] = ()
     """The user's own interventions."""
     only: tuple[str, ...] = ()
-    """Names of interventions of the catalogue; without any, all that fit a cause are tried."""
-    most: int = MAX_ATTEMPTS
+    """Names of interventions of the catalogue; if empty, all that fit a cause are tried."""
+    max_attempts: int = MAX_ATTEMPTS
     """Largest number of interventions that test a cause; those in ``only`` are always tried."""
     command_line: tuple[str, ...] = ()
-    """Words that were typed; empty if another command than ``why`` tests the causes."""
+    """Words of the command line; empty if another command than ``why`` tests the causes."""
 
 
 def check_names(gap: OpenGap, request: ExperimentRequest, site: Site) -> None:
-    """Refuse names that no evidence could make right; the causes need not be known yet.
+    """Check the names of interventions, before the causes are known.
 
-    Raise `UnusableInput` if a name is of no intervention, or of two.
+    Raise `UnusableInput` if no intervention has a name, or two have the same.
     """
     if not (request.only or request.own):
-        # The catalogue looks this host up, which a ledger may only visit.
+        # The catalogue examines this host, while the campaign may be from another one.
         return
-    known = [intervention.name for intervention in offered(gap.case(site))]
+    offered_names = [intervention.name for intervention in offered(gap.case(site))]
     for name in request.only:
-        if name not in known:
+        if name not in offered_names:
             raise UnusableInput(
                 f"{ONLY} {name}: there is no such intervention for these two conditions",
-                hint=f"there are {', '.join(known)}",
+                hint=f"there are {', '.join(offered_names)}",
             )
-    names = Counter({*(request.only or known)})
+    names = Counter({*(request.only or offered_names)})
     names.update(intervention.name for intervention in request.own)
     name, count = names.most_common(1)[0]
     if count > 1:
@@ -114,28 +114,28 @@ def check_names(gap: OpenGap, request: ExperimentRequest, site: Site) -> None:
 def plan_experiment(gap: OpenGap, request: ExperimentRequest, site: Site) -> Plan:
     """Plan the campaign that tests the causes of a gap.
 
-    Interventions whose reach only an observed run can show are run once each, untimed. Raise
-    `NothingToTry` if no intervention can test the causes here; `UnusableInput` if a name is of no
-    intervention, or of two.
+    If only an observed run can show the reach of an intervention, it runs once, untimed. Raise
+    `NothingToTry` if no intervention can test the causes here, and `UnusableInput` if no
+    intervention has a name, or two have the same.
     """
     check_names(gap, request, site)
     case = gap.case(site)
     if request.only:
-        known = {one.name: one for one in offered(case)}
-        chosen = [known[name] for name in dict.fromkeys(request.only)]
+        by_name = {intervention.name: intervention for intervention in offered(case)}
+        interventions = [by_name[name] for name in dict.fromkeys(request.only)]
     else:
-        chosen = list(proposed(case))
-    return effective_plan(gap, [*chosen, *request.own], request)
+        interventions = list(proposed(case))
+    return effective_plan(gap, [*interventions, *request.own], request)
 
 
 def observe_once(gap: OpenGap) -> Observe:
-    """Return what makes one observed run of a plan, for which ``longest_s`` sets the time limit."""
+    """Return the function that makes one observed run; ``longest_s`` sets its time limit."""
 
     def observe(plan: Plan, run: EvidenceRun) -> Observation | None:
         try:
             (observation,) = collect(plan, (run,), longest_s=gap.longest_s)
         except ConditionFailed:
-            # The campaign reports it, and goes on with the other interventions.
+            # The campaign reports the failure, and continues with the other interventions.
             return None
         return observation
 
@@ -148,12 +148,12 @@ def effective_plan(
     request: ExperimentRequest,
     observe: Observe | None = None,
 ) -> Plan:
-    """Return the plan without the interventions that take no effect here.
+    """Return the plan without the interventions that take no effect on this host.
 
-    They are among those that the plan omits, with the reason. Interventions that take effect, but
-    reach no cause, are attempts without a block, and leave their places to others. ``observe``
-    makes observed runs; by default `observe_once`. Raise `TookNoEffect` if one of the two
-    conditions of the gap itself takes no effect; `NothingToTry` if no intervention is left.
+    The plan lists them as omitted, with the reason. Interventions that take effect but reach no
+    cause are attempts without a block, so others may take their places. ``observe`` makes observed
+    runs; its default is `observe_once`. Raise `TookNoEffect` if one of the two conditions of the
+    gap takes no effect, and `NothingToTry` if no intervention is left.
     """
     environment = own_environment()
     candidates = list(interventions)
@@ -181,13 +181,15 @@ def effective_plan(
 def _with_reach(
     plan: Plan, interventions: Sequence[Intervention], gap: OpenGap, observe: Observe
 ) -> list[Intervention]:
-    """Return the interventions; those that the plan tries now have what they must change."""
+    """Return the interventions; those that the plan tries get their expected changes."""
     attempts = {attempt.intervention: attempt for attempt in experiment_of(plan).attempts}
     checked = list(interventions)
     for place, intervention in enumerate(checked):
         attempt = attempts.get(intervention.name)
         if attempt is not None and intervention.expected is None:
-            expected = expected_changes(plan, attempt, intervention.changes, gap.known, observe)
+            expected = expected_changes(
+                plan, attempt, intervention.changes, gap.known_evidence, observe
+            )
             is_reachable = reaches_any(plan, attempt, expected)
             checked[place] = replace(intervention, expected=expected, is_reachable=is_reachable)
     return checked
@@ -204,18 +206,18 @@ def _intervention_of(plan: Plan, condition: str) -> str | None:
 def plan_of_interventions(
     gap: OpenGap, interventions: Sequence[Intervention], request: ExperimentRequest
 ) -> Plan:
-    """Plan a campaign that tries interventions on both conditions of a gap, the most urgent first.
+    """Plan a campaign that tries interventions, in their order, on both conditions of a gap.
 
     Raise `NothingToTry` if no intervention can test the causes here.
     """
-    limit = max(request.most, len(request.only))
+    limit = max(request.max_attempts, len(request.only))
     tried: list[Intervention] = []
     omitted: list[OmittedIntervention] = []
     for intervention in interventions:
         name, alter = intervention.name, intervention.alter
         because = intervention.impossible_because
         if because is None and all(alter(condition) == condition for condition in gap.pair):
-            because = "both conditions are like that already"
+            because = "both conditions already have this change"
         is_full = sum(bool(other.causes) and other.is_reachable for other in tried) >= limit
         if because is None and intervention.causes and is_full:
             because = f"{limit} others came first; {option('only', name)} tries it"
@@ -258,7 +260,7 @@ def _conditions_and_attempts(
     conditions = list(gap.pair)
     attempts: list[PlannedIntervention] = []
 
-    def both(level: str, alter: Alter) -> tuple[int, int]:
+    def add_pair(level: str, alter: Alter) -> tuple[int, int]:
         first = len(conditions)
         conditions.extend(_altered(each, level, alter) for each in gap.pair)
         return (first, first + 1)
@@ -268,9 +270,9 @@ def _conditions_and_attempts(
     for intervention in interventions:
         without, level = (BASELINE, CANDIDATE), intervention.name.replace("_", " ")
         if intervention.sham is not None:
-            without = both(f"a sham of {level}", intervention.sham)
-        changed = both(level, intervention.alter)
-        # What the user asks for is as urgent as the largest cause.
+            without = add_pair(f"a sham of {level}", intervention.sham)
+        changed = add_pair(level, intervention.alter)
+        # The user's own interventions have the weight of the largest cause.
         weight = seconds[intervention.name] if intervention.causes else most_seconds
         attempts.append(
             PlannedIntervention(

@@ -1,9 +1,9 @@
-"""Whether an intervention reaches a cause: whether it changes what the evidence of the cause names.
+"""Whether an intervention reaches a cause: whether it changes the evidence of the cause.
 
-An intervention that leaves the named calls, faults or functions as they were has not removed the
-cause, so times with it refute nothing. Calls, threads and functions need an observed run of the
-slower condition with the intervention, which is never timed. Page faults and blocks from the disk
-are in the accounts of the campaign's own trials.
+The evidence names calls, faults or functions. An intervention that leaves them unchanged has not
+removed the cause, so times with it refute nothing. Calls, threads and functions need an observed
+run of the slower condition with the intervention, which is never timed. The campaign's own trials
+count page faults and blocks from the disk.
 """
 
 from __future__ import annotations
@@ -28,40 +28,42 @@ from equipoise.why.evidence.observer import Function, Sampled, SystemCalls
 from equipoise.why.evidence.sources import SOURCES, EvidenceSet, Side
 from equipoise.why.interventions.intervention import Changes
 
-REACHED = 0.5
-"""Least part of the slower condition's surplus that must be gone: as much as `confirmed` asks of
-the gap. Of a cause that is mostly still there, times say nothing."""
+MIN_REMOVED_FRACTION = 0.5
+"""Least fraction of the slower condition's surplus that must disappear; the same fraction of the
+gap confirms a cause. While most of a cause remains, times do not test it."""
 
 MIN_FUNCTION_S = 0.02
-"""Least seconds of a function in a profile, about 20 samples, whose absence shows anything."""
+"""Least seconds of a function in a profile, about 20 samples, whose absence is meaningful."""
 
-_AS_BEFORE = 0.95
-"""Part of the former count from which on a sentence says "as before"."""
+_UNCHANGED_FRACTION = 0.95
+"""Fraction of the former count from which on the wording is "as before"."""
 
 _CALLS = frozenset(
     "blocks_returned_at_free memory_given_back sync_per_record tiny_writes tiny_reads "
     "sleeping".split()
 )
-"""Causes that name the system call which is made more often."""
+"""Causes whose evidence names a system call that is made more often."""
 
-_CHOOSES_CPUS = "sched_setaffinity"
+_AFFINITY_CALL = "sched_setaffinity"
 
 Observe = Callable[[Plan, EvidenceRun], Observation | None]
-"""Makes one observed run of a plan; ``None`` if it could not be made."""
+"""Function that makes one observed run of a plan; it returns ``None`` if the run failed."""
 
 
 ACCOUNTS: Mapping[str, tuple[Callable[[Accounting], float | None], str]] = MappingProxyType(
     {
         "page_faults": (
-            lambda one: (
-                None if one.minor_faults is None else one.minor_faults + (one.major_faults or 0)
+            lambda trial: (
+                None
+                if trial.minor_faults is None
+                else trial.minor_faults + (trial.major_faults or 0)
             ),
             "page faults happened",
         ),
-        "block_reads": (lambda one: one.block_reads, "blocks were read from the disk"),
+        "block_reads": (lambda trial: trial.block_reads, "blocks were read from the disk"),
     }
 )
-"""Accounts of each trial, by name, each with the beginning of the sentence "… as before"."""
+"""Accounts of each trial by name, with the start of the sentence "… as before"."""
 
 _ACCOUNT_OF = {
     "page_faults": "page_faults",
@@ -69,22 +71,22 @@ _ACCOUNT_OF = {
     "fork_of_large_process": "page_faults",
     "cold_file": "block_reads",
 }
-"""Account that names a cause, where one does."""
+"""Name of the account that is the evidence of a cause."""
 
 
 class Check(Struct, frozen=True):
-    """One value of an observed run, and the sentence that says how it stayed."""
+    """One value of an observed run, and its sentence if it stayed unchanged."""
 
     source: str
     value: Callable[[Any], float]
     unchanged: Callable[[float, float, float], str | None]
-    """Takes the value of the slower condition, of the faster one, and of the slower one with the
-    intervention. It returns the sentence, or ``None`` if the value changed as expected or could
-    not show anything."""
+    """Function of the values of the slower condition, of the faster one, and of the slower one with
+    the intervention. It returns the sentence, or ``None`` if the value changed as expected or is
+    not meaningful."""
 
 
 class KnownEvidence(Struct, frozen=True):
-    """What was observed of both conditions without an intervention."""
+    """The evidence of both conditions without an intervention."""
 
     evidence: EvidenceSet = EvidenceSet()
     slower: Side = "candidate"
@@ -94,12 +96,12 @@ def expected_changes(
     plan: Plan,
     attempt: PlannedIntervention,
     changes: Changes,
-    known: KnownEvidence,
+    known_evidence: KnownEvidence,
     observe: Observe,
 ) -> tuple[ExpectedChange, ...]:
-    """Return what one attempt must change, with what an observed run shows as unchanged.
+    """Return the changes that one attempt must cause, and those that an observed run lacks.
 
-    Each source that is needed costs one observed run of the slower condition with the intervention.
+    Each needed source takes one observed run of the slower condition with the intervention.
     """
     checks: dict[int, Check] = {}
     expected: list[ExpectedChange] = []
@@ -109,16 +111,18 @@ def expected_changes(
         account = _ACCOUNT_OF.get(cause.cause) if changes == "what the cause names" else None
         if account is not None:
             expected.append(ExpectedChange(place, account=account))
-        elif (check := _check(changes, cause, known)) is not None:
+        elif (check := _check(changes, cause, known_evidence)) is not None:
             checks[place] = check
-    with_it = attempt.candidate_with if known.slower == "candidate" else attempt.baseline_with
+    condition_with = (
+        attempt.candidate_with if known_evidence.slower == "candidate" else attempt.baseline_with
+    )
     for source in dict.fromkeys(check.source for check in checks.values()):
-        run = _observed_run(observe(plan, EvidenceRun(source, with_it, 1)))
+        run = _observed_run(observe(plan, EvidenceRun(source, condition_with, 1)))
         if run is None:
             continue
         for place, check in checks.items():
             if check.source == source:
-                sentence = _unchanged(check, known, run)
+                sentence = _unchanged(check, known_evidence, run)
                 if sentence is not None:
                     expected.append(ExpectedChange(place, unchanged=sentence))
     return tuple(expected)
@@ -140,9 +144,9 @@ def reaches_any(
 def unchanged_account(
     name: str, attempt: PlannedIntervention, blocks: Iterable[tuple[Trial, ...]], slower: Side
 ) -> str | None:
-    """Return the sentence that an account stayed as it was in the blocks that tried an attempt.
+    """Return the sentence that an account stayed unchanged in the blocks that tried an attempt.
 
-    ``None`` if it fell, if the slower condition has no more of it, or if it is unknown.
+    It is ``None`` if the account fell, is not larger in the slower condition, or is unknown.
     """
     places = (attempt.candidate_without, attempt.baseline_without, attempt.candidate_with)
     if slower == "baseline":
@@ -157,26 +161,26 @@ def unchanged_account(
     if not all(values):
         return None
     before, faster, after = map(median, values)
-    return None if _has_fallen(before, faster, after) else _often(event, before, after)
+    return None if _has_fallen(before, faster, after) else _count_sentence(event, before, after)
 
 
-def _check(changes: Changes, cause: Explanation, known: KnownEvidence) -> Check | None:
-    """Return what an observed run must show for one cause; ``None`` if nothing that is known."""
+def _check(changes: Changes, cause: Explanation, known_evidence: KnownEvidence) -> Check | None:
+    """Return the check of one cause in an observed run; ``None`` if the cause has none."""
     syscall, file = cause.evidence.get("syscall"), cause.evidence.get("file")
     function = cause.evidence.get("function")
     match changes, cause.cause:
         case "threads", _:
             return Check("system_calls", lambda run: float(run.threads), _same_threads)
         case "CPUs", _:
-            return Check("system_calls", lambda run: _count(run, _CHOOSES_CPUS), _chosen_cpus)
+            return Check("system_calls", lambda run: _count(run, _AFFINITY_CALL), _chosen_cpus)
         case "the file", _ if isinstance(file, str) and is_named(file):
             return _fewer_calls(lambda run: _writes(run, file), f"{file} was written to")
         case "what the cause names", name if name in _CALLS and isinstance(syscall, str):
             return _fewer_calls(lambda run: _count(run, syscall), f"{syscall}(2) was called")
         case "what the cause names", "more_allocations":
-            return _allocator(known)
+            return _other_allocator(known_evidence)
         case "what the cause names", "wrong_blas_kernel" if isinstance(function, str):
-            return _lasting(lambda called: called.name == function, f"{function}() ran")
+            return _shorter_functions(lambda called: called.name == function, f"{function}() ran")
     return None
 
 
@@ -184,28 +188,28 @@ def _fewer_calls(value: Callable[[Any], float], event: str) -> Check:
     """Return the check that a count of system calls falls."""
 
     def unchanged(before: float, faster: float, after: float) -> str | None:
-        return None if _has_fallen(before, faster, after) else _often(event, before, after)
+        return None if _has_fallen(before, faster, after) else _count_sentence(event, before, after)
 
     return Check("system_calls", value, unchanged)
 
 
-def _lasting(is_one: Callable[[Function], bool], event: str) -> Check:
+def _shorter_functions(is_counted: Callable[[Function], bool], event: str) -> Check:
     """Return the check that functions take less of a profile."""
 
     def unchanged(before: float, faster: float, after: float) -> str | None:
         if before < MIN_FUNCTION_S or _has_fallen(before, faster, after):
             return None
-        if after >= _AS_BEFORE * before:
-            # A profile is of samples: more of them means nothing.
+        if after >= _UNCHANGED_FRACTION * before:
+            # A profile has samples, so a slightly larger number has no meaning.
             return f"{event} for as long as before: {after:.2g} s"
         return f"{event} for {after:.2g} s, {before:.2g} s before"
 
-    return Check("profile", lambda run: sum(_seconds(run, is_one)), unchanged)
+    return Check("profile", lambda run: sum(_seconds(run, is_counted)), unchanged)
 
 
-def _allocator(known: KnownEvidence) -> Check | None:
-    """Return the check that another allocator runs than the one that ran before."""
-    runs = known.evidence.profile.of(known.slower)
+def _other_allocator(known_evidence: KnownEvidence) -> Check | None:
+    """Return the check that the former allocator no longer runs."""
+    runs = known_evidence.evidence.profile.of(known_evidence.slower)
     modules = {
         place.functions[-1].module
         for run in runs
@@ -214,23 +218,25 @@ def _allocator(known: KnownEvidence) -> Check | None:
     }
     if not modules:
         return None
-    check = _lasting(
+    check = _shorter_functions(
         lambda function: function.module in modules and is_inside_allocator(function),
         f"the allocator in {' and '.join(sorted(modules))} ran",
     )
-    # Both conditions have had that allocator: all of it must go, not what one has more.
+    # Both conditions used that allocator, so all of its time must disappear, not the surplus.
     return Check(
         check.source, check.value, lambda before, _, after: check.unchanged(before, 0.0, after)
     )
 
 
-def _unchanged(check: Check, known: KnownEvidence, with_it: Any) -> str | None:
-    runs = known.evidence.by_source()[check.source]
+def _unchanged(check: Check, known_evidence: KnownEvidence, condition_with: Any) -> str | None:
+    runs = known_evidence.evidence.by_source()[check.source]
     if not runs.both:
         return None
-    faster: Side = "baseline" if known.slower == "candidate" else "candidate"
-    before, less = (fmean(map(check.value, runs.of(side))) for side in (known.slower, faster))
-    return check.unchanged(before, less, check.value(with_it))
+    faster: Side = "baseline" if known_evidence.slower == "candidate" else "candidate"
+    before, of_faster = (
+        fmean(map(check.value, runs.of(side))) for side in (known_evidence.slower, faster)
+    )
+    return check.unchanged(before, of_faster, check.value(condition_with))
 
 
 def _observed_run(observation: Observation | None) -> Any:
@@ -240,9 +246,9 @@ def _observed_run(observation: Observation | None) -> Any:
 
 
 def _has_fallen(before: float, faster: float, after: float) -> bool:
-    """Return whether enough of the surplus is gone; also if there is no surplus to lose."""
+    """Return whether enough of the surplus disappeared, or there was no surplus."""
     surplus = before - faster
-    return surplus <= 0 or before - after >= REACHED * surplus
+    return surplus <= 0 or before - after >= MIN_REMOVED_FRACTION * surplus
 
 
 def _same_threads(before: float, faster: float, after: float) -> str | None:
@@ -255,11 +261,11 @@ def _same_threads(before: float, faster: float, after: float) -> str | None:
 def _chosen_cpus(before: float, faster: float, after: float) -> str | None:
     if after == 0:
         return None
-    return f"the program chose its CPUs itself: {_CHOOSES_CPUS}(2) was called {_times(after)}"
+    return f"the program chose its CPUs itself: {_AFFINITY_CALL}(2) was called {_times(after)}"
 
 
-def _often(event: str, before: float, after: float) -> str:
-    if _AS_BEFORE * before <= after <= before / _AS_BEFORE:
+def _count_sentence(event: str, before: float, after: float) -> str:
+    if _UNCHANGED_FRACTION * before <= after <= before / _UNCHANGED_FRACTION:
         return f"{event} as often as before: {_times(after)}"
     return f"{event} {_times(after)}, {_times(before)} before"
 
@@ -276,7 +282,7 @@ def _writes(run: SystemCalls, file: str) -> float:
     return float(sum(written.writes for written in run.files if written.name == file))
 
 
-def _seconds(run: Sampled, is_one: Callable[[Function], bool]) -> Iterator[float]:
+def _seconds(run: Sampled, is_counted: Callable[[Function], bool]) -> Iterator[float]:
     for place in places_of(run.stacks):
-        if place.entry is None and place.functions and is_one(place.functions[-1]):
+        if place.entry is None and place.functions and is_counted(place.functions[-1]):
             yield place.weight

@@ -16,27 +16,26 @@ STUDY = "why"
 
 
 class PlannedIntervention(Struct, frozen=True):
-    """One intervention: the places of its conditions in the plan."""
+    """One intervention, with the places of its conditions in the plan."""
 
     intervention: str
     words: str
     causes: tuple[str, ...]
-    """The causes that it tests; none for the user's own."""
+    """The causes that it tests; none for an intervention of the user's own."""
     baseline_with: int
     candidate_with: int
     baseline_without: int
-    """The baseline itself, or with a sham of the intervention (docs/methods/fraction.md)."""
+    """The baseline, if need be with a sham of the intervention (docs/methods/fraction.md)."""
     candidate_without: int
     weight: float
-    """Its weight in the draw among open interventions: the seconds of its causes."""
+    """Weight in the draw among open interventions: the seconds of its causes."""
     advice: str | None = None
     only_confirms: bool = False
     """Whether it refutes no cause if it closes nothing of the gap."""
     expected: tuple[ExpectedChange, ...] = ()
-    """Changes that the campaign's trials must show, or that an observed run did not show. The first
-    release checked none."""
+    """Changes that the campaign's trials must show, or that an observed run did not show."""
     is_reachable: bool = True
-    """Whether it changes the evidence of some cause; else it gets no block."""
+    """Whether it may change the evidence of a cause; otherwise it gets no block."""
 
 
 class OmittedIntervention(Struct, frozen=True):
@@ -62,24 +61,24 @@ class ExperimentPlan(Struct, Terms, frozen=True, tag_field=TAG, tag="explain"):
     runs_whole_blocks: ClassVar[bool] = False
     needs_every_cost: ClassVar[bool] = False
     run: str
-    """The campaign whose gap it is."""
+    """Id of the campaign with the gap."""
     causes: tuple[Explanation, ...]
     """Suggested causes; all are open."""
     attempts: tuple[PlannedIntervention, ...]
     not_tried: tuple[OmittedIntervention, ...] = field(default=())
-    """Interventions that fit a cause and are not among the attempts."""
+    """Interventions that fit a cause but are not among the attempts."""
     identity: str = ""
-    """Identity of the campaign whose gap it is, 32 hexadecimal digits: another run may have its id
-    in a merged ledger."""
+    """Identity of the campaign with the gap, 32 hexadecimal digits. In a merged ledger another
+    campaign may have the same id."""
 
     @property
     def reference(self) -> str:
-        """Return what means that campaign in every ledger."""
+        """Return the name of the campaign with the gap that is unique in every ledger."""
         return self.identity or self.run
 
     @property
     def mentioned(self) -> tuple[str, ...]:
-        """The campaign whose gap it is."""
+        """The campaign with the gap."""
         return (self.reference,)
 
 
@@ -90,4 +89,4 @@ def experiment_of(plan: Plan) -> ExperimentPlan:
 
 
 class ExplainDocument(ResultDocument, frozen=True, kw_only=True, tag="explain"):
-    """The result document of a test of causes: its causes are in ``why``, as everywhere."""
+    """The result document of a test of causes, which are in ``why``."""

@@ -1,10 +1,10 @@
-"""The fleet: one question asked of many hosts, each with a campaign and a coin of its own.
+"""The fleet: one question for many hosts, each of which has its own campaign and its own coin.
 
-terms        the asked hosts and what each gets; the answers over them, in a document
-conducting   begin the campaigns of the hosts of a cluster, or go on with them
-statistics   what may be claimed over hosts
-answers      these claims in words
-analysis     the campaigns of hosts as one result
+terms        the asked hosts; the answers over them in a document
+conducting   begin or resume the campaigns of the hosts of a cluster
+statistics   the claims over hosts
+answers      the sentences of these claims
+analysis     from the campaigns of hosts to one result
 report       the mean, each host, and the questions
 figures      the ratio on each host
 command      ``--cluster`` of commands that measure, and `equipoise resume`

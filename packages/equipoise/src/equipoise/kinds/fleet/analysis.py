@@ -1,8 +1,7 @@
-"""A fleet: from the campaigns of its hosts to what holds over them.
+"""The analysis of a fleet: from the campaigns of its hosts to one result.
 
-Each host's blocks are judged by the host's own coin; `equipoise.kinds.fleet.statistics` says what
-may be claimed over hosts. This module reads the records, words the answers, and names what is
-missing.
+Each host's own coin judges its blocks; `equipoise.kinds.fleet.statistics` makes the claims over
+hosts. This module reads the records, and warns of missing campaigns.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ from equipoise.kinds.fleet.terms import (
     HostCondition,
     HostEffect,
     HostState,
-    names_apart,
+    distinct_names,
 )
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Contrast, Plan
@@ -55,26 +54,26 @@ from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import finite_ratio
 
 HOST_FAILED = "host_failed"
-"""Code of the warning that a condition failed on some host."""
+"""Code of the warning that a condition failed on a host."""
 
 
 class FleetAnalysis(AnalysisKind):
-    """How the campaigns of hosts become the result of their fleet."""
+    """The analysis of a fleet, from the campaigns of its hosts."""
 
     def document(self, record: RunRecord) -> FleetDocument:
         """Compute the result document of a coordinator's run, from the campaigns of its hosts."""
         plan, members = record.plan, members_of(record)
-        comparisons, unknown = fleet_comparisons(record, members)
+        comparisons, warnings = fleet_comparisons(record, members)
         rows = (
-            replace(row, host=one.host.host)
-            for one in members
-            if one.record is not None
-            for row in trial_rows(one.record, one.blocks, one.blocks)
+            replace(row, host=member.host.host)
+            for member in members
+            if member.record is not None
+            for row in trial_rows(member.record, member.blocks, member.blocks)
         )
-        trials = (one.record.trials for one in members if one.record is not None)
+        trials = (member.record.trials for member in members if member.record is not None)
         return FleetDocument(
             schema=SCHEMA,
-            run=run_info(record, sum(len(one.blocks) for one in members)),
+            run=run_info(record, sum(len(member.blocks) for member in members)),
             environment=shared_environment(members),
             conditions=tuple(
                 _condition_over_hosts(plan, index, members) for index in plan.described
@@ -82,7 +81,7 @@ class FleetAnalysis(AnalysisKind):
             comparisons=comparisons,
             control=None,
             why=(),
-            warnings=(*fleet_warnings(record, members), *unknown),
+            warnings=(*fleet_warnings(record, members), *warnings),
             trials=tuple(rows),
             more_is_better=increasing_metrics(itertools.chain.from_iterable(trials)),
             fleet=fleet_result(record, members),
@@ -98,7 +97,7 @@ class FleetAnalysis(AnalysisKind):
 
 
 class Member(Struct, frozen=True):
-    """One asked host with what came of its campaign."""
+    """One asked host, with the record of its campaign if it has arrived."""
 
     host: FleetHost
     record: RunRecord | None
@@ -110,10 +109,12 @@ def members_of(record: RunRecord) -> tuple[Member, ...]:
     """Return the asked hosts of a coordinator's run, in the order of its plan."""
     fleet = _fleet(record)
     by_place = {
-        one.plan.membership.place: one for one in record.members if one.plan.membership is not None
+        member.plan.membership.place: member
+        for member in record.members
+        if member.plan.membership is not None
     }
-    names = names_apart([host.name for host in fleet.hosts])
-    # A host without a block is lost once the coordinator's last session has ended.
+    names = distinct_names([host.name for host in fleet.hosts])
+    # A host without a block counts as lost after the end of the coordinator's last session.
     is_over = bool(record.segments) and record.segments[-1].ended_at is not None
     members: list[Member] = []
     for place, (reference, name) in enumerate(zip(fleet.hosts, names, strict=True)):
@@ -137,46 +138,46 @@ def members_of(record: RunRecord) -> tuple[Member, ...]:
 
 
 def shared_environment(members: Sequence[Member]) -> dict[str, Any]:
-    """Return the facts that all hosts with an environment have alike."""
-    known = [one.host.environment for one in members if one.host.environment]
-    if not known:
+    """Return the facts that are equal on all hosts with an environment."""
+    environments = [member.host.environment for member in members if member.host.environment]
+    if not environments:
         return {}
-    first, *others = known
+    first, *other_environments = environments
     return {
         key: value
         for key, value in first.items()
-        if all(key in other and other[key] == value for other in others)
+        if all(key in other and other[key] == value for other in other_environments)
     }
 
 
 def _condition_over_hosts(plan: Plan, index: int, members: Sequence[Member]) -> ConditionResult:
-    """Return one condition without metrics: a mixture of hosts is the distribution of none."""
+    """Return one condition without metrics, because a mixture of hosts has no meaning."""
     condition = plan.conditions[index]
-    of_hosts = [
-        one for member in members for one in member.host.conditions if one.name == condition.name
+    host_conditions = [
+        each for member in members for each in member.host.conditions if each.name == condition.name
     ]
     return ConditionResult(
         name=condition.name,
         levels=condition.levels,
         command=condition.command,
-        trials=sum(one.trials for one in of_hosts),
-        failures=sum(one.failures for one in of_hosts),
+        trials=sum(each.trials for each in host_conditions),
+        failures=sum(each.failures for each in host_conditions),
         metrics={},
     )
 
 
 def fleet_result(record: RunRecord, members: Sequence[Member]) -> FleetResult:
-    """Return the hosts of a fleet, and how far they came."""
+    """Return the hosts of a fleet, and the states of their campaigns."""
     fleet = _fleet(record)
-    blocks = sum(len(one.blocks) for one in members)
-    delivered = sum(bool(one.blocks) for one in members)
+    blocks = sum(len(member.blocks) for member in members)
+    delivered = sum(bool(member.blocks) for member in members)
     whose = f"{delivered} of {counted(len(members), 'asked host')} delivered"
     if fleet.is_one_host:
         whose = f"{counted(len(members), 'campaign')} on {fleet.hosts[0].name}"
     return FleetResult(
         cluster=fleet.cluster,
         one_host=fleet.is_one_host,
-        hosts=tuple(one.host for one in members),
+        hosts=tuple(member.host for member in members),
         metric=record.plan.judgement.primary_metric,
         summary=f"{whose}: {counted(blocks, 'block')}.",
     )
@@ -185,40 +186,41 @@ def fleet_result(record: RunRecord, members: Sequence[Member]) -> FleetResult:
 def fleet_comparisons(
     record: RunRecord, members: Sequence[Member]
 ) -> tuple[tuple[FleetComparison, ...], tuple[CampaignWarning, ...]]:
-    """Return every candidate over the hosts, the primary metric first.
+    """Return the comparison of every candidate over the hosts, the primary metric first.
 
-    Comparisons on the primary metric share alpha evenly; so do those on the other metrics. A metric
-    that a trial of some host does not know is named in a warning, and that host has no block of it.
+    Comparisons on the primary metric share alpha evenly; so do those on the other metrics. If a
+    trial of a host has no value for a metric, a warning names it, and that host has no block for
+    the metric.
     """
     plan = record.plan
     comparisons: list[FleetComparison] = []
-    unknown: list[CampaignWarning] = []
+    warnings: list[CampaignWarning] = []
     for metrics in ((plan.judgement.primary_metric,), plan.judgement.other_metrics):
         level = plan.judgement.alpha / max(1, len(metrics) * len(plan.contrasts))
         for metric in metrics if plan.contrasts else ():
             paired, missing = _paired(members, metric)
-            unknown += missing
+            warnings += missing
             if any(paired):
                 comparisons += (
                     _comparison(plan, metric, contrast, members, paired, place, level)
                     for place, contrast in enumerate(plan.contrasts)
                 )
-    return tuple(comparisons), tuple(unknown)
+    return tuple(comparisons), tuple(warnings)
 
 
 def _paired(
     members: Sequence[Member], metric: str
 ) -> tuple[list[list[Pairing]], list[CampaignWarning]]:
-    """Return the pairs of each host, none where it has no block or a trial lacks the metric."""
+    """Return the pairs of each host; none if it has no block, or a trial lacks the metric."""
     paired: list[list[Pairing]] = []
     missing: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for one in members:
+    for member in members:
         pairs: list[Pairing] = []
-        if one.record is not None and one.blocks:
+        if member.record is not None and member.blocks:
             try:
-                pairs = pairings_of(one.record.plan, one.blocks, metric)
+                pairs = pairings_of(member.record.plan, member.blocks, metric)
             except UnusableInput as error:
-                missing[error.what, error.hint or ""].append(one.host.host)
+                missing[error.what, error.hint or ""].append(member.host.host)
         paired.append(pairs)
     return paired, [
         CampaignWarning("metric_unknown", f"{names_of(names)}: {what}", hint)
@@ -236,37 +238,37 @@ def _comparison(
     level: float,
 ) -> FleetComparison:
     fleet, judgement = plan.terms, plan.judgement
-    assert isinstance(fleet, FleetPlan), "a comparison over hosts is of a fleet"
-    pairs = [one[place].pairs if one else PairedBlocks() for one in paired]
-    more_is_better = any(one[place].more_is_better for one in paired if one)
+    assert isinstance(fleet, FleetPlan), "only a fleet has comparisons over hosts"
+    pairs = [pairings[place].pairs if pairings else PairedBlocks() for pairings in paired]
+    more_is_better = any(pairings[place].more_is_better for pairings in paired if pairings)
     baseline, candidate = (plan.conditions[i] for i in (contrast.baseline, contrast.candidate))
-    over = answers_of_fleet(
+    answers = answers_of_fleet(
         [
-            HostCampaign(one.host.host, one.host.identity, blocks, weight, one.end)
-            for one, blocks, weight in zip(members, pairs, fleet.weights, strict=True)
+            HostCampaign(member.host.host, member.host.identity, blocks, weight, member.end)
+            for member, blocks, weight in zip(members, pairs, fleet.weights, strict=True)
         ],
         min_effect=judgement.min_effect,
         alpha=level,
         planned=len(fleet.hosts),
         seed=plan.seed,
     )
-    asked = over.asked
+    mean = answers.mean
     comparison = FleetComparison(
         baseline=baseline.name,
         candidate=candidate.name,
         metric=metric,
         estimand=f"mean over the asked hosts of the {ESTIMAND}",
-        ratio=asked.ratio,
-        ratio_ci=asked.bounds.ratio_ci,
-        equivalence_ci=asked.equivalence.ratio_ci,
-        equivalence_level=asked.equivalence.level,
-        means_veto=asked.means_veto,
-        e_value=over.e_value,
-        verdict=asked.verdict,
+        ratio=mean.ratio,
+        ratio_ci=mean.bounds.ratio_ci,
+        equivalence_ci=mean.equivalence.ratio_ci,
+        equivalence_level=mean.equivalence.level,
+        means_veto=mean.means_veto,
+        e_value=answers.e_value,
+        verdict=mean.verdict,
         min_effect=judgement.min_effect,
         alpha=judgement.alpha,
         blocks=sum(map(len, pairs)),
-        mean_ratio=finite_ratio(asked.ln_mean_ratio),
+        mean_ratio=finite_ratio(mean.ln_mean_ratio),
         mean_ratio_ci=(None, None),
         probability_slower=None,
         probability_slower_ci=(None, None),
@@ -274,35 +276,38 @@ def _comparison(
         scope=_scope_over(plan, fleet),
         summary="",
         level=level,
-        ratio_is_constant=all(one.ratio_is_constant for one in over.hosts),
+        ratio_is_constant=all(host.ratio_is_constant for host in answers.hosts),
         stratum=contrast.stratum,
         hosts=tuple(
             HostEffect(
-                host=one.host.host,
+                host=member.host.host,
                 ratio=answer.ratio,
                 ratio_ci=answer.bounds.ratio_ci,
                 blocks=answer.blocks,
                 environment={
-                    name: one.host.environment[name]
+                    name: member.host.environment[name]
                     for name in HOST_FACTS
-                    if name in one.host.environment
+                    if name in member.host.environment
                 },
                 level=answer.bounds.level,
                 weight=weight,
-                place=one.host.place,
+                place=member.host.place,
             )
-            for one, answer, weight in zip(members, over.hosts, fleet.weights, strict=True)
+            for member, answer, weight in zip(members, answers.hosts, fleet.weights, strict=True)
             if answer.blocks
         ),
         fleet=describe_answers(
-            over,
-            [one.host for one in members],
+            answers,
+            [member.host for member in members],
             alpha=level,
             one_host=fleet.hosts[0].name if fleet.is_one_host else None,
             more_is_better=more_is_better,
         ),
     )
-    names = (one.levels.get(contrast.factor or "", one.name) for one in (baseline, candidate))
+    names = (
+        condition.levels.get(contrast.factor or "", condition.name)
+        for condition in (baseline, candidate)
+    )
     sentence = verdict_sentence(comparison, *names, more_is_better=more_is_better)
     count, name = len(fleet.hosts), fleet.hosts[0].name
     whose = f"campaigns on {name}" if fleet.is_one_host else "asked hosts"
@@ -321,49 +326,49 @@ def _scope_over(plan: Plan, fleet: FleetPlan) -> str:
 
 
 def fleet_warnings(record: RunRecord, members: Sequence[Member]) -> tuple[CampaignWarning, ...]:
-    """Return what is missing, with how to get it, and what the hosts warn of themselves."""
-    return (*_missing(record, members), *_of_hosts(record, members))
+    """Return warnings of missing campaigns, and those of the hosts."""
+    return (*_missing(record, members), *_warnings_of_hosts(record, members))
 
 
 def _missing(record: RunRecord, members: Sequence[Member]) -> Iterator[CampaignWarning]:
-    fetch = f"`{shell_line(['equipoise', 'resume', record.id])}` fetches what is missing"
-    go_on = f"{fetch}, and has the host go on"
-    whole = "every number over the asked hosts lacks them"
+    fetch = f"`{shell_line(['equipoise', 'resume', record.id])}` fetches the missing blocks"
+    go_on = f"{fetch}, and lets the host continue"
+    consequence = "no number over the asked hosts includes them"
     behind = (
-        "the campaign has not ended; the host measures still, was killed, or its blocks have not "
-        "all come"
+        "the campaign has not ended: the host is still measuring, was killed, or some of its "
+        "blocks have not arrived"
     )
-    for state, code, what, hint in (
-        ("absent", "host_absent", f"nothing of the campaign has come; {whole}", fetch),
-        ("no block", "host_without_block", f"no block is complete; {whole}", go_on),
+    for state, code, problem, hint in (
+        ("absent", "host_absent", f"nothing of the campaign has arrived; {consequence}", fetch),
+        ("no block", "host_without_block", f"no block is complete; {consequence}", go_on),
         ("behind", "host_behind", behind, fetch),
     ):
-        names = [one.host.host for one in members if one.host.state == state]
+        names = [member.host.host for member in members if member.host.state == state]
         if names:
-            yield CampaignWarning(code, f"{names_of(names)}: {what}", hint)
+            yield CampaignWarning(code, f"{names_of(names)}: {problem}", hint)
     reasons = [
-        f"{one.host.host} left after {counted(one.host.blocks, 'block')}: "
-        f"{one.host.stopped_because or 'unknown'}"
-        for one in members
-        if one.host.state == "left"
+        f"{member.host.host} left after {counted(member.host.blocks, 'block')}: "
+        f"{member.host.stopped_because or 'unknown'}"
+        for member in members
+        if member.host.state == "left"
     ]
     if reasons:
         yield CampaignWarning(
             "host_left",
-            f"{'; '.join(reasons)}; its sequence is frozen there, and the mean is that of all "
-            "asked hosts still",
+            f"{'; '.join(reasons)}; its blocks until then still count in the mean over all asked "
+            "hosts",
             go_on,
         )
 
 
-def _of_hosts(record: RunRecord, members: Sequence[Member]) -> Iterator[CampaignWarning]:
-    """Yield what the coordinator noticed, and each warning of hosts once, with their names."""
+def _warnings_of_hosts(record: RunRecord, members: Sequence[Member]) -> Iterator[CampaignWarning]:
+    """Yield the coordinator's warnings, and each warning of hosts once, with their names."""
     yield from (notice.warning for notice in record.notices)
     hosts: dict[CampaignWarning, list[str]] = defaultdict(list)
-    for one in members:
-        if one.record is not None:
-            for warning in warnings_of(one.record, (), None, one.blocks):
-                hosts[warning].append(one.host.host)
+    for member in members:
+        if member.record is not None:
+            for warning in warnings_of(member.record, (), None, member.blocks):
+                hosts[warning].append(member.host.host)
     for warning, names in hosts.items():
         code = HOST_FAILED if warning.code == FAILURE else warning.code
         summary = f"{names_of(names)}: {warning.summary}"
@@ -381,9 +386,9 @@ def _state(member: RunRecord | None, blocks: Blocks) -> HostState:
 
 
 def _end(state: HostState, *, is_over: bool) -> End:
-    """Return how a host's campaign stands, as the statistics take it.
+    """Return the state of a host's campaign for the statistics.
 
-    A host without a block has left, if the coordinator's session is over.
+    A host without a block has left if the coordinator's session is over.
     """
     if state == "ended":
         return "finished"
@@ -398,8 +403,8 @@ def _conditions(member: RunRecord, blocks: Blocks) -> Iterator[HostCondition]:
         metrics = () if plan.contrasts else plan.conditions[index].reports
         metric = next(iter(metrics), plan.judgement.primary_metric)
         trials = [trial for block in blocks.values() for trial in block if trial.condition == index]
-        known = [one for one in trials if not one.timed_out and not one.is_unavailable]
-        values = known_values(known, [metric])[metric] if known else np.empty(0)
+        measured = [trial for trial in trials if not trial.timed_out and not trial.is_unavailable]
+        values = known_values(measured, [metric])[metric] if measured else np.empty(0)
         values = np.sort(values[np.isfinite(values)])
         failures = sum(
             trial.failure is not None and trial.condition == index for trial in member.trials
@@ -421,7 +426,7 @@ def _control_differs(member: RunRecord, blocks: Blocks) -> bool | None:
     try:
         comparison = control_comparison(member.plan, blocks)
     except UnusableInput:
-        # A trial does not know the metric, which a warning says.
+        # A trial has no value for the metric; there is a warning about it.
         return None
     return None if comparison is None else excludes_one(comparison.ratio_ci)
 

@@ -1,6 +1,6 @@
-"""The answers of a fleet in words: from the numbers over hosts to questions with their answers.
+"""The answers of a fleet: from the numbers over hosts to sentences, each with its question.
 
-Sentences tell the ratios that a reader is shown: of a cost, or of values where more is better.
+Sentences have the ratios that reports show: of a cost, or of values if more is better.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from equipoise.model.quantities import Interval, byte_count, counted, names_of, 
 from equipoise.stats.verdict import finite_ratio
 
 PROPERTIES = ("kernel", "cpu_model", "hypervisor", "memory_bytes", "governor", "cpus")
-"""Facts of a host that an effect may differ by."""
-FEW_OF_A_VALUE = 10
-"""Fewest hosts with one value whose mean says something of that value: as many as the clusters of
-each version from which `equipoise observe` answers."""
+"""Facts of a host by which an effect may differ."""
+MIN_HOSTS_OF_A_VALUE = 10
+"""Least number of hosts of each value from which a property is worth a study with `equipoise
+observe`, which needs as many clusters of each version."""
 
 _NEW_HOST = (
     "What would one more host show?",
-    "Between {ends}, with a chance of at least {chance}: no more can be said from {hosts}, and "
-    "only of hosts like these.",
+    "Between {ends}, with a chance of at least {chance}. {hosts} allow no stronger claim, and it "
+    "is only about similar hosts.",
 )
 _MEDIAN = (
     "What is the median of all such hosts?",
@@ -46,9 +46,9 @@ _MEDIAN = (
     "hosts.",
 )
 _NORMAL = (
-    "And if the effects of hosts are normal?",
-    "Between {ends} in {chance} of cases; that effects of hosts are normal is presumed, and "
-    "{hosts} cannot show it.",
+    "What would one more host show if the effects of hosts are normal?",
+    "Between {ends} in {chance} of cases. That effects of hosts are normal is an assumption, which "
+    "{hosts} cannot confirm.",
 )
 _Answer = TypeVar("_Answer", bound=FleetAnswer)
 
@@ -61,18 +61,19 @@ def describe_answers(
     one_host: str | None,
     more_is_better: bool,
 ) -> FleetAnswers:
-    """Word what holds over the hosts, each question at level alpha.
+    """Return the answers over the hosts, each question at level alpha.
 
-    ``one_host`` is the name of the host that all campaigns are of; ``None`` if there are several.
-    If more is better, the ratios compare the inverse of the metric; sentences tell its values.
+    ``one_host`` is the name of the host of all campaigns; ``None`` if there are several. If more is
+    better, the ratios compare the inverse of the metric, but sentences have ratios of its values.
     """
     writer = _AnswerWriter(hosts, alpha, one_host, more_is_better)
     by_property = () if one_host is not None else tuple(_by_property(numbers.hosts, hosts))
     of_all = "these campaigns" if one_host is not None else "the asked hosts"
-    stayed = "What is the mean over the hosts that stayed?"
+    of_stayed = "What is the mean over the hosts that stayed?"
+    stayed = numbers.mean_of_stayed
     return FleetAnswers(
-        mean=writer.mean(numbers.asked, f"What is the mean over {of_all}?"),
-        stayed=None if numbers.stayed is None else writer.mean(numbers.stayed, stayed),
+        mean=writer.mean(numbers.mean, f"What is the mean over {of_all}?"),
+        stayed=None if stayed is None else writer.mean(stayed, of_stayed),
         no_difference=writer.no_difference(numbers.e_value),
         otherwise=writer.otherwise(numbers.hosts),
         new_host=writer.prediction(numbers.new_host, *_NEW_HOST),
@@ -94,13 +95,13 @@ class _AnswerWriter:
         self.names = tuple(host.host for host in hosts)
 
     def change(self, ratio: float | None) -> str:
-        """Return what a ratio changes, as a reader is shown it."""
+        """Return a ratio as a change in percent, as reports show it."""
         if self.more_is_better and ratio is not None:
             ratio = 1.0 / ratio if ratio else None
         return "unknown" if ratio is None else signed_change(ratio)
 
     def ends(self, ratio_ci: Interval, joint: str = "to") -> str:
-        """Return the ends of an interval, as a reader is shown them."""
+        """Return the ends of an interval as changes in percent, as reports show them."""
         shown = inverse_interval(ratio_ci) if self.more_is_better else ratio_ci
         low, high = signed_changes(shown)
         return f"{low} {joint} {high}"
@@ -112,11 +113,11 @@ class _AnswerWriter:
     def mean(self, mean: FleetMean, question: str) -> FleetInterval:
         hosts = tuple(self.names[place] for place in mean.places)
         ratio, ratio_ci = mean.ratio, mean.bounds.ratio_ci
-        unknown = mean.bounds.unknown_because
-        if unknown is None and ratio is None:
-            unknown = "a host has no finite ratio"
-        answer = _unknown_sentence(unknown)
-        if unknown is None:
+        reason = mean.bounds.unknown_because
+        if reason is None and ratio is None:
+            reason = "a host has no finite ratio"
+        answer = _unknown_sentence(reason)
+        if reason is None:
             whose = names_of(hosts)
             if self.one_host is not None:
                 whose = f"{counted(len(hosts), 'campaign')} on {self.one_host}"
@@ -127,10 +128,10 @@ class _AnswerWriter:
         return FleetInterval(
             question=question,
             answer=answer,
-            unknown_because=unknown,
+            unknown_because=reason,
             ratio=ratio,
             ratio_ci=ratio_ci,
-            chance=1.0 - self.alpha if unknown is None else None,
+            chance=1.0 - self.alpha if reason is None else None,
             hosts=hosts,
         )
 
@@ -138,11 +139,11 @@ class _AnswerWriter:
         where = "on any asked host" if self.one_host is None else "in any campaign"
         rejected = e_value * self.alpha >= 1.0
         value, needed = significant(e_value), f"{1.0 / self.alpha:.4g}"
-        answer = f"None is shown (e-value {value}, where {needed} would be needed)."
+        answer = f"None is certain (e-value {value}; {needed} would be needed)."
         if rejected:
             answer = (
-                f"Yes, on at least one (e-value {value}, where {needed} was needed); on which, and "
-                "in which direction, this does not say."
+                f"Yes, on at least one (e-value {value}; {needed} was needed). The test shows "
+                "neither which one nor the direction."
             )
         return FleetTest(
             question=f"Is there a difference {where}?",
@@ -152,27 +153,27 @@ class _AnswerWriter:
         )
 
     def otherwise(self, hosts: Sequence[HostAnswer]) -> FleetDifferences:
-        question = "Which host is otherwise than the others?"
-        reasons = [one.bounds.unknown_because or one.others.unknown_because for one in hosts]
+        question = "Which host differs from the others?"
+        reasons = [host.bounds.unknown_because or host.others.unknown_because for host in hosts]
         if reasons[0] is not None and None not in reasons:
             return _unknown_answer(FleetDifferences, question, reasons[0])
         differences = tuple(map(_difference, hosts, self.names))
-        named = "; ".join(
-            f"{one.host}: {self.change(one.ratio)} against the mean of the others "
-            f"({self.ends(one.ratio_ci)})"
-            for one in differences
-            if one.differs
+        clauses = "; ".join(
+            f"{host.host}: {self.change(host.ratio)} against the mean of the others "
+            f"({self.ends(host.ratio_ci)})"
+            for host in differences
+            if host.differs
         )
-        answer = "None is shown to be: the interval of each reaches that of the others' mean."
-        if named:
-            answer = f"{named}. All of this holds with {self.coverage}."
+        answer = "None for certain: the interval of each overlaps that of the others' mean."
+        if clauses:
+            answer = f"{clauses}. These claims hold together with {self.coverage}."
         return FleetDifferences(question=question, answer=answer, hosts=differences)
 
     def prediction(self, prediction: Prediction, question: str, claim: str) -> FleetInterval:
-        """Return what is claimed of hosts that were not asked, by its sentence with its numbers."""
+        """Return the claim about hosts that were not asked; ``claim`` is its sentence."""
         chance, hosts = prediction.chance, counted(len(self.names), "host")
         if not chance:
-            too_few = f"{hosts}: too few to say anything of another one"
+            too_few = f"{hosts}: too few for a claim about another host"
             return _unknown_answer(FleetInterval, question, prediction.unknown_because or too_few)
         percent = f"{math.floor(1000.0 * chance + 1e-9) / 10.0:g} %"
         ends = self.ends(prediction.ratio_ci, "and")
@@ -193,14 +194,14 @@ def _unknown_answer(kind: type[_Answer], question: str, because: str) -> _Answer
     return kind(question=question, answer=_unknown_sentence(because), unknown_because=because)
 
 
-def _difference(one: HostAnswer, name: str) -> HostDifference:
+def _difference(answer: HostAnswer, name: str) -> HostDifference:
     """Return one host over the mean of the others."""
-    low, high = one.bounds.low - one.others.high, one.bounds.high - one.others.low
+    low, high = answer.bounds.low - answer.others.high, answer.bounds.high - answer.others.low
     middle = None
-    if one.typical is not None and math.isfinite(one.others.low + one.others.high):
-        middle = finite_ratio(one.typical - 0.5 * (one.others.low + one.others.high))
+    if answer.typical is not None and math.isfinite(answer.others.low + answer.others.high):
+        middle = finite_ratio(answer.typical - 0.5 * (answer.others.low + answer.others.high))
     ends = (finite_ratio(low), finite_ratio(high))
-    return HostDifference(name, middle, ends, one.otherwise is not None)
+    return HostDifference(name, middle, ends, answer.direction is not None)
 
 
 def _variances(variance: HostVariance) -> FleetVariances:
@@ -209,8 +210,8 @@ def _variances(variance: HostVariance) -> FleetVariances:
         return _unknown_answer(FleetVariances, question, variance.unknown_because)
     between, within = variance.components
     spread, within_spread = (
-        f"{significant(100.0 * math.expm1(math.sqrt(max(0.0, one.variance))), 2)} %"
-        for one in (between, within)
+        f"{significant(100.0 * math.expm1(math.sqrt(max(0.0, variance.variance))), 2)} %"
+        for variance in (between, within)
     )
     return FleetVariances(
         question=question,
@@ -226,8 +227,8 @@ def _variances(variance: HostVariance) -> FleetVariances:
 def _by_property(
     answers: Sequence[HostAnswer], hosts: Sequence[FleetHost]
 ) -> Iterator[PropertyEffect]:
-    """Yield the properties that the hosts with a ratio differ by, the largest spread first."""
-    known = [
+    """Yield the properties by which the hosts with a ratio differ, the largest spread first."""
+    with_ratio = [
         (host, answer.typical)
         for host, answer in zip(hosts, answers, strict=True)
         if answer.typical is not None and math.isfinite(answer.typical)
@@ -235,21 +236,21 @@ def _by_property(
     effects: list[PropertyEffect] = []
     for name in PROPERTIES:
         by_value: dict[str, list[tuple[str, float]]] = defaultdict(list)
-        for host, typical in known:
+        for host, typical in with_ratio:
             value = _property_text(name, host.environment.get(name))
             by_value[value].append((host.host, typical))
         if len(by_value) > 1:
-            means = [sum(log for _, log in of) / len(of) for of in by_value.values()]
+            means = [sum(log for _, log in members) / len(members) for members in by_value.values()]
             values = tuple(
-                PropertyValue(value, tuple(host for host, _ in of), finite_ratio(mean))
-                for (value, of), mean in zip(by_value.items(), means, strict=True)
+                PropertyValue(value, tuple(host for host, _ in members), finite_ratio(mean))
+                for (value, members), mean in zip(by_value.items(), means, strict=True)
             )
             effects.append(PropertyEffect(name, values, finite_ratio(max(means) - min(means))))
-    yield from sorted(effects, key=lambda one: -(one.spread or 0.0))
+    yield from sorted(effects, key=lambda effect: -(effect.spread or 0.0))
 
 
 def _property_text(name: str, value: Any) -> str:
-    """Return the value of a property as a reader sees it."""
+    """Return the value of a property as reports show it."""
     if value is None:
         return "unknown"
     is_size = name.endswith("_bytes") and isinstance(value, int | float)
@@ -257,14 +258,15 @@ def _property_text(name: str, value: Any) -> str:
 
 
 def _by_property_note(properties: Sequence[PropertyEffect]) -> str:
-    """Return what the means by property are worth; empty where there is none."""
+    """Return the sentence on the means by property; empty without any."""
     if not properties:
         return ""
-    fewest = max(min(len(value.hosts) for value in one.values) for one in properties)
-    note = "Means of hosts, without an interval: hosts with one value differ in much else."
-    if fewest >= FEW_OF_A_VALUE:
+    fewest = max(min(len(value.hosts) for value in effect.values) for effect in properties)
+    note = "Means of hosts, without an interval: hosts with one value also differ in other ways."
+    if fewest >= MIN_HOSTS_OF_A_VALUE:
         return (
-            f"{note} With this many hosts, compare hosts that are alike otherwise: `equipoise "
-            "export` writes each trial with its host's properties, and `equipoise observe` matches."
+            f"{note} With this many hosts, compare hosts that are alike in other properties: "
+            "`equipoise export` writes each trial with those of its host, and `equipoise observe` "
+            "matches the hosts."
         )
-    return f"{note} With under {FEW_OF_A_VALUE} hosts of each value it is a lead, and no claim."
+    return f"{note} With under {MIN_HOSTS_OF_A_VALUE} hosts of each value this is not a claim."

@@ -1,6 +1,7 @@
-"""A campaign on the hosts of a cluster, on the command line: ask, follow, analyse, show.
+"""A campaign on the hosts of a cluster, on the command line: begin, follow, analyse, show.
 
-While the hosts measure, stderr has a live table with a line for each, or what goes wrong.
+While the hosts measure, stderr has a live table with a line for each host; without a terminal it
+has only problems.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ from equipoise.model.record import CampaignWarning, RunRecord
 from equipoise.report.units import waiting_time
 from equipoise.shared.safe_text import visible
 
-LINES_BESIDE_THE_TABLE = 4
+OTHER_LINES = 4
 TROUBLE: frozenset[HostState] = frozenset({"no answer", "failed", "missing"})
 STYLES: dict[HostState, str] = {
     "failed": "red",
@@ -55,7 +56,7 @@ STYLES: dict[HostState, str] = {
     "waiting": "dim",
     "ended": "",
 }
-"""Style of each state, in the order in which hosts are shown where not every one has room."""
+"""Style of each state. If there are too many hosts, this order decides which are shown."""
 
 
 def measure_fleet(
@@ -68,13 +69,13 @@ def measure_fleet(
     build_folders: Mapping[str, str] | None = None,
     warnings: Sequence[CampaignWarning] = (),
 ) -> int:
-    """Measure a plan on every host of a cluster, and show what holds over them.
+    """Measure a plan on every host of a cluster, and show the result over them.
 
     Parameters
     ----------
     build_lines, build_folders
-        Line that builds each level of a study, by the level's name, and the folder in which this
-        machine built it: every host builds them itself.
+        For each level of a study, by its name: the line with which every host builds it, and the
+        folder in which this machine built it.
     """
     options = replace(
         _options(access, hosts, output),
@@ -94,7 +95,7 @@ def resume_fleet(
     hosts: HostOptions,
     output: OutputOptions,
 ) -> int:
-    """Go on with the campaign of a fleet where its hosts are, and show what holds over them."""
+    """Resume the campaign of a fleet on its hosts, and show the result over them."""
     terms = record.plan.terms
     assert isinstance(terms, FleetPlan), "only a coordinator's run has a cluster"
     cluster = replace(hosts.cluster, cluster=hosts.cluster.cluster or terms.cluster)
@@ -124,9 +125,9 @@ def _follow(
 ) -> int:
     """Follow a fleet's campaign to its end, and show it; return the exit status.
 
-    It holds no measurement lock: this process measures nothing.
+    This process measures nothing, so it needs no measurement lock.
 
-    Raise `KeyboardInterrupt` if the user interrupted the campaign; a message has said so.
+    Raise `KeyboardInterrupt` after a message if the user interrupted the campaign.
     """
     with (
         open_for_writing(output.ledger, durable=output.durable, host=output.host) as ledger,
@@ -139,7 +140,7 @@ def _follow(
             return _show_fleet(outcome, access, ledger, output)
         except Interrupted as interruption:
             say(
-                "interrupted; hosts that answer were told to stop, and nothing measured is lost",
+                "interrupted; hosts that answer stop, and nothing measured is lost",
                 _resume_line(interruption.run_id, access),
             )
             raise KeyboardInterrupt from None
@@ -148,10 +149,10 @@ def _follow(
 def _show_fleet(
     outcome: FleetProgress, access: ClusterAccess, ledger: Ledger, output: OutputOptions
 ) -> int:
-    """Name what is missing, then show the result of what is there; return the exit status.
+    """Report the missing hosts, then show the result of the others; return the exit status.
 
-    Raise `ConditionFailed` if the campaign failed on every host. Raise `UnusableInput` if nothing
-    of any host is there.
+    Raise `ConditionFailed` if the campaign failed on every host. Raise `UnusableInput` if no host
+    has delivered a block.
     """
     failed, missing = outcome.failed, outcome.missing
     if len(failed) == len(outcome.lines):
@@ -164,17 +165,18 @@ def _show_fleet(
     resume = _resume_line(outcome.run_id, access)
     if missing:
         names = ", ".join(line.host for line in missing)
-        what = f"nothing more came from {names}: what is measured there is not in this result"
+        problem = f"{names} did not deliver all blocks: the missing ones are not in this result"
         if all(line.status.blocks == 0 for line in outcome.lines):
             raise UnusableInput(
-                f"nothing came from {names}: {missing[0].problem}", hint=f"{resume} asks again"
+                f"nothing has arrived from {names}: {missing[0].problem}",
+                hint=f"{resume} tries again",
             )
-        say(what, f"{resume} fetches it")
+        say(problem, f"{resume} fetches them")
     return show_result(analyse(outcome.run_id, ledger, output), output)
 
 
 def _resume_line(run_id: str, access: ClusterAccess) -> str:
-    """Return the command that goes on, with what the ledger does not keep."""
+    """Return the command that resumes a run, with the options that the ledger does not keep."""
     words = ["equipoise", "resume", run_id]
     if access.tls is not None:
         words += ["--tls-ca", str(access.tls.authority), "--tls-cert", str(access.tls.certificate)]
@@ -185,7 +187,7 @@ def _resume_line(run_id: str, access: ClusterAccess) -> str:
 
 
 def _listener(*, quiet: bool, color: bool) -> FleetListener:
-    """Return a live table if stderr is a terminal, else lines of what goes wrong, or silence."""
+    """Return a live table if stderr is a terminal, else lines about problems; nothing if quiet."""
     if quiet:
         return FleetListener()
     if not sys.stderr.isatty():
@@ -194,7 +196,7 @@ def _listener(*, quiet: bool, color: bool) -> FleetListener:
 
 
 class FleetTable(FleetListener):
-    """A live table: every host with its state, its blocks, its time and what is wrong."""
+    """A live table: the state, the blocks, the time and the problem of each host."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -202,34 +204,34 @@ class FleetTable(FleetListener):
         self._drawn_at = 0.0
 
     def fleet_started(self, progress: FleetProgress) -> None:
-        """Say which run it is, and show the table."""
+        """Print the id of the campaign, and show the table."""
         line = f"campaign {progress.run_id} on {counted(len(progress.lines), 'host')}"
         self._console.print(line, style="dim", highlight=False, markup=False)
         self._live.start()
         self._draw(progress)
 
     def changed(self, progress: FleetProgress) -> None:
-        """Show what has become of a host."""
+        """Show the new state of a host."""
         if time.monotonic() - self._drawn_at >= MIN_REDRAW_S:
             self._draw(progress)
 
     def fleet_ended(self) -> None:
-        """Take the table away: the result has a line for each host."""
+        """Remove the table; the result has a line for each host."""
         self._live.stop()
 
     def _draw(self, progress: FleetProgress) -> None:
-        rows = self._console.height - LINES_BESIDE_THE_TABLE
+        rows = self._console.height - OTHER_LINES
         self._live.update(fleet_table(progress, rows), refresh=True)
         self._drawn_at = time.monotonic()
 
 
 def fleet_table(progress: FleetProgress, rows: int) -> Table:
-    """Return the table of a fleet; hosts in trouble first, if there is no room for all.
+    """Return the table of a fleet; if there is no room for all, hosts in trouble come first.
 
     Parameters
     ----------
     rows
-        Number of rows at most; the last one counts what does not fit.
+        Largest number of rows; the last one may count the hosts that do not fit.
     """
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("host", no_wrap=True, overflow="ellipsis", max_width=32)
@@ -257,20 +259,20 @@ def fleet_table(progress: FleetProgress, rows: int) -> Table:
         )
     hidden = lines[len(fitting) :]
     if hidden:
-        ended = sum(line.state == "ended" for line in hidden)
-        table.add_row(Text(f"and {len(hidden)} more, {ended} of them ended", style="dim"))
+        ended_count = sum(line.state == "ended" for line in hidden)
+        table.add_row(Text(f"and {len(hidden)} more, {ended_count} of them ended", style="dim"))
     return table
 
 
 class TroubleLines(FleetListener):
-    """Lines that say once what goes wrong with a host, and that it is well again."""
+    """Lines on stderr, one when a problem of a host begins and one when it ends."""
 
     def __init__(self) -> None:
         self._states: dict[int, HostState] = {}
         self._trouble = False
 
     def changed(self, progress: FleetProgress) -> None:
-        """Say what is new."""
+        """Print new problems and ended ones."""
         if (progress.trouble is not None) != self._trouble:
             self._trouble = not self._trouble
             say(

@@ -1,9 +1,9 @@
-"""The campaign of a fleet: begin it in the coordinator's ledger, or go on with it, to its end.
+"""The campaign of a fleet: begin or resume it in the coordinator's ledger, and follow it.
 
-The coordinator's run holds the terms and no trial. Its segments are the times in which a
-coordinator followed the hosts; between them the hosts measure on. Every host has a coin of its own:
-its seed is a digest of the campaign's seed, the host and its place. The identity of its run is a
-digest of the fleet's and its place, so that the same order never begins a second run.
+The coordinator's run has the terms and no trial. In its segments a coordinator followed the hosts;
+between segments the hosts continue to measure. Every host has its own coin, whose seed is a digest
+of the campaign's seed, the host and its place. The identity of a host's run is a digest of the
+fleet's identity and the place, so the same order never begins a second run.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from equipoise.cluster.messages import Build, Introduction, Order, other_version
 from equipoise.cluster.roster import Roster, Transport, Unreachable
 from equipoise.design.coin import MAX_SEED
 from equipoise.design.limits import CampaignLimits
-from equipoise.kinds.fleet.terms import FleetPlan, names_apart
+from equipoise.kinds.fleet.terms import FleetPlan, distinct_names
 from equipoise.ledger import FIRST_SEGMENT, Ledger
 from equipoise.measure.environment import snapshot
 from equipoise.measure.trials import own_environment
@@ -46,9 +46,9 @@ from equipoise.model.record import FAILED, INTERRUPTED, CampaignWarning, RunReco
 WORKERS_S = 30.0
 """Seconds in which a first worker must appear and every worker must introduce itself."""
 HOST_LEFT_OUT = "host_left_out"
-"""Code of the warning that a host was not asked to measure."""
-A_HOST_IS_MISSING = "a host is missing"
-"""Why a coordinator's segment ended, if a host gave no answer for too long."""
+"""Code of the warning that a host or a worker does not take part."""
+HOST_IS_MISSING = "a host is missing"
+"""Stop reason of a coordinator's segment in which a host did not answer for too long."""
 _SEED_BYTES = 8
 
 
@@ -58,18 +58,18 @@ class FleetOptions(Struct, frozen=True):
     cluster: str
     """The cluster, as the user typed it."""
     campaign_for_each_worker: bool = False
-    """Whether workers of one host measure side by side (``local:N``); else they are one host."""
+    """Whether each worker of a host has its own campaign (``local:N``), and not only each host."""
     builds: tuple[Build, ...] = ()
     """Levels of a study that every host builds itself."""
     build_folders: tuple[str, ...] = ()
-    """Folders in which this machine built them."""
+    """Folders in which this machine built these levels."""
     ship: bool = False
-    """Whether programs and inputs are sent to hosts that have others."""
+    """Whether programs and inputs are sent to hosts with other ones."""
     allow_concurrent: bool = False
     durable: bool = False
     """Whether the hosts' ledgers wait for the disk after each trial."""
     host_timeout_s: float = HOST_TIMEOUT_S
-    """Seconds that a host may give no answer before the campaign ends without it."""
+    """Seconds without an answer from a host after which the campaign ends without it."""
 
 
 OpenTransport = AbstractAsyncContextManager[Transport]
@@ -82,7 +82,7 @@ def run_to_end(work: Coroutine[Any, Any, FleetProgress]) -> FleetProgress:
         task, loop = asyncio.current_task(), asyncio.get_running_loop()
         assert task is not None
         loop.add_signal_handler(signal.SIGTERM, task.cancel)
-        loop.set_exception_handler(_tell_of_defects)
+        loop.set_exception_handler(_report_unexpected_error)
         return await work
 
     before = signal.getsignal(signal.SIGTERM)
@@ -92,22 +92,22 @@ def run_to_end(work: Coroutine[Any, Any, FleetProgress]) -> FleetProgress:
         signal.signal(signal.SIGTERM, before)
 
 
-def _tell_of_defects(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """Print what nobody awaited, unless it belongs to an end that was asked for.
+def _report_unexpected_error(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Print an error that nothing awaited, unless it is part of a requested end.
 
-    A second Ctrl-C leaves the hosts that did not answer. Waits within Dask run out unheard where
-    the connection closes meanwhile; they are plain futures, what this package starts are tasks.
+    A second Ctrl-C ends the wait for hosts that do not answer. Dask's own waits may time out while
+    the connection closes; they are plain futures, while this package starts tasks.
     """
     error, future = context.get("exception"), context.get("future")
-    ran_out = isinstance(error, TimeoutError) and not isinstance(future, asyncio.Task)
-    if not ran_out and not isinstance(error, Interrupted):
+    is_dask_timeout = isinstance(error, TimeoutError) and not isinstance(future, asyncio.Task)
+    if not is_dask_timeout and not isinstance(error, Interrupted):
         loop.default_exception_handler(context)
 
 
 async def start(
     plan: Plan,
     options: FleetOptions,
-    opening: OpenTransport,
+    transport_context: OpenTransport,
     ledger: Ledger,
     listener: FleetListener,
     *,
@@ -115,15 +115,15 @@ async def start(
 ) -> FleetProgress:
     """Begin a fleet's campaign on every host of a cluster, and follow it to its end.
 
-    The plan is that of every host, but for its coin and its folder. ``warnings`` are those that are
-    known before the first trial.
+    Every host gets this plan, with its own coin and folder. ``warnings`` are those known before the
+    first trial.
 
-    Raise `UnusableInput` if the scheduler does not answer, there is no worker, or a host has
-    another version. Raise `Interrupted` if the user interrupted it; the hosts were told to stop.
+    Raise `UnusableInput` if the scheduler does not answer, there is no worker, or a host has a
+    different version. Raise `Interrupted` if the user interrupted it; then the hosts stop, too.
     """
-    async with _roster_of(opening, options.cluster) as roster:
+    async with _roster_of(transport_context, options.cluster) as roster:
         introductions = tuple(roster.introductions.values())
-        hosts = {one.host.identity: one for one in introductions}
+        hosts = {introduction.host.identity: introduction for introduction in introductions}
         comparison = await prepared_hosts(
             files_of(plan, options.build_folders, [build.line for build in options.builds]),
             plan.measure.working_folder,
@@ -131,12 +131,14 @@ async def start(
             roster,
             ship=options.ship,
         )
-        whole = replace(plan, terms=_terms(comparison, introductions, options))
-        run_id = ledger.begin_run(whole, _environment(), time.time())
+        fleet_plan = replace(plan, terms=_terms(comparison, introductions, options))
+        run_id = ledger.begin_run(fleet_plan, _environment(), time.time())
         with run_lock(run_id, ledger):
             for warning in (*warnings, *_left_out(comparison, roster)):
                 ledger.record_notice(run_id, warning)
-            campaigns = _host_campaigns(whole, ledger.identity_of(run_id), FIRST_SEGMENT, options)
+            campaigns = _host_campaigns(
+                fleet_plan, ledger.identity_of(run_id), FIRST_SEGMENT, options
+            )
             coordinator = Coordinator(
                 run_id, campaigns, roster, ledger, listener, options.host_timeout_s
             )
@@ -147,21 +149,21 @@ async def resume(
     record: RunRecord,
     limits: CampaignLimits,
     options: FleetOptions,
-    opening: OpenTransport,
+    transport_context: OpenTransport,
     ledger: Ledger,
     listener: FleetListener,
 ) -> FleetProgress:
-    """Fetch what the hosts of a fleet have recorded since, and have those go on that can.
+    """Fetch the new blocks of the hosts of a fleet, and resume the campaigns that can continue.
 
-    A host that has reached its own end goes on only under new limits.
+    A campaign that has ended by its own rules continues only under new limits.
 
-    Raise `UnusableInput` if the scheduler does not answer, there is no worker, a host has another
-    version, or another process follows the same campaign. Raise `Interrupted` if the user
-    interrupted it; the hosts were told to stop.
+    Raise `UnusableInput` if the scheduler does not answer, there is no worker, a host has a
+    different version, or another process follows the same campaign. Raise `Interrupted` if the user
+    interrupted it; then the hosts stop, too.
     """
     plan, run_id = record.plan, record.id
     assert isinstance(plan.terms, FleetPlan), "only a coordinator's run is resumed here"
-    async with _roster_of(opening, options.cluster) as roster:
+    async with _roster_of(transport_context, options.cluster) as roster:
         with run_lock(run_id, ledger):
             session = ledger.begin_segment(run_id, _environment(), time.time())
             new_limits = None if limits == CampaignLimits() else limits
@@ -174,12 +176,12 @@ async def resume(
 
 
 @asynccontextmanager
-async def _roster_of(opening: OpenTransport, cluster: str) -> AsyncIterator[Roster]:
-    """Yield the roster of a cluster, in which every worker that answers has introduced itself.
+async def _roster_of(transport_context: OpenTransport, cluster: str) -> AsyncIterator[Roster]:
+    """Yield the roster of a cluster after the introductions of all workers that answer.
 
-    It is kept up to date for the time of the block.
+    The roster is kept up to date until the context ends.
     """
-    async with opening as transport:
+    async with transport_context as transport:
         try:
             await transport.workers()
         except Unreachable as error:
@@ -207,8 +209,8 @@ async def _wait_for_introductions(roster: Roster, cluster: str) -> None:
         await roster.news(deadline - loop.time())
     if roster.introductions:
         return
-    for why in roster.silent.values():
-        raise other_version(f"no worker of the cluster {cluster} can measure: {why}")
+    for reason in roster.silent.values():
+        raise other_version(f"no worker of the cluster {cluster} can measure: {reason}")
     raise UnusableInput(
         f"the cluster {cluster} has no worker",
         hint="start one on each host: python -m equipoise.cluster.worker tcp://HOST:PORT",
@@ -220,12 +222,16 @@ def _terms(
 ) -> FleetPlan:
     """Return the terms of a fleet in which every host has the same weight.
 
-    The hosts that may be compared measure, each once, or once for each of its workers.
+    Each comparable host measures once, or once for each of its workers.
     """
     shipped = {host.identity: files for host, files in comparison.comparable.items()}
     hosts = list(comparison.comparable)
     if options.campaign_for_each_worker:
-        hosts = [one.host for one in introductions if one.host.identity in shipped]
+        hosts = [
+            introduction.host
+            for introduction in introductions
+            if introduction.host.identity in shipped
+        ]
     hosts.sort(key=lambda host: (host.name, host.identity))
     return FleetPlan(
         hosts=tuple(hosts),
@@ -239,13 +245,15 @@ def _terms(
 
 
 def _left_out(comparison: HostComparison, roster: Roster) -> Iterator[CampaignWarning]:
-    for one in comparison.refused:
-        yield CampaignWarning(HOST_LEFT_OUT, f"a host was left out: {one.what}", one.hint or "")
-    for worker, why in roster.silent.items():
+    for refusal in comparison.refused:
+        yield CampaignWarning(
+            HOST_LEFT_OUT, f"a host was left out: {refusal.what}", refusal.hint or ""
+        )
+    for worker, reason in roster.silent.items():
         yield CampaignWarning(
             HOST_LEFT_OUT,
-            f"the worker at {worker} was not asked to measure: {why}",
-            "look into its log, and run the campaign again if its host belongs to the fleet",
+            f"the worker at {worker} does not take part: {reason}",
+            "read its log, and run the campaign again if its host belongs to the fleet",
         )
 
 
@@ -256,10 +264,10 @@ def _host_campaigns(
     options: FleetOptions,
     limits: CampaignLimits | None = None,
 ) -> list[HostCampaign]:
-    """Return the campaign of each host, with the order to begin it or to go on with it."""
+    """Return the campaign of each host, with the order that begins or resumes it."""
     terms = plan.terms
     assert isinstance(terms, FleetPlan), "only a coordinator's plan has hosts"
-    names = names_apart([host.name for host in terms.hosts])
+    names = distinct_names([host.name for host in terms.hosts])
     return [
         HostCampaign(
             Order(
@@ -283,7 +291,7 @@ def _host_campaigns(
 
 
 def member_plan(plan: Plan, fleet: str, place: int) -> Plan:
-    """Return the plan of the host at a place of a fleet; commands run in the host's own folder.
+    """Return the plan of the host at a place of a fleet; its commands run in its own folder.
 
     ``plan`` is the coordinator's, and ``fleet`` the identity of its run.
     """
@@ -307,7 +315,7 @@ def host_seed(seed: int, host: HostReference, place: int) -> int:
 
 
 async def _follow(coordinator: Coordinator, session: int) -> FleetProgress:
-    """Follow the hosts and record why that ended."""
+    """Follow the hosts, and record the reason of the end."""
     coordinator.listener.fleet_started(coordinator.progress())
     reason = INTERRUPTED
     try:
@@ -324,7 +332,7 @@ async def _follow(coordinator: Coordinator, session: int) -> FleetProgress:
 
 def _stop_reason(outcome: FleetProgress) -> str:
     if outcome.missing:
-        return A_HOST_IS_MISSING
+        return HOST_IS_MISSING
     if len(outcome.failed) == len(outcome.lines):
         return FAILED
     reasons = dict.fromkeys(line.status.stopped_because or FAILED for line in outcome.lines)

@@ -1,4 +1,4 @@
-"""Chart of a fleet: the ratio on each host, their mean, and where one more host would lie."""
+"""Chart of a fleet: the ratio on each host, their mean, and the interval of one more host."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ from equipoise.shared.chart_parts import (
 )
 
 HOW_TO_READ = (
-    "Each row is a host: the mark is the ratio, the bar its interval, and all of these bars hold "
-    "together. Below them stand the mean over the asked hosts and the stretch in which one more "
-    "host would lie, with its chance. Within the grey strip the difference is too small to matter."
+    "Each row is a host. The mark is the ratio and the bar its interval; all these intervals hold "
+    "together. Below them are the mean over the asked hosts and the interval of one more host, "
+    "with its chance. Within the grey strip the difference is too small to matter."
 )
 MAX_HOSTS = 60
-"""Number of hosts that the chart draws: of more, evenly chosen ones by their ratios."""
-_HOST, _OTHERWISE, _MEAN, _NEW = (
+"""Number of hosts that the chart draws; of more hosts it draws some at even ranks of ratios."""
+_HOST, _DIFFERENT, _MEAN, _NEW = (
     "host",
-    "otherwise than the others",
+    "differs from the others",
     "mean over the asked hosts",
     "one more host",
 )
-_KINDS = (_HOST, _OTHERWISE, _MEAN, _NEW)
+_KINDS = (_HOST, _DIFFERENT, _MEAN, _NEW)
 _COLOURS = (0, 3, 1, 2)
-"""Places in the palette."""
+"""Places of the colours in the palette."""
 _ROW_HEIGHT = 24
 
 
@@ -54,18 +54,20 @@ class _Bar(Struct, frozen=True):
 
 
 def hosts(comparison: FleetComparison) -> alt.LayerChart | None:
-    """Draw the hosts of a comparison, or nothing where fewer than two have a ratio.
+    """Draw the hosts of a comparison; return ``None`` if fewer than two have a ratio.
 
-    Ratios are of values, not of costs, where more of the metric is better.
+    Ratios are of values, not of costs, if more of the metric is better.
     """
-    known = [one for one in comparison.hosts if one.ratio]
-    if len(known) < 2 or comparison.fleet is None:
+    with_ratio = [host for host in comparison.hosts if host.ratio]
+    if len(with_ratio) < 2 or comparison.fleet is None:
         return None
-    drawn = _shown_hosts(known)
-    rows = list(_rows(comparison, drawn))
-    # One more host has no ratio: an end of its stretch says where that is.
-    at = [(one.ratio or next(filter(None, one.ends), None), one.ends) for one in rows]
-    axis = ratio_axis(extent([each for each in at if each[0] is not None]), comparison.min_effect)
+    shown = _shown_hosts(with_ratio)
+    rows = list(_rows(comparison, shown))
+    # One more host has no ratio, so an end of its interval gives its position.
+    ratios_and_ends = [(row.ratio or next(filter(None, row.ends), None), row.ends) for row in rows]
+    axis = ratio_axis(
+        extent([each for each in ratios_and_ends if each[0] is not None]), comparison.min_effect
+    )
     x = axis.position(alt.X, f"{metric_name(comparison.metric)} against {comparison.baseline}")
     y = name_rows("label", [row.label for row in rows])
     kinds = [kind for kind in _KINDS if any(row.kind == kind for row in rows)]
@@ -89,29 +91,29 @@ def hosts(comparison: FleetComparison) -> alt.LayerChart | None:
             layer(points, point(70), x="ratio:Q", y=y, color=color, shape=shape, tooltip=tooltip),
         ],
         title=f"{comparison.candidate} against {comparison.baseline} on each host",
-        notes=list(_notes(comparison, known, drawn)),
+        notes=list(_notes(comparison, with_ratio, shown)),
         description=f"Ratios with intervals, a row for each host. {comparison.summary}",
         height=_ROW_HEIGHT * max(len(rows), 4),
     )
 
 
-def _shown_hosts(known: Sequence[HostEffect]) -> list[HostEffect]:
-    """Return at most ``MAX_HOSTS`` hosts, evenly by the ranks of their ratios, in their order."""
-    if len(known) <= MAX_HOSTS:
-        return list(known)
-    ranked = sorted(known, key=lambda one: one.ratio or 0.0)
+def _shown_hosts(with_ratio: Sequence[HostEffect]) -> list[HostEffect]:
+    """Return at most ``MAX_HOSTS`` hosts, at even ranks of their ratios, in their order."""
+    if len(with_ratio) <= MAX_HOSTS:
+        return list(with_ratio)
+    ranked = sorted(with_ratio, key=lambda host: host.ratio or 0.0)
     last = len(ranked) - 1
-    chosen = {ranked[round(step * last / (MAX_HOSTS - 1))].place for step in range(MAX_HOSTS)}
-    return [one for one in known if one.place in chosen]
+    places = {ranked[round(step * last / (MAX_HOSTS - 1))].place for step in range(MAX_HOSTS)}
+    return [host for host in with_ratio if host.place in places]
 
 
-def _rows(comparison: FleetComparison, drawn: Sequence[HostEffect]) -> Iterator[_Bar]:
+def _rows(comparison: FleetComparison, shown: Sequence[HostEffect]) -> Iterator[_Bar]:
     answers = comparison.fleet
     assert answers is not None, "a comparison without answers is not drawn"
-    names = {one.host for one in comparison.hosts}
-    for one in drawn:
-        kind = _OTHERWISE if one.host in answers.otherwise.differing else _HOST
-        yield _Bar(one.host, kind, one.ratio, one.ratio_ci, one.blocks)
+    names = {host.host for host in comparison.hosts}
+    for host in shown:
+        kind = _DIFFERENT if host.host in answers.otherwise.differing else _HOST
+        yield _Bar(host.host, kind, host.ratio, host.ratio_ci, host.blocks)
     if comparison.ratio is not None and comparison.ratio_ci != (None, None):
         label = f"{_MEAN} (all)" if _MEAN in names else _MEAN
         yield _Bar(label, _MEAN, comparison.ratio, comparison.ratio_ci, comparison.blocks)
@@ -122,20 +124,20 @@ def _rows(comparison: FleetComparison, drawn: Sequence[HostEffect]) -> Iterator[
 
 
 def _notes(
-    comparison: FleetComparison, known: Sequence[HostEffect], drawn: Sequence[HostEffect]
+    comparison: FleetComparison, with_ratio: Sequence[HostEffect], shown: Sequence[HostEffect]
 ) -> Iterator[str]:
     yield f"Holds {comparison.scope}."
-    if len(drawn) < len(known):
-        yield f"Of {len(known)} hosts {len(drawn)} are drawn, evenly by their ratios."
-    if without := len(comparison.hosts) - len(known):
-        yield f"Without a ratio: {counted(without, 'host')}."
+    if len(shown) < len(with_ratio):
+        yield f"{len(shown)} of {len(with_ratio)} hosts are drawn, at even ranks of their ratios."
+    if count := len(comparison.hosts) - len(with_ratio):
+        yield f"Without a ratio: {counted(count, 'host')}."
 
 
 class FleetFigures(FiguresKind):
     """The figures of a fleet."""
 
     def gallery(self, document: FleetDocument, sequences: Sequences) -> Iterator[Figure]:
-        """Draw the hosts of each primary comparison; ratios are of values where more is better."""
+        """Draw the hosts of each primary comparison; ratios are of values if more is better."""
         if not document.conditions:
             return
         document, _ = of_values(document, sequences)

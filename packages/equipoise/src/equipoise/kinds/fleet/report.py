@@ -1,4 +1,4 @@
-"""A fleet: the mean over the asked hosts, each host, and the questions that they answer."""
+"""The report of a fleet: the mean over the asked hosts, each host, and the answers over hosts."""
 
 from __future__ import annotations
 
@@ -76,11 +76,11 @@ _MAX_MEDIAN_COLUMNS = 6
 _STATES = {
     "ended": "ended by its own rules",
     "left": "left",
-    "behind": "measures still, or the connection broke",
-    "no block": "no block is complete",
-    "absent": "nothing of it has come",
+    "behind": "still measuring, or the connection broke",
+    "no block": "no complete block",
+    "absent": "nothing has arrived from it",
 }
-_NAMES = {
+_PROPERTY_NAMES = {
     "cpu_model": "processor",
     "hypervisor": "virtualisation",
     "memory_bytes": "memory",
@@ -89,14 +89,14 @@ _NAMES = {
 
 
 class FleetReport(ReportKind):
-    """How the document of a fleet is shown."""
+    """The report of a fleet."""
 
     has_brief_screen = False
     first_figures = frozenset({"hosts"})
     figures_of_each = frozenset({"hosts"})
 
     def machine(self, document: FleetDocument) -> str | None:
-        """Return how many of the asked hosts delivered; ``None`` if all campaigns are of one."""
+        """Return the number of asked hosts with blocks; ``None`` if there is only one host."""
         fleet = document.fleet
         if fleet.one_host:
             return None
@@ -108,19 +108,19 @@ class FleetReport(ReportKind):
         assert isinstance(document, FleetDocument)
         fleet = document.fleet
         first = answer(document, fleet)
-        at_a_glance, others = campaign_figures(report)
-        whole: tuple[Part, ...] = (
+        first_figures, others = campaign_figures(report)
+        all_parts: tuple[Part, ...] = (
             first,
-            replace(at_a_glance, forms=WITH_PICTURES),
+            replace(first_figures, forms=WITH_PICTURES),
             *claims_below(document, first, first.claims),
             *parts(document, fleet),
             others,
             *how_it_ran(report),
         )
-        return whole_document(report, first, whole, numbers(document, fleet))
+        return whole_document(report, first, all_parts, numbers(document, fleet))
 
     def environments(self, document: FleetDocument) -> Iterator[Section]:
-        """Build what all hosts share, and the environment of each."""
+        """Build the shared environment, and that of each host."""
         yield environment_section(document.environment, "Environment that all hosts share")
         for host in document.fleet.hosts:
             if host.environment:
@@ -128,49 +128,49 @@ class FleetReport(ReportKind):
                 yield replace(section, folded=True, on_paper=False)
 
     def impossible(self, document: FleetDocument) -> Iterator[str]:
-        """Yield what no fleet computes, of a document that was read."""
+        """Yield the values of a document that no fleet can have computed."""
         return _impossible(document.fleet, document.comparisons)
 
 
 def _primary(document: FleetDocument) -> list[FleetComparison]:
     """Return the comparisons on the metric that decides."""
     metric = document.primary_metric
-    return [one for one in document.comparisons if one.metric == metric]
+    return [comparison for comparison in document.comparisons if comparison.metric == metric]
 
 
 def answer(document: FleetDocument, fleet: FleetResult) -> Answer:
-    """Build what a reader sees first: the mean over the asked hosts, and what it hides."""
+    """Build the answer: the mean over the asked hosts, or the reason why it is unknown."""
     answer, primary = campaign_answer(document), _primary(document)
     if primary:
         claims = zip(answer.claims, primary, strict=False)
-        return replace(answer, claims=tuple(_claim(*one, fleet) for one in claims))
+        return replace(answer, claims=tuple(_claim(*claim, fleet) for claim in claims))
     if failures_of(document):
         return replace(answer, lines=(*answer.lines, fleet.summary))
     return replace(answer, title=fleet.summary, lines=())
 
 
 def parts(document: FleetDocument, fleet: FleetResult) -> Iterator[Part]:
-    """Build what stands below the answer: hosts, questions, properties, and the hosts' runs."""
+    """Build the parts below the answer: hosts, questions, properties, and the hosts' runs."""
     primary = _primary(document)
-    many = len(primary) > MAX_CLAIMS
-    shown = [shown_comparison(document, one) for one in primary]
+    are_many = len(primary) > MAX_CLAIMS
+    shown = [shown_comparison(document, comparison) for comparison in primary]
     if len(shown) == 1:
         (comparison,) = shown
         yield Section("Hosts", (_hosts_table(fleet, comparison),))
         yield from _answers(comparison)
     else:
         yield Section("Hosts", (_fleet_table(fleet),))
-        if many:
+        if are_many:
             yield Section("Means over the asked hosts", (_means_table(document, primary),))
         for comparison in shown:
             parts = (_hosts_table(fleet, comparison), *_answers(comparison))
-            forms = WRITTEN if many else SCREEN | WRITTEN
-            yield Section(_title(comparison), parts, folded=many, forms=forms)
-        if many:
+            forms = WRITTEN if are_many else SCREEN | WRITTEN
+            yield Section(_title(comparison), parts, folded=are_many, forms=forms)
+        if are_many:
             yield Paragraph(
                 f"The page of {option('report')} has the hosts of each comparison.", forms=SCREEN
             )
-    others = [one for one in document.comparisons if one not in primary]
+    others = [comparison for comparison in document.comparisons if comparison not in primary]
     if others:
         yield Section("Other metrics", (_means_table(document, others),))
     yield from _control(fleet)
@@ -181,17 +181,17 @@ def parts(document: FleetDocument, fleet: FleetResult) -> Iterator[Part]:
 def numbers(document: FleetDocument, fleet: FleetResult) -> Iterator[NumberRow]:
     """Yield a row for each comparison and host, after one for the mean over the asked hosts."""
     runs = {host.place: host for host in fleet.hosts}
-    for one in document.comparisons:
-        of_all: NumberRow = {
+    for comparison in document.comparisons:
+        common: NumberRow = {
             "run": document.run.id,
             "study": document.run.study,
-            **fields_of(one, "baseline", "candidate", "metric"),
+            **fields_of(comparison, "baseline", "candidate", "metric"),
         }
-        mean = {**ratio_numbers(one), **fields_of(one, "blocks", "verdict")}
-        yield {**of_all, "host": None, "of": "mean over the asked hosts", **mean}
-        for effect in one.hosts:
+        mean = {**ratio_numbers(comparison), **fields_of(comparison, "blocks", "verdict")}
+        yield {**common, "host": None, "of": "mean over the asked hosts", **mean}
+        for effect in comparison.hosts:
             yield {
-                **of_all,
+                **common,
                 "host": effect.host,
                 "of": "host",
                 **ratio_numbers(effect),
@@ -206,18 +206,18 @@ def _number(value: object) -> Number:
 
 
 def _claim(claim: Claim, comparison: FleetComparison, fleet: FleetResult) -> Claim:
-    """Return the claim of a comparison over hosts: whose mean it is, and for what it holds."""
+    """Return the claim of a comparison over hosts, with the hosts of its mean and its scope."""
     answers = comparison.fleet
     assert answers is not None, "a comparison of a fleet has its answers"
     whose = "these campaigns" if fleet.one_host else "the asked hosts"
-    # Where the mean over the asked hosts is not known, that over others is another question.
-    instead = (answers.mean, *(() if answers.stayed is None else (answers.stayed,)))
-    remarks = () if answers.mean.unknown_because is None else instead
+    # If the mean over the asked hosts is unknown, the mean over the hosts that stayed may help.
+    answers_over_hosts = (answers.mean, *(() if answers.stayed is None else (answers.stayed,)))
+    remarks = () if answers.mean.unknown_because is None else answers_over_hosts
     return replace(
         claim,
         subject=f"{claim.subject}, mean over {whose}",
         certainty=(),
-        remarks=tuple(f"{one.question} {one.answer}" for one in remarks),
+        remarks=tuple(f"{remark.question} {remark.answer}" for remark in remarks),
         facts=(
             ("Smallest effect that matters", f"{comparison.min_effect:g} %"),
             ("Holds for", comparison.scope),
@@ -226,16 +226,16 @@ def _claim(claim: Claim, comparison: FleetComparison, fleet: FleetResult) -> Cla
 
 
 def _hosts_table(fleet: FleetResult, comparison: FleetComparison) -> Table:
-    effects = {one.place: one for one in comparison.hosts}
-    otherwise = () if comparison.fleet is None else comparison.fleet.otherwise.differing
-    levels = {one.level for one in comparison.hosts}
+    effects = {effect.place: effect for effect in comparison.hosts}
+    differing = () if comparison.fleet is None else comparison.fleet.otherwise.differing
+    levels = {effect.level for effect in comparison.hosts}
     notes: tuple[str, ...] = ()
     if levels and len(fleet.hosts) > 1:
         together = percentage(1.0 - comparison.level)
         notes = (f"All these intervals hold together with {together}.",)
-    weighted = len({one.weight for one in comparison.hosts}) > 1
+    has_weights = len({effect.weight for effect in comparison.hosts}) > 1
     rows = (
-        _host_row(host, effects.get(host.place), otherwise, weighted=weighted)
+        _host_row(host, effects.get(host.place), differing, has_weights=has_weights)
         for host in fleet.hosts
     )
     return Table(
@@ -247,45 +247,45 @@ def _hosts_table(fleet: FleetResult, comparison: FleetComparison) -> Table:
 
 
 def _host_row(
-    host: FleetHost, effect: HostEffect | None, otherwise: Sequence[str], *, weighted: bool
+    host: FleetHost, effect: HostEffect | None, differing: Sequence[str], *, has_weights: bool
 ) -> Mapping[str, Cell]:
     estimate: Cell = UNKNOWN
     interval, blocks, weight = "", "0", UNKNOWN
     if effect is not None:
         text, interval = estimate_and_interval(effect.ratio, effect.ratio_ci, unknown=UNKNOWN)
-        estimate = Styled(text, "strong") if host.host in otherwise else text
+        estimate = Styled(text, "strong") if host.host in differing else text
         blocks, weight = str(effect.blocks), percentage(effect.weight)
     return {
         "host:name": host.host,
         "ratio:number": estimate,
         "interval": interval,
-        **({"weight:number": weight} if weighted else {}),
+        **({"weight:number": weight} if has_weights else {}),
         "blocks:number": blocks,
-        **_of_host(host),
+        **_host_facts(host),
     }
 
 
-def _of_host(host: FleetHost) -> Mapping[str, Cell]:
+def _host_facts(host: FleetHost) -> Mapping[str, Cell]:
     kernel, processor = map(host.environment.get, ("kernel", "cpu_model"))
-    ended = _state_sentence(host)
+    ending = _state_sentence(host)
     return {
         "kernel": UNKNOWN if kernel is None else str(kernel),
         "processor:name": UNKNOWN if processor is None else str(processor),
-        "ended by": ended if host.state == "ended" else Styled(ended, "caution"),
+        "ended by": ending if host.state == "ended" else Styled(ending, "caution"),
     }
 
 
 def _state_sentence(host: FleetHost) -> str:
-    """Return how far the campaign of a host came, in a few words."""
-    words = _STATES[host.state]
+    """Return the state of a host's campaign in a few words."""
+    state = _STATES[host.state]
     if host.stopped_because is not None:
-        return f"{words}: {host.stopped_because}" if host.state == "left" else host.stopped_because
-    return words
+        return f"{state}: {host.stopped_because}" if host.state == "left" else host.stopped_because
+    return state
 
 
 def _fleet_table(fleet: FleetResult) -> Table:
     rows = (
-        {"host:name": host.host, "blocks:number": str(host.blocks), **_of_host(host)}
+        {"host:name": host.host, "blocks:number": str(host.blocks), **_host_facts(host)}
         for host in fleet.hosts
     )
     return Table(*headed(rows), label="Hosts", max_rows=MAX_HOSTS)
@@ -293,45 +293,47 @@ def _fleet_table(fleet: FleetResult) -> Table:
 
 def _means_table(document: FleetDocument, comparisons: Sequence[FleetComparison]) -> Table:
     rows: list[Mapping[str, Cell]] = []
-    for one in comparisons:
-        shown = shown_comparison(document, one)
+    for comparison in comparisons:
+        shown = shown_comparison(document, comparison)
         estimate, interval = estimate_and_interval(shown.ratio, shown.ratio_ci, unknown=UNKNOWN)
-        otherwise = () if one.fleet is None else one.fleet.otherwise.differing
+        differing = () if comparison.fleet is None else comparison.fleet.otherwise.differing
         rows.append(
             {
-                "candidate:name": one.candidate,
-                "against:name": one.baseline,
-                "metric": metric_name(one.metric),
+                "candidate:name": comparison.candidate,
+                "against:name": comparison.baseline,
+                "metric": metric_name(comparison.metric),
                 "mean over hosts:number": estimate,
                 "interval": interval,
-                "verdict": Styled(shown_verdict(document, one), one.verdict),
-                "hosts otherwise:words": listed(otherwise),
+                "verdict": Styled(shown_verdict(document, comparison), comparison.verdict),
+                "differing hosts:words": listed(differing),
             }
         )
     return Table(*headed(rows), label="Means over the asked hosts")
 
 
 def _answers(comparison: FleetComparison) -> Iterator[Part]:
-    """Build the questions with their answers, and what goes with properties of the hosts."""
+    """Build the questions with their answers, and the means by properties of the hosts."""
     answers = comparison.fleet
     if answers is None:
         return
     columns = (Column("question", "words"), Column("answer", "words"))
-    rows = ((one.question, one.answer) for one in answers.all if one.unknown_because is None)
+    rows = (
+        (answer.question, answer.answer) for answer in answers.all if answer.unknown_because is None
+    )
     open_questions: dict[str, list[str]] = defaultdict(list)
-    for one in answers.all:
-        if one.unknown_because is not None:
-            open_questions[one.unknown_because].append(one.question)
+    for answer in answers.all:
+        if answer.unknown_because is not None:
+            open_questions[answer.unknown_because].append(answer.question)
     table = Table(
         columns,
         tuple(rows),
         label=f"Questions and answers: {_title(comparison)}",
         notes=tuple(
-            f"Not answered: {' '.join(questions)} The reason: {because}."
+            f"Not answered: {' '.join(questions)} Reason: {because}."
             for because, questions in open_questions.items()
         ),
     )
-    yield Section("What they say together", (table,))
+    yield Section("Answers over the hosts", (table,))
     yield from _properties(comparison, answers)
 
 
@@ -340,16 +342,16 @@ def _properties(comparison: FleetComparison, answers: FleetAnswers) -> Iterator[
         return
     rows = (
         {
-            "hosts differ by": _NAMES.get(effect.name, effect.name.replace("_", " "))
+            "hosts differ by": _PROPERTY_NAMES.get(effect.name, effect.name.replace("_", " "))
             if not place
             else "",
-            "value:name": one.value,
-            "hosts:number": str(len(one.hosts)),
-            "which:words": names_of(one.hosts),
-            "mean ratio:number": change_text(one.ratio, UNKNOWN),
+            "value:name": value.value,
+            "hosts:number": str(len(value.hosts)),
+            "which:words": names_of(value.hosts),
+            "mean ratio:number": change_text(value.ratio, UNKNOWN),
         }
         for effect in answers.by_property
-        for place, one in enumerate(effect.values)
+        for place, value in enumerate(effect.values)
     )
     table = Table(
         *headed(rows),
@@ -361,13 +363,13 @@ def _properties(comparison: FleetComparison, answers: FleetAnswers) -> Iterator[
 
 
 def _control(fleet: FleetResult) -> Iterator[Part]:
-    """Build what the controls of the hosts show."""
-    controls = [one for one in fleet.hosts if one.control_excludes_one is not None]
+    """Build the sentence about the controls of the hosts."""
+    controls = [host for host in fleet.hosts if host.control_excludes_one is not None]
     if controls:
-        wrong = [one.host for one in controls if one.control_excludes_one]
-        which = f": {names_of(wrong)}" if wrong else ""
+        differing = [host.host for host in controls if host.control_excludes_one]
+        which = f": {names_of(differing)}" if differing else ""
         yield Paragraph(
-            f"Control: the baseline against itself differs on {len(wrong)} of "
+            f"Control: the baseline against itself differs on {len(differing)} of "
             f"{counted(len(controls), 'host')}{which}."
         )
 
@@ -377,28 +379,30 @@ def _medians(document: FleetDocument, fleet: FleetResult) -> Iterator[Part]:
     hosts = [host for host in fleet.hosts if host.conditions]
     if not hosts:
         return
-    names = [one.name for one in document.conditions]
-    of_hosts = (
+    names = [condition.name for condition in document.conditions]
+    medians_by_host = (
         {
-            one.name: UNKNOWN if one.median is None else metric_value(one.median, one.metric)
-            for one in host.conditions
+            condition.name: UNKNOWN
+            if condition.median is None
+            else metric_value(condition.median, condition.metric)
+            for condition in host.conditions
         }
         for host in hosts
     )
-    medians = [[known.get(name, UNKNOWN) for name in names] for known in of_hosts]
+    medians = [[known.get(name, UNKNOWN) for name in names] for known in medians_by_host]
     first, noun, down, across = "host", "more condition", [host.host for host in hosts], names
-    # The fewer stand beside one another.
+    # The smaller number of names makes the columns.
     if len(names) > len(hosts):
         first, noun, down, across = "condition", "more host", across, down
         medians = [list(column) for column in zip(*medians, strict=True)]
     left_out = len(across) - _MAX_MEDIAN_COLUMNS
     title = "Medians on each host"
     table = Table(
-        (Column(first, "name"), *(Column(one, "number") for one in across[:_MAX_MEDIAN_COLUMNS])),
+        (Column(first, "name"), *(Column(name, "number") for name in across[:_MAX_MEDIAN_COLUMNS])),
         tuple((name, *row[:_MAX_MEDIAN_COLUMNS]) for name, row in zip(down, medians, strict=True)),
         label=title,
         notes=(
-            "Each median is of one host: hosts are not mixed.",
+            "Each median is that of one host.",
             *([f"The JSON has {counted(left_out, noun)}."] if left_out > 0 else []),
         ),
         max_rows=None if first == "condition" else MAX_HOSTS,
@@ -408,7 +412,7 @@ def _medians(document: FleetDocument, fleet: FleetResult) -> Iterator[Part]:
 
 
 def _members(fleet: FleetResult) -> Iterator[Part]:
-    """Build how to see the campaign of one host."""
+    """Build the runs of the hosts, and the line that shows one of them."""
     members = [(host, host.run) for host in fleet.hosts if host.run]
     if not members:
         return
@@ -434,15 +438,15 @@ def _impossible(fleet: FleetResult, comparisons: Sequence[FleetComparison]) -> I
     if places != list(range(len(places))):
         yield "the hosts of a fleet are not in order"
     if any(min(host.blocks, host.trials) < 0 for host in fleet.hosts):
-        yield "a host of a fleet has fewer than no blocks"
-    for one in comparisons:
-        if any(not 0 <= effect.place < len(places) for effect in one.hosts):
+        yield "a host of a fleet has a negative number of blocks"
+    for comparison in comparisons:
+        if any(not 0 <= effect.place < len(places) for effect in comparison.hosts):
             yield "a comparison of a fleet is of a host that it did not ask"
-        if any(not 0.0 < effect.level < 1.0 or effect.blocks < 0 for effect in one.hosts):
-            yield "a host of a comparison has no level between 0 and 1, or fewer than no blocks"
-        parts: list[HostEffect | HostDifference | FleetInterval] = [*one.hosts]
-        if one.fleet is not None:
-            answers = one.fleet
+        if any(not 0.0 < effect.level < 1.0 or effect.blocks < 0 for effect in comparison.hosts):
+            yield "a host of a comparison has no level between 0 and 1, or negative blocks"
+        parts: list[HostEffect | HostDifference | FleetInterval] = [*comparison.hosts]
+        if comparison.fleet is not None:
+            answers = comparison.fleet
             parts += (*answers.otherwise.hosts, answers.mean, answers.new_host, answers.median)
             parts.append(answers.normal)
         for part in parts:

@@ -1,20 +1,20 @@
-"""What the campaigns of several hosts say together (docs/methods/fleet.md).
+"""The claims over the campaigns of several hosts (docs/methods/fleet.md).
 
 Each host has its own coin and its own campaign; its ratio e^θ is constant. Every answer names its
-question, since the answers to different questions may differ: effects of +3 % and -3 % on four
-hosts are certainly effects, and their mean is 0.
+question, because different questions have different answers: effects of +3 % and -3 % on four hosts
+are certainly effects, but their mean is 0.
 
-All intervals are confidence sequences: they hold at every look, whenever each host stopped. Three
-families have ``alpha`` each: the means over hosts with their verdict, the new host, and the hosts
-that differ from the others. Of several comparisons each is given its part of alpha (alpha/K).
+All intervals are confidence sequences: they hold at every interim analysis, whenever each host
+stopped. Three families of claims have ``alpha`` each: the means over hosts with their verdict, the
+new host, and the hosts that differ from the others. Each of K comparisons gets alpha/K.
 
-A *round* is the i-th block of every host, bet on as one. Given the past and the times by position,
-the coins of the hosts' i-th blocks are independent and fair. So the weighted mean of d - θ over the
-hosts changes its sign with all of these coins at once: it is what a block of one campaign is, and
-the betting engine takes it. That holds while no host leaves. A *roster* is the hosts
-that are in every round of a stretch; a round that will never be complete ends it, and those that go
-on are the next roster, with a sequence of its own. Of the alpha of the means a tenth is for the
-hosts' own sequences, eight tenths are for the first roster, and a tenth over g(g - 1) for the g-th.
+A *round* is block i of every host, used as one bet. Given the past and the times by position, the
+coins of these blocks are independent and fair. So the weighted mean of d - θ over the hosts changes
+its sign with all of these coins at once, like the difference in a block of one campaign, and the
+betting engine can use it. This holds while no host leaves. A *roster* is a set of hosts that are in
+every round of a stretch. A round that will never be complete ends the roster. The remaining hosts
+are the next roster, which has its own sequence. A tenth of the alpha of the means is for the hosts'
+own sequences, eight tenths are for the first roster, and a tenth over g(g - 1) for roster number g.
 """
 
 from __future__ import annotations
@@ -48,34 +48,34 @@ from equipoise.stats.verdict import (
 )
 
 End = Literal["measuring", "finished", "left"]
-"""How a host's campaign stands: ``finished`` by its own rules; ``left``: it was lost or withdrawn
-before, and measures no more."""
+"""State of a host's campaign. ``finished``: it ended by its own rules. ``left``: it was lost or
+withdrawn before, and does not measure any more."""
 
 SHARE_OF_HOSTS = 0.1
-"""Part of alpha of the mean from the hosts' sequences, where there are rounds."""
+"""Share of alpha for the mean from the hosts' sequences, if there are rounds."""
 SHARE_OF_FIRST_ROSTER = 0.8
-"""Part of alpha of the rounds of the first roster; mostly its interval is the narrower one."""
+"""Share of alpha for the rounds of the first roster, which mostly has the narrowest interval."""
 _WEIGHT_ERROR = 1e-9
 _UNLIMITED = (-math.inf, math.inf)
-_FIRST_SLOT = 6
-"""Blocks from which a slot effect is estimated first, as the betting engine does."""
+_MIN_SLOT_BLOCKS = 6
+"""Number of blocks from which a slot effect is estimated, as in the betting engine."""
 _SLOT_GROWTH = 1.25
-"""It is estimated again whenever the blocks have grown by this factor."""
+"""Growth of the number of blocks after which the slot effect is estimated again."""
 
 
 class FleetHost(Struct, frozen=True):
-    """One asked host: its campaign's blocks of one comparison, as far as they are known."""
+    """One asked host, with the known blocks of its campaign for one comparison."""
 
     name: str
     identity: str
-    """Text that is another for every host."""
+    """Text that differs between all hosts."""
     blocks: PairedBlocks
     weight: float
     """Weight in the mean over the asked hosts, declared before the first trial."""
     end: End = "measuring"
     known_at_end: tuple[int, ...] | None = None
-    """Blocks of every asked host that were known where it was decided that this one ends; ``None``
-    if that was decided without a look at any other host: by its own rules, or by a fault."""
+    """Blocks of every asked host that were known when the end of this one was decided. ``None`` if
+    its own rules or a fault ended it, without regard to other hosts."""
 
 
 class LogInterval(Struct, frozen=True):
@@ -96,28 +96,28 @@ class Bounds(LogInterval, frozen=True):
     level: float
     """1 minus the coverage."""
     unknown_because: str | None = None
-    """Why a side has no bound."""
+    """Reason why a side has no bound."""
 
 
 class HostAnswer(Struct, frozen=True):
-    """One asked host by itself, and whether it is otherwise than the others."""
+    """One asked host alone, and whether it differs from the others."""
 
     blocks: int
     typical: float | None
-    """Huber centre of its block differences; ``None`` without one, ±inf if half are infinite."""
+    """Huber centre of its block differences; ``None`` if it has none, ±inf if half are infinite."""
     bounds: Bounds
-    """Its confidence sequence, simultaneous with those of all asked hosts."""
+    """Its confidence sequence; the sequences of all asked hosts hold together."""
     ratio_is_constant: bool
-    """False where no constant ratio agrees with its whole campaign."""
+    """Whether a constant ratio agrees with its whole campaign."""
     others: Bounds
     """Confidence sequence of the mean over the other asked hosts."""
-    otherwise: Literal["slower", "faster"] | None
-    """Whether its candidate is slower (faster) than on the others, relative to the baseline; the
-    chance that any host is ever called so without cause is at most alpha."""
+    direction: Literal["slower", "faster"] | None
+    """Whether its candidate is slower or faster than on the others, relative to the baseline. The
+    chance that this is ever wrong for any host is at most alpha."""
 
     @property
     def ratio(self) -> float | None:
-        """Typical ratio; ``None`` where it is not finite."""
+        """Typical ratio; ``None`` if it is not finite."""
         return None if self.typical is None else finite_ratio(self.typical)
 
 
@@ -125,36 +125,35 @@ class FleetMean(Struct, frozen=True):
     """The weighted mean of the log ratios over hosts, and the verdict on it."""
 
     places: tuple[int, ...]
-    """Hosts whose mean it is: their places among the asked ones, from 0."""
+    """Places of the hosts in the mean, among the asked ones, from 0."""
     typical: float | None
-    """Weighted mean of the hosts' estimates; ``None`` where a host has none that is finite."""
+    """Weighted mean of the hosts' estimates; ``None`` if a host has no finite one."""
     bounds: Bounds
-    """Both intervals below, intersected; at alpha."""
+    """Intersection of the two intervals below, at alpha."""
     by_hosts: Bounds
-    """Weighted mean of the hosts' confidence sequences; at alpha/10, without rounds at alpha."""
+    """Weighted mean of the hosts' confidence sequences, at alpha/10; without rounds at alpha."""
     by_rounds: Bounds | None
-    """From the rounds of the roster of just these hosts; ``None`` if no round of it is complete, or
-    the hosts were not fixed before the first trial."""
+    """Confidence sequence from the rounds of the roster of exactly these hosts. ``None`` if the
+    roster has no complete round, or the hosts were not fixed before the first trial."""
     equivalence: Bounds
-    """Interval that decides on ``equivalent``; each side stands for itself, so it has twice alpha.
-    """
+    """Interval that decides on ``equivalent``; each side is used alone, so it has twice alpha."""
     verdict: Verdict
     means_veto: bool
-    """Whether the means and the slow runs alone forbid ``equivalent`` (`stats.slow_runs`)."""
+    """Whether only the means and the slow runs forbid ``equivalent`` (`stats.slow_runs`)."""
     ln_mean_ratio: float
     """Weighted mean over hosts of the logarithm of the ratio of means."""
 
     @property
     def ratio(self) -> float | None:
-        """Exponential of the mean; ``None`` where it is not known."""
+        """Exponential of the mean; ``None`` if it is not known."""
         return None if self.typical is None else finite_ratio(self.typical)
 
 
 class Prediction(LogInterval, frozen=True):
-    """An interval for what was not measured, with its honest chance."""
+    """An interval for hosts that were not measured, with its chance."""
 
     chance: float | None
-    """Chance with which the interval holds it, at least; ``None`` where none can be given."""
+    """Least chance that the interval contains the true value; ``None`` if there is no claim."""
     unknown_because: str | None = None
 
 
@@ -162,26 +161,27 @@ class HostVariance(Struct, frozen=True):
     """Variance of the log ratio between hosts, and between the blocks of a host."""
 
     components: tuple[Component, ...]
-    """``host``, then ``block``; empty where unknown. Their intervals presume about normal effects
-    and one look: description."""
+    """``host``, then ``block``; empty if unknown. Their intervals are descriptive: they assume
+    normal effects and a single analysis."""
     unknown_because: str | None = None
 
 
 class FleetAnswers(Struct, frozen=True):
-    """All that is claimed of a fleet on one comparison."""
+    """All claims about one comparison of a fleet."""
 
     e_value: float
-    """Evidence against "no asked host differs: the ratio is 1 on each of them"; the mean of the
-    hosts' e-values. It says nothing of their mean, and not which one differs."""
-    asked: FleetMean
-    stayed: FleetMean | None
-    """``None`` where no host has left."""
+    """Evidence against "the ratio is 1 on each asked host"; the mean of the hosts' e-values. It is
+    neither about the mean ratio nor about a single host."""
+    mean: FleetMean
+    """Mean over all asked hosts."""
+    mean_of_stayed: FleetMean | None
+    """Mean over the hosts that have not left; ``None`` if no host has left."""
     hosts: tuple[HostAnswer, ...]
-    """In the order in which they were asked."""
+    """Answers about each host, in the order of the plan."""
     new_host: Prediction
     """The ratio on a new host, if the asked ones are exchangeable with it."""
     median_of_hosts: Prediction
-    """The median ratio of the hosts that the asked ones are independent draws of."""
+    """The median ratio of the population, if the asked hosts are independent draws from it."""
     new_normal_host: Prediction
     """The ratio on a new host, if the log ratios of hosts are normal."""
     variance: HostVariance
@@ -195,24 +195,23 @@ def answers_of_fleet(
     planned: int | None,
     seed: int = 0,
 ) -> FleetAnswers:
-    """Return what the hosts say together about one comparison.
+    """Return the claims over the hosts about one comparison.
 
     Raise `UnusableInput` if there is no host, the weights do not add up to 1, a number is out of
-    range or missing, or another number of hosts was planned.
+    range or missing, or a different number of hosts was planned.
 
     Parameters
     ----------
     hosts
-        All asked hosts in the order in which they were asked, those without a block too.
+        All asked hosts in the order of the plan, also those without a block.
     min_effect
         Smallest effect that matters, in percent; 0 for none.
     alpha
-        Between 0 and 1; of K comparisons each has alpha/K.
+        Between 0 and 1; each of K comparisons has alpha/K.
     planned
-        Number of hosts that was fixed before the first trial; ``None`` if hosts joined as they
-        came.
+        Number of hosts that was fixed before the first trial; ``None`` if hosts could join later.
     seed
-        Of the intervals of the variance.
+        Seed of the intervals of the variance.
     """
     margin = margin_of(min_effect)
     check_alpha(alpha)
@@ -221,7 +220,7 @@ def answers_of_fleet(
 
 
 class _Fleet:
-    """The campaigns of a fleet, at one look."""
+    """The campaigns of a fleet at one interim analysis."""
 
     def __init__(
         self,
@@ -235,22 +234,22 @@ class _Fleet:
         self.rounds = Rounds(hosts)
         centres = [host.blocks.engine.centre() for host in hosts]
         self.centres = [None if centre is None else centre[0] for centre in centres]
-        # One host's own sequence is all there is: its rounds are its blocks.
-        self.of_sequences = alpha if len(hosts) == 1 else alpha / 2.0
-        self.sequences = self.host_sequences(self.of_sequences)
+        # A single host has only its own sequence: its rounds are its blocks.
+        self.sequence_level = alpha if len(hosts) == 1 else alpha / 2.0
+        self.sequences = self.host_sequences(self.sequence_level)
         has_rounds = planned is not None and len(hosts) > 1
-        self.of_mean = alpha * SHARE_OF_HOSTS if has_rounds else alpha
-        self.for_mean = self.host_sequences(self.of_mean)
-        self.wider = self.host_sequences(equivalence_level(self.of_mean))
+        self.mean_level = alpha * SHARE_OF_HOSTS if has_rounds else alpha
+        self.mean_sequences = self.host_sequences(self.mean_level)
+        self.equivalence_sequences = self.host_sequences(equivalence_level(self.mean_level))
 
     def answers(self, seed: int) -> FleetAnswers:
         everyone = tuple(range(len(self.hosts)))
         stayed = tuple(place for place in everyone if self.hosts[place].end != "left")
-        has_left = 0 < len(stayed) < len(everyone)
+        is_part = 0 < len(stayed) < len(everyone)
         return FleetAnswers(
             e_value=self.e_value(),
-            asked=self.mean_over(everyone),
-            stayed=self.mean_over(stayed) if has_left else None,
+            mean=self.mean_over(everyone),
+            mean_of_stayed=self.mean_over(stayed) if is_part else None,
             hosts=tuple(self.host_answer(place) for place in everyone),
             new_host=self.new_host(),
             median_of_hosts=self.median_of_hosts(),
@@ -261,13 +260,13 @@ class _Fleet:
     # -- one host
 
     def share(self, place: int) -> float:
-        """Return the share of a level that is a host's own; the shares of all add up to 1."""
+        """Return the share of a level that belongs to a host; the sum over hosts is at most 1."""
         if self.planned is not None:
             return 1.0 / self.planned
         return 1.0 / ((place + 1) * (place + 2))
 
     def host_sequences(self, level: float) -> list[tuple[Bounds, bool]]:
-        """Return each host's sequence, all of them at ``level`` together."""
+        """Return the sequence of each host; all hold together at ``level``."""
         return [
             _sequence(host.blocks.engine, level * self.share(place), host.name)
             for place, host in enumerate(self.hosts)
@@ -276,25 +275,25 @@ class _Fleet:
     def host_answer(self, place: int) -> HostAnswer:
         host, (bounds, is_constant) = self.hosts[place], self.sequences[place]
         others = self.others_of(place)
-        otherwise: Literal["slower", "faster"] | None = None
+        direction: Literal["slower", "faster"] | None = None
         if bounds.low > others.high:
-            otherwise = "slower"
+            direction = "slower"
         elif bounds.high < others.low:
-            otherwise = "faster"
+            direction = "faster"
         return HostAnswer(
             blocks=len(host.blocks),
             typical=self.centres[place],
             bounds=bounds,
             ratio_is_constant=is_constant,
             others=others,
-            otherwise=otherwise,
+            direction=direction,
         )
 
     def others_of(self, place: int) -> Bounds:
         """Return the sequence of the mean over the other asked hosts.
 
-        That from the hosts' sequences costs nothing more; that from the rounds has its share of
-        alpha/2, so that all hosts can be looked at.
+        The one from the hosts' sequences needs no further alpha. The one from the rounds has the
+        host's share of alpha/2, so that the claims about all hosts hold together.
         """
         level = self.alpha * self.share(place)
         others = [other for other in range(len(self.hosts)) if other != place]
@@ -311,16 +310,18 @@ class _Fleet:
     # -- the mean over hosts
 
     def mean_over(self, places: tuple[int, ...]) -> FleetMean:
-        bounds = by_hosts = self.by_hosts(places, self.for_mean, self.of_mean)
-        equivalence = self.by_hosts(places, self.wider, equivalence_level(self.of_mean))
+        bounds = by_hosts = self.by_hosts(places, self.mean_sequences, self.mean_level)
+        equivalence = self.by_hosts(
+            places, self.equivalence_sequences, equivalence_level(self.mean_level)
+        )
         by_rounds: Bounds | None = None
         roster = self.roster_of(places)
         if roster is not None:
             sequence = self.rounds.mean_sequence(roster)
-            of_roster = self.alpha * share_of_roster(roster.number)
+            roster_level = self.alpha * share_of_roster(roster.number)
             by_rounds, wider = (
                 _sequence(sequence, level, "the mean over the rounds")[0]
-                for level in (of_roster, equivalence_level(of_roster))
+                for level in (roster_level, equivalence_level(roster_level))
             )
             bounds = _intersection(by_hosts, by_rounds, self.alpha)
             equivalence = _intersection(equivalence, wider, equivalence_level(self.alpha))
@@ -359,24 +360,24 @@ class _Fleet:
     def by_hosts(
         self, places: Sequence[int], sequences: Sequence[tuple[Bounds, bool]], level: float
     ) -> Bounds:
-        """Return the weighted mean of hosts' sequences; all of them cover together."""
+        """Return the weighted mean of hosts' sequences, which hold together."""
         bounds = [sequences[place][0] for place in places]
-        unknown = next((one.unknown_because for one in bounds if one.unknown_because), None)
-        if unknown is not None:
-            return Bounds(*_UNLIMITED, level, unknown)
+        reason = next((each.unknown_because for each in bounds if each.unknown_because), None)
+        if reason is not None:
+            return Bounds(*_UNLIMITED, level, reason)
         parts = self.parts_of(places)
-        low = float(parts @ np.array([one.low for one in bounds]))
-        high = float(parts @ np.array([one.high for one in bounds]))
+        low = float(parts @ np.array([each.low for each in bounds]))
+        high = float(parts @ np.array([each.high for each in bounds]))
         return Bounds(low, high, level)
 
     def roster_of(self, places: tuple[int, ...]) -> Roster | None:
-        """Return the roster of just these hosts; none of one host or of those that came and joined.
+        """Return the roster of exactly these hosts; ``None`` for one host, or if hosts could join.
 
-        A host that joins would make another first roster at every look.
+        A joining host would change the first roster at every interim analysis.
         """
         if self.planned is None or len(self.hosts) == 1:
             return None
-        return next((one for one in self.rounds.rosters if one.places == places), None)
+        return next((roster for roster in self.rounds.rosters if roster.places == places), None)
 
     def typical_over(self, places: Sequence[int]) -> float | None:
         centres = [
@@ -386,41 +387,42 @@ class _Fleet:
             return None
         return float(self.parts_of(places) @ np.array(centres))
 
-    # -- the means, which have a say in the verdict
+    # -- the means, which can veto a verdict
 
     def ln_mean_ratios(self, places: Sequence[int]) -> FloatArray:
         blocks = [self.hosts[place].blocks for place in places]
-        return np.array([ln_ratio_of_means(one.baseline, one.candidate) for one in blocks])
+        return np.array([ln_ratio_of_means(block.baseline, block.candidate) for block in blocks])
 
     def means_allow(self, places: Sequence[int]) -> bool:
         """Return whether the means and the slow runs of all hosts allow ``equivalent``.
 
-        The bound is that of the weighted mean. Slow runs are rare on a single host: they are
-        weighed together, each cost over the median of its host.
+        The bound is that of the weighted mean. Slow runs are rare on a single host, so those of all
+        hosts are judged together, each cost divided by the median of its host.
         """
         blocks = [self.hosts[place].blocks for place in places]
         parts = [
-            (float(part), one.own_baseline, one.candidate)
-            for part, one in zip(self.parts_of(places), blocks, strict=True)
+            (float(part), block.own_baseline, block.candidate)
+            for part, block in zip(self.parts_of(places), blocks, strict=True)
         ]
         if ln_bound_of_means(parts) <= self.margin:
             return True
         medians = [
-            float(np.median(np.concatenate([one.own_baseline, one.candidate]))) for one in blocks
+            float(np.median(np.concatenate([block.own_baseline, block.candidate])))
+            for block in blocks
         ]
         if not all(0.0 < median < math.inf for median in medians):
             return False
         hosts = list(zip(blocks, medians, strict=True))
         return have_balanced_slow_runs(
-            np.concatenate([one.own_baseline / median for one, median in hosts]),
-            np.concatenate([one.candidate / median for one, median in hosts]),
+            np.concatenate([block.own_baseline / median for block, median in hosts]),
+            np.concatenate([block.candidate / median for block, median in hosts]),
             self.margin,
         )
 
     def means_contradict(self, places: Sequence[int], side: float) -> bool:
-        """Return whether the means lie beyond the margin on the other side, also without a block.
+        """Return whether the means are beyond the margin on the other side.
 
-        That is, without the one block, of any host, that speaks for it most.
+        They must be so without any single block of any host.
         """
         parts, ratios = self.parts_of(places), self.ln_mean_ratios(places)
         mean = float(parts @ ratios)
@@ -440,24 +442,25 @@ class _Fleet:
         return e_value_of(float(np.logaddexp.reduce(logs)) - math.log(len(logs)))
 
     def one_host_because(self) -> str | None:
-        """Return why nothing can be said between hosts; ``None`` where something can."""
+        """Return the reason why nothing is known between hosts; ``None`` if something is."""
         identities = len({host.identity for host in self.hosts})
         if identities == 1:
             return "all campaigns ran on one host: nothing is known between hosts"
         if identities < len(self.hosts):
-            return "some campaigns ran on the same host: they are no draws of different hosts"
+            return "some campaigns ran on the same host, so they are not draws of different hosts"
         return None
 
     def not_drawn_because(self) -> str | None:
-        """Return why the asked hosts say nothing about others."""
+        """Return the reason why nothing is known about other hosts; ``None`` if something is."""
         because = self.one_host_because()
         if because is not None:
             return because
         if self.planned is None:
             return "the number of hosts was not fixed before the first trial"
-        left = [host.name for host in self.hosts if host.end == "left"]
-        if left:
-            return f"{', '.join(left)} left: those that stayed may not be like those that left"
+        left_hosts = [host.name for host in self.hosts if host.end == "left"]
+        if left_hosts:
+            names = ", ".join(left_hosts)
+            return f"{names} left: the hosts that stayed may differ from those that left"
         return None
 
     def new_host(self) -> Prediction:
@@ -471,19 +474,19 @@ class _Fleet:
 
     def between_extremes(self, chance: float) -> Prediction:
         """Return the interval from the lowest to the highest bound of all hosts."""
-        bounds = [one for one, _ in self.host_sequences(self.alpha)]
+        bounds = [sequence for sequence, _ in self.host_sequences(self.alpha)]
         because = self.not_drawn_because() or next(
-            (one.unknown_because for one in bounds if one.unknown_because), None
+            (each.unknown_because for each in bounds if each.unknown_because), None
         )
         if because is not None:
             return Prediction(*_UNLIMITED, None, because)
-        low, high = min(one.low for one in bounds), max(one.high for one in bounds)
+        low, high = min(each.low for each in bounds), max(each.high for each in bounds)
         return Prediction(low, high, max(0.0, chance))
 
     def new_normal_host(self) -> Prediction:
-        """Return Student's prediction from what every campaign has measured whatever it showed.
+        """Return Student's prediction from the first blocks, which every campaign has to measure.
 
-        Later blocks change it no more, so that looking again costs nothing.
+        Later blocks do not change it, so it can be analysed any number of times.
         """
         first = earliest_block(self.alpha)
         because = self.not_drawn_because()
@@ -511,31 +514,31 @@ class _Fleet:
         if because is not None:
             return HostVariance((), because)
         differences = [_differences_of(host.blocks) for host in self.hosts]
-        known = [one for one in differences if len(one)]
-        if any(not np.isfinite(one).all() for one in known):
-            return HostVariance((), "a trial timed out: the block differences have no variance")
-        if len(known) < 2 or all(len(one) < 2 for one in known):
+        with_blocks = [values for values in differences if len(values)]
+        if any(not np.isfinite(values).all() for values in with_blocks):
+            return HostVariance((), "a trial timed out, so the block differences have no variance")
+        if len(with_blocks) < 2 or all(len(values) < 2 for values in with_blocks):
             return HostVariance((), "fewer than two hosts have two blocks")
-        units = np.repeat(np.arange(len(known)), [len(one) for one in known])
-        values = np.concatenate(known)
+        units = np.repeat(np.arange(len(with_blocks)), [len(values) for values in with_blocks])
+        values = np.concatenate(with_blocks)
         levels = variance_by_level(values, [units], ["host", "block"], seed=seed, level=self.alpha)
         return HostVariance(levels.components)
 
 
 def share_of_roster(number: int) -> float:
-    """Return the part of alpha of the g-th roster's rounds, from 1; all of them add up to 0.9."""
+    """Return the share of alpha for the rounds of a roster, numbered from 1; the sum is 0.9."""
     if number == 1:
         return SHARE_OF_FIRST_ROSTER
-    rest = 1.0 - SHARE_OF_HOSTS - SHARE_OF_FIRST_ROSTER
-    return rest / (number * (number - 1))
+    remaining_share = 1.0 - SHARE_OF_HOSTS - SHARE_OF_FIRST_ROSTER
+    return remaining_share / (number * (number - 1))
 
 
 def _differences_of(blocks: PairedBlocks) -> FloatArray:
-    """Return the block differences without the slot effect, ties left out."""
+    """Return the block differences without the slot effect and without ties."""
     differences, centre = blocks.differences, blocks.engine.centre()
     slot = 0.0 if centre is None else centre[1]
-    known = ~np.isnan(differences)
-    corrected: FloatArray = (differences - blocks.orders * slot)[known]
+    has_difference = ~np.isnan(differences)
+    corrected: FloatArray = (differences - blocks.orders * slot)[has_difference]
     return corrected
 
 
@@ -551,15 +554,15 @@ def _sequence(engine: BettingSequence, level: float, name: str) -> tuple[Bounds,
     return Bounds(low, high, level, because), is_constant
 
 
-def _intersection(one: Bounds, other: Bounds, level: float) -> Bounds:
-    """Return what two intervals share; unlimited, with the reason, where they share nothing."""
-    low, high = max(one.low, other.low), min(one.high, other.high)
+def _intersection(first: Bounds, second: Bounds, level: float) -> Bounds:
+    """Return the intersection of two intervals; if empty, an unlimited one with the reason."""
+    low, high = max(first.low, second.low), min(first.high, second.high)
     if low > high:
-        nothing = "the two intervals share nothing: no constant ratios agree with all blocks"
-        return Bounds(*_UNLIMITED, level, nothing)
+        empty = "the two intervals do not overlap: no constant ratios agree with all blocks"
+        return Bounds(*_UNLIMITED, level, empty)
     because = None
     if not (math.isfinite(low) and math.isfinite(high)):
-        because = one.unknown_because or other.unknown_because
+        because = first.unknown_because or second.unknown_because
     return Bounds(low, high, level, because)
 
 
@@ -569,26 +572,26 @@ def _check(hosts: Sequence[FleetHost], planned: int | None) -> None:
     weights = [host.weight for host in hosts]
     if min(weights) <= 0 or abs(sum(weights) - 1.0) > _WEIGHT_ERROR:
         raise UnusableInput(
-            f"the weights of the hosts are {', '.join(f'{one:g}' for one in weights)}",
+            f"the weights of the hosts are {', '.join(f'{weight:g}' for weight in weights)}",
             hint="give weights above 0 that add up to 1",
         )
-    if any(len(one.known_at_end or hosts) != len(hosts) for one in hosts):
+    if any(len(host.known_at_end or hosts) != len(hosts) for host in hosts):
         raise UnusableInput(
-            "the blocks that were known at the end of a host are not of every host",
+            "the numbers of blocks known at the end of a host are not those of every host",
             hint="give one number for each asked host",
         )
     if planned is not None and planned != len(hosts):
         raise UnusableInput(
             f"{planned} hosts were planned, but there are {len(hosts)}",
-            hint="give every planned host, those without a block too",
+            hint="give every planned host, also those without a block",
         )
 
 
 class Roster(Struct, frozen=True):
-    """Hosts that are in every round of a stretch."""
+    """The hosts that are in every round of a stretch of rounds."""
 
     number: int
-    """From 1, of those that have a round."""
+    """Number among the rosters with a round, from 1."""
     places: tuple[int, ...]
     """Places of the hosts among the asked ones, from 0."""
     starts: tuple[int, ...]
@@ -600,8 +603,8 @@ class Roster(Struct, frozen=True):
 def rosters_of(hosts: Sequence[FleetHost]) -> tuple[Roster, ...]:
     """Return the rosters that have at least one round, in the order of their rounds.
 
-    A host that was stopped with a look at others' blocks (``known_at_end``) must not choose what
-    the next roster is made of: that roster begins after the blocks that were known.
+    The end of a host may depend on known blocks of other hosts (``known_at_end``). It must not
+    select the blocks of the next roster, so that roster begins after the known blocks.
     """
     lengths = [len(host.blocks) for host in hosts]
     members, starts = list(range(len(hosts))), [0] * len(hosts)
@@ -609,36 +612,36 @@ def rosters_of(hosts: Sequence[FleetHost]) -> tuple[Roster, ...]:
     while members:
         rounds = min(max(0, lengths[place] - starts[place]) for place in members)
         if rounds:
-            of_members = tuple(starts[place] for place in members)
-            rosters.append(Roster(len(rosters) + 1, tuple(members), of_members, rounds))
-        ended = [
+            roster_starts = tuple(starts[place] for place in members)
+            rosters.append(Roster(len(rosters) + 1, tuple(members), roster_starts, rounds))
+        ended_places = [
             place
             for place in members
             if hosts[place].end != "measuring" and lengths[place] - starts[place] <= rounds
         ]
-        if not ended:
+        if not ended_places:
             break
-        members = [place for place in members if place not in ended]
+        members = [place for place in members if place not in ended_places]
         for place in members:
-            known = (hosts[one].known_at_end for one in ended)
-            later = [one[place] for one in known if one is not None]
-            starts[place] = max(starts[place] + rounds, *later, 0)
+            known_at_ends = (hosts[host_place].known_at_end for host_place in ended_places)
+            known_blocks = [values[place] for values in known_at_ends if values is not None]
+            starts[place] = max(starts[place] + rounds, *known_blocks, 0)
     return tuple(rosters)
 
 
 class Rounds:
-    """Rounds of all rosters of a fleet."""
+    """The rounds of all rosters of a fleet."""
 
     def __init__(self, hosts: Sequence[FleetHost]) -> None:
         self.rosters = rosters_of(hosts)
-        """Rosters that have a round."""
+        """Rosters with at least one round."""
         self._hosts = hosts
 
     def mean_sequence(self, roster: Roster, *, without: int | None = None) -> BettingSequence:
         """Return the bets on the mean over a roster, one block for each round.
 
-        One asked host may be left out, by its place; at least one other is in the roster. Weights
-        are scaled to add up to 1.
+        One asked host may be left out, by its place; the roster must contain another one. Weights
+        are scaled so that their sum is 1.
         """
         used = [
             (place, slice(start, start + roster.rounds))
@@ -647,7 +650,7 @@ class Rounds:
         ]
         weights = np.array([self._hosts[place].weight for place, _ in used])
         weights /= weights.sum()
-        # All coins of a round change their sides together; that of one host stands for them.
+        # All coins of a round change their sides together, so the coin of one host is enough.
         heaviest, rounds = used[int(np.argmax(weights))]
         orders = self._hosts[heaviest].blocks.orders[rounds]
         # Shape (hosts, rounds) each.
@@ -662,25 +665,25 @@ class Rounds:
     def _columns(self) -> tuple[list[FloatArray], list[FloatArray]]:
         """Block differences without the slot effect, and tolerances, of each host."""
         blocks = [host.blocks for host in self._hosts]
-        corrected = [_without_slot(one) for one in blocks]
-        return corrected, [one.tolerances for one in blocks]
+        corrected = [_without_slot(block) for block in blocks]
+        return corrected, [block.tolerances for block in blocks]
 
 
 def _without_slot(blocks: PairedBlocks) -> FloatArray:
-    """Return the block differences without the slot effect of the blocks before each.
+    """Return the block differences without the slot effect, as estimated from earlier blocks.
 
-    Shape (n,). The slot effect of a host follows the host's own coin, which the mean over hosts
-    no longer shows.
+    Shape (n,). The slot effect of a host depends on the host's own coin, which is unknown in the
+    mean over hosts.
     """
     differences, orders = blocks.differences, blocks.orders
     corrected = differences.copy()
-    learnt = _FIRST_SLOT
-    while learnt < len(differences):
-        known = BettingSequence(
-            differences[:learnt], orders[:learnt], blocks.tolerances[:learnt]
+    used = _MIN_SLOT_BLOCKS
+    while used < len(differences):
+        centre = BettingSequence(
+            differences[:used], orders[:used], blocks.tolerances[:used]
         ).centre()
-        until = min(len(differences), math.ceil(learnt * _SLOT_GROWTH))
-        if known is not None:
-            corrected[learnt:until] -= orders[learnt:until] * known[1]
-        learnt = until
+        until = min(len(differences), math.ceil(used * _SLOT_GROWTH))
+        if centre is not None:
+            corrected[used:until] -= orders[used:until] * centre[1]
+        used = until
     return corrected

@@ -1,12 +1,11 @@
-"""The terms of a fleet: the hosts that one question is asked of; and its result document.
+"""The terms of a fleet, and its result document.
 
-Each host has a campaign and a coin of its own. The coordinator's run holds these terms and no
-trial. The run of each host says whose part it is (`equipoise.model.plan.Membership`); it is an
-ordinary campaign in the host's own ledger, and a copy of it comes to the coordinator's.
+Each host has its own campaign and its own coin. The coordinator's run has these terms and no trial.
+The run of each host is an ordinary campaign in the host's own ledger; its `Membership`
+(`model/plan.py`) names the fleet. The coordinator's ledger gets a copy.
 
-Each answer of the document stands with the question that it answers, in plain words, because the
-questions are different ones: a mean near 1 does not say that no host differs. Ratios are of a cost,
-candidate over baseline.
+Each answer in the document comes with its question, because the questions differ: a mean near 1
+does not mean that no host differs. Ratios are of a cost, candidate over baseline.
 """
 
 from __future__ import annotations
@@ -36,23 +35,23 @@ class FleetPlan(Struct, Terms, frozen=True, tag_field=TAG, tag="fleet"):
     noun: ClassVar[str] = "fleet"
     has_members: ClassVar[bool] = True
     hosts: tuple[HostReference, ...]
-    """The asked hosts, in order; campaigns side by side on one host repeat it."""
+    """The asked hosts, in order; a host with several campaigns side by side is repeated."""
     weights: tuple[float, ...]
-    """Weight of each in the mean over them; they add up to 1."""
+    """Weight of each host in the mean over them; the sum is 1."""
     cluster: str
     """The cluster, as the user typed it."""
     shipped: tuple[File, ...] = ()
-    """Programs and inputs that some hosts got by content."""
+    """Programs and inputs whose content was sent to some hosts."""
     shipped_to: tuple[int, ...] = ()
-    """Places of the hosts that got them."""
+    """Places of these hosts."""
     builds: tuple[Build, ...] = ()
     """Levels of a study that every host builds itself."""
     build_folders: tuple[str, ...] = ()
-    """Folders in which the coordinator's machine built them, for the paths of its own plan."""
+    """Folders in which the coordinator's machine built these levels, as its plan names them."""
 
     @property
     def is_one_host(self) -> bool:
-        """Whether all campaigns are of one host: nothing is then claimed between hosts."""
+        """Whether all campaigns ran on one host, so that nothing is claimed between hosts."""
         return len({host.identity for host in self.hosts}) == 1
 
     @property
@@ -62,15 +61,15 @@ class FleetPlan(Struct, Terms, frozen=True, tag_field=TAG, tag="fleet"):
 
     def check_explainable(self, record: RunRecord) -> None:
         """Refuse to explain: the coordinator runs nothing."""
-        members = listed([one.id for one in record.members]) or "none has come yet"
+        members = listed([member.id for member in record.members]) or "none has arrived yet"
         raise UnusableInput(
-            f"run {record.id} is a fleet's: none of its trials was run by the coordinator",
+            f"run {record.id} is that of a fleet, whose coordinator ran no trial",
             hint=f"explain the campaign of one host, on that host: {members}",
         )
 
 
-def names_apart(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of hosts; of equal ones, each with its number."""
+def distinct_names(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of hosts; equal names get a number each."""
     return tuple(
         f"{name} ({names[: place + 1].count(name)})" if names.count(name) > 1 else name
         for place, name in enumerate(names)
@@ -88,13 +87,13 @@ HOST_FACTS = (
     "boot_id",
     "equipoise",
 )
-"""Facts of a host's environment that stand beside its effect and its trials."""
+"""Facts of a host's environment that are reported with its effect and its trials."""
 HOST_NUMBERS = frozenset({"cpus", "memory_bytes"})
 """Facts of a host that are integers."""
 HostState = Literal["ended", "left", "behind", "no block", "absent"]
-"""``ended``: by its own rules. ``left``: it was interrupted, or a condition failed. ``behind``: it
-measures still, or the connection broke; more may come. ``no block``: no block of it is complete.
-``absent``: nothing of it has come."""
+"""``ended``: it ended by its own rules. ``left``: it was interrupted, or a condition failed.
+``behind``: it is still measuring, or the connection broke, so more may arrive. ``no block``: it has
+no complete block. ``absent``: nothing has arrived from it."""
 
 
 class HostEffect(Struct, frozen=True):
@@ -104,31 +103,31 @@ class HostEffect(Struct, frozen=True):
     """Name of the host."""
     ratio: float | None
     ratio_ci: Interval
-    """Confidence sequence at ``level``: those of all hosts hold together."""
+    """Confidence sequence at ``level``; the sequences of all hosts hold together."""
     blocks: int
     environment: dict[str, Any]
-    """Facts of the host that results may differ by."""
+    """Facts of the host that may explain different results."""
     level: float
     """1 minus the coverage of ``ratio_ci``; all hosts share the alpha of the comparison."""
     weight: float
     """Weight in the mean over the asked hosts."""
     place: int
-    """Place among the asked hosts, from 0: two hosts may have one name."""
+    """Place among the asked hosts, from 0; two hosts may have the same name."""
 
 
 class FleetAnswer(Struct, frozen=True, kw_only=True):
     """One question about a fleet, and its answer."""
 
     question: str
-    """The question in plain words; for a test, its null hypothesis."""
+    """The question, in plain words."""
     answer: str
-    """One sentence; where nothing can be claimed, the reason."""
+    """One sentence; if nothing can be claimed, the reason."""
     unknown_because: str | None = None
-    """Why nothing can be claimed; null where something is."""
+    """Reason why nothing can be claimed; null if something is."""
 
 
 class FleetTest(FleetAnswer, frozen=True, kw_only=True):
-    """Whether no asked host differs."""
+    """The test of the null hypothesis that no asked host shows a difference."""
 
     e_value: float | None
     """Evidence against "the two take the same on each asked host"."""
@@ -137,46 +136,46 @@ class FleetTest(FleetAnswer, frozen=True, kw_only=True):
 
 
 class FleetInterval(FleetAnswer, frozen=True, kw_only=True):
-    """An interval of a ratio, and what lies in it."""
+    """An interval of a ratio."""
 
     ratio: float | None = None
     ratio_ci: Interval = (None, None)
     chance: float | None = None
-    """Least chance that the interval holds what it is about; null where nothing is claimed."""
+    """Least chance that the interval contains the true value; null if nothing is claimed."""
     hosts: tuple[str, ...] = ()
-    """Names of the hosts that it rests on."""
+    """Names of the hosts from which it is computed."""
 
 
 class HostDifference(Struct, frozen=True):
-    """One host against the mean of the other asked hosts."""
+    """One host compared with the mean of the other asked hosts."""
 
     host: str
     ratio: float | None
-    """Ratio of the host over that of the others' mean."""
+    """Ratio of the host over the mean ratio of the others."""
     ratio_ci: Interval
     differs: bool
-    """Whether the two sequences lie apart."""
+    """Whether the two confidence sequences do not overlap."""
 
 
 class FleetDifferences(FleetAnswer, frozen=True, kw_only=True):
-    """Which hosts are otherwise than the others."""
+    """The hosts that differ from the others."""
 
     hosts: tuple[HostDifference, ...] = ()
 
     @property
     def differing(self) -> tuple[str, ...]:
         """Names of the hosts that differ from the mean of the others."""
-        return tuple(one.host for one in self.hosts if one.differs)
+        return tuple(host.host for host in self.hosts if host.differs)
 
 
 class FleetVariances(FleetAnswer, frozen=True, kw_only=True):
-    """How far hosts differ, beside what blocks of one host differ by: logarithms of the ratio."""
+    """The variance between hosts, without that between blocks of a host; of log ratios."""
 
     between: float | None = None
-    """Variance between hosts: what blocks vary by is taken out; 0 at the least."""
+    """Variance between hosts, from which the variance of blocks is subtracted; at least 0."""
     between_ci: Interval = (None, None)
     within: float | None = None
-    """Variance of a block of one host."""
+    """Variance between the blocks of one host."""
 
 
 class PropertyValue(Struct, frozen=True):
@@ -185,42 +184,42 @@ class PropertyValue(Struct, frozen=True):
     value: str
     hosts: tuple[str, ...]
     ratio: float | None
-    """e to the mean of the log ratios of these hosts, each alike; it has no interval."""
+    """Geometric mean of the ratios of these hosts, with equal weights; it has no interval."""
 
 
 class PropertyEffect(Struct, frozen=True):
-    """One property that the hosts differ by, and the ratio at each of its values: description."""
+    """A property by which the hosts differ, and the ratio at each of its values; descriptive."""
 
     name: str
     """Key of the environment: ``kernel``, ``cpu_model``, ``virtualization`` …"""
     values: tuple[PropertyValue, ...]
     spread: float | None
-    """Largest ratio of two values over each other; at least 1."""
+    """Largest quotient of the ratios at two values; at least 1."""
 
 
 class FleetAnswers(Struct, frozen=True):
-    """What holds over the hosts of a fleet, for one comparison."""
+    """The answers over the hosts of a fleet, for one comparison."""
 
     no_difference: FleetTest
     mean: FleetInterval
-    """Over all asked hosts, by their weights."""
+    """Mean over all asked hosts, by their weights."""
     stayed: FleetInterval | None
-    """Mean over the hosts that stayed, which is another question; null where no host left."""
+    """Mean over the hosts that stayed, which is another question; null if no host left."""
     new_host: FleetInterval
     median: FleetInterval
-    """Median of the population that the asked hosts were drawn from."""
+    """Median of the population from which the asked hosts were drawn."""
     normal: FleetInterval
-    """Prediction for a new host if the hosts' ratios are log-normal, which nothing here shows."""
+    """Prediction for a new host if the hosts' ratios are log-normal, which is only assumed."""
     otherwise: FleetDifferences
     variances: FleetVariances
     by_property: tuple[PropertyEffect, ...] = ()
-    """Properties that the hosts differ by; empty where they differ by none, or on one host."""
+    """Properties by which the hosts differ; empty if there are none, or one host."""
     by_property_note: str = ""
-    """What these ratios are worth, in a sentence; empty where there are none."""
+    """Sentence on the value of these ratios as evidence; empty without ratios."""
 
     @property
     def all(self) -> tuple[FleetAnswer, ...]:
-        """Answers in the order in which they are read."""
+        """Answers in reading order."""
         return (
             self.mean,
             *(() if self.stayed is None else (self.stayed,)),
@@ -238,7 +237,7 @@ class HostCondition(Struct, frozen=True):
 
     name: str
     metric: str
-    """Metric that decides; where nothing is compared, the first that the condition reports."""
+    """Deciding metric; if nothing is compared, the first metric that the condition reports."""
     trials: int
     failures: int
     median: float | None
@@ -246,7 +245,7 @@ class HostCondition(Struct, frozen=True):
 
 
 class FleetHost(Struct, frozen=True):
-    """One asked host, and how far its campaign came."""
+    """One asked host, and the state of its campaign."""
 
     host: str
     """Name of the host."""
@@ -255,7 +254,7 @@ class FleetHost(Struct, frozen=True):
     """Place among the asked hosts, from 0."""
     state: HostState
     run: str | None
-    """Run id of its campaign in this ledger; null if nothing of it has come."""
+    """Run id of its campaign in this ledger; null if nothing has arrived from it."""
     blocks: int
     trials: int
     stopped_because: str | None
@@ -263,16 +262,16 @@ class FleetHost(Struct, frozen=True):
     """Environment of its first segment."""
     conditions: tuple[HostCondition, ...] = ()
     control_excludes_one: bool | None = None
-    """Whether the interval of the control leaves out "no difference"; null without a control."""
+    """Whether the interval of the control excludes "no difference"; null without a control."""
 
 
 class FleetResult(Struct, frozen=True):
-    """A fleet: its hosts, and by what they differ."""
+    """The result of a fleet: its hosts."""
 
     cluster: str
     """The cluster, as the user typed it."""
     one_host: bool
-    """Whether all campaigns are of one host: nothing is then claimed between hosts."""
+    """Whether all campaigns ran on one host, so that nothing is claimed between hosts."""
     hosts: tuple[FleetHost, ...]
     """Asked hosts, in the order of the plan."""
     metric: str
@@ -283,12 +282,12 @@ class FleetComparison(Comparison, frozen=True, kw_only=True):
     """One candidate against its baseline over the asked hosts."""
 
     hosts: tuple[HostEffect, ...] = ()
-    """The asked hosts that delivered a block, in the order of the plan."""
+    """The asked hosts with a block, in the order of the plan."""
     fleet: FleetAnswers | None = None
     """Answers over the hosts."""
 
-    def additional_values(self) -> dict[str, Any]:
-        """Return the hosts and the answers with ratios of values."""
+    def own_parts_of_values(self) -> dict[str, Any]:
+        """Return the hosts and the answers with ratios of values, not of costs."""
         return {
             "hosts": tuple(map(invert_ratio, self.hosts)),
             "fleet": self.fleet and _answers_of_values(self.fleet),
@@ -296,7 +295,7 @@ class FleetComparison(Comparison, frozen=True, kw_only=True):
 
 
 def _answers_of_values(answers: FleetAnswers) -> FleetAnswers:
-    """Return the answers of a fleet with ratios of values; their sentences have them already."""
+    """Return the answers of a fleet with ratios of values, which their sentences have already."""
     otherwise = answers.otherwise
     return replace(
         answers,
@@ -311,7 +310,7 @@ def _answers_of_values(answers: FleetAnswers) -> FleetAnswers:
 
 
 def _property_of_values(effect: PropertyEffect) -> PropertyEffect:
-    values = (replace(one, ratio=inverse_ratio(one.ratio)) for one in effect.values)
+    values = (replace(value, ratio=inverse_ratio(value.ratio)) for value in effect.values)
     return replace(effect, values=tuple(values))
 
 
@@ -334,18 +333,18 @@ class FleetDocument(ResultDocument, frozen=True, kw_only=True, tag="fleet"):
         """Raise `UnusableInput`: the trials are those of several hosts."""
         runs = [f"{host.run} ({host.host})" for host in self.fleet.hosts if host.run is not None]
         raise UnusableInput(
-            f"{what} is about the trials of one host, and this run is a fleet's",
+            f"{what} is about the trials of one host, and this run is that of a fleet",
             hint=f"name the run of one host: {listed(runs)}"
             if runs
-            else "no host has delivered yet",
+            else "wait until a host has delivered its trials",
         )
 
     def trial_columns(self) -> Iterator[TrialColumn]:
         """Yield the host of each trial, its facts, and the cost over that of the baseline."""
-        rows, known = self.trials, {host.host: host.environment for host in self.fleet.hosts}
+        rows, environments = self.trials, {host.host: host.environment for host in self.fleet.hosts}
         yield "host", "text", tuple(row.host for row in rows)
         for fact in HOST_FACTS:
-            values = (known.get(row.host or "", {}).get(fact) for row in rows)
+            values = (environments.get(row.host or "", {}).get(fact) for row in rows)
             cells = [value if isinstance(value, str | int) else None for value in values]
             if any(cell is not None for cell in cells):
                 yield f"host_{fact}", "integer" if fact in HOST_NUMBERS else "text", tuple(cells)
@@ -356,7 +355,9 @@ def _ratios_to_baseline(document: FleetDocument) -> Iterator[float | None]:
     """Yield the cost of each analysed trial of a candidate over the baseline's of its block."""
     metric = document.primary_metric
     baselines = {
-        one.candidate: one.baseline for one in document.comparisons if one.metric == metric
+        comparison.candidate: comparison.baseline
+        for comparison in document.comparisons
+        if comparison.metric == metric
     }
     costs = {
         (row.host, row.block, row.condition): row.value_of(metric)
@@ -364,8 +365,10 @@ def _ratios_to_baseline(document: FleetDocument) -> Iterator[float | None]:
         if row.analysed
     }
     for row in document.trials:
-        below = costs.get((row.host, row.block, baselines.get(row.condition, "")))
-        above = costs.get((row.host, row.block, row.condition)) if row.analysed else None
+        baseline_cost = costs.get((row.host, row.block, baselines.get(row.condition, "")))
+        candidate_cost = costs.get((row.host, row.block, row.condition)) if row.analysed else None
         if metric in document.more_is_better:
-            below, above = above, below
-        yield above / below if above is not None and below else None
+            baseline_cost, candidate_cost = candidate_cost, baseline_cost
+        yield (
+            candidate_cost / baseline_cost if candidate_cost is not None and baseline_cost else None
+        )

@@ -1,14 +1,14 @@
-"""Python functions and pieces of code as conditions: each block is one fresh process that runs all.
+"""Python functions and pieces of code as conditions; each block is a fresh process that runs all.
 
-conducting  the story of a campaign: trial runs, the plan, the blocks, the record; functions of the
-            caller's process, held against their copies in fresh ones
-functions   functions and code as the user gives them, checked and made ready to send
-trial_runs  before the campaign: what a call takes, and whether it changes what it works on
+conducting  a whole campaign: trial runs, plan, blocks, record; the comparison of the caller's
+            functions with their copies in fresh processes
+functions   functions and code of the user, checked and made ready to send
+trial_runs  before the campaign: the duration of a call, and whether it changes its data
 runner      a block: one process, a trial for each function
 processes   fresh processes that are prepared together and measured one by one
-terms       what its plan has beyond others
-result      the document, which also says what each process did
-worker      the program of the fresh process; it imports nothing of ours
+terms       the terms of its plan
+result      the document, which also has the terms
+worker      the program of the fresh process; it does not import equipoise
 """
 
 from __future__ import annotations

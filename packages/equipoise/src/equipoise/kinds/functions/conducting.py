@@ -1,9 +1,9 @@
-"""Conducting a campaign of functions: trial runs, the plan, the campaign, its record.
+"""A campaign of functions: trial runs, the plan, the campaign, its record.
 
-A fresh process gets copies of the data that functions use. A copy may lie in memory otherwise than
-the original: a column of a wide array is packed, the parts of a frame are joined. Then the copies
-answer another question. Equipoise therefore times functions that carry data a few times in both
-places. It refuses to compare them where the ratios differ.
+A fresh process gets copies of the data that functions use. A copy may have a different memory
+layout: a column of a wide array is packed, the parts of a frame are joined. Then the comparison of
+copies answers a different question. Equipoise therefore times functions with data a few times in
+this process and in fresh ones, and refuses to compare them if the ratios differ.
 """
 
 from __future__ import annotations
@@ -37,7 +37,12 @@ from equipoise.kinds.functions.functions import Side, code_sides, function_sides
 from equipoise.kinds.functions.processes import MAX_WAITING_PROCESSES, prepared_processes
 from equipoise.kinds.functions.runner import function_runner, steady_ns
 from equipoise.kinds.functions.terms import STUDY, FunctionsPlan, functions_of
-from equipoise.kinds.functions.trial_runs import Examined, calls_and_rounds, examine, warnings_of
+from equipoise.kinds.functions.trial_runs import (
+    ExaminedFunction,
+    calls_and_rounds,
+    examine,
+    warnings_of,
+)
 from equipoise.ledger import open_for_writing
 from equipoise.measure.trials import base_environment, own_environment
 from equipoise.model.errors import UnusableInput
@@ -45,14 +50,14 @@ from equipoise.model.plan import CALL_METRIC, Condition, Judgement, Measure, Pla
 from equipoise.model.record import RunRecord
 
 _MEASURE = Measure(working_folder="")
-_USUAL = {
+_DEFAULT_LIMITS = {
     "alpha": Judgement().alpha,
     "min_effect": Judgement().min_effect,
     "timeout": _MEASURE.timeout_s,
     "warmup": _MEASURE.warmup,
     "patient": False,
 }
-"""Limits that `equipoise.compare` has where none is given."""
+"""Default limits of `equipoise.compare`."""
 
 
 def compare_functions(
@@ -63,21 +68,21 @@ def compare_functions(
 ) -> RunRecord:
     """Compare functions, or describe one, and return the record of the campaign.
 
-    ``options_of_commands`` are those that commands alone have; those that are false were not given.
-    Raise `UnusableInput` if not all of ``commands`` are functions, one of them cannot be compared,
-    or an option does not fit; `ConditionFailed` if a function failed; `KeyboardInterrupt` if the
-    user interrupted it: every finished trial is then in the ledger.
+    ``options_of_commands`` are options that only commands have; false values were not given. Raise
+    `UnusableInput` if not all of ``commands`` are functions, one of them cannot be compared, or an
+    option does not fit. Raise `ConditionFailed` if a function failed. Raise `KeyboardInterrupt` if
+    the user interrupted it; the finished trials are in the ledger.
     """
-    functions = [one for one in commands if callable(one)]
+    functions = [command for command in commands if callable(command)]
     if len(functions) < len(commands) or not functions:
         raise UnusableInput(
             "setup= is for functions" if not functions else "commands and functions are mixed",
-            hint="give functions alone; a command becomes one with subprocess.run",
+            hint="give only functions; a function can run a command with subprocess.run",
         )
-    given = [name for name, value in options_of_commands.items() if value]
-    if given:
+    given_options = [name for name, value in options_of_commands.items() if value]
+    if given_options:
         raise UnusableInput(
-            f"{given[0]}= is for commands: all functions of a block share one process",
+            f"{given_options[0]}= is for commands: all functions of a block share one process",
             hint="leave it out, or compare programs",
         )
     sides = function_sides(functions, setup, request.names)
@@ -92,8 +97,8 @@ def compare_pieces(
     """Compare pieces of code, or describe one, and return the record of the campaign.
 
     ``available`` are values of names that the code may use. Raise `UnusableInput` if there is no
-    piece, or one of them cannot be compared; `ConditionFailed` if a piece of code failed;
-    `KeyboardInterrupt` if the user interrupted it: every finished trial is then in the ledger.
+    piece, or one of them cannot be compared. Raise `ConditionFailed` if a piece of code failed.
+    Raise `KeyboardInterrupt` if the user interrupted it; the finished trials are in the ledger.
     """
     sides = code_sides(codes, setup, available, request.names)
     originals = [Original(names=available)] * len(sides)
@@ -127,13 +132,15 @@ def _compare(
                 )
             except conduct.Interrupted as interruption:
                 run = interruption.run_id
-                raise KeyboardInterrupt(f"what was measured is kept as run {run}") from interruption
+                raise KeyboardInterrupt(
+                    f"the finished trials are kept as run {run}"
+                ) from interruption
             return store.read_run(run_id)
 
 
 def functions_plan(
     sides: Sequence[Side],
-    examined: Sequence[Examined],
+    examined: Sequence[ExaminedFunction],
     setup: str | None,
     request: FunctionsRequest,
 ) -> Plan:
@@ -143,7 +150,9 @@ def functions_plan(
     limits contradict each other.
     """
     limits = request.limits
-    fresh_calls = any(one.changes for one in examined) and any(side.can_renew for side in sides)
+    fresh_calls = any(function.changes for function in examined) and any(
+        side.can_renew for side in sides
+    )
     calls, rounds = calls_and_rounds(examined, fresh_calls=fresh_calls)
     seed = limits.seed_or_random()
     return Plan(
@@ -173,21 +182,21 @@ def functions_plan(
 def _python_line(
     sides: Sequence[Side], setup: str | None, request: FunctionsRequest, seed: int
 ) -> str:
-    """Return the line that asks again; empty where the name of a function is not known."""
+    """Return the Python line that repeats the comparison; empty if a function has no name."""
     is_code, limits, names = sides[0].function is None, request.limits, request.names
-    written = [*(side.name for side in sides), *([] if setup is None else [setup])]
-    if not is_code and (names or not all(map(_is_name, written))):
+    expressions = [*(side.name for side in sides), *([] if setup is None else [setup])]
+    if not is_code and (names or not all(map(_is_name, expressions))):
         return ""
-    given = [repr(side.source) if is_code else side.name for side in sides]
+    arguments = [repr(side.source) if is_code else side.name for side in sides]
     if setup is not None:
-        given.append(f"setup={setup!r}" if is_code else f"setup={setup}")
+        arguments.append(f"setup={setup!r}" if is_code else f"setup={setup}")
     for name in limits.__struct_fields__:
         value = getattr(limits, name)
-        if name != "seed" and value is not None and value != _USUAL.get(name):
-            given.append(f"{name}={value!r}")
-    given += [f"names={[*names]!r}"] if names else []
-    given += ["ranking=False"] if request.ranking is False else []
-    return f"eq.compare{'_code' if is_code else ''}({', '.join(given)}, seed={seed})"
+        if name != "seed" and value is not None and value != _DEFAULT_LIMITS.get(name):
+            arguments.append(f"{name}={value!r}")
+    arguments += [f"names={[*names]!r}"] if names else []
+    arguments += ["ranking=False"] if request.ranking is False else []
+    return f"eq.compare{'_code' if is_code else ''}({', '.join(arguments)}, seed={seed})"
 
 
 def _is_name(text: str) -> bool:
@@ -196,20 +205,20 @@ def _is_name(text: str) -> bool:
 
 _COPIES = "copies"
 """Phase of the processes that time the copies."""
-MIN_CARRIED_BYTES = 16_384
-"""Size of pickled functions above which they carry data: code alone is smaller."""
+MIN_DATA_BYTES = 16_384
+"""Size of pickled functions from which on they contain data; code alone is smaller."""
 MAX_ROUND_S = 0.5
-"""Seconds of one call of each function, above which nothing is timed twice."""
-_LOCAL_S = 0.5
+"""Seconds of one call of each function, above which the originals are not timed."""
+_MAX_LOCAL_S = 0.5
 _MIN_ROUNDS, _MAX_ROUNDS = 3, 15
-PROCESSES = 5
-"""Fresh processes that time the copies."""
-ALLOWED = 1.1
-"""Factor between two ratios that the luck of one process explains."""
+COPY_PROCESSES = 5
+"""Number of fresh processes that time the copies."""
+MAX_RATIO_FACTOR = 1.1
+"""Factor between two ratios that differences between processes may explain."""
 
 
 class Original(Struct, frozen=True):
-    """What the caller gave of one side; its process can call it."""
+    """The caller's own objects of one side, which this process can call."""
 
     function: Callable[..., object] | None = None
     names: Mapping[str, object] = {}
@@ -219,31 +228,33 @@ class Original(Struct, frozen=True):
 def refuse_copies_that_differ(
     sides: Sequence[Side],
     originals: Sequence[Original],
-    examined: Sequence[Examined],
+    examined: Sequence[ExaminedFunction],
     timeout_s: float,
 ) -> None:
-    """Refuse functions whose copies have another ratio than the originals: `UnusableInput`.
+    """Raise `UnusableInput` if the copies of functions have a different ratio than the originals.
 
-    The functions have no setup. Nothing is timed, and nothing refused, where a call in this process
-    could change what the caller has, or takes long.
+    The functions have no setup. They are not checked if a call in this process could change the
+    caller's data, or takes long.
     """
-    if not _can_be_called_here(sides, examined):
+    if not _can_be_called_locally(sides, examined):
         return
     calls, rounds = calls_and_rounds(examined, fresh_calls=False)
-    before = _ratios_here(sides, originals, calls)
+    before = _local_ratios(sides, originals, calls)
     copies = _ratios_of_copies(sides, calls, rounds, timeout_s)
-    after = _ratios_here(sides, originals, calls)
+    after = _local_ratios(sides, originals, calls)
     if before is None or after is None or copies is None:
         return
     for place in range(1, len(sides)):
-        ratios = [of_process[place] for of_process in copies]
-        here = (before[place], after[place])
-        if min(ratios) > ALLOWED * max(here) or ALLOWED * max(ratios) < min(here):
-            ratio_here, ratio_there = statistics.median(here), statistics.median(ratios)
+        ratios = [process_ratios[place] for process_ratios in copies]
+        local_ratios = (before[place], after[place])
+        is_higher = min(ratios) > MAX_RATIO_FACTOR * max(local_ratios)
+        is_lower = MAX_RATIO_FACTOR * max(ratios) < min(local_ratios)
+        if is_higher or is_lower:
+            local_ratio, copy_ratio = statistics.median(local_ratios), statistics.median(ratios)
             raise UnusableInput(
                 f"fresh processes get copies of your data, which behave differently: "
-                f"{sides[place].name} takes {ratio_here:.2f} of the time of {sides[0].name} here, "
-                f"{ratio_there:.2f} with the copies",
+                f"{sides[place].name} takes {local_ratio:.2f} of the time of {sides[0].name} here, "
+                f"{copy_ratio:.2f} with the copies",
                 hint=_hint(sides[0]),
             )
 
@@ -257,24 +268,24 @@ def _hint(side: Side) -> str:
     )
 
 
-def _can_be_called_here(sides: Sequence[Side], examined: Sequence[Examined]) -> bool:
-    """Return whether calls in this process are brief, change nothing and may tell something."""
-    changes = any(one.changes or not one.is_watched for one in examined)
+def _can_be_called_locally(sides: Sequence[Side], examined: Sequence[ExaminedFunction]) -> bool:
+    """Return whether calls in this process are brief, change nothing and are worth a check."""
+    changes = any(side.changes or not side.is_watched for side in examined)
     if len(sides) < 2 or changes or any(side.awaits for side in sides):
         return False
-    carried = sum(len(side.function or b"") + len(side.names or b"") for side in sides)
-    return carried >= MIN_CARRIED_BYTES and sum(one.call_s for one in examined) <= MAX_ROUND_S
+    data_bytes = sum(len(side.function or b"") + len(side.names or b"") for side in sides)
+    return data_bytes >= MIN_DATA_BYTES and sum(side.call_s for side in examined) <= MAX_ROUND_S
 
 
-def _ratios_here(
+def _local_ratios(
     sides: Sequence[Side], originals: Sequence[Original], calls: Sequence[int]
 ) -> list[float] | None:
-    """Return the ratio of each function to the first one in this process, as a median of rounds.
+    """Return the ratio of each function to the first one in this process: a median of rounds.
 
     ``None`` if a function fails here.
     """
     try:
-        with _as_in_a_fresh_process():
+        with _like_a_fresh_process():
             loops = [_loop(*both) for both in zip(sides, originals, strict=True)]
             series: list[list[float]] = [[] for _ in sides]
             began = time.perf_counter()
@@ -283,47 +294,52 @@ def _ratios_here(
                 for place in order if number % 2 else reversed(order):
                     batch_ns = loops[place].send(itertools.repeat(None, calls[place]))
                     series[place].append(batch_ns / calls[place])
-                if number >= _MIN_ROUNDS and time.perf_counter() - began > _LOCAL_S:
+                if number >= _MIN_ROUNDS and time.perf_counter() - began > _MAX_LOCAL_S:
                     break
-    # What fails here alone is no reason to compare nothing.
+    # A function may fail in this process and still be comparable in fresh ones.
     except (Exception, SystemExit):
         return None
-    return _median_ratios([one[1:] for one in series])
+    return _median_ratios([times[1:] for times in series])
 
 
 def _ratios_of_copies(
     sides: Sequence[Side], calls: Sequence[int], rounds: int, timeout_s: float
 ) -> list[list[float]] | None:
-    """Return the ratio of each function to the first one in each of some fresh processes."""
+    """Return the ratios of the functions to the first one, in each of some fresh processes."""
     places = [*range(len(sides))]
     environment = base_environment(own_environment())
-    keys = [(_COPIES, number) for number in range(min(PROCESSES, MAX_WAITING_PROCESSES))]
+    keys = [(_COPIES, number) for number in range(min(COPY_PROCESSES, MAX_WAITING_PROCESSES))]
     ratios = []
     with prepared_processes(
         sides, lambda _: environment, lambda key: keys[key[1] :], timeout_s
     ) as processes:
         for key in keys:
-            turned = places if key[1] % 2 else places[::-1]
+            order_of_places = places if key[1] % 2 else places[::-1]
             order = {
-                "definitions": turned,
-                "rounds": [turned if turn % 2 else turned[::-1] for turn in range(rounds + 1)],
+                "definitions": order_of_places,
+                "rounds": [
+                    order_of_places if turn % 2 else order_of_places[::-1]
+                    for turn in range(rounds + 1)
+                ],
                 "calls": list(calls),
                 "fresh_calls": False,
             }
             batches = (processes.run(key, order).content or {}).get("batches")
-            # A function that fails now fails in the campaign as well, which says so.
+            # A function that fails now also fails in the campaign, which reports it.
             if batches is None:
                 return None
-            call_ns = [steady_ns(one) / count for one, count in zip(batches, calls, strict=True)]
-            ratios.append([one / max(call_ns[0], 1e-9) for one in call_ns])
+            call_ns = [
+                steady_ns(batch) / count for batch, count in zip(batches, calls, strict=True)
+            ]
+            ratios.append([each / max(call_ns[0], 1e-9) for each in call_ns])
     return ratios
 
 
 def _median_ratios(series: Sequence[Sequence[float]]) -> list[float]:
     first = series[0]
     return [
-        statistics.median(ns / max(base, 1e-9) for ns, base in zip(one, first, strict=True))
-        for one in series
+        statistics.median(ns / max(base, 1e-9) for ns, base in zip(times, first, strict=True))
+        for times in series
     ]
 
 
@@ -337,10 +353,10 @@ def _loop(side: Side, original: Original) -> Any:
 
 
 @contextlib.contextmanager
-def _as_in_a_fresh_process() -> Iterator[None]:
-    """Keep what exists already from the collector, and what functions print from the screen."""
+def _like_a_fresh_process() -> Iterator[None]:
+    """Freeze existing objects for the garbage collector, and hide what functions print."""
     gc.collect()
-    # Only if nobody else has frozen anything: this would melt as well.
+    # Unfreezing also unfreezes the objects that others froze, so do nothing if there are any.
     freezes = gc.get_freeze_count() == 0
     if freezes:
         gc.freeze()

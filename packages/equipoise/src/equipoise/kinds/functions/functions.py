@@ -1,4 +1,4 @@
-"""Functions and code as the user gives them, checked and made ready to send to a fresh process."""
+"""Functions and code of the user, checked and made ready to send to a fresh process."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def _equipoise_loop(_equipoise_clock, _equipoise_function, _equipoise_setup):
         _equipoise_end = _equipoise_clock()
         _equipoise_calls = yield _equipoise_end - _equipoise_begin
 """
-"""A generator, so that the names of the setup are local variables of the loop, as in `timeit`, and
-stay from one batch to the next. Python's own ``timeit`` has the same loop in a function."""
-_READING = frozenset({"LOAD_NAME", "LOAD_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS"})
+"""Code of the timing loop. It is a generator, so that the names of the setup are local variables of
+the loop, as in `timeit`, and keep their values between batches."""
+_READ_INSTRUCTIONS = frozenset({"LOAD_NAME", "LOAD_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS"})
 """Instructions that read a variable from outside a function."""
 _OWN_MODULE = ("__module__", "__name__")
-"""Keys of a pickled function whose value is the name of its module."""
+"""Keys of a pickled function whose values are names of its module."""
 _FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 
 
@@ -49,7 +49,7 @@ class Side(Struct, frozen=True):
 
     name: str
     source: str
-    """Text that calls it, for people."""
+    """Readable text of the call."""
     loop: bytes
     """Code object of the timing loop, marshalled: a generator, or an async one."""
     awaits: bool
@@ -63,13 +63,13 @@ class Side(Struct, frozen=True):
     """Code object of the code, marshalled; ``None`` for a function."""
     setup_code: bytes | None = None
     names: bytes | None = None
-    """Pickled values of the names that code uses and does not define."""
+    """Pickled values of the names that the code uses but does not define."""
     can_renew: bool = False
-    """Whether what a call works on can be made anew: by the setup, or from ``names``."""
+    """Whether the data of a call can be made again, by the setup or from ``names``."""
 
     @property
     def digest(self) -> str:
-        """Name of what it runs: the same for the same function or code."""
+        """Digest of the function or code, with its data and its setup."""
         parts = (self.function, self.setup_function, self.code, self.setup_code, self.names)
         return hashlib.blake2b(repr(parts).encode(), digest_size=16).hexdigest()
 
@@ -82,19 +82,21 @@ def function_sides(
     """Return functions ready to send.
 
     ``setup`` makes the argument of each call; without it there is no argument. ``names`` are by
-    default those of the functions themselves. Raise `UnusableInput` if a function cannot be sent to
-    another process, or calling it runs nothing.
+    default those of the functions. Raise `UnusableInput` if a function cannot be sent to another
+    process, or calling it runs nothing.
     """
     if setup is not None and not callable(setup):
         raise UnusableInput(
-            f"setup is no function: {setup!r}",
+            f"setup is not a function: {setup!r}",
             hint="give a function that returns the argument of each call, such as lambda: data",
         )
-    chosen = _distinct(names or [_name_of(function) for function in functions], len(functions))
+    distinct_names = _distinct(
+        names or [_name_of(function) for function in functions], len(functions)
+    )
     pickled_setup = None if setup is None else _pickled(setup, "setup")
     return tuple(
         _function_side(function, name, pickled_setup)
-        for function, name in zip(functions, chosen, strict=True)
+        for function, name in zip(functions, distinct_names, strict=True)
     )
 
 
@@ -104,10 +106,10 @@ def code_sides(
     available: Mapping[str, object],
     names: Sequence[str] = (),
 ) -> tuple[Side, ...]:
-    """Return pieces of code ready to send, each with a setup of its own.
+    """Return pieces of code ready to send, each with its own setup.
 
-    ``available`` are values of names that the code may use; only those that it uses are sent. Raise
-    `UnusableInput` if a piece is empty or no Python, or a name that it uses cannot be sent.
+    ``available`` has values of names that the code may use; only used ones are sent. Raise
+    `UnusableInput` if a piece is empty or is not Python code, or a used value cannot be sent.
     """
     setup_tree = _parsed(setup, "setup")
     if setup and not setup_tree.body:
@@ -118,10 +120,10 @@ def code_sides(
             raise UnusableInput(
                 f"code {code!r} is empty", hint='give Python code, such as "sorted(x)"'
             )
-    chosen = _distinct(names or [" ".join(code.split()) for code in codes], len(codes))
+    distinct_names = _distinct(names or [" ".join(code.split()) for code in codes], len(codes))
     return tuple(
         _code_side(name, code, tree, setup_tree, available)
-        for name, code, tree in zip(chosen, codes, trees, strict=True)
+        for name, code, tree in zip(distinct_names, codes, trees, strict=True)
     )
 
 
@@ -147,10 +149,10 @@ def _function_side(function: Callable[..., object], name: str, setup: bytes | No
 
 
 def runs_nothing(name: str, returned: str) -> UnusableInput:
-    """Return the error for a function whose call only makes something that would run."""
+    """Return the error for a function whose call only returns something lazy."""
     return UnusableInput(
-        f"{name} returns {returned}: calling it runs nothing of it",
-        hint="compare a function that uses it up, such as lambda: list(f()), or an async def",
+        f"{name} returns {returned}: a call does not run its body",
+        hint="compare a function that consumes it, such as lambda: list(f()), or an async def",
     )
 
 
@@ -158,17 +160,18 @@ def _code_side(
     name: str, text: str, tree: ast.Module, setup: ast.Module, available: Mapping[str, object]
 ) -> Side:
     code, setup_code = _compiled(tree, repr(text)), _compiled(setup, "setup")
-    awaits = any(one.co_flags & inspect.CO_COROUTINE for one in (code, setup_code))
+    awaits = any(each.co_flags & inspect.CO_COROUTINE for each in (code, setup_code))
     used = {
-        one: available[one]
-        for one in sorted({*_names_in(code), *_names_in(setup_code)})
-        if one in available and not (one.startswith("__") or _is_builtin(one, available[one]))
+        variable: available[variable]
+        for variable in sorted({*_names_in(code), *_names_in(setup_code)})
+        if variable in available
+        and not (variable.startswith("__") or _is_builtin(variable, available[variable]))
     }
     try:
         pickled = _pickled(used, name) if used else None
     except UnusableInput:
-        for one, value in used.items():
-            _pickled(value, f"{one}, which {name} uses,")
+        for variable, value in used.items():
+            _pickled(value, f"{variable}, which {name} uses,")
         raise
     modules = set() if pickled is None else _modules_of(pickled)
     return Side(
@@ -189,9 +192,9 @@ def _loop(tree: ast.Module, setup: ast.Module, *, awaits: bool) -> bytes:
     loop = ast.parse(_LOOP)
     function = loop.body[0]
     assert isinstance(function, ast.FunctionDef)
-    forever = function.body[1]
-    assert isinstance(forever, ast.While)
-    calls = forever.body[1]
+    endless_loop = function.body[1]
+    assert isinstance(endless_loop, ast.While)
+    calls = endless_loop.body[1]
     assert isinstance(calls, ast.For)
     calls.body = tree.body or [ast.Pass()]
     function.body = [*setup.body, *function.body]
@@ -199,48 +202,49 @@ def _loop(tree: ast.Module, setup: ast.Module, *, awaits: bool) -> bytes:
         kinds: dict[str, Any] = {name: getattr(function, name) for name in function._fields}
         loop.body = [ast.AsyncFunctionDef(**kinds)]
     compiled = compile(ast.fix_missing_locations(loop), CODE_FILE, "exec")
-    code = next(one for one in compiled.co_consts if isinstance(one, types.CodeType))
+    code = next(constant for constant in compiled.co_consts if isinstance(constant, types.CodeType))
     return marshal.dumps(code)
 
 
 def _parsed(text: str, place: str) -> ast.Module:
     if not isinstance(text, str):
         raise UnusableInput(
-            f"{place} is no text", hint="eq.compare(f, g) compares functions, this compares code"
+            f"{place} is not a text",
+            hint="eq.compare(f, g) compares functions, eq.compare_code compares code",
         )
     try:
         return ast.parse(text, CODE_FILE)
     except (SyntaxError, ValueError) as error:
-        raise _no_python(place, error) from None
+        raise _not_timeable(place, error) from None
 
 
 def _compiled(tree: ast.Module, place: str) -> types.CodeType:
     try:
-        # As a function body too: what only a module may hold cannot stand in a loop.
+        # Some statements are only allowed in a module, so check the code as a loop body, too.
         _loop(tree, ast.Module([], []), awaits=True)
         code: types.CodeType = compile(tree, CODE_FILE, "exec", _FLAGS)
         return code
     except (SyntaxError, ValueError) as error:
-        raise _no_python(place, error) from None
+        raise _not_timeable(place, error) from None
 
 
-def _no_python(place: str, error: Exception) -> UnusableInput:
+def _not_timeable(place: str, error: Exception) -> UnusableInput:
     return UnusableInput(
-        f"{place} is no code that can be timed: {error}",
+        f"{place} is not code that can be timed: {error}",
         hint="give statements as timeit takes them, without return",
     )
 
 
 def _is_builtin(name: str, value: object) -> bool:
-    """Return whether the value of a name is the builtin of that name, not one that shadows it."""
-    known = vars(builtins)
-    return name in known and value is known[name]
+    """Return whether the value of a name is the builtin of that name."""
+    builtin_values = vars(builtins)
+    return name in builtin_values and value is builtin_values[name]
 
 
 def _names_in(code: types.CodeType) -> Iterator[str]:
-    """Return the variables that code may read from outside; attributes are none."""
+    """Yield the variables that code may read from outside, without attributes."""
     for instruction in dis.get_instructions(code):
-        if instruction.opname in _READING:
+        if instruction.opname in _READ_INSTRUCTIONS:
             yield str(instruction.argval)
     for inner in code.co_consts:
         if isinstance(inner, types.CodeType):
@@ -248,11 +252,11 @@ def _names_in(code: types.CodeType) -> Iterator[str]:
 
 
 def _imported_by(tree: ast.Module) -> set[str]:
-    """Return the modules that statements import, at their outermost level."""
+    """Return the modules that statements import at the outermost level."""
     modules = set()
     for node in tree.body:
         if isinstance(node, ast.Import):
-            modules |= {one.name for one in node.names}
+            modules |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             modules.add(node.module)
     return modules
@@ -272,8 +276,8 @@ def _pickled(value: object, name: str) -> bytes:
 def _modules_of(pickled: bytes) -> set[str]:
     """Return the modules that a pickle names, so that they are imported before the clock runs.
 
-    The module that a function was defined in is none: the function itself is in the pickle. A name
-    that the code of a function uses may be a module that it imports.
+    The module in which a function was defined is not among them: the pickle contains the function.
+    A name in the code of a function may be that of a module that it imports.
     """
     modules: set[str] = set()
     texts: set[str] = set()
@@ -318,6 +322,10 @@ def _distinct(names: Sequence[str], count: int) -> list[str]:
         distinct.append(
             name
             if name not in distinct
-            else next(one for one in numbered if one not in distinct and one not in names)
+            else next(
+                candidate
+                for candidate in numbered
+                if candidate not in distinct and candidate not in names
+            )
         )
     return distinct

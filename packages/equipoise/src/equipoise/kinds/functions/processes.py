@@ -1,10 +1,10 @@
 """Fresh processes that wait for their order: prepared together, measured one by one.
 
-To start Python and to import what the functions need takes longer than to measure small
-functions. So several processes are started at once and do both, on all processors; once every one
-of them waits, they are measured one after the other while nothing else runs. Each was executed
-anew, and none forked from another: forked processes share their addresses and their hash seed,
-which is what makes equal functions differ (docs/decisions/measuring.md).
+Starting Python and importing modules takes longer than measuring small functions. So several
+processes start and import at once, on all processors. When all of them wait, they are measured one
+after the other while nothing else runs. Each process is executed, not forked: forked processes
+share their addresses and their hash seed, which make equal functions differ
+(docs/decisions/measuring.md).
 """
 
 from __future__ import annotations
@@ -31,29 +31,29 @@ from equipoise.measure.scratch import scratch_folder
 
 WORKER = Path(__file__).with_name("worker.py")
 MAX_WAITING_PROCESSES = 8
-"""Largest number of processes that wait at a time: each holds what the functions hold."""
+"""Largest number of processes that wait at a time; each has a copy of the data."""
 _POLL_S = 0.05
 _ORDER, _ANSWER, _RUNNING = ".order", ".answer", ".running"
 
 Key = tuple[str, int]
-"""Phase and number of the block that a process is for."""
+"""Phase and number of the block of a process."""
 
 
 class Answer(Struct, frozen=True):
-    """What a worker wrote, and how its process ended."""
+    """The answer of a worker, and the end of its process."""
 
     report: Report
     content: dict[str, Any] | None
-    """``None`` if it wrote nothing."""
+    """Content of the answer; ``None`` if there is none."""
     running: int | None = None
-    """Function that ran when the process ended without an answer, where that is known."""
+    """Function that ran when the process ended without an answer, if known."""
 
 
 class Processes(Protocol):
     """Provides a fresh process for each block, or in tests a scripted answer."""
 
     def run(self, key: Key, order: dict[str, Any], on_wait: OnWait | None = None) -> Answer:
-        """Let the process of a block follow an order to its end."""
+        """Send an order to the process of a block, and return its answer."""
         ...
 
 
@@ -62,12 +62,12 @@ class _Prepared(Struct):
 
     launcher: Launcher
     order: int
-    """Open FIFO to it."""
+    """File descriptor of the FIFO to the process."""
     place: Path
-    """Its files, each with another suffix."""
+    """Path of its files, without their suffixes."""
 
     def running(self) -> int | None:
-        """Return the function that ran last; ``None`` where none was begun."""
+        """Return the function that ran last; ``None`` if none began."""
         try:
             running = self.place.with_suffix(_RUNNING).read_bytes()
         except OSError:
@@ -80,13 +80,13 @@ class _Prepared(Struct):
 def prepared_processes(
     sides: Sequence[Side],
     environment_of: Callable[[Key], dict[str, str]],
-    following: Callable[[Key], Sequence[Key]],
+    keys_from: Callable[[Key], Sequence[Key]],
     timeout_s: float,
 ) -> Iterator[PreparedProcesses]:
-    """Make what runs functions in fresh processes, with a private folder for all of them.
+    """Provide fresh processes that run functions, with a private folder for all of them.
 
-    ``environment_of`` returns the environment of the process of a block, ``following`` the keys of
-    the blocks that will probably come next, beginning with one.
+    ``environment_of`` returns the environment of the process of a block. ``keys_from`` returns a
+    key and the keys of the blocks that probably follow.
     """
     clear_leftovers()
     with scratch_folder() as scratch:
@@ -97,7 +97,7 @@ def prepared_processes(
         # Python keeps no compiled form of a program that it runs by its path.
         py_compile.compile(str(WORKER), str(program), doraise=True)
         processes = PreparedProcesses(
-            scratch, request_file, program, os.getcwd(), environment_of, following, timeout_s
+            scratch, request_file, program, os.getcwd(), environment_of, keys_from, timeout_s
         )
         with closing(processes):
             yield processes
@@ -108,11 +108,11 @@ class PreparedProcesses(Struct):
 
     scratch: Path
     request_file: Path
-    """What each process reads first: the functions."""
+    """File with the functions, which each process reads first."""
     program: Path
     working_folder: str
     environment_of: Callable[[Key], dict[str, str]]
-    following: Callable[[Key], Sequence[Key]]
+    keys_from: Callable[[Key], Sequence[Key]]
     timeout_s: float
     _launchers: list[Launcher] = []
     _idle: list[Launcher] = []
@@ -127,15 +127,15 @@ class PreparedProcesses(Struct):
             launcher.close()
 
     def run(self, key: Key, order: dict[str, Any], on_wait: OnWait | None = None) -> Answer:
-        """Let the process of a block follow an order to its end."""
+        """Send an order to the process of a block, and return its answer."""
         if key not in self._prepared:
-            self._prepare([one for one in self.following(key) if one not in self._prepared])
+            self._prepare([other for other in self.keys_from(key) if other not in self._prepared])
         prepared = self._prepared.pop(key)
         try:
             os.write(prepared.order, marshal.dumps(order))
             report = prepared.launcher.finish(on_wait)
         finally:
-            # Not earlier: what is in a FIFO that nobody has open is lost.
+            # Not earlier: the content of a FIFO is lost if no process has it open.
             os.close(prepared.order)
         self._idle.append(prepared.launcher)
         try:
@@ -148,7 +148,7 @@ class PreparedProcesses(Struct):
         return Answer(report, content, running)
 
     def _prepare(self, keys: Sequence[Key]) -> None:
-        """Start a process for each block, and wait until all of them wait."""
+        """Start a process for each block, and return when all of them are ready."""
         with ExitStack() as stack:
             waiting: list[tuple[int, Launcher]] = []
             for ahead, key in enumerate(keys, start=1):
@@ -163,9 +163,9 @@ class PreparedProcesses(Struct):
                 launcher = self._launcher()
                 written = (place.with_suffix(suffix) for suffix in (_ANSWER, _RUNNING))
                 files = (self.request_file, ready, order_file, *written)
-                # Those ahead of it are measured while it waits.
+                # The process also waits while the earlier ones are measured.
                 launcher.begin(self._start_of(key, files, ahead * self.timeout_s))
-                # Open for both, so that nobody waits for the other end to be opened.
+                # Open for reading and writing, so that opening does not wait for the other end.
                 order = os.open(order_file, os.O_RDWR | os.O_CLOEXEC)
                 self._prepared[key] = _Prepared(launcher, order, place)
                 waiting.append((signals, launcher))
@@ -181,7 +181,7 @@ class PreparedProcesses(Struct):
         return launcher
 
     def _start_of(self, key: Key, files: Sequence[Path], timeout_s: float) -> Request:
-        # The caller's own flags of the interpreter; without -P its path would begin with ours.
+        # The caller's flags; without -P the path of modules would begin with this folder.
         flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
         return Request(
             argv=(sys.executable, *flags, "-P", str(self.program), *map(str, files)),

@@ -1,4 +1,4 @@
-"""The result document of a comparison of Python functions, and how its record becomes one."""
+"""The result document of a comparison of Python functions, and its analysis."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class FunctionsDocument(ResultDocument, frozen=True, kw_only=True, tag="function
 
     shares_processes: ClassVar[bool] = True
     functions: FunctionsPlan
-    """What each process did."""
+    """Terms of the comparison, such as the number of calls in a batch."""
 
 
 class FunctionsAnalysis(AnalysisKind):
-    """How a record of functions becomes a result: as any comparison, and what each process did."""
+    """The analysis of a comparison of functions: that of any comparison, and the terms."""
 
     def result(self, record: RunRecord, blocks: Blocks) -> KindResult:
         """Return the terms."""

@@ -1,10 +1,10 @@
 """A block of a campaign of functions: one fresh process, and a trial for each function.
 
 The process runs the functions in turn, a batch of each in every round, so a change of the machine
-meets all of them. The coin draws which function has which place; the order of the places in each
-round, and the order in which they are defined, are drawn apart from it and know no function. So if
-two functions are alike, exchanging them changes no time, and the order of the block is a fair coin
-given the times by place: rule 1. A process gives each function one number.
+affects all of them. The coin draws the place of each function. The order of the places in each
+round, and the order of the definitions, are drawn separately and do not depend on the functions. So
+exchanging two equal functions changes no time, and the order of the block is a fair coin given the
+times by place: rule 1. A process yields one number for each function.
 """
 
 from __future__ import annotations
@@ -42,31 +42,31 @@ from equipoise.model.plan import CALL_METRIC, PADDING_VARIABLE, Plan
 from equipoise.model.record import Accounting, Draw, Sample, Trial
 from equipoise.stats.warm_up import classify_trial
 
-SHARED = "one process runs every function"
-"""Reason why a trial has no amounts of its own but its times."""
-_OF_PROCESS = frozenset(Accounting.__struct_fields__) - {"wall_s", "counters", "unknown"}
+SHARED_PROCESS = "one process runs every function"
+"""Reason why only the times of a trial are known."""
+_PROCESS_FIELDS = frozenset(Accounting.__struct_fields__) - {"wall_s", "counters", "unknown"}
 FIRST_BATCHES = 1
-"""Batches before the analysed ones: the first calls import, fill caches and specialise."""
+"""Batches before the analysed ones; the first calls import, fill caches and specialise."""
 
 
 def steady_ns(batches: Sequence[int]) -> float:
     """Return the nanoseconds of a typical batch of a process, after its warm-up.
 
-    The median of all batches but the first; of a process that warms up by the change-points of
-    `stats.warm_up`, of those in the steady state. Where calls get slower, nothing is left out: a
-    neighbour that wakes up late is not what a function takes.
+    It is the median of all batches but the first. If the process warms up, by the change-points of
+    `stats.warm_up`, it is the median of the batches in the steady state. If calls get slower, all
+    batches count, because another program may have caused it.
     """
-    kept = np.asarray(batches[FIRST_BATCHES:] or batches, dtype=np.float64)
-    shape = classify_trial(kept)
+    analysed = np.asarray(batches[FIRST_BATCHES:] or batches, dtype=np.float64)
+    shape = classify_trial(analysed)
     if shape is not None and shape.kind == "warm-up":
-        kept = kept[shape.steady_from or 0 :]
-    return float(np.median(kept))
+        analysed = analysed[shape.steady_from or 0 :]
+    return float(np.median(analysed))
 
 
 class FunctionRunner(Struct):
-    """Runner of the processes of a plan's draws; the trials of a block end together.
+    """The runner of the processes of a plan's draws; the trials of a block end together.
 
-    Each trial is in the ledger before the next process gets its order.
+    The trials of a process are in the ledger before the next process gets its order.
     """
 
     plan: Plan
@@ -79,7 +79,7 @@ class FunctionRunner(Struct):
     _reports: tuple[TrialReport, ...] = ()
 
     def run_place(self, draw: Draw, place: int) -> tuple[Callable[[], TrialReport], ...]:
-        """Return the trial at one place of a block; the first one runs the process of all."""
+        """Return the trial at one place of a block; that at the first place runs the process."""
         return (lambda: self._run(draw, place),)
 
     def _run(self, draw: Draw, place: int) -> TrialReport:
@@ -92,8 +92,8 @@ class FunctionRunner(Struct):
             covariates = self.covariates.after(cpu=report.cpu, run_delay_s=report.run_delay_s)
             wall_s = self.clock() - began
             trials = self._trials(draw, answer, started_at, wall_s, covariates)
-            # What failed comes first and ends the campaign: the block stays incomplete.
-            self._reports = tuple(sorted(trials, key=lambda one: one.trial.failure is None))
+            # Failed trials come first and end the campaign, so the block stays incomplete.
+            self._reports = tuple(sorted(trials, key=lambda report: report.trial.failure is None))
         return self._reports[place]
 
     def _trials(
@@ -106,23 +106,26 @@ class FunctionRunner(Struct):
     ) -> Iterator[TrialReport]:
         report, content = answer.report, answer.content or {}
         batches = content.get("batches")
-        kind, ended = failure_of(report, self.plan.measure.timeout_s)
-        of_process = accounting_of(report)
+        kind, failure_text = failure_of(report, self.plan.measure.timeout_s)
+        process_accounting = accounting_of(report)
         accounting = replace(
-            of_process,
+            process_accounting,
             wall_s=wall_s,
-            **dict.fromkeys(_OF_PROCESS),
-            unknown={**of_process.unknown, **dict.fromkeys(_OF_PROCESS, SHARED)},
+            **dict.fromkeys(_PROCESS_FIELDS),
+            unknown={
+                **process_accounting.unknown,
+                **dict.fromkeys(_PROCESS_FIELDS, SHARED_PROCESS),
+            },
         )
         for place, condition in enumerate(draw.order):
-            failure, failed = None, None
+            failure, failure_kind = None, None
             # A process that ended before any function ran fails all of them.
             if batches is None and content.get("failed", answer.running) in (None, condition):
-                failure = ended or "its process ended early"
+                failure = failure_text or "its process ended early"
                 # The functions of a block share its process, so that a timeout ends the campaign.
-                failed = kind if kind not in (None, "timed out") else "failed"
+                failure_kind = kind if kind not in (None, "timed out") else "failed"
                 if "failed" in content:
-                    failure, failed = f"{content['during']}: {content['text']}", "failed"
+                    failure, failure_kind = f"{content['during']}: {content['text']}", "failed"
             trial = Trial(
                 phase=draw.phase,
                 block=draw.block,
@@ -132,7 +135,7 @@ class FunctionRunner(Struct):
                 accounting=accounting,
                 exit=report.exit,
                 failure=failure,
-                failure_kind=failed,
+                failure_kind=failure_kind,
                 error_tail=report.error_tail if failure is not None else "",
                 covariates=covariates,
                 samples=() if batches is None else self._samples(condition, batches[condition]),
@@ -149,21 +152,21 @@ class FunctionRunner(Struct):
 
 
 def order_of(plan: Plan, draw: Draw) -> dict[str, Any]:
-    """Return what the process of a block does.
+    """Return the order for the process of a block.
 
-    The order of the block says which function has which place; which place is defined when, and
-    runs when in each round, is drawn without knowledge of it.
+    The draw of the block gives each function its place. The order of the definitions, and that of
+    the places in each round, are drawn independently of it.
     """
     places = len(draw.order)
 
-    def drawn(purpose: str) -> list[int]:
+    def drawn_order(purpose: str) -> list[int]:
         order = draw_order(plan.seed, f"{purpose} of {draw.phase}", draw.block, places)
         return [draw.order[place] for place in order]
 
     rounds = FIRST_BATCHES + functions_of(plan).rounds
     return {
-        "definitions": drawn("definitions"),
-        "rounds": [drawn(f"round {number}") for number in range(rounds)],
+        "definitions": drawn_order("definitions"),
+        "rounds": [drawn_order(f"round {number}") for number in range(rounds)],
         "calls": list(functions_of(plan).calls),
         "fresh_calls": functions_of(plan).fresh_calls,
     }
@@ -171,13 +174,13 @@ def order_of(plan: Plan, draw: Draw) -> dict[str, Any]:
 
 @contextmanager
 def function_runner(sides: Sequence[Side], plan: Plan, on_wait: OnWait) -> Iterator[FunctionRunner]:
-    """Make the runner of a campaign of these functions; ``campaign.conduct`` calls it."""
+    """Provide the runner of a campaign of these functions, for ``campaign.conduct``."""
     base = base_environment(own_environment())
     with (
         prepared_processes(
             sides,
             lambda key: {**base, PADDING_VARIABLE: "x" * padding_bytes(plan, key)},
-            lambda key: following(plan, key),
+            lambda key: prepared_together(plan, key),
             plan.measure.timeout_s,
         ) as processes,
         CovariateReader() as covariates,
@@ -185,15 +188,15 @@ def function_runner(sides: Sequence[Side], plan: Plan, on_wait: OnWait) -> Itera
         yield FunctionRunner(plan, processes, covariates, on_wait=on_wait)
 
 
-def following(plan: Plan, key: Key) -> list[Key]:
-    """Return the block of a key and those whose processes are prepared with its own."""
+def prepared_together(plan: Plan, key: Key) -> list[Key]:
+    """Return the key of a block, and those of the blocks prepared together with it."""
     phase, block = key
     last = block + MAX_WAITING_PROCESSES - 1
     if phase == "warmup":
         last = min(last, plan.warmup_blocks)
     elif plan.stopping.blocks is not None:
         last = min(last, plan.stopping.blocks)
-    # Where a process measures for long, its start costs little, and its data may be large.
+    # If a process measures for long, its start costs little, and its data may be large.
     if not isinstance(plan.terms, FunctionsPlan) or plan.terms.rounds < ROUNDS:
         last = block
     return [(phase, number) for number in range(block, max(last, block) + 1)]

@@ -26,44 +26,44 @@ class FunctionsPlan(Struct, Terms, frozen=True, tag_field=TAG, tag="functions"):
     checks_carry_over: ClassVar[bool] = False
     not_adjustable_because: ClassVar[str | None] = "all functions of a block share one process"
     failure_hint: ClassVar[str | None] = (
-        "correct the function, or give setup=, which makes what it works on anew"
+        "correct the function, or give setup=, which makes its data again"
     )
     calls: tuple[int, ...]
     """Number of calls in a batch of each function."""
     rounds: int
     """Number of analysed batches of each function in a process."""
     fresh_calls: bool
-    """Whether what a call works on is made anew, untimed, before each call; else once in each
-    process."""
+    """Whether the data of a call is made again, untimed, before each call, and not only once in
+    each process."""
     setup: str | None
     """Code of the setup, or the name of its function; ``None`` without one."""
     digests: tuple[str, ...]
-    """Names of what runs: equal for equal functions with equal data."""
+    """Digests of the functions with their data: equal for equal functions with equal data."""
     python: str
     """Implementation and version of Python: ``CPython 3.12.1``."""
     again: str
-    """Line of Python that asks the same question with the same coin; empty where a function has no
-    name that Python could read, as a lambda."""
+    """Line of Python that repeats the comparison with the same seed; empty if a function has no
+    name that Python can read, such as a lambda."""
 
     @property
     def command_line(self) -> str:
-        """Line of Python that asks the same question with the same coin."""
+        """Line of Python that repeats the comparison with the same seed."""
         return self.again
 
-    def shared_part(self, runs: Sequence[Any]) -> Any:
-        """Return the names of what runs: all functions run in one program."""
+    def what_runs(self, runs: Sequence[Any]) -> Any:
+        """Return the digests of the functions, which all run in one program."""
         return {"functions": self.digests}
 
     def longer_hint(self, min_s: float | None) -> str:
-        """Return how to measure longer: no command goes on with functions."""
+        """Return the hint to measure longer: compare again, because no command can resume."""
         if min_s is None:
             return "compare again with a larger budget="
         return f"compare again with min_seconds={min_s:g} and larger limits"
 
     def check_resumable(self, run: str) -> None:
-        """Refuse to continue: the ledger does not hold the functions."""
+        """Refuse to continue: the ledger does not contain the functions."""
         raise UnusableInput(
-            f"{run} compares Python functions, which the ledger does not hold",
+            f"{run} compares Python functions, which the ledger does not contain",
             hint=f"compare them again: {self.again or 'eq.compare(f, g)'}",
         )
 

@@ -1,7 +1,7 @@
-"""Trial runs before a campaign of functions: what a call takes, and what it changes.
+"""Trial runs before a campaign of functions: the duration of a call, and the changes that it makes.
 
-Each function runs in a process of its own. Nothing of these runs is kept: they choose the number
-of calls in a batch, and refuse what cannot be compared before anything is measured.
+Each function runs in its own process. The results of these runs are not kept. They choose the
+number of calls in a batch, and refuse functions that cannot be compared.
 """
 
 from __future__ import annotations
@@ -22,40 +22,40 @@ from equipoise.model.record import CampaignWarning
 
 _EXAMINATION = "examination"
 """Phase of the process of a trial run; its block is the place of the function."""
-BATCH_S = 0.00025
-"""Shortest batch of the faster function: five thousand times what the clock can tell."""
+MIN_BATCH_S = 0.00025
+"""Shortest batch of the faster function: five thousand times the resolution of the clock."""
 ROUNDS = 24
 """Batches of each function in a process, enough for the change-points of `stats.warm_up`."""
-PROCESS_S = 0.25
-"""Seconds of measuring in a process, beyond which there are fewer batches."""
-_FRESH_BATCH_S = 0.002
-"""Longest batch where each call has its own setup, the setups included."""
-_ALIKE = 8
-"""Ratio of the numbers of calls up to which all functions get the same."""
-_CLOCK_S = 1e-6
-"""Seconds of a call that is timed alone, below which reading the clock takes a part of it."""
-_RUN_LATER = frozenset({"generator", "coroutine", "async_generator"})
+MAX_PROCESS_S = 0.25
+"""Seconds of measurement in a process; if it would take longer, there are fewer batches."""
+_MAX_FRESH_BATCH_S = 0.002
+"""Longest batch if each call has its own setup, with the setups."""
+_MAX_RATIO_OF_CALLS = 8
+"""Ratio of the numbers of calls up to which all functions get the same number."""
+_MIN_CALL_S = 1e-6
+"""Seconds of a separately timed call below which reading the clock is a relevant part."""
+_LAZY_RESULTS = frozenset({"generator", "coroutine", "async_generator"})
 
 
-class Examined(Struct, frozen=True):
+class ExaminedFunction(Struct, frozen=True):
     """One function after its trial run."""
 
     call_s: float
     """Seconds of one call."""
-    whole_s: float
-    """Seconds of one call with the setup that it needs."""
+    call_and_setup_s: float
+    """Seconds of one call with its setup."""
     changes: bool
-    """Whether a call changes what the next call works on."""
+    """Whether a call changes the data of the next call."""
     is_watched: bool = True
-    """Whether every change of what a call works on would have been seen."""
+    """Whether every change of the data would have been noticed."""
 
 
-def examine(sides: Sequence[Side], *, timeout_s: float) -> tuple[Examined, ...]:
-    """Run each function by itself, in a process that may take ``timeout_s``.
+def examine(sides: Sequence[Side], *, timeout_s: float) -> tuple[ExaminedFunction, ...]:
+    """Run each function alone, in a process that may take ``timeout_s``.
 
     Raise `UnusableInput` if a function cannot be loaded in a fresh process, its call runs nothing,
-    or each call takes longer than the one before; `ConditionFailed` if a function or its setup
-    raises, takes too long or ends its process.
+    or each call takes longer than the one before. Raise `ConditionFailed` if a function or its
+    setup raises, takes too long or ends its process.
     """
     keys = [(_EXAMINATION, number) for number in range(len(sides))]
     environment = base_environment(own_environment())
@@ -68,26 +68,27 @@ def examine(sides: Sequence[Side], *, timeout_s: float) -> tuple[Examined, ...]:
         )
 
 
-def _examined(side: Side, sides: Sequence[Side], answer: Answer, timeout_s: float) -> Examined:
+def _examined(
+    side: Side, sides: Sequence[Side], answer: Answer, timeout_s: float
+) -> ExaminedFunction:
     content = answer.content
     if content is None:
-        _, ended = failure_of(answer.report, timeout_s)
-        failure = ended or "its process ended early"
+        _, failure_text = failure_of(answer.report, timeout_s)
+        failure = failure_text or "its process ended early"
         raise ConditionFailed(
             f"{side.name} failed: {failure}{stderr_suffix(answer.report.error_tail)}",
-            hint="call it by itself; what takes longer than timeout= needs a larger one",
+            hint="call it alone; if it takes longer than timeout=, give a larger timeout=",
         )
     if "failed" in content:
         raise _failure_in(sides, content)
-    if content["returns"] in _RUN_LATER:
+    if content["returns"] in _LAZY_RESULTS:
         raise runs_nothing(side.name, f"a {content['returns']}")
     if content["grows"]:
         raise UnusableInput(
-            f"each call of {side.name} takes longer than the one before: it adds to what it "
-            "works on",
-            hint="give setup=, which makes what a call works on anew",
+            f"each call of {side.name} takes longer than the one before: it adds to its data",
+            hint="give setup=, which makes the data of each call again",
         )
-    return Examined(
+    return ExaminedFunction(
         content["call_ns"] / 1e9,
         content["whole_ns"] / 1e9,
         content["changes"],
@@ -106,58 +107,66 @@ def _failure_in(sides: Sequence[Side], content: dict[str, Any]) -> UnusableInput
             )
         case "setup":
             return ConditionFailed(f"the setup of {name} failed: {text}", hint="correct setup=")
-    return ConditionFailed(f"{name} failed: {text}", hint="correct it, or what it works on")
+    return ConditionFailed(f"{name} failed: {text}", hint="correct it, or its data")
 
 
-def calls_and_rounds(examined: Sequence[Examined], *, fresh_calls: bool) -> tuple[list[int], int]:
+def calls_and_rounds(
+    examined: Sequence[ExaminedFunction], *, fresh_calls: bool
+) -> tuple[list[int], int]:
     """Return the number of calls in a batch of each function, and the number of batches.
 
-    All functions get the same number of calls where they take about as long, so that what a batch
-    adds is alike too. The rule treats all functions alike: exchanging two exchanges their numbers.
+    Functions that take about equally long get the same number of calls, so that the overhead of a
+    batch is also equal. The rule is symmetric: exchanging two functions exchanges their numbers.
     """
     # The least power of two with which a batch is long enough.
-    calls = [1 << (math.ceil(BATCH_S / one.call_s) - 1).bit_length() for one in examined]
-    alike = max(calls) <= _ALIKE * min(calls)
-    if alike:
+    calls = [
+        1 << (math.ceil(MIN_BATCH_S / function.call_s) - 1).bit_length() for function in examined
+    ]
+    are_similar = max(calls) <= _MAX_RATIO_OF_CALLS * min(calls)
+    if are_similar:
         calls = [max(calls)] * len(calls)
     if fresh_calls:
         calls = [
-            max(1, min(count, int(_FRESH_BATCH_S / one.whole_s)))
-            for count, one in zip(calls, examined, strict=True)
+            max(1, min(count, int(_MAX_FRESH_BATCH_S / function.call_and_setup_s)))
+            for count, function in zip(calls, examined, strict=True)
         ]
-        if alike:
+        if are_similar:
             calls = [min(calls)] * len(calls)
-    seconds = [one.whole_s if fresh_calls else one.call_s for one in examined]
-    round_s = sum(count * one for count, one in zip(calls, seconds, strict=True))
-    return calls, max(1, min(ROUNDS, int(PROCESS_S / round_s)))
+    seconds = [
+        function.call_and_setup_s if fresh_calls else function.call_s for function in examined
+    ]
+    round_s = sum(count * call_s for count, call_s in zip(calls, seconds, strict=True))
+    return calls, max(1, min(ROUNDS, int(MAX_PROCESS_S / round_s)))
 
 
 def warnings_of(
-    sides: Sequence[Side], examined: Sequence[Examined], functions: FunctionsPlan
+    sides: Sequence[Side], examined: Sequence[ExaminedFunction], functions: FunctionsPlan
 ) -> Iterator[CampaignWarning]:
-    """Yield what the trial runs tell a user beyond numbers."""
-    changing = [side.name for side, one in zip(sides, examined, strict=True) if one.changes]
+    """Yield warnings about functions that change their data."""
+    changing = [
+        side.name for side, function in zip(sides, examined, strict=True) if function.changes
+    ]
     if not changing:
         return
     names = changing[0] if len(changing) == 1 else f"each of {', '.join(changing)}"
     if not functions.fresh_calls:
         yield CampaignWarning(
             "changes_its_input",
-            f"{names} changes what it works on: from the second call on, a call works on what the "
+            f"{names} changes its data: from the second call on, a call gets the data that the "
             "first one left",
             "give setup=, which then runs before each call, untimed; a function that only counts "
-            "or caches needs none",
+            "or caches does not need it",
         )
         return
     yield CampaignWarning(
         "fresh_calls",
-        f"{names} changes what it works on, so each call gets that anew, untimed",
-        "nothing to do if that is what you want",
+        f"{names} changes its data, so the data of each call is made again, untimed",
+        "nothing to do if you want this",
     )
-    if min(one.call_s for one in examined) < _CLOCK_S:
+    if min(function.call_s for function in examined) < _MIN_CALL_S:
         yield CampaignWarning(
             "clock_in_call",
-            "each call is timed alone, and takes less than 1 µs: reading the clock is a part of "
-            "it, so the true difference is larger",
-            "let the setup make more to work on",
+            "each call is timed separately and takes less than 1 µs: reading the clock is a part "
+            "of this time, so the true difference is larger",
+            "let the setup make more data",
         )

@@ -1,15 +1,14 @@
 """The program of a fresh process that runs functions: it waits for its order, measures and ends.
 
-It runs by its path in the Python of the caller and imports nothing of Equipoise, so that the
-functions meet a process like that of a script. ``equipoise.kinds.functions.processes`` writes what
-it reads.
+It runs by its path in the caller's Python and does not import Equipoise, so the functions run in a
+process like that of a script. ``equipoise.kinds.functions.processes`` writes its input.
 
-The functions are defined in the order that the caller drew, each anew: code objects are loaded
-or copied, so that their places in memory follow that order. Each has its own timing loop. Before
-every batch the garbage is collected, untimed, and what existed before the first batch is frozen:
-a function pays for its own garbage and for nothing else's.
+The functions are defined in the order that the caller drew. Code objects are loaded or copied, so
+their places in memory follow this order. Each function has its own timing loop. Before every batch
+the garbage is collected, untimed, and objects older than the first batch are frozen. So the times
+of a function contain the collection of its own garbage only.
 
-Every process pays for what this file imports.
+Every process needs time for the imports of this file.
 """
 
 from __future__ import annotations
@@ -30,21 +29,22 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-HELD_NS = 250_000
-"""Length of a batch that calibration reaches."""
+CALIBRATION_BATCH_NS = 250_000
+"""Length of a batch at which the calibration ends."""
 CHECKED_BATCHES = 16
+"""Number of batches that check whether calls get slower and slower."""
 CHECKED_S = 0.02
-"""Longest batch of which so many are run to see whether calls get slower and slower."""
+"""Longest batch for which this check runs."""
 GROWTH = 1.5
-"""Ratio of late to early batches above which calls get slower and slower."""
+"""Ratio of late to early batches from which on calls count as slower and slower."""
 _QUARTER = 4
-_RISING = 0.8
-"""Share of the pairs of batches whose later one takes longer, where calls get slower."""
+_MIN_RISING_SHARE = 0.8
+"""Least share of pairs of batches whose later one takes longer, if calls get slower."""
 _MAX_STATE_BYTES = 1 << 28
 
 
-class Failed(Exception):
-    """A function, or what prepares it, raised; the text says what."""
+class FunctionFailed(Exception):
+    """An exception of a function or of its preparation; the text describes it."""
 
     def __init__(self, function: int, during: str, text: str) -> None:
         super().__init__(text)
@@ -55,9 +55,9 @@ class Failed(Exception):
 class Timer:
     """One function with its timing loop.
 
-    ``number`` is its place among all, ``side`` what the caller sent of it
-    (``equipoise.kinds.functions.functions.Side``). With ``fresh_calls`` the setup runs, and the
-    names have their first values, before each call. ``clock`` returns nanoseconds, for the batches.
+    ``number`` is its place among all functions, and ``side`` its
+    ``equipoise.kinds.functions.functions.Side`` as a dictionary. With ``fresh_calls`` the setup
+    runs, and names get their first values, before each call. ``clock`` returns nanoseconds.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class Timer:
         self._pickled_names: bytes | None = side["names"]
         self._await = _awaiter() if side["awaits"] else None
         try:
-            self.function = _defined_anew(_unpickled(side["function"]))
+            self.function = _redefined(_unpickled(side["function"]))
             self.setup = _unpickled(side["setup_function"])
             self.names: dict[str, Any] = {
                 "__builtins__": builtins,
@@ -82,7 +82,7 @@ class Timer:
                 **(_unpickled(self._pickled_names) or {}),
             }
         except BaseException as error:
-            raise Failed(number, "load", _text(error)) from error
+            raise FunctionFailed(number, "load", _text(error)) from error
         self._make = types.FunctionType(marshal.loads(side["loop"]), self.names)
         self._loop: Any = None
 
@@ -96,24 +96,24 @@ class Timer:
             self._loop = self._make(self._clock, self.function, self.setup)
             self._send(None)
         except BaseException as error:
-            raise Failed(self.number, "setup", _text(error)) from error
+            raise FunctionFailed(self.number, "setup", _text(error)) from error
 
     def _renew_names(self, pickled: bytes) -> None:
-        """Replace what an earlier call may have changed; functions keep what they have learnt."""
-        kept = (types.FunctionType, types.BuiltinFunctionType, type, types.ModuleType)
+        """Replace values that an earlier call may have changed; functions keep their caches."""
+        kept_types = (types.FunctionType, types.BuiltinFunctionType, type, types.ModuleType)
         for name, value in _unpickled(pickled).items():
-            if not isinstance(value, kept):
+            if not isinstance(value, kept_types):
                 self.names[name] = value
 
     def batch_ns(self, calls: int) -> int:
-        """Return the nanoseconds of so many calls."""
+        """Return the nanoseconds of a batch of calls."""
         gc.collect()
         if not self._fresh_calls:
             return self._timed(calls)
         total = 0
         for _ in range(calls):
             self.start()
-            # The setup's own garbage must not come due within the call.
+            # The setup's garbage must not be collected during the call.
             gc.collect(0)
             total += self._timed(1)
         return total
@@ -122,7 +122,7 @@ class Timer:
         try:
             return int(self._send(itertools.repeat(None, calls)))
         except BaseException as error:
-            raise Failed(self.number, "call", _text(error)) from error
+            raise FunctionFailed(self.number, "call", _text(error)) from error
 
     def _send(self, calls: Iterator[None] | None) -> Any:
         if self._await is None:
@@ -145,11 +145,11 @@ def main(
         order = marshal.load(stream)
     try:
         if "examine" in order:
-            answer = examined(request["sides"], order["examine"])
+            answer = examination(request["sides"], order["examine"])
         else:
             running = _shared(running_file)
-            answer = {"batches": measured(request["sides"], running, **order)}
-    except Failed as failure:
+            answer = {"batches": batches_of_rounds(request["sides"], running, **order)}
+    except FunctionFailed as failure:
         answer = {
             "failed": failure.function,
             "during": failure.during,
@@ -157,14 +157,14 @@ def main(
         }
     with open(answer_file, "wb") as stream:
         marshal.dump(answer, stream)
-    # Taking the interpreter down takes longer than many a batch, and shows nobody anything.
+    # Ending the interpreter regularly would take longer than many batches.
     os._exit(0)
 
 
 def _shared(file: str) -> mmap.mmap:
-    """Return four bytes whose value the caller can read from a file when this process is dead.
+    """Return four bytes that the caller can read from a file when this process is dead.
 
-    Memory, since writing to it costs no system call beside the batches.
+    They are in memory, so that writing to them needs no system call between the batches.
     """
     with open(file, "w+b") as stream:
         stream.write(b"\xff" * 4)
@@ -172,7 +172,7 @@ def _shared(file: str) -> mmap.mmap:
         return mmap.mmap(stream.fileno(), 4)
 
 
-def measured(
+def batches_of_rounds(
     sides: list[dict[str, Any]],
     running: mmap.mmap,
     definitions: list[int],
@@ -182,10 +182,10 @@ def measured(
 ) -> list[list[int]]:
     """Return the nanoseconds of every batch of each function, in order.
 
-    ``definitions`` are the functions in the order in which they are defined, ``rounds`` those of
-    each round in the order of their batches, ``calls`` the number of calls in a batch of each.
-    ``running`` gets the number of each function before it runs: who reads it knows which one ended
-    the process.
+    ``definitions`` has the functions in the order of their definitions, and ``rounds`` has those of
+    each round in the order of their batches. ``calls`` is the number of calls in a batch of each.
+    ``running`` gets the number of each function before it runs, so that the caller can find the one
+    that ended the process.
     """
     timers = {}
     for number in definitions:
@@ -204,8 +204,8 @@ def measured(
     return batches
 
 
-def examined(sides: list[dict[str, Any]], number: int) -> dict[str, Any]:
-    """Return what a call of one function takes, and what it does to what it works on."""
+def examination(sides: list[dict[str, Any]], number: int) -> dict[str, Any]:
+    """Return the duration of a call of one function, and whether it changes its data."""
     side = sides[number]
     timer = Timer(number, side, fresh_calls=False)
     changes, is_watched, returns = _one_call(timer, side)
@@ -218,10 +218,10 @@ def examined(sides: list[dict[str, Any]], number: int) -> dict[str, Any]:
     calls, call_ns, batch_s = 1, timer.batch_ns(1), 0.0
     while True:
         began = time.perf_counter_ns()
-        taken = timer.batch_ns(calls)
+        batch_ns = timer.batch_ns(calls)
         batch_s = (time.perf_counter_ns() - began) / 1e9
-        call_ns = max(1, taken // calls)
-        if taken >= HELD_NS or batch_s >= CHECKED_S:
+        call_ns = max(1, batch_ns // calls)
+        if batch_ns >= CALIBRATION_BATCH_NS or batch_s >= CHECKED_S:
             break
         calls *= 2
     is_short = batch_s < CHECKED_S
@@ -239,9 +239,9 @@ def examined(sides: list[dict[str, Any]], number: int) -> dict[str, Any]:
 
 
 def grows(number: int, side: dict[str, Any], calls: int) -> bool:
-    """Return whether calls get slower and slower, in two looks.
+    """Return whether calls get slower and slower, by two checks.
 
-    The second look has longer batches: a machine that slows down passes the first one by chance.
+    The second check has longer batches; in the first a slower machine may look the same by chance.
     """
     return all(_rises(number, side, factor * calls) for factor in (1, 2))
 
@@ -249,7 +249,7 @@ def grows(number: int, side: dict[str, Any], calls: int) -> bool:
 def _rises(number: int, side: dict[str, Any], calls: int) -> bool:
     """Return whether each batch of calls takes more CPU time than the one before.
 
-    CPU time, since a busy machine makes wall times grow as well.
+    It uses CPU time, because on a busy machine wall times grow as well.
     """
     timer = Timer(number, side, fresh_calls=False, clock=time.thread_time_ns)
     timer.start()
@@ -258,13 +258,13 @@ def _rises(number: int, side: dict[str, Any], calls: int) -> bool:
     first, last = sorted(batches[:_QUARTER]), sorted(batches[-_QUARTER:])
     pairs = [*itertools.combinations(batches, 2)]
     rising = sum(before < after for before, after in pairs)
-    return last[1] > GROWTH * first[_QUARTER // 2] and rising > _RISING * len(pairs)
+    return last[1] > GROWTH * first[_QUARTER // 2] and rising > _MIN_RISING_SHARE * len(pairs)
 
 
 def _one_call(timer: Timer, side: dict[str, Any]) -> tuple[bool, bool, str]:
-    """Call a function once; return whether it changed what it works on, and what it returned.
+    """Call a function once; return whether it changed its data, and the type of its result.
 
-    The second value is whether every change would have been seen.
+    The second value is whether every change would have been noticed.
     """
     names = dict(timer.names)
     during = "setup"
@@ -279,19 +279,19 @@ def _one_call(timer: Timer, side: dict[str, Any]) -> tuple[bool, bool, str]:
             values = [names.get(name) for name in before]
             return _differ(digests, after), _are_watched(values, digests), ""
         argument = [] if timer.setup is None else [timer.setup()]
-        works_on = argument or _surroundings(timer.function)
-        digests = [*map(_digest, works_on)]
+        data = argument or _surroundings(timer.function)
+        digests = [*map(_digest, data)]
         during = "call"
         returned = timer.function(*argument)
         if timer._await is not None:
             returned = timer._await(returned)
-        works_on = argument or _surroundings(timer.function)
+        data = argument or _surroundings(timer.function)
         if isinstance(returned, types.CoroutineType):
             returned.close()
-        changes = _differ(digests, [*map(_digest, works_on)])
-        return changes, _are_watched(works_on, digests), type(returned).__name__
+        changes = _differ(digests, [*map(_digest, data)])
+        return changes, _are_watched(data, digests), type(returned).__name__
     except BaseException as error:
-        raise Failed(timer.number, during, _text(error)) from error
+        raise FunctionFailed(timer.number, during, _text(error)) from error
 
 
 def _run(code: bytes, names: dict[str, Any], timer: Timer) -> None:
@@ -301,13 +301,13 @@ def _run(code: bytes, names: dict[str, Any], timer: Timer) -> None:
 
 
 def _differ(before: list[bytes | None], after: list[bytes | None]) -> bool:
-    """Return whether a digest that is known before and after a call is another."""
-    known = [pair for pair in zip(before, after, strict=False) if None not in pair]
-    return any(old != new for old, new in known)
+    """Return whether a digest that is known before and after a call has changed."""
+    known_pairs = [pair for pair in zip(before, after, strict=False) if None not in pair]
+    return any(old != new for old, new in known_pairs)
 
 
 def _are_watched(values: list[Any], digests: list[bytes | None]) -> bool:
-    """Return whether all values have a digest, but for those that no call of a function changes."""
+    """Return whether all values have a digest, except those that no call changes."""
     fixed = (types.FunctionType, types.BuiltinFunctionType, types.ModuleType, type)
     return all(
         digest is not None or isinstance(value, fixed)
@@ -316,25 +316,25 @@ def _are_watched(values: list[Any], digests: list[bytes | None]) -> bool:
 
 
 def _surroundings(function: Any) -> list[Any]:
-    """Return what a function reaches beside its arguments, and its helpers with it.
+    """Return the values that a function and its helpers can reach besides their arguments.
 
-    That is globals, closures and defaults. Functions that a module has are not followed.
+    They are globals, closures and defaults. Functions of a module are not followed.
     """
     import inspect
 
-    found: list[Any] = []
-    functions, seen = [function], set()
+    reachable: list[Any] = []
+    functions, visited = [function], set()
     while functions:
         inner = inspect.unwrap(functions.pop())
-        if id(inner) in seen or not isinstance(inner, types.FunctionType):
+        if id(inner) in visited or not isinstance(inner, types.FunctionType):
             continue
-        seen.add(id(inner))
-        reached = inspect.getclosurevars(inner)
+        visited.add(id(inner))
+        variables = inspect.getclosurevars(inner)
         defaults = [*(inner.__defaults__ or ()), *(inner.__kwdefaults__ or {}).values()]
-        values = [*reached.nonlocals.values(), *reached.globals.values(), *defaults]
-        found += values
+        values = [*variables.nonlocals.values(), *variables.globals.values(), *defaults]
+        reachable += values
         functions += [value for value in values if not _is_of_a_module(value)]
-    return found
+    return reachable
 
 
 def _is_of_a_module(value: Any) -> bool:
@@ -343,7 +343,7 @@ def _is_of_a_module(value: Any) -> bool:
 
 
 class _Digest:
-    """A file that keeps a digest of what is written, and refuses too much of it."""
+    """A file that digests the bytes written to it, and raises if there are too many."""
 
     def __init__(self) -> None:
         import hashlib
@@ -361,7 +361,7 @@ class _Digest:
 
 
 def _digest(value: Any) -> bytes | None:
-    """Return a digest of a value; ``None`` of what cannot be pickled, or is very large."""
+    """Return a digest of a value; ``None`` if it cannot be pickled or is very large."""
     import pickle
 
     sink = _Digest()
@@ -376,8 +376,8 @@ def _unpickled(pickled: bytes | None) -> Any:
     return None if pickled is None else _pickle.loads(pickled)
 
 
-def _defined_anew(function: Any) -> Any:
-    """Return a copy of a Python function with a code object of its own; anything else as it is."""
+def _redefined(function: Any) -> Any:
+    """Return a copy of a Python function with its own code object; other values unchanged."""
     if not isinstance(function, types.FunctionType):
         return function
     copy = types.FunctionType(
@@ -393,7 +393,7 @@ def _defined_anew(function: Any) -> Any:
 
 
 def _awaiter() -> Callable[[Any], Any]:
-    """Return what runs an awaitable to its end, all on one event loop."""
+    """Return a function that runs awaitables to their ends on one event loop."""
     import asyncio
 
     runner = asyncio.Runner()
@@ -405,7 +405,7 @@ def _awaiter() -> Callable[[Any], Any]:
 
 
 def _import_all(modules: list[str]) -> None:
-    """Import what the functions need; what fails here fails again when they are loaded."""
+    """Import the modules of the functions; a failure is reported when the functions are loaded."""
     for module in modules:
         try:
             __import__(module)
@@ -414,11 +414,11 @@ def _import_all(modules: list[str]) -> None:
 
 
 def _text(error: BaseException) -> str:
-    """Return an exception with the line that raised it."""
+    """Return the text of an exception, with the line that raised it."""
     import traceback
 
     place = traceback.extract_tb(error.__traceback__)[-1:]
-    where = "".join(f" (line {one.lineno} of {one.filename})" for one in place)
+    where = "".join(f" (line {frame.lineno} of {frame.filename})" for frame in place)
     return f"{type(error).__name__}: {error}{where}"
 
 

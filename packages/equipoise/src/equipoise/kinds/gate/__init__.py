@@ -1,8 +1,8 @@
 """The gate: a revision of a repository passes unless it is slower than another one.
 
-terms      what its plan has beyond others, and its part of a result document
-verdict    its decision, while it runs and at its end, and the blocks that would decide the rest
-analysis   its blocks as a result
+terms      the terms of its plan, and its part of a result document
+verdict    the decision, during the campaign and at its end, and a forecast of the needed blocks
+analysis   from recorded blocks to the result
 report     the answer, the summary for a pull request, and the question
 command    ``equipoise gate``: two revisions as conditions, and the plan that compares them
 """

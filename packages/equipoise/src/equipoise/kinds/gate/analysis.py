@@ -1,4 +1,4 @@
-"""Whether a gate lets the candidate through: a pure function of the plan and its blocks."""
+"""The result of a gate: a pure function of its plan and its blocks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from equipoise.model.revisions import BENCHMARK, BENCHMARK_SUFFIX
 
 
 class GateAnalysis(AnalysisKind):
-    """How the blocks of a gate become its result."""
+    """The analysis of a gate, from its blocks to its result."""
 
     def result(self, record: RunRecord, blocks: Blocks) -> KindResult:
         """Return the decision of the gate, and its outcomes in place of verdicts."""
@@ -35,7 +35,7 @@ class GateAnalysis(AnalysisKind):
         return KindResult({"gate": gate}, outcomes=outcomes)
 
     def replace_in_terms(self, terms: GatePlan, replacement: Replace) -> GatePlan:
-        """Return the terms with the values replaced that its lines set."""
+        """Return the terms with the values replaced that its bisection lines set."""
         return replace(
             terms,
             bisect={
@@ -54,32 +54,34 @@ class GateAnalysis(AnalysisKind):
 def gate_result(plan: Plan, blocks: Blocks) -> GateResult | None:
     """Judge every benchmark together; ``None`` where no block ended.
 
-    Raise `UnusableInput` if a trial does not know one of the metrics.
+    Raise `UnusableInput` if a trial has no value for one of the metrics.
     """
-    gated = plan.terms
-    assert isinstance(gated, GatePlan)
+    terms = plan.terms
+    assert isinstance(terms, GatePlan)
     if not blocks:
         return None
-    by_metric = [pairings_of(plan, blocks, metric) for metric in gated.metrics]
+    by_metric = [pairings_of(plan, blocks, metric) for metric in terms.metrics]
     # Each benchmark with all of its metrics.
     pairings = list(itertools.chain.from_iterable(zip(*by_metric, strict=True)))
     effect, alpha = plan.judgement.min_effect, plan.judgement.alpha
     decisions = judge_gate([pairing.pairs for pairing in pairings], min_effect=effect, alpha=alpha)
-    rows = tuple(_row(plan, *one) for one in zip(pairings, decisions, strict=True))
+    rows = tuple(
+        _row(plan, pairing, decision) for pairing, decision in zip(pairings, decisions, strict=True)
+    )
     outcomes = Counter(row.outcome for row in rows)
     return GateResult(
-        baseline=gated.baseline,
-        candidate=gated.candidate,
+        baseline=terms.baseline,
+        candidate=terms.candidate,
         min_effect=effect,
-        passed=not (outcomes["slower"] or (gated.fails_undecided and outcomes["undecided"])),
+        passed=not (outcomes["slower"] or (terms.fails_undecided and outcomes["undecided"])),
         rows=rows,
-        summary=_gate_sentence(gated, rows, outcomes, effect),
+        summary=_gate_sentence(terms, rows, outcomes, effect),
         shortage=_shortage(plan, blocks, pairings, decisions),
         bisect=joined_bisect_lines(
             {
-                row.benchmark: gated.bisect[row.benchmark]
+                row.benchmark: terms.bisect[row.benchmark]
                 for row in rows
-                if row.outcome == "slower" and row.benchmark in gated.bisect
+                if row.outcome == "slower" and row.benchmark in terms.bisect
             }
         ),
     )
@@ -88,8 +90,8 @@ def gate_result(plan: Plan, blocks: Blocks) -> GateResult | None:
 def _shortage(
     plan: Plan, blocks: Blocks, pairings: Sequence[Pairing], decisions: Sequence[GateDecision]
 ) -> GateShortage | None:
-    """Return what the undecided benchmarks would need; ``None`` if all are decided."""
-    undecided = [one for one in decisions if one.outcome == "undecided"]
+    """Return the blocks that the undecided benchmarks need; ``None`` if all are decided."""
+    undecided = [decision for decision in decisions if decision.outcome == "undecided"]
     if not undecided:
         return None
     forecasts = forecast_gate(
@@ -99,13 +101,17 @@ def _shortage(
         alpha=plan.judgement.alpha,
         seed=plan.seed,
     )
-    known = [one for one in forecasts if one is not None]
+    known_forecasts = [forecast for forecast in forecasts if forecast is not None]
     return GateShortage(
         undecided=len(undecided),
-        blocks=min(one.judged.blocks for one in undecided),
+        blocks=min(decision.judged.blocks for decision in undecided),
         block_s=sum(map(block_seconds, blocks.values())) / len(blocks),
-        needed_blocks=(max(one.blocks for one in known) if len(known) == len(undecided) else None),
-        is_lower_bound=any(one.is_lower_bound for one in known),
+        needed_blocks=(
+            max(forecast.blocks for forecast in known_forecasts)
+            if len(known_forecasts) == len(undecided)
+            else None
+        ),
+        is_lower_bound=any(forecast.is_lower_bound for forecast in known_forecasts),
     )
 
 
@@ -129,7 +135,7 @@ def _row(plan: Plan, pairing: Pairing, decision: GateDecision) -> GateRow:
 
 
 def benchmark_of(plan: Plan, pairing: Pairing) -> str:
-    """Return the name of what a pairing compares: a process's own metric, or the process."""
+    """Return the name of a pairing's benchmark, which a process may report as a metric."""
     condition = plan.conditions[pairing.contrast.candidate]
     if pairing.metric.endswith(BENCHMARK_SUFFIX):
         return pairing.metric.removesuffix(BENCHMARK_SUFFIX)
@@ -158,32 +164,32 @@ def _row_sentence(row: GateRow, min_effect: float) -> str:
 
 
 def _gate_sentence(
-    gated: GatePlan, rows: tuple[GateRow, ...], outcomes: Counter[GateOutcome], min_effect: float
+    terms: GatePlan, rows: tuple[GateRow, ...], outcomes: Counter[GateOutcome], min_effect: float
 ) -> str:
-    compared = f"{gated.candidate.label} against {gated.baseline.label}"
+    compared = f"{terms.candidate.label} against {terms.baseline.label}"
     if len(rows) == 1:
         return f"{compared}: {rows[0].summary}"
     limit = f"slower by more than {min_effect:g} %"
     if slower := outcomes["slower"]:
-        counted = f"{slower} of {len(rows)} benchmarks {'is' if slower == 1 else 'are'} {limit}"
+        clause = f"{slower} of {len(rows)} benchmarks {'is' if slower == 1 else 'are'} {limit}"
     else:
-        counted = f"none of {len(rows)} benchmarks is known to be {limit}"
+        clause = f"none of {len(rows)} benchmarks is known to be {limit}"
     undecided = f", {outcomes['undecided']} undecided" if outcomes["undecided"] else ""
-    return f"{compared}: {counted}{undecided}."
+    return f"{compared}: {clause}{undecided}."
 
 
 def joined_bisect_lines(lines: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Return the line that bisects each benchmark, the same for all that one line can bisect.
+    """Return the shell line that bisects each benchmark; one line for all if possible.
 
-    ``lines`` has the words of a line for each benchmark, by its name. Those that are joined differ
-    in ``--metrics`` with a tool, and else in the command.
+    ``lines`` has the words of the line for each benchmark. Lines can be joined if they differ only
+    in ``--metrics`` (with a tool) or only in the command.
     """
     words = list(lines.values())
-    # A placeholder of a value is no word to be quoted again.
+    # A line with a placeholder for a value must not be quoted again.
     if len(lines) > 1 and not any("$" in word for line in words for word in line):
-        whole = _joined_by_metrics(words) or _joined_by_command(words, list(lines))
-        if whole is not None:
-            return dict.fromkeys(lines, shell_line(whole))
+        joined = _joined_by_metrics(words) or _joined_by_command(words, list(lines))
+        if joined is not None:
+            return dict.fromkeys(lines, shell_line(joined))
     return {name: shell_line_with_placeholders(line) for name, line in lines.items()}
 
 
@@ -201,10 +207,10 @@ def _joined_by_metrics(lines: Sequence[Sequence[str]]) -> list[str] | None:
 def _joined_by_command(lines: Sequence[Sequence[str]], names: Sequence[str]) -> list[str] | None:
     if any("--" not in line or "=" in name for line, name in zip(lines, names, strict=True)):
         return None
-    at = lines[0].index("--")
-    options = list(lines[0][:at])
+    separator = lines[0].index("--")
+    options = list(lines[0][:separator])
     if any(list(line[: line.index("--")]) != options for line in lines):
         return None
     for line, name in zip(lines, names, strict=True):
-        options += ["--bench", f"{name}={shlex.join(line[at + 1 :])}"]
+        options += ["--bench", f"{name}={shlex.join(line[separator + 1 :])}"]
     return options

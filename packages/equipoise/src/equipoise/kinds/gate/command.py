@@ -58,7 +58,7 @@ from equipoise.revisions.plan import (
 
 
 class GateRequest(RevisionsRequest, frozen=True, kw_only=True):
-    """What the user wants a gate to compare, and how."""
+    """The two revisions that a gate compares, and how it compares them."""
 
     baseline: Revision
     candidate: Revision
@@ -75,11 +75,11 @@ def check_out_and_build(
 ) -> Pair:
     """Check both revisions out and build them, unless earlier builds of them are kept.
 
-    ``builds`` are kept builds; ``None`` if nothing is built: then both are checked out into the
-    scratch folder. ``say`` is called with a line on each step, for a user who waits.
+    ``builds`` are kept builds; ``None`` if nothing is built, and both are checked out into the
+    scratch folder. ``say`` is called with a line about each step.
 
-    Raise `UnusableInput` if one cannot be checked out, or lacks the folder that the user is in.
-    Raise `ConditionFailed` if one cannot be built.
+    Raise `UnusableInput` if a revision cannot be checked out or lacks the user's folder.
+    Raise `ConditionFailed` if a revision cannot be built.
     """
     repository = request.repository
     revisions = (request.baseline, request.candidate)
@@ -112,8 +112,8 @@ def gate_plan(
     """Return the plan of a gate, and warnings of benchmarks that only one revision has.
 
     Raise `UnusableInput` if a program does not exist, nothing can be compared, or the options
-    contradict each other. Raise `ConditionFailed` if a benchmark failed when it was run to see what
-    it reports.
+    contradict each other. Raise `ConditionFailed` if a benchmark failed in the run that lists its
+    metrics.
     """
     tool = request.tool
     benchmarks, unlisted = benchmarks_in_all(request, pair)
@@ -124,7 +124,7 @@ def gate_plan(
         conditions,
         metrics,
         folder=str(pair[1].folder),
-        # The benchmarks of a tool without a listing have just run once, to see what they report.
+        # The benchmarks of a tool without a listing have just run once, which listed them.
         warmup=1 if tool is None or tool.listing is not None else 0,
         stopping=Stopping(leave_out_decided=True),
         judgement=Judgement(min_effect=MIN_EFFECT),
@@ -146,9 +146,9 @@ def gate_plan(
 def bisect_lines(
     request: GateRequest, benchmarks: Sequence[Benchmark], metrics: Sequence[str]
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield the name of each benchmark, and the words of the line that finds what made it slower.
+    """Yield the name of each benchmark, and the words of the line that bisects it.
 
-    A bisection searches by one metric of commands, and by the times that a tool reports.
+    A bisection compares one metric of a command, or the times that a tool reports.
     """
     good, candidate = request.baseline.commit, request.candidate
     line = partial(
@@ -159,27 +159,29 @@ def bisect_lines(
     )
     tool = request.tool
     if tool is None and len(metrics) == 1:
-        lines = ((one.name, line(one.command, metric=metrics[0])) for one in benchmarks)
+        lines = (
+            (benchmark.name, line(benchmark.command, metric=metrics[0])) for benchmark in benchmarks
+        )
     elif tool is not None and len(request.benchmarks) == 1:
         names = [metric.removesuffix(BENCHMARK_SUFFIX) for metric in metrics]
         if tool.listing is not None:
             is_time = tuple(metrics) == (BENCHMARK_SUFFIX.strip(),)
-            names = [one.name for one in benchmarks] if is_time else []
+            names = [benchmark.name for benchmark in benchmarks] if is_time else []
         command = request.benchmarks[0].command
         lines = ((name, line(command, kind=tool.name, metric=name)) for name in names)
     else:
         return
-    yield from ((name, one) for name, one in lines if one is not None)
+    yield from ((name, words) for name, words in lines if words is not None)
 
 
 STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
 """Variable that names the file to which a step of GitHub Actions appends its summary."""
-MARK = "<!-- equipoise gate -->"
-"""Ends what becomes a comment, unseen: by it the next run finds the comment and replaces it."""
+COMMENT_MARK = "<!-- equipoise gate -->"
+"""Invisible last line of a comment on a pull request, by which the next run replaces it."""
 
 
 class GateOptions(Struct, frozen=True, kw_only=True):
-    """What `equipoise gate` is asked for; `GateRequest` has the revisions that it names."""
+    """Options of `equipoise gate`; `GateRequest` has the revisions that they name."""
 
     baseline: str
     candidate: str | None
@@ -209,12 +211,12 @@ class GateOptions(Struct, frozen=True, kw_only=True):
     "--candidate",
     metavar="REV",
     shell_complete=complete_revisions,
-    show_default="HEAD with what tracked files have changed since",
-    help="The revision that is to pass.",
+    show_default="HEAD with the changes of tracked files",
+    help="The revision to test.",
 )
 @options.flag(
     "--merge-base",
-    help="Compare with where the candidate left --baseline, without what came there since.",
+    help="Compare with the commit at which the candidate branched off --baseline.",
 )
 @click.option("--build", metavar="LINE", help="Run this in each revision first, untimed.")
 @suite_options
@@ -222,13 +224,15 @@ class GateOptions(Struct, frozen=True, kw_only=True):
     "--metrics",
     metavar="NAME,…",
     show_default="wall_s, or the times that --kind reports",
-    help="What is compared; each counts.",
+    help="Metrics to compare; each of them decides.",
 )
-@options.flag("--fail-undecided", help="Fail (status 1) what is undecided at the end, too.")
+@options.flag(
+    "--fail-undecided", help="Fail (status 1) also if a benchmark is undecided at the end."
+)
 @options.file_option("--markdown", help="Write the summary to a file, too.")
 @options.warmup_option(
     "Trials of each revision before the first block, never analysed.",
-    show_default="1; 0 with cargo, go and pytest, which run once to see what they report",
+    show_default="1; 0 with cargo, go and pytest, which run once to list their metrics",
 )
 @options.timeout_option
 @options.stopping_options(min_blocks="5; an outcome at alpha 0.05 takes 6")
@@ -239,17 +243,17 @@ class GateOptions(Struct, frozen=True, kw_only=True):
 @options.host_options
 @options.output_options
 @options.request_of(GateOptions)
-def command(asked: GateOptions) -> int:
+def command(gate_options: GateOptions) -> int:
     """Is a revision of this repository slower than another? Exit 1 if it is.
 
     Both are checked out into private folders, built there, and compared in random order until it
     is known for each benchmark whether it is slower by more than --min-effect.
     """
-    output, markdown = asked.output.checked(), asked.markdown
+    output, markdown = gate_options.output.checked(), gate_options.markdown
     if markdown is not None:
         check_folder(markdown)
-    request = _request(repository_at(Path.cwd()), asked)
-    # For a user who waits at a terminal.
+    request = _request(repository_at(Path.cwd()), gate_options)
+    # Only a user at a terminal waits for the builds.
     on_step = say if sys.stderr.isatty() and not output.quiet else lambda step: None
     with (
         scratch_folder() as scratch,
@@ -258,15 +262,15 @@ def command(asked: GateOptions) -> int:
     ):
         pair = check_out_and_build(request, scratch, builds, say=on_step)
         plan, warnings = gate_plan(request, pair, scratch)
-        plan = replace(plan, command_line=_typed(request, plan.seed))
-        warnings = (*_warnings(request, of_working_tree=asked.candidate is None), *warnings)
+        plan = replace(plan, command_line=_recorded_command(request, plan.seed))
+        warnings = (*_warnings(request, of_working_tree=gate_options.candidate is None), *warnings)
         run_id = conduct.start(plan, ledger, listener, warnings=warnings)
         result = analyse(run_id, ledger, output)
     write_files(result, output)
     document = result.document
     assert isinstance(document, GateDocument)
-    _summarise(document, markdown, output)
-    _say_undecided(document.gate)
+    _write_summary(document, markdown, output)
+    _report_undecided(document.gate)
     return _gate_status(result)
 
 
@@ -288,12 +292,12 @@ def _gate_status(result: CampaignResult) -> int:
         return EXIT_GATE_FAILED
     if gate is not None and not gate.passed:
         return EXIT_GATE_FAILED
-    known = gate is not None and gate.shortage is None
-    return EXIT_DONE if known else exit_status(result)
+    is_decided = gate is not None and gate.shortage is None
+    return EXIT_DONE if is_decided else exit_status(result)
 
 
-def _say_undecided(gate: GateResult | None) -> None:
-    """Say on stderr that the gate left something open: a status of 0 alone would hide it."""
+def _report_undecided(gate: GateResult | None) -> None:
+    """Report on stderr that the gate is undecided: an exit status of 0 alone would hide it."""
     if gate is None:
         say(
             "the gate is undecided. No block ended", "raise --budget, or make the benchmark shorter"
@@ -303,35 +307,35 @@ def _say_undecided(gate: GateResult | None) -> None:
         say(f"the gate is undecided. {problem}", hint)
 
 
-def _summarise(document: GateDocument, markdown: Path | None, output: OutputOptions) -> None:
+def _write_summary(document: GateDocument, markdown: Path | None, output: OutputOptions) -> None:
     """Write the summary to ``--markdown``, to the step of GitHub Actions and to stdout."""
     summary = to_markdown(gate_document(document))
     if markdown is not None:
-        write_file(markdown, f"{summary}\n{MARK}\n".encode())
+        write_file(markdown, f"{summary}\n{COMMENT_MARK}\n".encode())
     step_file = os.environ.get(STEP_SUMMARY)
     if step_file:
         try:
             with Path(step_file).open("a", encoding="utf-8") as file:
                 file.write(summary)
         except OSError as error:
-            # The outcome of the gate matters more than this file.
+            # A missing summary must not hide the outcome of the gate.
             say(
                 f"cannot append to {STEP_SUMMARY} {step_file}: {error.strerror}",
                 f"unset {STEP_SUMMARY}, or make the file writable",
             )
     if output.has_screen:
-        # Last: standard output may fail.
+        # Standard output may fail, so this comes last.
         sys.stdout.write(summary)
 
 
-def _request(repository: Repository, asked: GateOptions) -> GateRequest:
-    tool = asked.program.tool
-    own = "" if tool is None else f"--kind {tool.name} "
-    example = f"equipoise gate --baseline main {own}--build make -- ./bench"
-    suite = asked.program.read("a gate", example)
-    baseline = revision_named(repository, asked.baseline, "--baseline")
-    candidate = revision_of(repository, asked.candidate, "--candidate")
-    if asked.merge_base:
+def _request(repository: Repository, gate_options: GateOptions) -> GateRequest:
+    tool = gate_options.program.tool
+    kind_option = "" if tool is None else f"--kind {tool.name} "
+    example = f"equipoise gate --baseline main {kind_option}--build make -- ./bench"
+    suite = gate_options.program.read("a gate", example)
+    baseline = revision_named(repository, gate_options.baseline, "--baseline")
+    candidate = revision_of(repository, gate_options.candidate, "--candidate")
+    if gate_options.merge_base:
         baseline = fork_point(repository, baseline, candidate)
     return GateRequest(
         repository=repository,
@@ -340,13 +344,13 @@ def _request(repository: Repository, asked: GateOptions) -> GateRequest:
         benchmarks=suite.benchmarks,
         build=suite.build,
         tool=tool,
-        metrics=None if asked.metrics is None else metric_names(asked.metrics),
-        limits=asked.limits,
-        fail_undecided=asked.fail_undecided,
+        metrics=None if gate_options.metrics is None else metric_names(gate_options.metrics),
+        limits=gate_options.limits,
+        fail_undecided=gate_options.fail_undecided,
     )
 
 
-def _typed(request: GateRequest, seed: int) -> tuple[str, ...]:
+def _recorded_command(request: GateRequest, seed: int) -> tuple[str, ...]:
     """Return the words that run the gate again, with the commits that its revisions name."""
     candidate = request.candidate
     return typed_command(

@@ -34,25 +34,25 @@ from equipoise.report.units import (
 )
 from equipoise.shared.spelling import option
 
-OUTCOMES: dict[GateOutcome, str] = {
+OUTCOME_LABELS: dict[GateOutcome, str] = {
     "slower": "❌ slower",
     "undecided": "❔ undecided",
     "passes": "✅ passes",
 }
-"""What a reader must act on comes first."""
-_SHOWN_PASSES = 10
-"""More of them are folded away: what passes need not be read."""
-_SPARE_TIME = 1.2
-"""Budget to suggest, over the forecast: a forecast is a median, and warm-up counts."""
-_ROOM = 40_000
-"""Characters of all rows in Markdown; GitHub takes 65,536 of a comment."""
+"""Label of each outcome, in the order of the rows: first those that need action."""
+_MAX_UNFOLDED_PASSES = 10
+"""Number of passing benchmarks from which on they are folded."""
+_BUDGET_FACTOR = 1.2
+"""Budget that a hint suggests over the forecast, which is a median without warm-up."""
+_MAX_CHARACTERS = 40_000
+"""Characters of all rows in Markdown; a comment on GitHub holds 65,536."""
 
 
 class GateReport(ReportKind):
-    """How the document of a gate is shown."""
+    """The report of a gate."""
 
     def question(self, document: GateDocument) -> str | None:
-        """Return what the gate asks; ``None`` where no block ended."""
+        """Return the question of the gate; ``None`` if no block ended."""
         gate = document.gate
         if gate is None:
             return None
@@ -62,7 +62,7 @@ class GateReport(ReportKind):
         )
 
     def title(self, document: GateDocument, claims: Sequence[Claim]) -> Title | None:
-        """Return the outcome, and what an undecided gate needs."""
+        """Return the outcome, and the blocks that an undecided gate needs."""
         gate = document.gate
         return None if gate is None else (_title(gate), shortage_sentences(gate))
 
@@ -75,7 +75,7 @@ def _title(gate: GateResult) -> str:
 
 
 def gate_document(document: GateDocument) -> Document:
-    """Build the verdict in one sentence, a row for each benchmark, and what to know about them."""
+    """Build the outcome in one sentence, a row for each benchmark, and the warnings."""
     gate = document.gate
     if gate is None:
         title = "Equipoise: no gate was judged"
@@ -86,12 +86,14 @@ def gate_document(document: GateDocument) -> Document:
         Paragraph(title, "heading"),
         Paragraph(gate.summary),
         *(Paragraph(sentence) for sentence in shortage_sentences(gate)),
-        # The rows share alpha: each by itself may have less of it.
-        *_tables(gate.rows, max((one.alpha for one in document.comparisons), default=0.0)),
+        # The rows share alpha, so each row may have less.
+        *_tables(
+            gate.rows, max((comparison.alpha for comparison in document.comparisons), default=0.0)
+        ),
         Command(
             document.run.command_line or "",
-            f"{blocks} in random order on one host; a benchmark fails where its whole equivalence "
-            f"interval lies beyond {gate.min_effect:g} %. Run {document.run.id}; again:",
+            f"{blocks} in random order on one host; a benchmark fails if its whole equivalence "
+            f"interval is beyond {gate.min_effect:g} %. To repeat run {document.run.id}:",
         ),
     ]
     slower: dict[str, list[str]] = {}
@@ -102,7 +104,9 @@ def gate_document(document: GateDocument) -> Document:
         for line, names in itertools.islice(slower.items(), ALIKE_SHOWN)
     )
     if document.warnings:
-        parts.append(Bullets(tuple(f"{one.summary}; {one.hint}" for one in document.warnings)))
+        parts.append(
+            Bullets(tuple(f"{warning.summary}; {warning.hint}" for warning in document.warnings))
+        )
     return Document(document.run.id, title, tuple(parts))
 
 
@@ -120,30 +124,30 @@ def _heading(gate: GateResult) -> str:
 
 
 def shortage_sentences(gate: GateResult) -> tuple[str, ...]:
-    """Return how much an undecided gate measured and needs, and what to do; nothing if decided."""
+    """Return the problem of an undecided gate and a hint; nothing if it is decided."""
     shortage = gate.shortage
     if shortage is None:
         return ()
     measured = counted(shortage.blocks, "block")
     took = waiting_time(shortage.blocks * shortage.block_s)
     if shortage.needed_blocks is None or shortage.needed_s is None:
-        what = (
+        problem = (
             f"Not decided after {measured} ({took}), and no forecast: the change is close to "
             f"{option('min_effect')} {gate.min_effect:g}, or trials vary too much."
         )
-        more = f"a larger {option('budget')}"
+        budget = f"a larger {option('budget')}"
     else:
         least = "at least " if shortage.is_lower_bound else "about "
-        what = (
+        problem = (
             f"Measured too little: {measured} ({took}); needs {least}{shortage.needed_blocks} "
             f"blocks, {'' if shortage.is_lower_bound else 'about '}"
             f"{waiting_time(shortage.needed_s)}."
         )
-        more = f"{option('budget')} {math.ceil(_SPARE_TIME * shortage.needed_s)}"
+        budget = f"{option('budget')} {math.ceil(_BUDGET_FACTOR * shortage.needed_s)}"
     fails = f" {option('fail_undecided')} fails such a gate." if gate.passed else ""
     return (
-        what,
-        f"Run again with {more}, make the benchmark shorter (a block takes "
+        problem,
+        f"Run again with {budget}, make the benchmark shorter (a block takes "
         f"{duration(shortage.block_s)}), or raise {option('min_effect')}.{fails}",
     )
 
@@ -153,20 +157,20 @@ def _commits(benchmarks: Sequence[str]) -> str:
 
 
 def _tables(rows: Sequence[GateRow], alpha: float) -> Iterator[Part]:
-    order = list(OUTCOMES)
+    order = list(OUTCOME_LABELS)
     cells = [_row(row, alpha) for row in sorted(rows, key=lambda row: order.index(row.outcome))]
     lengths = (sum(len(text(cell)) + 3 for cell in row.values()) for row in cells)
-    room = bisect.bisect_right(list(itertools.accumulate(lengths)), _ROOM)
+    fitting = bisect.bisect_right(list(itertools.accumulate(lengths)), _MAX_CHARACTERS)
     passing = sum(row.outcome == "passes" for row in rows)
-    unfolded = len(rows) if passing <= _SHOWN_PASSES else len(rows) - passing
-    if first := cells[: min(room, unfolded)]:
+    unfolded = len(rows) if passing <= _MAX_UNFOLDED_PASSES else len(rows) - passing
+    if first := cells[: min(fitting, unfolded)]:
         yield Table(*headed(first))
-    if folded := cells[unfolded:room]:
+    if folded := cells[unfolded:fitting]:
         title = f"{passing} benchmarks pass"
         yield Section(title, (Table(*headed(folded)),), folded=True)
-    if len(rows) > room:
+    if len(rows) > fitting:
         yield Paragraph(
-            f"{len(rows) - room} more are in the document that {option('json')} writes."
+            f"{len(rows) - fitting} more are in the document that {option('json')} writes."
         )
 
 
@@ -181,16 +185,16 @@ def _row(row: GateRow, alpha: float) -> Mapping[str, str]:
         "change:number": change,
         "interval": interval,
         "equivalence interval": _equivalence(row, alpha),
-        "outcome": OUTCOMES[row.outcome],
+        "outcome": OUTCOME_LABELS[row.outcome],
     }
 
 
 def _equivalence(row: GateRow, alpha: float) -> str:
-    """Return the interval that decided, with its coverage."""
+    """Return the interval that decided the outcome, with its coverage."""
     interval, level = row.equivalence_ci, row.equivalence_level
-    shared = max(alpha, row.level) * level / row.level
-    over = " over the benchmarks reported" if is_shared(level, shared) else ""
-    return f"{interval_text(interval, 'open')} ({percentage(1.0 - shared)}{over})"
+    shared_level = max(alpha, row.level) * level / row.level
+    scope = " over the benchmarks reported" if is_shared(level, shared_level) else ""
+    return f"{interval_text(interval, 'open')} ({percentage(1.0 - shared_level)}{scope})"
 
 
 def _median(value: float | None, metric: str) -> str:

@@ -1,4 +1,4 @@
-"""The terms of a gate, and its part of a result document: whether it lets a revision through."""
+"""The terms of a gate, and its part of a result document."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class GatePlan(Struct, Terms, frozen=True, tag_field=TAG, tag="gate"):
     candidate: Revision
     metrics: tuple[str, ...]
     fails_undecided: bool = False
-    """Whether what is not known passes or fails."""
+    """Whether an undecided benchmark fails the gate."""
     bisect: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """Words of the line that finds the commit that made a benchmark slower, by its name."""
+    """Words of the line that bisects a benchmark, by its name."""
 
     def check_resumable(self, run: str) -> None:
         """Refuse to continue: the trees of the revisions are gone."""
@@ -54,8 +54,8 @@ class GatePlan(Struct, Terms, frozen=True, tag_field=TAG, tag="gate"):
 
 
 GateOutcome = Literal["slower", "passes", "undecided"]
-"""``slower``: the whole interval lies beyond the smallest effect that matters, on the slower side.
-``passes``: none of it does. ``undecided``: some of it does."""
+"""``slower``: the whole interval is beyond the smallest effect that matters, on the slower side.
+``passes``: no part of it is. ``undecided``: a part of it is."""
 
 
 class GateRow(Struct, frozen=True):
@@ -73,13 +73,13 @@ class GateRow(Struct, frozen=True):
     outcome: GateOutcome
     summary: str
     equivalence_ci: Interval
-    """Interval that decides: each side of it stands for itself, at ``level``."""
+    """Interval that decides the outcome; each of its two ends holds alone at ``level``."""
     equivalence_level: float
     """1 minus the coverage of ``equivalence_ci``."""
 
 
 class GateShortage(Struct, frozen=True):
-    """What a gate that left benchmarks undecided has measured, and what it would need."""
+    """Blocks that an undecided gate has measured, and those that it needs."""
 
     undecided: int
     """Number of undecided benchmarks."""
@@ -88,11 +88,12 @@ class GateShortage(Struct, frozen=True):
     block_s: float
     """Mean seconds of a block."""
     needed_blocks: int | None
-    """Forecast of the blocks that decide all of them, in all; null if one has no forecast: its
-    change lies close to the smallest effect that matters."""
+    """Forecast number of blocks that decide all benchmarks, those measured included. Null if the
+    change of a benchmark is so close to the smallest effect that matters that it has no forecast.
+    """
     is_lower_bound: bool = False
-    """Whether the blocks are too few for a forecast: ``needed_blocks`` are then the least that
-    decide anything."""
+    """Whether too few blocks ran for a forecast; then ``needed_blocks`` is the smallest number of
+    blocks that can decide anything."""
 
     @property
     def needed_s(self) -> float | None:
@@ -101,7 +102,7 @@ class GateShortage(Struct, frozen=True):
 
 
 class GateResult(Struct, frozen=True):
-    """Whether the gate lets the candidate through."""
+    """The result of a gate."""
 
     baseline: Revision
     candidate: Revision
@@ -111,8 +112,8 @@ class GateResult(Struct, frozen=True):
     rows: tuple[GateRow, ...]
     summary: str
     bisect: dict[str, str] = field(default_factory=dict)
-    """Shell line that finds the commit that made a benchmark slower, for each that is slower; one
-    line for all where one bisection can search them together."""
+    """Shell line that bisects each slower benchmark, by its name; the same line for all if one
+    bisection can search them together."""
     shortage: GateShortage | None = None
     """Null if every benchmark is decided."""
 
@@ -121,4 +122,4 @@ class GateDocument(ResultDocument, frozen=True, kw_only=True, tag="gate"):
     """The result document of a gate."""
 
     gate: GateResult | None
-    """Null where no block ended."""
+    """Null if no block ended."""

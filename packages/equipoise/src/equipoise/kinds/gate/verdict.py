@@ -1,7 +1,4 @@
-"""The decision of a gate, while it runs and at its end.
-
-It says how many more blocks would decide what it left open.
-"""
+"""The decision of a gate, during the campaign and at its end, and a forecast of its blocks."""
 
 from __future__ import annotations
 
@@ -33,11 +30,11 @@ CONTINUATIONS = 20
 MAX_CONTINUATIONS = 200
 """Continuations of all open comparisons together, down to `MIN_CONTINUATIONS` for each."""
 MIN_BLOCKS_OF_SPREAD = 4
-"""From fewer blocks the spread is unknown, and the forecast is the least that any gate needs."""
+"""Blocks that estimate the spread. With fewer, the forecast is the least that any gate needs."""
 
 
 class GateDecision(Struct, frozen=True):
-    """Outcome of one comparison at a gate, and the verdict whose interval it rests on."""
+    """Outcome of one comparison of a gate, and the verdict with the interval that decided it."""
 
     outcome: GateOutcome
     judged: ComparisonVerdict
@@ -48,20 +45,19 @@ def judge_gate(
 ) -> tuple[GateDecision, ...]:
     """Decide for each candidate whether it is slower by more than the smallest effect that matters.
 
-    That it is slower by no more is the null hypothesis: it fails where the whole interval lies
-    beyond that effect. Of K comparisons R fail if each does so at level alpha·R/K, R the largest
-    possible: inverting the intervals at the stop gives an e-value of at least K/(alpha·R) against
-    each of these hypotheses, so that this is e-BH (Wang and Ramdas 2022), and the expected share of
-    failures without cause is at most alpha. Where nothing is too slow, the chance that anything
-    fails is at most alpha. What passes is selected in the same manner, so that both are known at
-    their level, and one that got its outcome keeps it while the others get more blocks: R can only
-    grow.
+    The null hypothesis is that the candidate is slower by at most that effect. A candidate fails if
+    its whole interval is beyond the effect. Of K comparisons R fail if each fails at level
+    alpha·R/K; R is the largest such number. Inverting the intervals at the stop gives an e-value of
+    at least K/(alpha·R) against each of these hypotheses, so this is e-BH (Wang and Ramdas 2022):
+    the expected share of false failures is at most alpha. If no candidate is too slow, the chance
+    that any fails is at most alpha. The passes are selected in the same way. A comparison keeps its
+    outcome while the others get more blocks, because R can only grow.
 
-    Failing and passing look at one side of the interval each, which has alpha for itself. A
-    candidate whose mean cost exceeds the baseline's by more than that effect does not pass,
-    whatever a typical run takes: it stays undecided.
+    A failure uses one side of the interval at alpha, and a pass uses the other side at alpha. A
+    candidate whose mean cost exceeds the baseline's by more than the effect does not pass, even if
+    its typical run does: it stays undecided.
 
-    Parameters, and what is raised, are those of ``judge``.
+    Parameters and errors are those of ``judge``.
     """
     judged_at, margin = judged_at_level(comparisons, min_effect, alpha), margin_of(min_effect)
     tested = len(comparisons)
@@ -69,16 +65,18 @@ def judge_gate(
     def is_within(judged: ComparisonVerdict) -> bool:
         return judged.equivalence_high <= margin and judged.ln_mean_ratio <= margin
 
-    slower = select_most(judged_at, lambda one: one.equivalence_low > margin, alpha, tested)
+    slower = select_most(
+        judged_at, lambda sequence: sequence.equivalence_low > margin, alpha, tested
+    )
     passes = select_most(judged_at, is_within, alpha, tested)
-    others = judged_at(alpha / tested) if tested else []
+    undecided = judged_at(alpha / tested) if tested else []
     return tuple(
         GateDecision("slower", slower[place])
         if place in slower
         else GateDecision("passes", passes[place])
         if place in passes
         else GateDecision("undecided", judged)
-        for place, judged in enumerate(others)
+        for place, judged in enumerate(undecided)
     )
 
 
@@ -86,9 +84,9 @@ class GateForecast(Struct, frozen=True):
     """Forecast for one open comparison of a gate."""
 
     blocks: int
-    """Blocks that it needs in all."""
+    """Number of blocks that it needs, those measured included."""
     is_lower_bound: bool
-    """Whether no comparison is decided by fewer blocks, and this one may need many more."""
+    """Whether this is the least number for any comparison; this one may need many more."""
 
 
 def forecast_gate(
@@ -101,15 +99,15 @@ def forecast_gate(
 ) -> tuple[GateForecast | None, ...]:
     """Forecast how many blocks each undecided comparison of a gate needs in all.
 
-    The median over continuations of the campaign, each drawn from its own blocks with fresh coins.
-    The forecast takes today's estimate for the truth. ``None`` for a comparison that is decided,
-    and where half of the continuations decide nothing within 20 times the blocks so far (at least
-    200, at most 4000 more): such an estimate lies close to the smallest effect that matters.
-    Comparisons and decisions are those given to and returned by ``judge_gate``.
+    The forecast is the median over simulated continuations of the campaign, drawn from its own
+    blocks with fresh coins, so it takes the present estimate for the truth. A decided comparison
+    has ``None``. So has one that half of the continuations do not decide within 20 times the blocks
+    so far (at least 200, at most 4000 more): its estimate is close to the smallest effect that
+    matters. Comparisons and decisions are the input and the output of ``judge_gate``.
     """
     tested = len(decisions)
-    is_open = [one.outcome == "undecided" for one in decisions]
-    # The next comparison to be decided shares alpha with those that are.
+    is_open = [decision.outcome == "undecided" for decision in decisions]
+    # The next comparison shares alpha with those that are already decided.
     level = alpha * min(tested - sum(is_open) + 1, tested) / max(1, tested)
     share = MAX_CONTINUATIONS // max(1, sum(is_open))
     continuations = max(MIN_CONTINUATIONS, min(CONTINUATIONS, share))
@@ -122,7 +120,7 @@ def forecast_gate(
             least = blocks_to_win(equivalence_level(alpha))
             return GateForecast(least, is_lower_bound=True)
         if judged.equivalence_high <= margin < judged.ln_mean_ratio:
-            # Its typical run passes; slow runs keep it open, and they are not resampled.
+            # Its typical run passes. Slow runs keep it undecided, and these are not resampled.
             return None
         own_level = equivalence_level(level)
         needed = _median_length(blocks, margin, own_level, continuations, seed)
@@ -137,21 +135,23 @@ def forecast_gate(
 def _median_length(
     blocks: PairedBlocks, margin: float, level: float, continuations: int, seed: int
 ) -> int | None:
-    """Return the median number of blocks until the interval leaves the margin out."""
+    """Return the median number of blocks until the interval excludes the margin."""
     count = len(blocks)
-    more = min(max(FORECAST_GROWTH * count, MIN_FORECAST_CAP), FORECAST_CAP)
+    extra_blocks = min(max(FORECAST_GROWTH * count, MIN_FORECAST_CAP), FORECAST_CAP)
     centre = blocks.engine.centre()
     slot = 0.0 if centre is None else centre[1]
     differences, orders, tolerances = blocks.differences, blocks.orders, blocks.tolerances
     generator = np.random.default_rng(seed)
     lengths: list[float] = []
     for _ in range(continuations):
-        drawn = generator.integers(count, size=more)
-        coins = generator.choice(np.array([-1, 1], dtype=np.int8), more)
+        drawn_blocks = generator.integers(count, size=extra_blocks)
+        coins = generator.choice(np.array([-1, 1], dtype=np.int8), extra_blocks)
         continued = BettingSequence(
-            np.concatenate((differences, differences[drawn] + slot * (coins - orders[drawn]))),
+            np.concatenate(
+                (differences, differences[drawn_blocks] + slot * (coins - orders[drawn_blocks]))
+            ),
             np.concatenate((orders, coins)),
-            np.concatenate((tolerances, tolerances[drawn])),
+            np.concatenate((tolerances, tolerances[drawn_blocks])),
         )
         length = continued.blocks_to_exclude(margin, level)
         lengths.append(math.inf if length is None else max(length, count + 1))
@@ -160,18 +160,18 @@ def _median_length(
 
 
 class GateCampaign(CampaignKind):
-    """How a gate is judged while it runs."""
+    """The interim analysis of a gate."""
 
     def interim(self, plan: Plan, stopping: Stopping) -> InterimAnalysis:
-        """Return the analysis of its comparisons, which is its judge, too."""
+        """Return the judge of the gate."""
         return GateJudge(plan, stopping)
 
 
 class GateJudge(InterimAnalysis):
-    """The judge of a gate: the same decision as in its result afterwards."""
+    """The judge of a gate: it decides as the result does."""
 
     def compared_metrics(self, plan: Plan) -> tuple[str, ...]:
-        """Return the metrics of which each counts."""
+        """Return the metrics of the gate, which all decide."""
         assert isinstance(plan.terms, GatePlan)
         return plan.terms.metrics
 
@@ -179,12 +179,14 @@ class GateJudge(InterimAnalysis):
         """Return the decision on each comparison."""
         judgement = self.plan.judgement
         decisions = judge_gate(self.pairs, min_effect=judgement.min_effect, alpha=judgement.alpha)
-        return tuple(Interim(one.judged, one.outcome != "undecided") for one in decisions)
+        return tuple(
+            Interim(decision.judged, decision.outcome != "undecided") for decision in decisions
+        )
 
     def blocks_to_verdict(self) -> tuple[int, ...]:
-        """Return no forecast: a gate is not patient."""
+        """Return no forecast: a gate ends by its decision or its budget alone."""
         return ()
 
     def measures_size(self, judged: ComparisonVerdict) -> bool:
-        """Return that a gate ends at its decision, whatever the size of the effect."""
+        """Return ``False``: a gate ends at its decision, whatever the size of the effect."""
         return False

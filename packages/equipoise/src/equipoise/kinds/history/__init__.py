@@ -1,10 +1,10 @@
-"""The history: revisions side by side, and the commits that changed something.
+"""The history: revisions side by side, and the commits that changed a metric.
 
-terms       the commits of one campaign and its series; the curve and the changes, in a document
-statistics  the curve and the changes, after the blocks of all campaigns of a series
-course      what is asked next
+terms       the commits of one campaign and its series; the curve and the changes in a document
+statistics  the curve and the changes, from the blocks of all campaigns of a series
+course      the choice of the commits of the next block
 judge       the judge of one campaign
-analysis    recorded blocks as a result; suspicions of series of other tools
+analysis    from recorded blocks to the result; suspicions in series of other tools
 report      the changes, the curve and its campaigns; series of other tools
 figures     the curve over the commits
 command     ``equipoise history``, and the plan of it

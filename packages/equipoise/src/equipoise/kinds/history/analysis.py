@@ -1,7 +1,7 @@
-"""What changed over commits: the answer of a history, and suspicions of imported series.
+"""Changes over commits: the result of a history, and suspicions in imported series.
 
-A history is its recorded blocks of all campaigns, read back. A suspicion comes with the line that
-confirms it side by side.
+The result is read from the recorded blocks of all campaigns. A suspicion comes with the shell line
+that confirms it side by side.
 """
 
 from __future__ import annotations
@@ -50,38 +50,40 @@ from equipoise.revisions.plan import bisect_line
 from equipoise.stats.changes import MIN_VALUES, LevelChange, level_changes
 
 _MAX_DIFFERENCES = 6
-"""Number of facts of the environment that an era names."""
+"""Number of differences of the environment that an era names."""
 _UNKNOWN_DIFFERENCE = "the tools that build the commits"
 
 
 class HistoryAnalysis(CommitsAnalysis):
-    """How the blocks of all campaigns of a series become the result of a history."""
+    """The analysis of a history, from the blocks of all campaigns of its series."""
 
     def result(self, record: RunRecord, blocks: Blocks) -> KindResult:
-        """Return what the history has found by the end of one of its campaigns."""
+        """Return the result of the history up to one of its campaigns."""
         return KindResult({"history": history_result(record, history_of(record.plan))})
 
 
 def history_result(record: RunRecord, terms: HistoryPlan) -> HistoryResult:
-    """Return what a history of these terms has found by the end of one of its campaigns.
+    """Return the result of a history up to one of its campaigns.
 
-    The record comes with those of the earlier campaigns of its series.
+    ``record`` contains those of the earlier campaigns of its series.
 
-    Raise `UnusableInput` if a trial does not know the metric.
+    Raise `UnusableInput` if a trial has no value for the metric.
     """
     plan = record.plan
     series = series_of(record)
     state = read_history(series).state()
     metric = plan.judgement.primary_metric
-    blocks = [complete_blocks(one.draws, one.trials) for one in series]
-    more_is_better = any(resolution_of(its, metric).more_is_better for its in blocks)
+    blocks = [complete_blocks(campaign.draws, campaign.trials) for campaign in series]
+    more_is_better = any(
+        resolution_of(campaign_blocks, metric).more_is_better for campaign_blocks in blocks
+    )
     numbers = _era_numbers(series)
     campaigns = tuple(
-        _campaign(one, [*its.values()], era)
-        for one, its, era in zip(series, blocks, numbers, strict=True)
+        _campaign(campaign, [*campaign_blocks.values()], era)
+        for campaign, campaign_blocks, era in zip(series, blocks, numbers, strict=True)
     )
     changes = tuple(
-        _change(series, one, metric, more_is_better=more_is_better) for one in state.changes
+        _change(series, change, metric, more_is_better=more_is_better) for change in state.changes
     )
     result = HistoryResult(
         baseline=terms.baseline,
@@ -95,9 +97,9 @@ def history_result(record: RunRecord, terms: HistoryPlan) -> HistoryResult:
         metric=metric,
         min_effect=plan.judgement.min_effect,
         alpha=plan.judgement.alpha,
-        trials=sum(one.trials for one in campaigns),
-        builds=sum(one.builds for one in campaigns),
-        seconds=sum(one.seconds for one in campaigns),
+        trials=sum(campaign.trials for campaign in campaigns),
+        builds=sum(campaign.builds for campaign in campaigns),
+        seconds=sum(campaign.seconds for campaign in campaigns),
         blocks_to_go=state.blocks_to_go,
         build=terms.build,
         summary="",
@@ -106,7 +108,7 @@ def history_result(record: RunRecord, terms: HistoryPlan) -> HistoryResult:
 
 
 def _revisions(terms: HistoryPlan, state: HistoryState) -> Iterator[HistoryRevision]:
-    points = {one.name: one for one in state.revisions}
+    points = {point.name: point for point in state.revisions}
     for place, commit in enumerate(terms.commits):
         point = points.get(commit.hash, RevisionPoint(commit.hash))
         status: RevisionStatus = "measured" if commit.hash in points else "waiting"
@@ -134,9 +136,9 @@ def _change(
 ) -> HistoryChange:
     pair = change.pair
     record, commits = _campaign_with(series, pair.after, pair.until)
-    until, confirmed = commits[-1], change.is_confirmed
-    named = HistoryChange(
-        commit=until.hash if confirmed else None,
+    until, is_confirmed = commits[-1], change.is_confirmed
+    result = HistoryChange(
+        commit=until.hash if is_confirmed else None,
         after=pair.after,
         until=pair.until,
         subject=until.subject,
@@ -151,12 +153,12 @@ def _change(
         e_value=pair.e_value,
         threshold=change.threshold,
         pair=pair.pair,
-        confirmed=confirmed,
+        confirmed=is_confirmed,
         blocks=pair.blocks,
         summary="",
-        confirm=None if confirmed else _line_that_confirms(record, pair.after, pair.until),
+        confirm=None if is_confirmed else _confirming_line(record, pair.after, pair.until),
     )
-    return replace(named, summary=change_sentence(named, metric, more_is_better=more_is_better))
+    return replace(result, summary=change_sentence(result, metric, more_is_better=more_is_better))
 
 
 def _campaign_with(
@@ -171,7 +173,7 @@ def _campaign_with(
     raise AssertionError("each pair of a series ran in one of its campaigns")
 
 
-def _line_that_confirms(record: RunRecord, after: str, until: str) -> str | None:
+def _confirming_line(record: RunRecord, after: str, until: str) -> str | None:
     terms = history_of(record.plan)
     words = record.plan.command_line
     metric = record.plan.judgement.primary_metric
@@ -179,7 +181,7 @@ def _line_that_confirms(record: RunRecord, after: str, until: str) -> str | None
         after,
         until,
         words[words.index("--") + 1 :] if "--" in words else (),
-        # A tool has a build line of its own.
+        # A tool builds with its own line.
         build=terms.build if terms.tool is None else None,
         kind=terms.tool,
         metric=metric if terms.tool is None else metric.removesuffix(BENCHMARK_SUFFIX),
@@ -198,7 +200,7 @@ def _campaign(record: RunRecord, blocks: Sequence[tuple[object, ...]], era: int)
         era=era,
         blocks=len(blocks),
         trials=sum(map(len, blocks)),
-        builds=len(ran | {one.commit for one in withdrawals_of(record)}),
+        builds=len(ran | {withdrawal.commit for withdrawal in withdrawals_of(record)}),
         seconds=seconds_of_segments(record),
         until=history_of(record.plan).commits[-1].hash,
     )
@@ -207,93 +209,97 @@ def _campaign(record: RunRecord, blocks: Sequence[tuple[object, ...]], era: int)
 def _era_numbers(series: Sequence[RunRecord]) -> list[int]:
     """Return the number of the era of each campaign, from 1 in the order in which they began."""
     numbers: dict[str, int] = {}
-    return [numbers.setdefault(history_of(one.plan).era, len(numbers) + 1) for one in series]
+    return [
+        numbers.setdefault(history_of(campaign.plan).era, len(numbers) + 1) for campaign in series
+    ]
 
 
 def _eras(series: Sequence[RunRecord], numbers: Sequence[int]) -> Iterator[HistoryEra]:
-    known = 0
+    last_era = 0
     for before, record, number in zip((None, *series), series, numbers, strict=False):
-        if number > known:
-            known = number
+        if number > last_era:
+            last_era = number
             differences = () if before is None else tuple(_differences(before, record))
             yield HistoryEra(number, iso_time(record.started_at), differences)
 
 
 def _differences(before: RunRecord, record: RunRecord) -> Iterator[str]:
-    """Yield what differs between the environments of two campaigns, as far as it is recorded."""
-    found = environment_differences(before.environment, record.environment)
-    for one in itertools.islice(found, _MAX_DIFFERENCES):
-        there, here = ("unknown" if value is None else value for value in (one.there, one.here))
-        yield f"{one.name.replace('_', ' ')}: {here} instead of {there}"
-    if len(found) > _MAX_DIFFERENCES:
-        yield f"{len(found) - _MAX_DIFFERENCES} more facts"
-    if not found:
+    """Yield the recorded differences between the environments of two campaigns."""
+    differences = environment_differences(before.environment, record.environment)
+    for difference in itertools.islice(differences, _MAX_DIFFERENCES):
+        there, here = (
+            "unknown" if value is None else value for value in (difference.there, difference.here)
+        )
+        yield f"{difference.name.replace('_', ' ')}: {here} instead of {there}"
+    if len(differences) > _MAX_DIFFERENCES:
+        yield f"{len(differences) - _MAX_DIFFERENCES} more facts"
+    if not differences:
         yield _UNKNOWN_DIFFERENCE
 
 
 def change_sentence(change: HistoryChange, metric: str, *, more_is_better: bool = False) -> str:
-    """Return what changed: ``1a2b3c4d5e (Sort) made it 3.10 % slower (2.40 % to 3.80 %)``."""
+    """Return the sentence of a change: ``1a2b3c4d5e (Sort) made it 3.10 % slower (2.40 % …)``."""
     after, until = short_name(change.after), short_name(change.until)
     if change.confirmed:
-        what, other = commit_phrase(change.until, change.subject, change.not_built), "its parent"
+        subject, other = commit_phrase(change.until, change.subject, change.not_built), "its parent"
     else:
-        what, other = f"The {change.commits} commits after {after}, up to {until},", after
+        subject, other = f"The {change.commits} commits after {after}, up to {until},", after
     if change.ratio is None:
-        return f"{what} made a difference whose size is not known."
-    made = change_clause(
+        return f"{subject} made a difference whose size is not known."
+    clause = change_clause(
         metric, change.ratio, change.ratio_ci, other=other, more_is_better=more_is_better
     )
-    return f"{what} made {made}."
+    return f"{subject} made {clause}."
 
 
 def history_sentence(result: HistoryResult, *, more_is_better: bool = False) -> str:
-    """Return the answer of a series: how many changes there are, or the one that there is."""
+    """Return the answer of a history: its only change, or the number of its changes."""
     changes = result.changes
     since = f"{counted(result.commits, 'commit')} since {result.baseline.label}"
     if len(changes) == 1:
         return f"One change in {since}: {changes[0].summary}"
     if not changes:
-        measured = sum(one.blocks > 0 for one in result.revisions[1:])
+        measured = sum(revision.blocks > 0 for revision in result.revisions[1:])
         return (
             f"No change above {result.min_effect:g} % is certain in {since}; "
             f"{counted(measured, 'commit')} measured."
         )
     words = ("slower", "faster") if is_time(result.metric) else ("higher", "lower")
-    # A ratio is that of a cost, the inverse of a metric of which more is better.
+    # Ratios are of costs; if more of the metric is better, the cost is its inverse.
     counts = Counter(
-        words[((one.ratio or 1.0) < 1.0) is not (more_is_better and not is_time(result.metric))]
-        for one in changes
+        words[((change.ratio or 1.0) < 1.0) is not (more_is_better and not is_time(result.metric))]
+        for change in changes
     )
     kinds = joined(f"{count} {word}" for word, count in counts.most_common())
     return f"{len(changes)} changes in {since}: {kinds}."
 
 
-COMMAND = "COMMAND"
-"""Stands for the command in a line, where nobody named it."""
-_METRICS = {"peakmemory": "max_rss_bytes"}
-"""Metrics of other tools under the name that `bisect --metrics` knows."""
+COMMAND_PLACEHOLDER = "COMMAND"
+"""The command in a shell line, if the user gave none."""
+_BISECT_METRICS = {"peakmemory": "max_rss_bytes"}
+"""Names of other tools' metrics in `bisect --metrics`."""
 
 
 def series_result(
     series: Iterable[ImportedSeries],
     *,
     min_effect: float,
-    again: str,
+    command_line: str,
     command: Sequence[str] = (),
     build: str | None = None,
 ) -> SeriesResult:
-    """Return series with their suspicions, those that have any first.
+    """Return series with their suspicions; series with suspicions come first.
 
-    Two levels differ by ``min_effect`` percent at least. ``again`` is the shell line that imports
-    the series again; the command and the build line are those of the lines that confirm.
+    Two levels differ by at least ``min_effect`` percent. ``command_line`` is the shell line that
+    imports the series again. The command and the build line are for the confirming lines.
     """
-    suspected = [_with_suspicions(one, min_effect, command, build) for one in series]
-    suspected.sort(key=lambda one: not one.suspicions)
+    with_suspicions = [_with_suspicions(each, min_effect, command, build) for each in series]
+    with_suspicions.sort(key=lambda each: not each.suspicions)
     return SeriesResult(
-        series=tuple(suspected),
+        series=tuple(with_suspicions),
         min_effect=min_effect,
-        summary=_summary(suspected),
-        again=again,
+        summary=_summary(with_suspicions),
+        again=command_line,
     )
 
 
@@ -302,14 +308,14 @@ def _with_suspicions(
 ) -> ImportedSeries:
     changes = level_changes(np.array([point.value for point in series.points]), min_effect)
     suspicions = tuple(_suspicion(series, change, command, build) for change in changes)
-    return replace(series, suspicions=suspicions, summary=_summary_of(series, suspicions))
+    return replace(series, suspicions=suspicions, summary=_summary_of_series(series, suspicions))
 
 
 def _suspicion(
     series: ImportedSeries, change: LevelChange, command: Sequence[str], build: str | None
 ) -> Suspicion:
     after, until = series.points[change.first].commit, series.points[change.last].commit
-    at = shown_commit(series.points[change.place].commit)
+    best_commit = shown_commit(series.points[change.place].commit)
     ratio = change.ratio
     size = as_factor(ratio) if reads_as_factor(ratio) else f"{100.0 * (ratio - 1.0):+.1f} %"
     where = f"between {shown_commit(after)} and {shown_commit(until)}"
@@ -320,34 +326,33 @@ def _suspicion(
         confirm=bisect_line(
             after,
             until,
-            command or (COMMAND,),
+            command or (COMMAND_PLACEHOLDER,),
             build=build,
-            metric=_METRICS.get(series.metric, PRIMARY_METRIC),
+            metric=_BISECT_METRICS.get(series.metric, PRIMARY_METRIC),
         ),
-        summary=f"{series.benchmark}: {size} at about {at}, {where}.",
+        summary=f"{series.benchmark}: {size} at about {best_commit}, {where}.",
     )
 
 
-def _summary_of(series: ImportedSeries, suspicions: Sequence[Suspicion]) -> str:
+def _summary_of_series(series: ImportedSeries, suspicions: Sequence[Suspicion]) -> str:
     count = len(series.points)
     if count < MIN_VALUES:
         return (
             f"{series.benchmark}: {counted(count, 'commit')}, fewer than the {MIN_VALUES} that a "
             "change of level needs."
         )
-    found = counted(len(suspicions), "suspicion") if suspicions else "no suspicion"
-    return f"{series.benchmark}: {found} over {count} commits."
+    count_clause = counted(len(suspicions), "suspicion") if suspicions else "no suspicion"
+    return f"{series.benchmark}: {count_clause} over {count} commits."
 
 
 def _summary(series: Sequence[ImportedSeries]) -> str:
-    """Return in one sentence where the level of a series may have changed."""
-    suspected = [one.benchmark for one in series if one.suspicions]
+    """Return the sentence with the number of suspicions in all series."""
+    with_suspicions = [each.benchmark for each in series if each.suspicions]
     of_all = counted(len(series), "imported benchmark")
-    if not suspected:
+    if not with_suspicions:
         return f"No suspicion in {of_all}: no level changed clearly."
-    count = sum(len(one.suspicions) for one in series)
-    names = list(dict.fromkeys(suspected))
-    named = listed(names, MAX_NAMES)
-    return (
-        f"{counted(count, 'suspicion')} in {of_all} ({named}): the program or the machine changed."
-    )
+    count = sum(len(each.suspicions) for each in series)
+    names = list(dict.fromkeys(with_suspicions))
+    shown_names = listed(names, MAX_NAMES)
+    suspicions = counted(count, "suspicion")
+    return f"{suspicions} in {of_all} ({shown_names}): the program or the machine changed."

@@ -1,4 +1,4 @@
-"""``equipoise history``: revisions side by side, and what changed; the plan of a campaign of it."""
+"""``equipoise history``: measure revisions side by side, and name the commits with a change."""
 
 from __future__ import annotations
 
@@ -66,11 +66,11 @@ from equipoise.revisions.git import Repository
 from equipoise.revisions.judging import CommitsSegment
 from equipoise.shared.spelling import option
 
-_FORM = 1
+_DIGEST_VERSION = 1
 
 
 class HistoryRequest(CommitsRequest, frozen=True, kw_only=True):
-    """The commits whose history the user wants, and how they are measured."""
+    """The commits of a history, and how a campaign measures them."""
 
     baseline: Revision
     latest: Revision
@@ -78,9 +78,9 @@ class HistoryRequest(CommitsRequest, frozen=True, kw_only=True):
     """Places of the commits that the curve shows."""
     only_new: bool = False
     host: str
-    """Name of the host: campaigns of one host are one history."""
+    """Name of the host; only campaigns of hosts with one name form a history."""
     command_line: tuple[str, ...] = ()
-    """Words that add what is new."""
+    """Words of the command that adds new commits."""
 
     @property
     def needed(self) -> tuple[NeededCommit, ...]:
@@ -89,44 +89,44 @@ class HistoryRequest(CommitsRequest, frozen=True, kw_only=True):
 
 
 def baseline_of(revision: Revision) -> NeededCommit:
-    """Return what a history needs."""
+    """Return the baseline of a history as a needed commit."""
     return NeededCommit(0, "baseline", revision, "--from")
 
 
 def needed_of(terms: HistoryPlan) -> tuple[NeededCommit, ...]:
-    """Return what a recorded history needs."""
+    """Return the needed commits of a recorded history."""
     return (baseline_of(terms.baseline),)
 
 
 def history_plan(request: HistoryRequest, builds: CommitBuilds, scratch: Path) -> PlanAndWarnings:
     """Return the plan of the first campaign of a history whose baseline is built, and warnings.
 
-    Raise `UnusableInput` if the program does not exist in the baseline, or several benchmarks are
-    meant. Raise `ConditionFailed` if the benchmarks of the tool failed when they were run to see
-    what they report.
+    Raise `UnusableInput` if the program does not exist in the baseline, or there are several
+    benchmarks. Raise `ConditionFailed` if the benchmarks of the tool failed in the run that lists
+    their metrics.
     """
     plan, shared, warnings = plan_of_commits(STUDY, request, builds, scratch)
     if shared.benchmarks:
-        names = ", ".join(one.name for one in shared.benchmarks[:20])
+        names = ", ".join(benchmark.name for benchmark in shared.benchmarks[:20])
         raise UnusableInput(
-            f"a history is of one benchmark, and these are {len(shared.benchmarks)}: {names}",
-            hint=f"run one for each: with {option('kind')}, {option('metrics')} names it; else "
-            "its command behind --",
+            f"a history has one benchmark, and these are {len(shared.benchmarks)}: {names}",
+            hint=f"run a history for each: name the benchmark with {option('metrics')} if there is "
+            f"{option('kind')}, else by its command after --",
         )
     terms = HistoryPlan(
         **asdict(shared),
         baseline=request.baseline,
         latest=request.latest,
         selected=request.selected,
-        series=_series(request, plan.judgement),
-        era=_era(request, builds),
+        series=_series_digest(request, plan.judgement),
+        era=_era_digest(request, builds),
         only_new=request.only_new,
     )
     return replace(plan, terms=terms, command_line=request.command_line), warnings
 
 
-def following(plan: Plan, earlier: Sequence[str]) -> Plan:
-    """Return the plan of a campaign that follows others of its series."""
+def plan_after(plan: Plan, earlier: Sequence[str]) -> Plan:
+    """Return the plan of a campaign that continues a series with earlier campaigns."""
     return replace(
         plan,
         seed=seed_of_campaign(plan.seed, len(earlier)),
@@ -134,19 +134,19 @@ def following(plan: Plan, earlier: Sequence[str]) -> Plan:
     )
 
 
-def _series(request: HistoryRequest, judgement: Judgement) -> str:
-    """Return the digest of what makes campaigns one history.
+def _series_digest(request: HistoryRequest, judgement: Judgement) -> str:
+    """Return the digest of the properties that the campaigns of one history share.
 
-    The baseline's name stands for the repository: clones of it may lie anywhere.
+    The commit of the baseline identifies the repository, whose clones may be in any folder.
     """
     return digest(
         [
-            _FORM,
+            _DIGEST_VERSION,
             request.host,
             request.baseline.commit,
             request.repository.inside,
             _command(request),
-            # A tool that runs each benchmark in a process of its own calls all their metrics alike.
+            # If a tool runs each benchmark in its own process, all have the same metric.
             request.metrics if request.tool is not None and request.tool.listing else None,
             request.build,
             None if request.tool is None else request.tool.name,
@@ -157,13 +157,15 @@ def _series(request: HistoryRequest, judgement: Judgement) -> str:
     )
 
 
-def _era(request: HistoryRequest, builds: CommitBuilds) -> str:
-    """Return the digest of what has to be the same for numbers to be comparable."""
+def _era_digest(request: HistoryRequest, builds: CommitBuilds) -> str:
+    """Return the digest of the properties that make numbers comparable."""
     # The command may be a program of the toolchain, such as an interpreter.
     line = " ".join([request.build or "", *_command(request)])
     tools = digest_of_toolchain(line, own_environment(), request.repository)
     recipe = builds.recipe
-    return digest([_FORM, tools, recipe.environment, recipe.submodules, snapshot().get("kernel")])
+    return digest(
+        [_DIGEST_VERSION, tools, recipe.environment, recipe.submodules, snapshot().get("kernel")]
+    )
 
 
 def _command(request: HistoryRequest) -> tuple[str, ...]:
@@ -175,7 +177,7 @@ EXAMPLE = "equipoise history --from v1.4 --build make -- ./bench"
 
 
 class HistoryOptions(CommitsOptions, frozen=True, kw_only=True):
-    """What `equipoise history` is asked for; `HistoryRequest` has the commits that it names."""
+    """Options of `equipoise history`; `HistoryRequest` has the commits that they name."""
 
     first: str | None
     last: str
@@ -189,16 +191,16 @@ class HistoryOptions(CommitsOptions, frozen=True, kw_only=True):
 
     @property
     def measures(self) -> bool:
-        """Whether there is something to measure, beside what ``--import`` shows."""
+        """Whether the options select commits to measure, besides the files of ``--import``."""
         program = self.program
-        named = program.words or program.kind or program.benches or program.suite
+        has_program = program.words or program.kind or program.benches or program.suite
         selected = self.first or self.every or self.tags or self.since or self.only_new
-        return bool(named or selected)
+        return bool(has_program or selected)
 
     def with_files_of_pattern(self) -> HistoryOptions:
-        """Return the options with what stands behind ``--import FILE`` as files, too.
+        """Return the options with the words after ``--import FILE`` as further files.
 
-        A shell puts the files of a pattern behind the first one.
+        A shell puts the further files of a pattern there.
         """
         imported = (*self.imported, *self.program.words)
         return replace(self, imported=imported, program=replace(self.program, words=()))
@@ -227,12 +229,12 @@ class HistoryOptions(CommitsOptions, frozen=True, kw_only=True):
     "--every",
     metavar="N",
     show_default="1",
-    help="Measure every N-th commit, and those between only where something changes.",
+    help="Measure every N-th commit, and others only where something changes.",
 )
-@options.flag("--tags", help="Measure the tagged commits in the same way.")
-@click.option("--since", metavar="DATE", help="Measure the commits since then in the same way.")
+@options.flag("--tags", help="Measure the tagged commits, and others only where something changes.")
+@click.option("--since", metavar="DATE", help="Measure the commits since this date.")
 @options.flag(
-    "--new", "only_new", help="Ask only about commits after those that earlier campaigns measured."
+    "--new", "only_new", help="Measure only commits after those that earlier campaigns measured."
 )
 @revisions.build_options
 @revisions.measuring_options("What is compared")
@@ -241,47 +243,51 @@ class HistoryOptions(CommitsOptions, frozen=True, kw_only=True):
     "imported",
     multiple=True,
     metavar="FILE …",
-    help="Show values that another tool measured, and where they may have changed; several files, "
-    "too. Without CMD, measure nothing.",
+    help="Show values of another tool from one or several files, and where they may have changed. "
+    "Without CMD, measure nothing.",
 )
 @click.option(
     "--format",
     "form",
     type=click.Choice(list(SERIES_FORMATS)),
-    help="What wrote them; by default their content tells.",
+    help="Format of the files; by default it is found from their content.",
 )
 @click.option(
     "--host",
     metavar="NAME",
     default=host_name,
     show_default=f"${HOST_VARIABLE}, or the name of this machine",
-    help="Hosts of one name share a history: give alike runners of a pool the same one.",
+    help="Name of this host. Hosts with the same name share a history, such as equal CI runners.",
 )
 @revisions.output_options
 @options.request_of(HistoryOptions)
-def command(asked: HistoryOptions) -> int:
+def command(history_options: HistoryOptions) -> int:
     """Measure revisions side by side, and name the commits that changed something.
 
-    Revisions run in random blocks with the baseline and with each other: first a few, then where
-    something changes down to a commit and its parent. Run it again to add what is new: all
+    Revisions run in random blocks with the baseline and with each other: first a few, then more
+    where something changes, down to a commit and its parent. Run it again to add new commits: all
     campaigns of one command and one baseline on a host are one history.
     """
-    output = asked.output.checked()
-    if asked.imported and "--" not in typed_arguments():
-        asked = asked.with_files_of_pattern()
+    output = history_options.output.checked()
+    if history_options.imported and "--" not in typed_arguments():
+        history_options = history_options.with_files_of_pattern()
     imported = None
-    if asked.imported:
+    if history_options.imported:
         imported = read_imported(
-            asked.imported,
-            asked.form,
-            min_effect=asked.limits.judgement().min_effect,
-            again=command_line(imported=asked.imported, words=asked.program.words or None),
-            command=asked.program.words,
-            build=asked.program.build,
+            history_options.imported,
+            history_options.form,
+            min_effect=history_options.limits.judgement().min_effect,
+            command_line=command_line(
+                imported=history_options.imported, words=history_options.program.words or None
+            ),
+            command=history_options.program.words,
+            build=history_options.program.build,
         )
-    if imported is not None and not asked.measures:
+    if imported is not None and not history_options.measures:
         return show_imported(imported, output)
-    requests = tuple(_of_each_benchmark(_request(asked, output), asked, output))
+    requests = tuple(
+        _requests_by_benchmark(_request(history_options, output), history_options, output)
+    )
     first, *_ = requests
     results: list[CampaignResult] = []
     with scratch_folder() as scratch, measuring(output) as (ledger, listener):
@@ -313,17 +319,17 @@ def _measure(
     ledger: Ledger,
     listener: ProgressListener,
 ) -> str:
-    """Run the next campaign of a history, unless nothing is left to ask; return its id."""
+    """Run the next campaign of a history, unless nothing is left to measure; return its id."""
     plan, warnings = history_plan(request, builds, scratch)
     series = history_of(plan).series
     with conduct.series_lock(series, ledger):
         earlier = ledger.read_campaigns(ledger.of_series(series, STUDY))
         if earlier:
-            plan = following(plan, [one.id for one in earlier])
+            plan = plan_after(plan, [campaign.id for campaign in earlier])
         judge = HistoryJudge(plan, plan.stopping, builds, earlier)
         if earlier and judge.stop_reason() is not None:
             run_id = earlier[-1].id
-            say(f"nothing is left to ask: this is the history until campaign {run_id}")
+            say(f"nothing is left to measure: this is the history up to campaign {run_id}")
             return run_id
         return conduct.start(
             plan,
@@ -341,7 +347,7 @@ def resume(
     hosts: HostOptions,
     output: OutputOptions,
 ) -> int:
-    """Go on with a history, and show its result; errors as for `resume_history`."""
+    """Resume a history and show its result; errors are those of `resume_history`."""
     with measuring(output) as (ledger, listener):
         run_id = resume_history(ledger.read_run(record.id), limits, ledger, listener)
         result = analyse(run_id, ledger, output)
@@ -351,9 +357,9 @@ def resume(
 def resume_history(
     record: RunRecord, limits: CampaignLimits, ledger: Ledger, listener: ProgressListener
 ) -> str:
-    """Go on with the latest campaign of a history, unless nothing is left to ask; return its id.
+    """Resume the latest campaign of a history, unless nothing is left to measure; return its id.
 
-    Raise `UnusableInput` if a later campaign of the series rests on it, or the repository, a commit
+    Raise `UnusableInput` if a later campaign of the series follows it, or the repository, a commit
     or the toolchain is no longer what it was. Raise `ConditionFailed` if the baseline no longer
     builds or runs.
     """
@@ -362,8 +368,8 @@ def resume_history(
         latest = ledger.of_series(terms.series, STUDY)[-1]
         if latest != record.id:
             raise UnusableInput(
-                f"campaign {record.id} of the history is followed by {latest}, which rests on it",
-                hint=f"go on with that one: equipoise resume {latest}, or add one: "
+                f"campaign {record.id} of the history is followed by {latest}, which depends on it",
+                hint=f"resume the later one: equipoise resume {latest}, or add a campaign: "
                 f"{command_of_plan(record.plan)}",
             )
         series = series_of(record)
@@ -381,55 +387,58 @@ def resume_history(
             )
 
 
-def _request(asked: HistoryOptions, output: OutputOptions) -> HistoryRequest:
-    common = asked.request("history", EXAMPLE)
+def _request(history_options: HistoryOptions, output: OutputOptions) -> HistoryRequest:
+    common = history_options.request("history", EXAMPLE)
     repository = common.repository
     check_judgement(common.limits)
-    latest = revision_named(repository, asked.last, "--to")
-    baseline = _baseline(asked, repository, latest, output)
+    latest = revision_named(repository, history_options.last, "--to")
+    baseline = _baseline(history_options, repository, latest, output)
     between = commits_between(repository, baseline, latest, MEASURED)
     return HistoryRequest(
         **asdict(common),
         baseline=baseline,
         latest=latest,
         commits=between,
-        selected=_selected(asked, repository, between),
-        only_new=asked.only_new,
-        host=asked.host,
+        selected=_selected(history_options, repository, between),
+        only_new=history_options.only_new,
+        host=history_options.host,
     )
 
 
-def _of_each_benchmark(
-    request: HistoryRequest, asked: HistoryOptions, output: OutputOptions
+def _requests_by_benchmark(
+    request: HistoryRequest, history_options: HistoryOptions, output: OutputOptions
 ) -> Iterator[HistoryRequest]:
-    """Yield the request of each benchmark: each has a history of its own, and they share builds.
+    """Yield the request of each benchmark, which has its own history; all share their builds.
 
-    They also share the budget, in equal parts.
+    The budget is divided into equal parts.
     """
     count, limits = len(request.benchmarks), request.limits
     if count > 1 and output.json_file == "-":
         raise UnusableInput(
-            f"{count} benchmarks have {count} documents, and stdout takes one",
+            f"{count} benchmarks have {count} documents, and stdout holds only one",
             hint="name a file: FILE-1.json and so on are written for --json FILE.json",
         )
     if count > 1:
         limits = replace(limits, budget=(limits.budget or BUDGET_S) / count)
     for benchmark in request.benchmarks:
-        one = replace(request, benchmarks=(benchmark,), limits=limits)
-        yield replace(one, command_line=_typed(one, asked, is_only=count == 1))
+        own_request = replace(request, benchmarks=(benchmark,), limits=limits)
+        yield replace(
+            own_request,
+            command_line=_recorded_command(own_request, history_options, is_only=count == 1),
+        )
 
 
 def _baseline(
-    asked: HistoryOptions, repository: Repository, latest: Revision, output: OutputOptions
+    history_options: HistoryOptions, repository: Repository, latest: Revision, output: OutputOptions
 ) -> Revision:
-    """Return the baseline that is named, that of the latest history, or the last before a date."""
-    if asked.first is not None:
-        return revision_named(repository, asked.first, "--from")
+    """Return the named baseline, that of the latest history, or the last commit before a date."""
+    if history_options.first is not None:
+        return revision_named(repository, history_options.first, "--from")
     terms = _latest_history(output)
     if terms is not None:
         commit = revision_named(repository, terms.baseline.commit, "--from").commit
         return replace(terms.baseline, commit=commit)
-    since = asked.since
+    since = history_options.since
     before = None if since is None else last_before(repository, latest, since)
     if before is None:
         raise UnusableInput(
@@ -444,18 +453,18 @@ def _latest_history(output: OutputOptions) -> HistoryPlan | None:
     if not ledger_exists(output.ledger):
         return None
     with open_for_reading(output.ledger) as ledger:
-        found = [run.id for run in ledger.runs() if run.study == STUDY]
-        return history_of(ledger.read_run(found[-1]).plan) if found else None
+        run_ids = [run.id for run in ledger.runs() if run.study == STUDY]
+        return history_of(ledger.read_run(run_ids[-1]).plan) if run_ids else None
 
 
 def _selected(
-    asked: HistoryOptions, repository: Repository, between: tuple[Commit, ...]
+    history_options: HistoryOptions, repository: Repository, between: tuple[Commit, ...]
 ) -> tuple[int, ...]:
     """Return the places of the commits that the curve shows."""
-    every, tags, since = asked.every, asked.tags, asked.since
+    every, tags, since = history_options.every, history_options.tags, history_options.since
     if (every is not None) + tags + (since is not None) > 1:
         raise UnusableInput(
-            "--every, --tags and --since each select commits", hint="give one of them"
+            "--every, --tags and --since exclude each other", hint="give only one of them"
         )
     if tags:
         return tagged(repository, between)
@@ -464,12 +473,14 @@ def _selected(
     return every_nth(between, every or 1)
 
 
-def _typed(request: HistoryRequest, asked: HistoryOptions, *, is_only: bool) -> tuple[str, ...]:
-    """Return the words of the line that adds what is new to the history of a benchmark."""
+def _recorded_command(
+    request: HistoryRequest, history_options: HistoryOptions, *, is_only: bool
+) -> tuple[str, ...]:
+    """Return the words of the command that adds new commits to the history of a benchmark."""
     (benchmark,) = request.benchmarks
-    settled: dict[str, object] = {"words": asked.program.words or None}
+    fixed_values: dict[str, object] = {"words": history_options.program.words or None}
     if not is_only:
-        settled = {
+        fixed_values = {
             "words": benchmark.command,
             "benches": None,
             "suite": None,
@@ -477,8 +488,8 @@ def _typed(request: HistoryRequest, asked: HistoryOptions, *, is_only: bool) -> 
             "budget": request.limits.budget,
         }
     if request.host != os.uname().nodename:
-        settled["host"] = request.host
-    return typed_command(first=request.baseline.commit, imported=None, form=None, **settled)
+        fixed_values["host"] = request.host
+    return typed_command(first=request.baseline.commit, imported=None, form=None, **fixed_values)
 
 
 def read_imported(
@@ -486,33 +497,35 @@ def read_imported(
     form: str | None,
     *,
     min_effect: float,
-    again: str,
+    command_line: str,
     command: Sequence[str] = (),
     build: str | None = None,
 ) -> SeriesResult:
-    """Read series of other tools, and say where their level may have changed.
+    """Read series of other tools, and find where their level may have changed.
 
-    Raise `UnusableInput` if a file cannot be read, or holds no values over commits.
+    Raise `UnusableInput` if a file cannot be read, or has no values over commits.
 
     Parameters
     ----------
     files
         Names of files and folders, or patterns such as ``results/*.json``.
     form
-        Name of the format; the content of each file tells if ``None``.
+        Name of the format; ``None`` finds it from the content of each file.
     min_effect
-        Percent by which two levels differ at least, for a suspicion.
+        Least difference of two levels for a suspicion, in percent.
     again
-        Line that reads them again.
+        Shell line that reads the files again.
     command, build
-        Command and build line of the lines that confirm; empty: a placeholder.
+        Command and build line of the confirming lines; without a command they have a placeholder.
     """
     from equipoise.kinds.history.analysis import series_result
 
-    names = [name for file in files for name in _named(file)]
+    names = [name for file in files for name in _matching_files(file)]
     sources = [read_within_bounds(name, Path(name)) for name in names]
     series = read_series(sources, form, SERIES_FORMATS)
-    return series_result(series, min_effect=min_effect, again=again, command=command, build=build)
+    return series_result(
+        series, min_effect=min_effect, command_line=command_line, command=command, build=build
+    )
 
 
 def show_imported(result: SeriesResult, output: OutputOptions) -> int:
@@ -524,15 +537,15 @@ def show_imported(result: SeriesResult, output: OutputOptions) -> int:
 
 
 def _with_imported_series(result: CampaignResult, imported: SeriesResult) -> CampaignResult:
-    """Return the result of a history with series of other tools beside its curve."""
+    """Return the result of a history with series of other tools added."""
     document = result.document
     assert isinstance(document, HistoryDocument), "only a history has series of other tools"
     document = replace(document, history=replace(document.history, series=imported.series))
     return replace(result, document=document)
 
 
-def _named(pattern: str) -> list[str]:
-    """Return the files that a pattern names, 9 before 10; the name itself of one that is there."""
+def _matching_files(pattern: str) -> list[str]:
+    """Return the files that a pattern names, 9 before 10, or the pattern if such a file exists."""
     if Path(pattern).exists():
         return [pattern]
 

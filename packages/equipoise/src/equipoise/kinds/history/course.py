@@ -1,7 +1,8 @@
 """The order of work of a history: which commits the next block runs.
 
-Coarse first, then where something changes down to one commit and its parent, then the rest of the
-curve. Whatever it chooses from the past, no guarantee depends on it (docs/methods/history.md).
+A coarse grid of commits runs first. Then stretches with a change are refined, down to one commit
+and its parent. Then the rest of the curve runs. No guarantee depends on this choice
+(docs/methods/history.md).
 """
 
 from __future__ import annotations
@@ -16,170 +17,181 @@ from msgspec import Struct
 
 from equipoise.revisions.terms import CHEAP_BUILD, Pair
 
-STRETCHES = 8
+COARSE_STRETCHES = 8
 """Number of stretches of the coarse grid."""
 SCREENING_BLOCKS = 8
-"""Blocks of each coarse stretch before any of them is refined."""
-WIDTH = 8
-"""Most commits of a block beside the baseline."""
+"""Number of blocks of each coarse stretch before any stretch is refined."""
+MAX_COMMITS_OF_BLOCK = 8
+"""Most commits of a block, without the baseline."""
 MAX_BUILDS = 3
-"""Most commits that a block without a suspect has built: the first block shall not wait for all."""
+"""Most commits that a block without a suspect builds; the first block must not wait for all."""
 FIRST_PATIENCE = 40
-"""Blocks that an undecided pair takes before others take their turn; then twice as many."""
-
-PATIENCE_WITH_SUSPECTS = 4
-"""As many times the patience has what looks like a change, and what lies within it."""
+"""Blocks that an undecided pair gets before other pairs have their turn; doubled in each round."""
+SUSPECT_PATIENCE_FACTOR = 4
+"""Factor on the patience for pairs that look like a change, and for pairs within them."""
 
 BASELINE = 0
 
 LinkStatus = Literal["named", "suspect", "equivalent", "open"]
-"""``suspect``: looks like a change, and is not certain yet."""
+"""``suspect``: the pair looks like a change, but is not certain yet."""
 
 
 class Link(Struct, frozen=True):
-    """How a pair of commits stands."""
+    """The state of a pair of commits."""
 
     status: LinkStatus
     blocks: int
     """Blocks of the present era."""
-    leans: bool = False
-    """Whether it would look like a change with less evidence: enough within one that changes."""
+    is_weak_suspect: bool = False
+    """Whether weak evidence suggests a change; it is enough for a pair within a changing one."""
     is_narrow: bool = False
-    """Whether the size of a named change is known well enough."""
+    """Whether the interval of a named change is narrow enough."""
     expected: float | None = None
-    """Blocks after which it is probably known whether it changes; ``None`` if that is unknown."""
+    """Forecast of the blocks that decide whether the pair changes; ``None`` without a forecast."""
 
     @property
     def changes(self) -> bool:
-        """Whether there is a change, or what looks like one."""
+        """Whether the pair is a change, or looks like one."""
         return self.status in ("named", "suspect")
 
-    def wants_blocks(self, patience: int) -> bool:
-        """Return whether more blocks would tell more, and it has not had its share of them."""
+    def needs_blocks(self, patience: int) -> bool:
+        """Return whether more blocks are useful, and fewer than ``patience`` ran so far."""
         if self.status == "named":
             return not self.is_narrow
         return self.status != "equivalent" and self.blocks < patience
 
 
-_FOR_EVER = 1 << 62
-UNKNOWN = Link("open", 0)
+_UNLIMITED_PATIENCE = 1 << 62
+UNOPENED_LINK = Link("open", 0)
 
 
 class Course(Struct, frozen=True):
-    """What has been measured of a history, and what is wanted of it; commits by their places."""
+    """The measured and the wanted commits of a history, by their places."""
 
     runnable: tuple[int, ...]
-    """Commits that build and run, as far as is known; the baseline, 0, first."""
-    wanted: tuple[int, ...]
-    """Runnable commits of the curve: the baseline, the last commit, and others in order."""
+    """Commits that are not known to fail; the baseline, 0, is the first."""
+    curve_commits: tuple[int, ...]
+    """Runnable commits of the curve, in order, with the baseline and the last commit."""
     measured: tuple[int, ...]
     """Runnable commits that ran, in order."""
     links: Mapping[Pair, Link]
-    """Pairs that were opened."""
-    seldom: tuple[int, ...] = ()
-    """Commits of the curve that ran, but not beside the baseline so often as the curve wants."""
+    """States of the pairs that were opened."""
+    undersampled: tuple[int, ...] = ()
+    """Commits of the curve that ran in too few blocks with the baseline."""
     first: int = BASELINE
-    """Commit before the first one that the curve asks about."""
+    """The commit before the first one that the campaign measures."""
 
     def next_block(self, built: Collection[int], build_trials: float) -> tuple[int, ...]:
-        """Return the commits of the next block, in their order; none if nothing is left to ask.
+        """Return the commits of the next block, in their order; none if nothing is left to measure.
 
         Parameters are those of `History.next_block`.
         """
-        if len(self.wanted) == 1:
+        if len(self.curve_commits) == 1:
             return ()
         ready = frozenset(built)
         preferred = ready if build_trials >= CHEAP_BUILD else frozenset()
         stretches = self._stretches()
         refined = [pair for pair, link in self.links.items() if link.changes]
-        apart = [pair for pair in stretches if not any(_contains(one, pair) for one in refined)]
-        screening = self._side_by_side(apart, SCREENING_BLOCKS, ready)
+        unrefined = [
+            pair for pair in stretches if not any(_contains(stretch, pair) for stretch in refined)
+        ]
+        screening = self._side_by_side(unrefined, SCREENING_BLOCKS, ready)
         if screening:
             return screening
         patience = FIRST_PATIENCE
-        most = max((link.blocks for link in self.links.values()), default=0)
+        max_blocks = max((link.blocks for link in self.links.values()), default=0)
         while True:
             block = (
                 self._refinement(patience, preferred)
                 or self._side_by_side(stretches, patience, ready)
                 or self._side_by_side(self._halved(stretches, preferred), patience, ready)
-                or self._beside_baseline()
+                or self._undersampled_block()
             )
-            if block or patience > most:
+            if block or patience > max_blocks:
                 return block
             patience *= 2
 
     def blocks_to_go(self) -> int:
-        """Return how many blocks are probably left, by the width of the intervals so far."""
+        """Return a forecast of the remaining blocks, by the widths of the intervals so far."""
         if not self.next_block((), 0.0):
             return 0
-        at_last = sorted({one for one in (*self.measured, *self.wanted) if one >= self.first})
+        at_last = sorted(
+            {place for place in (*self.measured, *self.curve_commits) if place >= self.first}
+        )
         links = [self._link(pair) for pair in _chain(at_last)]
-        known = [link.expected for link in self.links.values() if link.expected is not None]
-        usual = statistics.median(known) if known else FIRST_PATIENCE
-        left = [
+        forecasts = [link.expected for link in self.links.values() if link.expected is not None]
+        usual = statistics.median(forecasts) if forecasts else FIRST_PATIENCE
+        remaining_blocks = [
             max(1.0, (usual if link.expected is None else link.expected) - link.blocks)
             for link in links
-            if link.wants_blocks(_FOR_EVER)
+            if link.needs_blocks(_UNLIMITED_PATIENCE)
         ]
-        return max(1, math.ceil(sum(left) / WIDTH))
+        return max(1, math.ceil(sum(remaining_blocks) / MAX_COMMITS_OF_BLOCK))
 
     def _stretches(self) -> list[Pair]:
-        """Return the stretches between commits that were measured, or are of the coarse grid."""
-        last = self.wanted[-1]
+        """Return the stretches between measured commits and commits of the coarse grid."""
+        last = self.curve_commits[-1]
         grid = {
-            self.wanted[round(place * (len(self.wanted) - 1) / STRETCHES)]
-            for place in range(STRETCHES + 1)
+            self.curve_commits[round(place * (len(self.curve_commits) - 1) / COARSE_STRETCHES)]
+            for place in range(COARSE_STRETCHES + 1)
         }
-        known = {BASELINE, *self.measured, last}
-        opened = [pair for pair in _chain(sorted(known)) if pair in self.links]
-        new = {one for one in grid if not any(u < one < v for u, v in opened)}
-        return [pair for pair in _chain(sorted(known | new)) if pair[0] >= self.first]
+        ends = {BASELINE, *self.measured, last}
+        opened = [pair for pair in _chain(sorted(ends)) if pair in self.links]
+        new = {place for place in grid if not any(u < place < v for u, v in opened)}
+        return [pair for pair in _chain(sorted(ends | new)) if pair[0] >= self.first]
 
     def _halved(self, stretches: Sequence[Pair], ready: frozenset[int]) -> list[Pair]:
-        """Return the stretches, the widest ones halved where the curve wants a commit in them."""
-        missing = [[one for one in self.wanted if u < one < v] for u, v in stretches]
-        widest = max(map(len, missing), default=0)
+        """Return the stretches; the widest ones are halved at a missing commit of the curve."""
+        missing_commits = [
+            [place for place in self.curve_commits if u < place < v] for u, v in stretches
+        ]
+        widest = max(map(len, missing_commits), default=0)
         halves = {
-            _middle(commits, ready) for commits in missing if commits and 2 * len(commits) > widest
+            _middle(commits, ready)
+            for commits in missing_commits
+            if commits and 2 * len(commits) > widest
         }
         return _chain(sorted(halves.union(*stretches)))
 
     def _refinement(self, patience: int, ready: frozenset[int]) -> tuple[int, ...]:
-        """Return the block that best tells where the narrowest stretch that changes does so."""
+        """Return a block that narrows the shortest changing stretch; empty if there is none."""
         changing = [pair for pair, link in self.links.items() if link.changes]
-        leaning = [pair for pair, link in self.links.items() if link.leans and not link.changes]
-        changing += [pair for pair in leaning if any(_contains(one, pair) for one in changing)]
-        inmost = [
+        weak_suspects = [
+            pair for pair, link in self.links.items() if link.is_weak_suspect and not link.changes
+        ]
+        changing += [
+            pair for pair in weak_suspects if any(_contains(stretch, pair) for stretch in changing)
+        ]
+        innermost = [
             pair
             for pair in changing
             if not any(other != pair and _contains(pair, other) for other in changing)
         ]
         # Named pairs come before others, and short stretches first.
-        inmost.sort(key=lambda pair: (self._link(pair).status != "named", pair[1] - pair[0]))
-        for pair in inmost:
-            block = self._refine(pair, patience * PATIENCE_WITH_SUSPECTS, ready)
+        innermost.sort(key=lambda pair: (self._link(pair).status != "named", pair[1] - pair[0]))
+        for pair in innermost:
+            block = self._refine(pair, patience * SUSPECT_PATIENCE_FACTOR, ready)
             if block:
                 return block
         return ()
 
     def _refine(self, pair: Pair, patience: int, ready: frozenset[int]) -> tuple[int, ...]:
         first, last = pair
-        inside = [one for one in self.measured if first <= one <= last]
+        inside = [place for place in self.measured if first <= place <= last]
         if len(inside) > 2:
             shortest = self._shortest(_chain(inside), patience)
             return () if shortest is None else _with_neighbour(shortest, inside)
-        between = [one for one in self.runnable if first < one < last]
+        between = [place for place in self.runnable if first < place < last]
         if between:
             return (first, _middle(between, ready), last)
-        return pair if self._link(pair).wants_blocks(patience) else ()
+        return pair if self._link(pair).needs_blocks(patience) else ()
 
     def _side_by_side(
         self, pairs: Sequence[Pair], patience: int, ready: frozenset[int]
     ) -> tuple[int, ...]:
-        """Return the baseline and commits in a row, for the pair with the fewest blocks.
+        """Return the baseline and successive commits, around the pair with the fewest blocks.
 
-        The pairs follow each other; commits that are ready need no build.
+        ``pairs`` are in order; commits in ``ready`` need no build.
         """
         shortest = self._shortest(pairs, patience)
         if shortest is None:
@@ -187,37 +199,40 @@ class Course(Struct, frozen=True):
         commits = list(shortest)
         while True:
             sides = [pair for pair in pairs if pair[0] == commits[-1] or pair[1] == commits[0]]
-            sides = [pair for pair in sides if self._link(pair).wants_blocks(patience)]
+            sides = [pair for pair in sides if self._link(pair).needs_blocks(patience)]
             nearest = min(sides, key=lambda pair: self._link(pair).blocks, default=None)
             if nearest is None:
                 break
             longer = sorted({*commits, *nearest})
-            is_long = len({BASELINE, *longer}) > 1 + WIDTH
+            is_long = len({BASELINE, *longer}) > 1 + MAX_COMMITS_OF_BLOCK
             if is_long or len({BASELINE, *longer} - ready) > MAX_BUILDS:
                 break
             commits = longer
         return tuple(sorted({BASELINE, *commits}))
 
-    def _beside_baseline(self) -> tuple[int, ...]:
-        """Return the baseline and commits of the curve that ran beside it too seldom."""
-        seldom = [one for one in self.seldom if one >= self.first][:WIDTH]
-        return (BASELINE, *seldom) if seldom else ()
+    def _undersampled_block(self) -> tuple[int, ...]:
+        """Return the baseline and commits that ran in too few blocks with it."""
+        undersampled = [place for place in self.undersampled if place >= self.first][
+            :MAX_COMMITS_OF_BLOCK
+        ]
+        return (BASELINE, *undersampled) if undersampled else ()
 
     def _shortest(self, pairs: Sequence[Pair], patience: int) -> Pair | None:
-        """Return the pair with the fewest blocks of those that want more.
+        """Return the pair with the fewest blocks among those that need more.
 
-        Of several the latest whose earlier commit has run, so that no pair spans what follows.
+        Among equal ones it is the latest whose earlier commit has run, so that no pair spans later
+        commits.
         """
-        known = {BASELINE, *self.measured}
-        wanting = [pair for pair in pairs if self._link(pair).wants_blocks(patience)]
+        measured = {BASELINE, *self.measured}
+        wanting = [pair for pair in pairs if self._link(pair).needs_blocks(patience)]
         return min(
             wanting,
-            key=lambda pair: (self._link(pair).blocks, pair[0] not in known, -pair[1]),
+            key=lambda pair: (self._link(pair).blocks, pair[0] not in measured, -pair[1]),
             default=None,
         )
 
     def _link(self, pair: Pair) -> Link:
-        return self.links.get(pair, UNKNOWN)
+        return self.links.get(pair, UNOPENED_LINK)
 
 
 def _chain(places: Sequence[int]) -> list[Pair]:
@@ -229,7 +244,7 @@ def _contains(pair: Pair, other: Pair) -> bool:
 
 
 def _with_neighbour(pair: Pair, inside: Sequence[int]) -> tuple[int, ...]:
-    """Return a pair with the commit next to it, so that one block tells of two stretches."""
+    """Return a pair with the commit next to it, so that one block measures two stretches."""
     place = inside.index(pair[1])
     if place + 1 < len(inside):
         return (*pair, inside[place + 1])
@@ -237,8 +252,11 @@ def _with_neighbour(pair: Pair, inside: Sequence[int]) -> tuple[int, ...]:
 
 
 def _middle(places: Sequence[int], ready: frozenset[int]) -> int:
-    """Return the middle one, or one that needs no build if it lies in the middle half."""
+    """Return the middle commit, or a commit of the middle half that needs no build."""
     middle = (len(places) - 1) / 2
-    near = [place for place, one in enumerate(places) if one in ready]
-    near = [place for place in near if abs(place - middle) <= len(places) / 4]
-    return places[min(near or [math.floor(middle)], key=lambda place: abs(place - middle))]
+    near = [
+        index
+        for index, place in enumerate(places)
+        if place in ready and abs(index - middle) <= len(places) / 4
+    ]
+    return places[min(near or [math.floor(middle)], key=lambda index: abs(index - middle))]

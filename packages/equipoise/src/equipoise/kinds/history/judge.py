@@ -1,4 +1,4 @@
-"""The judge of a campaign of a history: what the history asks next."""
+"""The judge of a campaign of a history, which chooses the next block."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from equipoise.revisions.judging import FIRST, Builds, CommitsJudge
 
 
 def series_of(record: RunRecord) -> tuple[RunRecord, ...]:
-    """Return the campaigns of a history until a recorded one, in the order in which they began."""
-    assert tuple(one.id for one in record.earlier) == history_of(record.plan).earlier, (
+    """Return the campaigns of a history up to a recorded one, in the order of their starts."""
+    assert tuple(campaign.id for campaign in record.earlier) == history_of(record.plan).earlier, (
         "a campaign of a history is read with the earlier ones of its series"
     )
     return (*record.earlier, record)
@@ -30,7 +30,7 @@ def read_history(records: Sequence[RunRecord]) -> History:
     Parameters
     ----------
     records
-        At least one; in the order in which they began.
+        At least one campaign, in the order of their starts.
     """
     history = _history_of(records[0].plan)
     for record in records:
@@ -39,7 +39,7 @@ def read_history(records: Sequence[RunRecord]) -> History:
 
 
 def check_judgement(limits: CampaignLimits) -> None:
-    """Refuse what no history can be judged by.
+    """Check the limits by which a history is judged.
 
     Raise `UnusableInput` if there is no smallest effect that matters.
     """
@@ -48,14 +48,14 @@ def check_judgement(limits: CampaignLimits) -> None:
 
 
 class HistoryJudge(CommitsJudge):
-    """The judge of a campaign of a history: what the history asks next.
+    """The judge of a campaign of a history, which chooses the next block.
 
     Parameters
     ----------
     earlier
         Earlier campaigns of the series, in the order in which they began.
     history
-        The history after their blocks, where it is known already.
+        The history after their blocks, if it is already known.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class HistoryJudge(CommitsJudge):
         self.history = history
         """The history after the blocks so far."""
         self._next: tuple[object, tuple[int, ...]] = (None, ())
-        self._changed = 0
+        self._updates = 0
         self._blocks = 0
         terms = history_of(plan)
         history.begin_campaign(
@@ -84,30 +84,30 @@ class HistoryJudge(CommitsJudge):
 
     def _add_costs(self, number: int, blocks: Mapping[int, BlockRead]) -> None:
         block = blocks[0]
-        self._changed += 1
+        self._updates += 1
         self._blocks += 1
         if block.resolution is not None:
             self.history.set_resolution(block.resolution)
-        self.history.add(block.costs, sorted(block.costs, key=lambda one: block.places[one]))
+        self.history.add(block.costs, sorted(block.costs, key=lambda commit: block.places[commit]))
 
     def _withdraw(self, commit: int, benchmark: int) -> None:
-        self._changed += 1
+        self._updates += 1
         self.history.withdraw(commit)
 
     def _ask(self, built: Collection[int], build_trials: float) -> tuple[int, ...]:
-        # Whether anything is left to ask, and what it is, are two questions in a row.
-        question = (self._changed, frozenset(built), build_trials)
+        # The stop reason and the next block are asked for one after the other.
+        question = (self._updates, frozenset(built), build_trials)
         if self._next[0] != question:
             self._next = (question, self.history.next_block(built, build_trials))
         return self._next[1]
 
     def analyse(self) -> tuple[ComparisonStatus, ...]:
-        """Return how many commits the curve has, and which changes are certain."""
+        """Return the number of measured commits, and the changes that are certain."""
         measured, changes = self.history.progress()
         names = self.plan.conditions
         course = f"{counted(measured, 'commit')} measured"
         if changes:
-            until = joined([short_name(one.pair.until) for one in changes])
+            until = joined([short_name(change.pair.until) for change in changes])
             course += f", changes at {until}"
         return (
             ComparisonStatus(

@@ -1,6 +1,6 @@
-"""A history: what changed over the commits, the curve, its campaigns, and how to go on.
+"""The report of a history: its changes, its curve, its campaigns, and the line that resumes it.
 
-Beside it, or alone, imported series: what another tool measured of each commit, and suspicions.
+It also has the report of imported series: values of another tool for each commit, and suspicions.
 """
 
 from __future__ import annotations
@@ -82,32 +82,32 @@ if TYPE_CHECKING:
     from equipoise.figures.gallery import Figure
 
 MAX_DETAILED_CHANGES = 2
-"""Number of changes that are told one by one: more do not fit on the first screen of a phone."""
+"""Number of changes with a claim each; more do not fit on the first screen of a phone."""
 MAX_ROWS = 20
-"""Number of rows that a terminal shows, and commits of the curve that a text does."""
-_WIDTH = 27
-"""Letters of the picture of an interval."""
+"""Number of rows in a terminal, and number of commits of the curve in a text."""
+_PICTURE_WIDTH = 27
+"""Width of the picture of an interval, in letters."""
 _BAR, _MARK, _ZERO = "─", "●", "│"
 _BEYOND = "<>"
-"""Ends of an interval that goes on beyond the picture."""
+"""Ends of an interval that is longer than the picture."""
 _LABEL = "Commits over the baseline, the oldest first"
 _STATUS = {
-    "measured": "not beside the baseline",
+    "measured": "never ran with the baseline",
     "waiting": "not measured yet",
     "not built": "not built",
 }
 
 
 class HistoryReport(ReportKind):
-    """How the document of a history is shown."""
+    """The report of a history."""
 
     has_brief_screen = False
     scope = "commits side by side, on this host"
     first_figures = frozenset({"curve"})
-    repeats_because = "To add the commits that are new:"
+    repeats_because = "To add new commits:"
 
     def question(self, document: HistoryDocument) -> str:
-        """Return what a history asks."""
+        """Return the question of a history."""
         metric = metric_name(document.primary_metric)
         return f"What changed the {metric} since {document.history.baseline.asked}?"
 
@@ -116,28 +116,28 @@ class HistoryReport(ReportKind):
         document = report.document
         assert isinstance(document, HistoryDocument)
         result = document.history
-        of_curve = answer(document, result)
+        curve_answer = answer(document, result)
         curve, _ = campaign_figures(report)
-        whole: tuple[Part, ...] = (
-            of_curve,
+        all_parts: tuple[Part, ...] = (
+            curve_answer,
             replace(curve, forms=WITH_PICTURES),
             *parts(document, result),
             *series_parts(result.series),
             *how_it_ran(report),
         )
-        # Its other campaigns stand among the parts.
+        # The earlier campaigns are in the parts already.
         report = replace(report, earlier=())
-        return whole_document(report, of_curve, whole, numbers(document, result))
+        return whole_document(report, curve_answer, all_parts, numbers(document, result))
 
     def impossible(self, document: HistoryDocument) -> Iterator[str]:
-        """Yield what no history computes, of a document that was read."""
+        """Yield the values of a document that no history can have computed."""
         return _impossible(document.history)
 
 
 def answer(document: HistoryDocument, result: HistoryResult) -> Answer:
-    """Build what a reader sees first: the changes, and where the latest commit stands."""
+    """Build the answer: the changes, and the ratio of the latest commit."""
     result = history_of_values(result, document.more_is_better)
-    claims = tuple(_claim(document, result, one) for one in result.changes)
+    claims = tuple(_claim(document, result, change) for change in result.changes)
     title, lines = result.summary, tuple(_latest(result))
     if len(claims) > MAX_DETAILED_CHANGES:
         lines = (f"The latest change: {claims[-1].text}", *lines)
@@ -150,7 +150,7 @@ def answer(document: HistoryDocument, result: HistoryResult) -> Answer:
 
 
 def parts(document: HistoryDocument, result: HistoryResult) -> Iterator[Part]:
-    """Build what stands below the answer: changes, curve, campaigns, and how to go on."""
+    """Build the parts below the answer: changes, curve, campaigns, and lines to go on."""
     result = history_of_values(result, document.more_is_better)
     if result.changes:
         yield from _changes(document, result)
@@ -160,18 +160,18 @@ def parts(document: HistoryDocument, result: HistoryResult) -> Iterator[Part]:
     yield Facts(facts, forms=SCREEN)
     yield Section("Cost", (Facts(facts),), forms=WRITTEN)
     if result.blocks_to_go:
-        # A budget that is used up is granted again.
+        # A resumed campaign gets its budget again.
         yield Command(shell_line(["equipoise", "resume", document.run.id]), "To go on from here:")
-    yield Command(document.run.command_line or "", "To add the commits that are new:", forms=SCREEN)
+    yield Command(document.run.command_line or "", "To add new commits:", forms=SCREEN)
 
 
 def numbers(document: HistoryDocument, result: HistoryResult) -> Iterator[NumberRow]:
-    """Yield a row for each commit of the curve, and for each that ends a change."""
-    changes = {one.until: one for one in result.changes}
-    revisions = {one.commit: one for one in result.revisions}
+    """Yield a row for each commit of the curve, and for each end of a change."""
+    changes = {change.until: change for change in result.changes}
+    revisions = {revision.commit: revision for revision in result.revisions}
     for name in dict.fromkeys((*revisions, *changes)):
         revision, change = revisions.get(name), changes.get(name)
-        of_change = ratio_numbers(change)
+        change_numbers = ratio_numbers(change)
         yield {
             "run": document.run.id,
             "study": document.run.study,
@@ -183,16 +183,16 @@ def numbers(document: HistoryDocument, result: HistoryResult) -> Iterator[Number
             **fields_of(revision, "blocks", "era"),
             "change_after": None if change is None else change.after,
             "change_confirmed": None if change is None else str(change.confirmed).lower(),
-            "change_ratio": of_change["ratio"],
-            "change_low": of_change["ratio_low"],
-            "change_high": of_change["ratio_high"],
+            "change_ratio": change_numbers["ratio"],
+            "change_low": change_numbers["ratio_low"],
+            "change_high": change_numbers["ratio_high"],
             "change_e_value": None if change is None else change.e_value,
         }
 
 
 def _latest(result: HistoryResult) -> Iterator[str]:
-    """Yield where the latest measured commit stands against the baseline."""
-    measured = [one for one in result.revisions[1:] if one.ratio is not None]
+    """Yield the sentence with the ratio of the latest measured commit."""
+    measured = [revision for revision in result.revisions[1:] if revision.ratio is not None]
     if not measured:
         return
     last = measured[-1]
@@ -204,7 +204,7 @@ def _latest(result: HistoryResult) -> Iterator[str]:
 
 
 def _tone(document: HistoryDocument, result: HistoryResult, change: HistoryChange) -> str:
-    """Return the verdict whose colour a change has, with a ratio of values."""
+    """Return the verdict that gives a change its colour; its ratio is of values."""
     if change.ratio is None:
         return "slower"
     is_better = (change.ratio > 1.0) is (result.metric in document.more_is_better)
@@ -214,15 +214,15 @@ def _tone(document: HistoryDocument, result: HistoryResult, change: HistoryChang
 def _claim(document: HistoryDocument, result: HistoryResult, change: HistoryChange) -> Claim:
     estimate, ends = estimate_and_interval(change.ratio, change.ratio_ci)
     after, until = short_name(change.after), short_name(change.until)
-    when = ", ".join(filter(None, (change.author, change.date[:10])))
-    needed = change.threshold
+    author_and_date = ", ".join(filter(None, (change.author, change.date[:10])))
+    threshold = change.threshold
     evidence = f"e-value {significant(change.e_value)}"
-    evidence += "" if needed is None else f", where {significant(needed)} was needed"
+    evidence += "" if threshold is None else f", where {significant(threshold)} was needed"
     facts = [("Evidence", evidence), ("Blocks", str(change.blocks))]
     certainty = [f"{evidence}; {counted(change.blocks, 'block')}"]
     if change.confirmed:
-        facts = [("Subject", change.subject), ("Author and date", when), *facts]
-        certainty = [f"{change.subject} ({when})", *certainty]
+        facts = [("Subject", change.subject), ("Author and date", author_and_date), *facts]
+        certainty = [f"{change.subject} ({author_and_date})", *certainty]
     return Claim(
         badge="change" if change.confirmed else "range",
         tone=_tone(document, result, change),
@@ -240,102 +240,108 @@ def _claim(document: HistoryDocument, result: HistoryResult, change: HistoryChan
 def _remarks(change: HistoryChange) -> Iterator[str]:
     if change.not_built:
         names = ", ".join(map(short_name, change.not_built))
-        yield f"Not built: {names}. Each of them may have made the change as well."
+        yield f"Not built: {names}. Any of them may have made the change instead."
     if change.is_merge and change.confirmed:
         yield "It is a merge: the change may come from any commit of its branch."
 
 
 def _changes(document: HistoryDocument, result: HistoryResult) -> Iterator[Part]:
-    rows = headed(_change_row(one, _tone(document, result, one)) for one in result.changes)
+    rows = headed(_change_row(change, _tone(document, result, change)) for change in result.changes)
     table = Table(*rows, label="Changes, the oldest first", max_rows=MAX_ROWS)
-    below: list[Part] = [Bullets(tuple(_promises(result)), "dim")]
-    ranges = [one for one in result.changes if one.confirm]
-    for one in itertools.islice(ranges, ALIKE_SHOWN):
-        after, until = short_name(one.after), short_name(one.until)
+    below: list[Part] = [Bullets(tuple(_notes(result)), "dim")]
+    ranges = [change for change in result.changes if change.confirm]
+    for change in itertools.islice(ranges, ALIKE_SHOWN):
+        after, until = short_name(change.after), short_name(change.until)
         below.append(
-            Command(one.confirm or "", f"To find the commit after {after}, up to {until}:")
+            Command(change.confirm or "", f"To find the commit after {after}, up to {until}:")
         )
     yield Section("Changes", (table, *below), forms=WRITTEN)
-    # On a screen, few changes stand in the answer already.
-    few = len(result.changes) <= MAX_DETAILED_CHANGES
-    yield Section("" if few else "Changes", (*below,) if few else (table, *below), forms=SCREEN)
+    # On a screen, the answer already has the changes if they are few.
+    are_few = len(result.changes) <= MAX_DETAILED_CHANGES
+    yield Section(
+        "" if are_few else "Changes", (*below,) if are_few else (table, *below), forms=SCREEN
+    )
 
 
-def _change_row(one: HistoryChange, tone: str) -> Mapping[str, Cell]:
-    estimate, interval = estimate_and_interval(one.ratio, one.ratio_ci, unknown=UNKNOWN)
+def _change_row(change: HistoryChange, tone: str) -> Mapping[str, Cell]:
+    estimate, interval = estimate_and_interval(change.ratio, change.ratio_ci, unknown=UNKNOWN)
     which = "confirmed"
-    if not one.confirmed:
-        which = f"one or more of {one.commits} commits after {short_name(one.after)}"
-    elif one.not_built:
-        which = f"confirmed, or one of {len(one.not_built)} before it"
+    if not change.confirmed:
+        which = f"one or more of {change.commits} commits after {short_name(change.after)}"
+    elif change.not_built:
+        which = f"confirmed, or one of {len(change.not_built)} before it"
     return {
-        "commit": short_name(one.until) if one.confirmed else f"up to {short_name(one.until)}",
-        "subject:name": one.subject if one.confirmed else "",
-        "author": one.author if one.confirmed else "",
-        "date": one.date[:10],
+        "commit": short_name(change.until)
+        if change.confirmed
+        else f"up to {short_name(change.until)}",
+        "subject:name": change.subject if change.confirmed else "",
+        "author": change.author if change.confirmed else "",
+        "date": change.date[:10],
         "change:number": Styled(estimate, tone),
         "interval": interval,
-        "e-value:number": significant(one.e_value),
-        "blocks:number": str(one.blocks),
+        "e-value:number": significant(change.e_value),
+        "blocks:number": str(change.blocks),
         "which": which,
     }
 
 
-def _promises(result: HistoryResult) -> Iterator[str]:
+def _notes(result: HistoryResult) -> Iterator[str]:
     yield (
-        f"Of all changes that such a history names, at most {percentage(result.alpha)} are false "
-        "on average, however long it goes on. A change counts above "
-        f"{result.min_effect:g} %; steps that cancel each other stay unseen."
+        f"At most {percentage(result.alpha)} of the changes that such histories name are false on "
+        "average, however long they go on. A change counts above "
+        f"{result.min_effect:g} %; steps that cancel each other are not seen."
     )
-    yield "A change is confirmed where one commit ran side by side with its parent."
+    yield "A change is confirmed if one commit ran side by side with its parent."
 
 
 def _curve(result: HistoryResult) -> Iterator[Part]:
-    """Build the commits over the baseline: the telling ones, and all of them on a page."""
+    """Build the commits over the baseline: a selection, and all of them on a page."""
     if len(result.revisions) < 2:
         return
-    telling = _telling(result)
-    left_out = len(result.revisions) - len(telling)
+    selection = _selection(result)
+    left_out = len(result.revisions) - len(selection)
     more = (f"{counted(left_out, 'commit')} between them left out.",) if left_out else ()
     notes = (*_curve_notes(result), *more)
-    yield Section("Curve", (_screen_table(telling, result, notes),), forms=SCREEN)
-    yield Section("Curve", (_table(telling, notes),), forms=TEXT)
+    yield Section("Curve", (_screen_table(selection, result, notes),), forms=SCREEN)
+    yield Section("Curve", (_table(selection, notes),), forms=TEXT)
     everything = _table(result.revisions, tuple(_curve_notes(result)))
     title = f"Every commit of the curve ({len(result.revisions)})"
     yield Section(title, (everything,), folded=True, forms=PAGE)
 
 
-def _telling(result: HistoryResult) -> tuple[HistoryRevision, ...]:
-    """Return at most ``MAX_ROWS`` commits: first both sides of each change, then evenly."""
+def _selection(result: HistoryResult) -> tuple[HistoryRevision, ...]:
+    """Return at most ``MAX_ROWS`` commits: both ends of each change, and others at even steps."""
     revisions = result.revisions
-    beside = {name for one in result.changes for name in (one.after, one.until)}
+    ends_of_changes = {name for change in result.changes for name in (change.after, change.until)}
     last = len(revisions) - 1
-    wanted = [place for place, one in enumerate(revisions) if one.commit in beside]
+    places_of_changes = [
+        place for place, revision in enumerate(revisions) if revision.commit in ends_of_changes
+    ]
     steps = max(1, MAX_ROWS - 1)
-    evenly = [round(step * last / steps) for step in range(steps + 1)]
-    chosen = list(dict.fromkeys((0, last, *wanted, *evenly)))[:MAX_ROWS]
-    return tuple(revisions[place] for place in sorted(chosen))
+    even_places = [round(step * last / steps) for step in range(steps + 1)]
+    places = list(dict.fromkeys((0, last, *places_of_changes, *even_places)))[:MAX_ROWS]
+    return tuple(revisions[place] for place in sorted(places))
 
 
 def _table(revisions: Sequence[HistoryRevision], notes: tuple[str, ...]) -> Table:
     return Table(*headed(map(_revision_row, revisions)), label=_LABEL, notes=notes)
 
 
-def _revision_row(one: HistoryRevision) -> Mapping[str, Cell]:
-    estimate, interval = estimate_and_interval(one.ratio, one.ratio_ci, unknown=UNKNOWN)
+def _revision_row(revision: HistoryRevision) -> Mapping[str, Cell]:
+    estimate, interval = estimate_and_interval(revision.ratio, revision.ratio_ci, unknown=UNKNOWN)
     status: Cell = ""
-    if not one.place:
+    if not revision.place:
         estimate, interval, status = "", "", "baseline"
-    elif one.ratio is None:
-        interval, status = "", Styled(_STATUS[one.status], "dim")
+    elif revision.ratio is None:
+        interval, status = "", Styled(_STATUS[revision.status], "dim")
     return {
-        "commit": short_name(one.commit),
-        "subject:name": one.subject,
-        "author": one.author,
-        "date": one.date[:10],
+        "commit": short_name(revision.commit),
+        "subject:name": revision.subject,
+        "author": revision.author,
+        "date": revision.date[:10],
         "over the baseline:number": estimate,
         "interval": interval,
-        "blocks:number": str(one.blocks) if one.place else "",
+        "blocks:number": str(revision.blocks) if revision.place else "",
         "status": status,
     }
 
@@ -352,45 +358,45 @@ def _screen_table(
 ) -> Table:
     """Build the terminal's table: each commit with a picture of its interval."""
     margin = 1.0 + result.min_effect / 100.0
-    drawn = extent([(one.ratio, one.ratio_ci) for one in revisions])
-    ends = [1.0 / margin, margin, *filter(None, drawn)]
+    extremes = extent([(revision.ratio, revision.ratio_ci) for revision in revisions])
+    ends = [1.0 / margin, margin, *filter(None, extremes)]
     low, high = math.log(min(ends)), math.log(max(ends))
 
     def place(ratio: float) -> int:
         share = (math.log(ratio) - low) / (high - low)
-        return round((_WIDTH - 1) * min(max(share, 0.0), 1.0))
+        return round((_PICTURE_WIDTH - 1) * min(max(share, 0.0), 1.0))
 
-    def picture(one: HistoryRevision) -> str:
-        letters = [" "] * _WIDTH
-        if one.ratio and one.place:
-            first, last = one.ratio_ci
-            begin, end = place(first) if first else 0, place(last) if last else _WIDTH - 1
+    def picture(revision: HistoryRevision) -> str:
+        letters = [" "] * _PICTURE_WIDTH
+        if revision.ratio and revision.place:
+            first, last = revision.ratio_ci
+            begin, end = place(first) if first else 0, place(last) if last else _PICTURE_WIDTH - 1
             letters[begin : end + 1] = _BAR * (end + 1 - begin)
             if not first or math.log(first) < low:
                 letters[0] = _BEYOND[0]
             if not last or math.log(last) > high:
                 letters[-1] = _BEYOND[1]
         letters[place(1.0)] = _ZERO
-        if one.ratio:
-            letters[place(one.ratio)] = _MARK
+        if revision.ratio:
+            letters[place(revision.ratio)] = _MARK
         return "".join(letters)
 
     heading = " to ".join(in_one_unit(math.exp(low), math.exp(high)))
     columns = (Column("commit"), Column("subject", "name"), Column(heading), Column("change"))
     rows: list[Row] = []
-    for one in revisions:
-        commit, subject, *_, estimate, interval, _, status = _revision_row(one).values()
-        known = f"{text_of(estimate):<8}  {text_of(interval)}" if interval else status
-        rows.append((commit, subject, picture(one), known))
+    for revision in revisions:
+        commit, subject, *_, estimate, interval, _, status = _revision_row(revision).values()
+        description = f"{text_of(estimate):<8}  {text_of(interval)}" if interval else status
+        rows.append((commit, subject, picture(revision), description))
     return Table(columns, tuple(rows), label=_LABEL, notes=notes)
 
 
 def _campaigns(result: HistoryResult) -> Iterator[Part]:
     eras = (
-        f"Era {one.era} began {minute_of(one.started)}: {'; '.join(one.differences)}. Commits are "
+        f"Era {era.era} began {minute_of(era.started)}: {'; '.join(era.differences)}. Commits are "
         "compared within an era only."
-        for one in result.eras
-        if one.differences
+        for era in result.eras
+        if era.differences
     )
     yield Table(
         *headed(map(_campaign_row, result.campaigns)),
@@ -399,37 +405,37 @@ def _campaigns(result: HistoryResult) -> Iterator[Part]:
     )
 
 
-def _campaign_row(one: HistoryCampaign) -> Mapping[str, Cell]:
+def _campaign_row(campaign: HistoryCampaign) -> Mapping[str, Cell]:
     return {
-        "run": one.run,
-        "started": minute_of(one.started),
-        "blocks:number": str(one.blocks),
-        "trials:number": str(one.trials),
-        "commits built:number": str(one.builds),
-        "time:number": waiting_time(one.seconds),
-        "stopped by": one.stopped_because or "it did not end",
-        "era:number": str(one.era),
+        "run": campaign.run,
+        "started": minute_of(campaign.started),
+        "blocks:number": str(campaign.blocks),
+        "trials:number": str(campaign.trials),
+        "commits built:number": str(campaign.builds),
+        "time:number": waiting_time(campaign.seconds),
+        "stopped by": campaign.stopped_because or "it did not end",
+        "era:number": str(campaign.era),
     }
 
 
 def _facts(result: HistoryResult) -> Iterator[tuple[str, str]]:
-    nights = counted(len(result.campaigns), "campaign")
+    campaigns = counted(len(result.campaigns), "campaign")
     cost = f"{result.trials} trials of {counted(result.builds, 'build')}"
-    yield "Cost", f"{cost} in {waiting_time(result.seconds)}, over {nights}"
-    rest = "nothing, until there are new commits"
+    yield "Cost", f"{cost} in {waiting_time(result.seconds)}, over {campaigns}"
+    remaining = "nothing, until there are new commits"
     if result.blocks_to_go:
-        rest = f"about {counted(result.blocks_to_go, 'more block')}"
-    yield "Left to ask", rest
+        remaining = f"about {counted(result.blocks_to_go, 'more block')}"
+    yield "Left to measure", remaining
 
 
 CAVEAT = (
-    "These values were not measured side by side: a suspicion may be a change of the machine, of "
-    "its load or of the compiler. Its line measures both commits in random order."
+    "These values were not measured side by side, so a suspicion may be a change of the machine, "
+    "of its load or of the compiler. Its line measures both commits in random order."
 )
 _MAX_LINES = 5
 """Number of suspicions whose lines a terminal shows; every other form has all."""
 _MAX_FIGURES = 12
-"""Number of series that are drawn: those with suspicions first."""
+"""Number of series that are drawn; series with suspicions come first."""
 _SECONDS = {
     **dict.fromkeys(("s", "seconds"), 1.0),
     **dict.fromkeys(("ns", "nanoseconds", "nanoseconds (ns)"), 1e-9),
@@ -439,7 +445,7 @@ _BYTES = frozenset({"B", "bytes"})
 
 def series_document(result: SeriesResult) -> Document:
     """Build the document of imported series alone."""
-    sources = ", ".join(dict.fromkeys(f"{one.tool}: {one.source}" for one in result.series))
+    sources = ", ".join(dict.fromkeys(f"{each.tool}: {each.source}" for each in result.series))
     return Document(
         name="series",
         title="Imported series",
@@ -454,82 +460,82 @@ def series_document(result: SeriesResult) -> Document:
 
 
 def series_parts(series: Sequence[ImportedSeries]) -> Iterator[Part]:
-    """Build the suspicions with their lines, the figures, and a table; nothing without series."""
+    """Build the suspicions with their lines, the figures and a table; nothing without series."""
     if not series:
         return
-    suspected = [one for one in series if one.suspicions]
-    if suspected:
+    with_suspicions = [each for each in series if each.suspicions]
+    if with_suspicions:
         rows = (
             {
-                "benchmark:name": one.benchmark,
+                "benchmark:name": each.benchmark,
                 "change:number": percent_change(suspicion.ratio),
-                "level before:number": _with_unit(suspicion.before, one.unit),
-                "about at": shown_commit(one.points[suspicion.place].commit),
+                "level before:number": _with_unit(suspicion.before, each.unit),
+                "about at": shown_commit(each.points[suspicion.place].commit),
                 "after": shown_commit(suspicion.after),
                 "until": shown_commit(suspicion.until),
             }
-            for one in suspected
-            for suspicion in one.suspicions
+            for each in with_suspicions
+            for suspicion in each.suspicions
         )
         table = Table(*headed(rows), label="Suspicions", max_rows=MAX_ROWS)
-        yield Section("Suspicions, not measured side by side", (table, *_lines(suspected)))
+        yield Section("Suspicions, not measured side by side", (table, *_lines(with_suspicions)))
     yield Figures(lambda: _figures(series[:_MAX_FIGURES]), title="Imported series")
-    every = (
+    rows_of_series = (
         {
-            "benchmark:name": one.benchmark,
-            "metric": f"{one.metric} ({one.unit})" if one.unit else one.metric,
-            "measured where:words": one.setting,
-            "commits:number": str(len(one.points)),
-            "from": shown_commit(one.points[0].commit),
-            "to": shown_commit(one.points[-1].commit),
-            "suspicions:number": str(len(one.suspicions)),
+            "benchmark:name": each.benchmark,
+            "metric": f"{each.metric} ({each.unit})" if each.unit else each.metric,
+            "measured where:words": each.setting,
+            "commits:number": str(len(each.points)),
+            "from": shown_commit(each.points[0].commit),
+            "to": shown_commit(each.points[-1].commit),
+            "suspicions:number": str(len(each.suspicions)),
         }
-        for one in series
+        for each in series
     )
-    yield Table(*headed(every), title="Imported series", max_rows=MAX_ROWS)
-    notes = tuple(dict.fromkeys(note for one in series for note in one.notes))
+    yield Table(*headed(rows_of_series), title="Imported series", max_rows=MAX_ROWS)
+    notes = tuple(dict.fromkeys(note for each in series for note in each.notes))
     if notes:
         yield Bullets(notes)
 
 
 def series_numbers(series: Iterable[ImportedSeries]) -> Iterator[NumberRow]:
     """Yield a row for each value of each series; ``suspicion`` is the ratio at its place."""
-    for one in series:
-        ratios = {suspicion.place: suspicion.ratio for suspicion in one.suspicions}
-        for place, at in enumerate(one.points):
+    for each in series:
+        ratios = {suspicion.place: suspicion.ratio for suspicion in each.suspicions}
+        for place, at in enumerate(each.points):
             yield {
-                **fields_of(one, "benchmark", "setting", "metric", "unit"),
+                **fields_of(each, "benchmark", "setting", "metric", "unit"),
                 **fields_of(at, "commit", "date", "value"),
                 "suspicion": ratios.get(place),
             }
 
 
-def _lines(suspected: Sequence[ImportedSeries]) -> Iterator[Part]:
-    """Build the line of each suspicion; a terminal shows the first ones."""
+def _lines(with_suspicions: Sequence[ImportedSeries]) -> Iterator[Part]:
+    """Build the confirming line of each suspicion; a terminal shows the first ones."""
     lines = [
         Command(suspicion.confirm or "", f"To confirm {suspicion.summary.removesuffix('.')}:")
-        for one in suspected
-        for suspicion in one.suspicions
+        for each in with_suspicions
+        for suspicion in each.suspicions
     ]
     yield from lines[:_MAX_LINES]
-    rest = lines[_MAX_LINES:]
-    if rest:
+    other_lines = lines[_MAX_LINES:]
+    if other_lines:
         yield Paragraph(
-            f"{len(rest)} more lines are in {option('json')} and {option('report')}.", "dim"
+            f"{len(other_lines)} more lines are in {option('json')} and {option('report')}.", "dim"
         )
-        yield Section("More lines", tuple(rest), folded=True, forms=PAGE)
+        yield Section("More lines", tuple(other_lines), folded=True, forms=PAGE)
 
 
 def _figures(series: Sequence[ImportedSeries]) -> Iterator[Figure]:
     from equipoise.figures.gallery import Figure
     from equipoise.kinds.history import figures as chart
 
-    for one in series:
-        yield Figure("series", chart.HOW_TO_READ_SERIES, chart.series(one))
+    for each in series:
+        yield Figure("series", chart.HOW_TO_READ_SERIES, chart.series(each))
 
 
 def _with_unit(value: float, unit: str | None) -> str:
-    """Return a level with its unit: times and bytes in one that fits."""
+    """Return a level with its unit; times and bytes get a unit that fits."""
     if unit in _SECONDS:
         return duration(value * _SECONDS[unit])
     if unit in _BYTES:
@@ -537,20 +543,20 @@ def _with_unit(value: float, unit: str | None) -> str:
     return significant(value) if unit is None else f"{significant(value)} {unit}"
 
 
-def _impossible(one: HistoryResult) -> Iterator[str]:
-    if not (0.0 < one.alpha < 1.0 and 0.0 < one.min_effect <= MAX_MIN_EFFECT):
+def _impossible(result: HistoryResult) -> Iterator[str]:
+    if not (0.0 < result.alpha < 1.0 and 0.0 < result.min_effect <= MAX_MIN_EFFECT):
         yield "a history has no alpha between 0 and 1, or no smallest effect"
-    places = [revision.place for revision in one.revisions]
+    places = [revision.place for revision in result.revisions]
     if places and (places[0] != 0 or places != sorted(set(places))):
         yield "the commits of a history do not begin with the baseline, or are not in order"
-    points = (revision for revision in one.revisions if revision.level is not None)
+    points = (revision for revision in result.revisions if revision.level is not None)
     parts: list[HistoryChange | HistoryPair | HistoryRevision]
-    parts = [*one.changes, *one.pairs, *points]
+    parts = [*result.changes, *result.pairs, *points]
     if not all(map(is_step, parts)):
         yield "a commit, a pair or a change of a history has no ratio with an interval"
-    if any(change.commits < 1 or change.blocks < 0 for change in one.changes):
-        yield "a change of a history has no commit, or fewer than no blocks"
-    for series in one.series:
+    if any(change.commits < 1 or change.blocks < 0 for change in result.changes):
+        yield "a change of a history has no commit, or a negative number of blocks"
+    for series in result.series:
         values = [point.value for point in series.points]
         if not all(map(math.isfinite, values)):
             yield "a series has a value that is not finite"

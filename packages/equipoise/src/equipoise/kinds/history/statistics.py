@@ -1,12 +1,12 @@
 """The history of a program: a curve over its commits, and the changes (docs/methods/history.md).
 
 A history is a series of campaigns, one after the other. Everything here is a function of their
-blocks: a series that is read back goes on with the very same state.
+blocks, so a series that is read back has the same state.
 
-A block runs two or more commits in random order, chosen from the blocks before it. A pair of
-commits is opened when it first runs with nothing measured in between, and bets on its blocks from
-then on. It is named as a change at an e-value that makes the false-discovery rate at most alpha at
-every look, for ever.
+A block runs two or more commits in random order; the blocks before it choose them. A pair of
+commits is opened when both first run in a block while no commit between them is measured. From then
+on it bets on its blocks. It is named as a change at an e-value that keeps the false-discovery rate
+at most alpha, at every interim analysis without end.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from equipoise.stats.verdict import (
 )
 
 CURVE_BLOCKS = 20
-"""Blocks beside the baseline that a commit of the curve has at least when nothing is left."""
-LEANING_LEVEL = 0.2
-"""Level at which a difference shows where to look first within a stretch that changes."""
+"""Least number of blocks with the baseline of each commit of a complete curve."""
+WEAK_SUSPECT_LEVEL = 0.2
+"""Level at which a difference makes a pair within a changing stretch a weak suspect."""
 
 
 class RevisionPoint(Struct, frozen=True):
@@ -46,54 +46,54 @@ class RevisionPoint(Struct, frozen=True):
 
     name: str
     ratio: float | None = None
-    """Its cost over the baseline's; ``None`` where it is unknown or not finite."""
+    """Its cost over the baseline's; ``None`` if unknown or not finite."""
     ratio_ci: Interval = (None, None)
     level: float | None = None
-    """1 minus the coverage of ``ratio_ci``: alpha/(j(j + 1)) of the j-th commit that was measured
-    against the baseline, so that all intervals hold together; ``None`` without a block."""
+    """1 minus the coverage of ``ratio_ci``: alpha/(j(j + 1)) for commit number j that was compared
+    with the baseline, so that all intervals hold together; ``None`` without a block."""
     blocks: int = 0
-    """Blocks with the baseline, of the latest era in which it has any."""
+    """Blocks with the baseline, in the latest era that has any."""
     era: int | None = None
     """Number of that era, from 1; ``None`` without a block."""
 
 
 class Change(Struct, frozen=True):
-    """A pair that is named as a change, and has no narrower one inside it."""
+    """A pair that is named as a change, without a shorter named pair inside it."""
 
     pair: HistoryPair
     threshold: float
-    """E-value from which on the pair was named."""
+    """E-value at which the pair was named."""
     is_confirmed: bool
-    """Whether no commit between the two can run: it is one commit against its parent, or against
-    the latest ancestor that builds."""
+    """Whether no commit between the two can run, so that it compares a commit with its parent, or
+    with the latest ancestor that builds."""
     not_built: tuple[str, ...]
     """Commits between the two that do not build or run, in order."""
 
 
 class HistoryState(Struct, frozen=True):
-    """How a history stands, after all campaigns so far."""
+    """The state of a history after all campaigns so far."""
 
     revisions: tuple[RevisionPoint, ...]
-    """Commits of the present campaign that ran, and the baseline; in the order of the commits."""
+    """The baseline and the commits of the present campaign that ran, in order."""
     changes: tuple[Change, ...]
-    """In the order of the commits."""
+    """Changes in the order of the commits."""
     pairs: tuple[HistoryPair, ...]
-    """All pairs ever opened, in that order."""
+    """All opened pairs, in the order of their opening."""
     withdrawn: tuple[str, ...]
-    """Commits of the present campaign that do not build or run, in the order of the commits."""
+    """Commits of the present campaign that do not build or run, in order."""
     eras: int
     """Number of eras so far."""
     blocks: int
     """Complete blocks of all campaigns."""
     blocks_to_go: int
-    """Blocks that are probably left, by a rule of thumb; 0 if nothing is left to ask."""
+    """Forecast of the remaining blocks, by a rule of thumb; 0 if nothing is left to measure."""
 
 
 class History:
     """The curve and the changes of a series of campaigns; a function of the blocks added.
 
-    The false-discovery rate of the changes is at most alpha at every look, and all intervals of the
-    curve hold together with chance 1 - alpha, if ratios are constant within an era.
+    The false-discovery rate of the changes is at most alpha at every interim analysis. All
+    intervals of the curve hold together with chance 1 - alpha if ratios are constant within an era.
 
     Raise `UnusableInput` if alpha or the smallest effect is out of range.
 
@@ -102,7 +102,7 @@ class History:
     alpha
         Between 0 and 1.
     min_effect
-        Percent, above 0: a change between two commits counts if it is larger.
+        Percent, above 0; only larger changes between two commits count.
     """
 
     def __init__(
@@ -115,8 +115,8 @@ class History:
         self.margin = margin_of(min_effect)
         if self.margin == 0.0:
             raise UnusableInput(
-                "a history needs a smallest effect that matters: without one no pair of commits "
-                "is ever alike enough to be left",
+                "a history needs a smallest effect that matters: without it the measurement of "
+                "each pair of commits would never end",
                 hint=f"add {option('min_effect', 1)}",
             )
         self._alpha = alpha
@@ -142,22 +142,21 @@ class History:
     def begin_campaign(
         self, names: Sequence[str], selected: Collection[int], era: str, *, only_new: bool = False
     ) -> None:
-        """Begin the next campaign: what is known of its commits goes on.
+        """Begin the next campaign; the measurements of its commits continue.
 
-        Raise `UnusableInput` if there is no commit after the baseline, or the baseline is another
-        one.
+        Raise `UnusableInput` if there is no commit after the baseline, or the baseline differs.
 
         Parameters
         ----------
         names
             Whole names of its conditions: the commits along first parents from the baseline on.
         selected
-            Conditions that the curve wants; the first and the last are always among them.
+            Conditions of the curve; the first and the last always belong to it.
         era
-            What must be the same for numbers of two campaigns to be comparable. Pairs go on only
-            in the era in which they were opened.
+            Digest that two campaigns share if their numbers are comparable. Pairs continue only in
+            the era in which they were opened.
         only_new
-            Whether the curve asks only about commits after the latest one that ran before.
+            Whether only commits after the latest one that ran before are measured.
         """
         if len(names) < 2:
             raise UnusableInput(
@@ -167,32 +166,32 @@ class History:
         if self._names and names[BASELINE] != self._names[BASELINE]:
             raise UnusableInput(
                 "the campaigns of one history have one baseline",
-                hint=f"begin a history of its own for another {option('from')}",
+                hint=f"begin another history for another {option('from')}",
             )
-        known = [place for place, name in enumerate(names) if name in self._measured]
-        self._first = max(known, default=BASELINE) if only_new else BASELINE
+        measured = [place for place, name in enumerate(names) if name in self._measured]
+        self._first = max(measured, default=BASELINE) if only_new else BASELINE
         self._names, self._selected = tuple(names), frozenset(selected)
         self._places.update({name: place for place, name in enumerate(names)})
         self._parents.update(zip(names[1:], names, strict=False))
         self._era = self._eras.setdefault(era, len(self._eras) + 1)
-        # What failed in a block stays out: it might have failed for being slow. What never ran
-        # may have lacked a library, or the network.
+        # A commit that failed in a block stays out: it may have failed because it was slow. A
+        # commit that never ran may have lacked a library, or the network.
         self._retried = self._withdrawn.setdefault(self._era, set()) - self._measured
 
     def set_resolution(self, resolution: Resolution) -> None:
         """Set the resolution of the metric, while no block has a finite cost; later, do nothing."""
         if not self._has_values:
             self._resolution = resolution
-            for one in (*self._pairs, *self._points.values()):
-                one.blocks.set_resolution(resolution)
+            for each in (*self._pairs, *self._points.values()):
+                each.blocks.set_resolution(resolution)
 
     def next_block(self, built: Collection[int], build_trials: float) -> tuple[int, ...]:
-        """Return the conditions of the next block, in their order; none if nothing is left to ask.
+        """Return the conditions of the next block, in order; none if nothing is left to measure.
 
         Parameters
         ----------
         built
-            Conditions that can be run without a build.
+            Conditions that can run without a build.
         build_trials
             Seconds of a build over those of a trial, as measured.
         """
@@ -203,9 +202,9 @@ class History:
 
         The cost of a trial that timed out is +inf.
 
-        Raise `UnusableInput` if a cost is negative or no number. Raise `ValueError` if the order
-        has other conditions than the costs, there are fewer than two, or one that the campaign does
-        not have.
+        Raise `UnusableInput` if a cost is negative or NaN. Raise `ValueError` if the order has
+        other conditions than the costs, there are fewer than two conditions, or the campaign lacks
+        one of them.
         """
         ran = sorted(costs)
         if len(ran) < 2 or sorted(order) != ran or not 0 <= ran[0] < ran[-1] < len(self._names):
@@ -213,10 +212,10 @@ class History:
         self._withdrawn[self._era] -= {self._names[condition] for condition in ran}
         self._open_pairs(ran)
         pairs = self._pairs_of(ran)
-        for one in (*pairs, *self._points_of(ran)):
-            first, second = self._places[one.after], self._places[one.until]
+        for each in (*pairs, *self._points_of(ran)):
+            first, second = self._places[each.after], self._places[each.until]
             is_first = order.index(first) < order.index(second)
-            one.add(costs[first], costs[second], BASELINE_FIRST if is_first else CANDIDATE_FIRST)
+            each.add(costs[first], costs[second], BASELINE_FIRST if is_first else CANDIDATE_FIRST)
         self._measured.update(self._names[condition] for condition in ran)
         self._blocks += 1
         self._baseline_blocks += BASELINE in costs
@@ -224,10 +223,10 @@ class History:
         self._name_changes(pairs)
 
     def withdraw(self, commit: int) -> None:
-        """Take out a commit that does not build or run, while the era lasts.
+        """Withdraw a commit that does not build or run, until the end of the era.
 
-        If it never ran, the next campaign may try it once more. A second time it does nothing. What
-        was named before stays named.
+        If it never ran, the next campaign may try it once more. A second call does nothing. Named
+        changes stay named.
 
         Raise `UnusableInput` if the commit is the baseline.
         """
@@ -239,20 +238,20 @@ class History:
         self._retried.discard(self._names[commit])
 
     def state(self) -> HistoryState:
-        """Return how the history stands."""
-        gone = self._withdrawn.get(self._era, set())
+        """Return the state of the history."""
+        withdrawn = self._withdrawn.get(self._era, set())
         return HistoryState(
             revisions=tuple(self._revisions()),
             changes=tuple(self._changes()),
-            pairs=tuple(self._state_of(pair) for pair in self._pairs),
-            withdrawn=tuple(name for name in self._names if name in gone),
+            pairs=tuple(self._pair_state(pair) for pair in self._pairs),
+            withdrawn=tuple(name for name in self._names if name in withdrawn),
             eras=len(self._eras),
             blocks=self._blocks,
             blocks_to_go=self._course().blocks_to_go(),
         )
 
     def progress(self) -> tuple[int, tuple[Change, ...]]:
-        """Return how many commits of the campaign have run so far, and the changes.
+        """Return the number of commits of the campaign that have run, and the changes.
 
         It takes a small part of the time that `state` takes.
         """
@@ -260,27 +259,29 @@ class History:
         return measured, tuple(self._changes())
 
     def _course(self) -> Course:
-        gone = self._withdrawn.get(self._era, set()) - self._retried
-        runnable = tuple(place for place, name in enumerate(self._names) if name not in gone)
-        wanted = {BASELINE, *self._selected, *runnable[-1:]} & set(runnable)
+        withdrawn = self._withdrawn.get(self._era, set()) - self._retried
+        runnable = tuple(place for place, name in enumerate(self._names) if name not in withdrawn)
+        curve_commits = {BASELINE, *self._selected, *runnable[-1:]} & set(runnable)
         measured = (place for place in runnable if self._names[place] in self._measured)
         places = {self._names[place]: place for place in runnable}
         links: dict[Places, _Pair] = {}
-        # Of the same two commits the pair of this era counts; but what was decided stays decided.
-        for pair in sorted(self._pairs, key=lambda one: (one.is_decided, one.era == self._era)):
+        # The pair of this era replaces earlier ones of the same commits, except decided ones.
+        for pair in sorted(self._pairs, key=lambda pair: (pair.is_decided, pair.era == self._era)):
             if pair.after in places and pair.until in places:
                 links[places[pair.after], places[pair.until]] = pair
         return Course(
             runnable=runnable,
-            wanted=tuple(sorted(wanted)),
+            curve_commits=tuple(sorted(curve_commits)),
             measured=tuple(measured),
             links={ends: pair.link(self._era) for ends, pair in links.items()},
-            seldom=tuple(place for place in sorted(wanted) if self._is_seldom(place)),
+            undersampled=tuple(
+                place for place in sorted(curve_commits) if self._is_undersampled(place)
+            ),
             first=max(place for place in runnable if place <= self._first),
         )
 
-    def _is_seldom(self, place: int) -> bool:
-        """Return whether a commit that ran has no interval yet, or one of few blocks."""
+    def _is_undersampled(self, place: int) -> bool:
+        """Return whether a commit that ran has no interval yet, or one from few blocks."""
         name = self._names[place]
         if place == BASELINE or name not in self._measured:
             return False
@@ -294,22 +295,26 @@ class History:
         return [self._points[name, era] for era in eras if (name, era) in self._points]
 
     def _open_pairs(self, ran: Sequence[int]) -> None:
-        """Open each pair of the block between which nothing has run so far."""
-        gone = self._withdrawn[self._era]
+        """Open each pair of neighbours in the block if no commit between them has run so far."""
+        withdrawn = self._withdrawn[self._era]
         for first, second in zip(ran, ran[1:], strict=False):
             after, until = self._names[first], self._names[second]
             between = self._names[first + 1 : second]
-            is_close = not any(name in self._measured and name not in gone for name in between)
+            is_adjacent = not any(
+                name in self._measured and name not in withdrawn for name in between
+            )
             earlier = self._opened.setdefault((after, until), [])
-            if is_close and not any(one.era == self._era or one.is_decided for one in earlier):
+            if is_adjacent and not any(
+                each.era == self._era or each.is_decided for each in earlier
+            ):
                 rank = len(self._pairs) + 1
-                shared = (self._era, rank, self._alpha, self._no_blocks())
-                pair = _Pair(after, until, *shared, self.margin)
+                arguments = (self._era, rank, self._alpha, self._no_blocks())
+                pair = _Pair(after, until, *arguments, self.margin)
                 self._pairs.append(pair)
                 earlier.append(pair)
 
     def _points_of(self, ran: Sequence[int]) -> Iterator[_Sequence]:
-        """Yield the sequence over the baseline of each commit that ran beside it."""
+        """Yield the sequence over the baseline of each commit that ran together with it."""
         if ran[0] != BASELINE:
             return
         for condition in ran[1:]:
@@ -322,7 +327,7 @@ class History:
             yield self._points[key]
 
     def _pairs_of(self, ran: Sequence[int]) -> list[_Pair]:
-        """Return the pairs of this era of which both ran."""
+        """Return the pairs of this era whose commits both ran."""
         names = [self._names[condition] for condition in ran]
         return [
             pair
@@ -332,51 +337,51 @@ class History:
         ]
 
     def _name_changes(self, pairs: Sequence[_Pair]) -> None:
-        """Name each pair whose evidence is enough by now, of those whose evidence is new.
+        """Name each pair with enough evidence, among the pairs with new evidence.
 
-        One more name lowers the bars of all others.
+        Each name lowers the thresholds of all other pairs.
         """
         while True:
             for pair in pairs:
-                bar = math.log(pair.rank * (pair.rank + 1) / self._alpha)
-                if pair.is_named or pair.ln_e_value < bar - math.log(len(self._named) + 1):
+                ln_threshold = math.log(pair.rank * (pair.rank + 1) / self._alpha)
+                if pair.is_named or pair.ln_e_value < ln_threshold - math.log(len(self._named) + 1):
                     continue
-                bar -= math.log(_most_disjoint([*self._named, self._span(pair)]))
-                if pair.ln_e_value >= bar:
-                    pair.name(bar)
+                ln_threshold -= math.log(_most_disjoint([*self._named, self._span(pair)]))
+                if pair.ln_e_value >= ln_threshold:
+                    pair.name(ln_threshold)
                     self._named.append(self._span(pair))
                     break
             else:
                 return
-            gone = self._withdrawn[self._era]
+            withdrawn = self._withdrawn[self._era]
             era = [pair for pair in self._pairs if pair.era == self._era]
-            pairs = [pair for pair in era if gone.isdisjoint((pair.after, pair.until))]
+            pairs = [pair for pair in era if withdrawn.isdisjoint((pair.after, pair.until))]
 
     def _span(self, pair: _Pair) -> Places:
         return self._places[pair.after], self._places[pair.until]
 
     def _changes(self) -> Iterator[Change]:
-        named = sorted((pair for pair in self._pairs if pair.is_named), key=self._span)
-        for pair in named:
-            if any(self._holds(pair, other) for other in named if other is not pair):
+        named_pairs = sorted((pair for pair in self._pairs if pair.is_named), key=self._span)
+        for pair in named_pairs:
+            if any(self._contains(pair, other) for other in named_pairs if other is not pair):
                 continue
-            between = self._between(pair)
-            gone = self._withdrawn.get(pair.era, set())
+            between = self._commits_between(pair)
+            withdrawn = self._withdrawn.get(pair.era, set())
             yield Change(
-                self._state_of(pair),
-                threshold=e_value_of(pair.ln_bar),
-                is_confirmed=all(name in gone for name in between),
-                not_built=tuple(name for name in between if name in gone),
+                self._pair_state(pair),
+                threshold=e_value_of(pair.ln_threshold),
+                is_confirmed=all(name in withdrawn for name in between),
+                not_built=tuple(name for name in between if name in withdrawn),
             )
 
-    def _holds(self, pair: _Pair, other: _Pair) -> bool:
-        """Return whether another pair lies within a pair; of the same two, the earlier one."""
-        line = (pair.after, *self._between(pair), pair.until)
+    def _contains(self, pair: _Pair, other: _Pair) -> bool:
+        """Return whether a pair contains another one, or is a later pair of the same commits."""
+        line = (pair.after, *self._commits_between(pair), pair.until)
         if other.after not in line or other.until not in line:
             return False
         return self._span(pair) != self._span(other) or other.rank < pair.rank
 
-    def _between(self, pair: _Pair) -> tuple[str, ...]:
+    def _commits_between(self, pair: _Pair) -> tuple[str, ...]:
         """Return the commits between the two of a pair, in order."""
         line: list[str] = []
         name = self._parents[pair.until]
@@ -398,7 +403,7 @@ class History:
             elif name in self._measured:
                 yield RevisionPoint(name)
 
-    def _state_of(self, pair: _Pair) -> HistoryPair:
+    def _pair_state(self, pair: _Pair) -> HistoryPair:
         judged = pair.judge()
         return HistoryPair(
             pair=pair.rank,
@@ -418,7 +423,7 @@ class History:
 
 
 class _Sequence(Struct, eq=False):
-    """Blocks of two commits of one era, and what their bets say at a level of their own."""
+    """The blocks of two commits in one era, judged at their own level."""
 
     after: str
     until: str
@@ -429,7 +434,7 @@ class _Sequence(Struct, eq=False):
 
     @property
     def level(self) -> float:
-        """1 minus the coverage: alpha/(k(k + 1)) of the k-th sequence, which adds up to alpha."""
+        """1 minus the coverage: alpha/(k(k + 1)) for sequence number k; all add up to alpha."""
         return self.alpha / (self.rank * (self.rank + 1))
 
     def add(self, before: float, after: float, order: int) -> None:
@@ -446,24 +451,24 @@ class _Pair(_Sequence, eq=False):
 
     margin: float
     ln_e_value: float = 0.0
-    """Evidence for a difference above the margin; of a named pair when it was named."""
-    ln_bar: float = math.inf
-    """Logarithm of the e-value from which on it was named; infinite until then."""
+    """Evidence for a difference above the margin; for a named pair, its value at the naming."""
+    ln_threshold: float = math.inf
+    """Logarithm of the e-value at which it was named; infinite until then."""
     blocks_to_name: int = 0
 
     @property
     def is_named(self) -> bool:
-        """Whether the pair is named as a change, for good."""
-        return self.ln_bar < math.inf
+        """Whether the pair is named as a change; a name is final."""
+        return self.ln_threshold < math.inf
 
     @property
     def is_decided(self) -> bool:
-        """Whether nothing more is asked about it, in no era."""
+        """Whether the pair gets no more blocks, in any era."""
         return self.status != "open"
 
-    def name(self, ln_bar: float) -> None:
-        """Name it."""
-        self.ln_bar, self.blocks_to_name = ln_bar, len(self.blocks)
+    def name(self, ln_threshold: float) -> None:
+        """Name the pair as a change."""
+        self.ln_threshold, self.blocks_to_name = ln_threshold, len(self.blocks)
 
     def add(self, before: float, after: float, order: int) -> None:
         """Add the costs of the two in one block, and bet again unless the pair is named."""
@@ -473,25 +478,25 @@ class _Pair(_Sequence, eq=False):
 
     @property
     def status(self) -> PairStatus:
-        """How the pair stands; ``equivalent`` as it would be judged alone."""
+        """The status of the pair; ``equivalent`` is judged without the other pairs."""
         if self.is_named:
             return "changed"
-        return "equivalent" if self._is_alike else "open"
+        return "equivalent" if self._is_equivalent else "open"
 
     def link(self, era: int) -> Link:
-        """Return what the order of work has to know in an era."""
+        """Return the state of the pair in an era, for the order of work."""
         blocks = len(self.blocks) if self.era == era else 0
         if self.is_named:
             return Link("named", blocks, is_narrow=self.era != era or self._is_narrow())
-        if self._is_alike:
+        if self._is_equivalent:
             return Link("equivalent", blocks)
-        leans = self._seems_to_change(LEANING_LEVEL)
-        is_suspect = leans and self._seems_to_change(self.alpha)
+        is_weak_suspect = self._seems_to_change(WEAK_SUSPECT_LEVEL)
+        is_suspect = is_weak_suspect and self._seems_to_change(self.alpha)
         status: LinkStatus = "suspect" if is_suspect else "open"
-        return Link(status, blocks, leans=leans, expected=self._expected())
+        return Link(status, blocks, is_weak_suspect=is_weak_suspect, expected=self._expected())
 
     def _expected(self) -> float | None:
-        """Return the blocks after which the interval fits into the smallest effect: as 1/width²."""
+        """Return the blocks until the interval fits into the margin, if it shrinks as 1/√blocks."""
         judged = self._judge_alone()
         half = (judged.equivalence_high - judged.equivalence_low) / 2
         if not math.isfinite(half):
@@ -499,7 +504,7 @@ class _Pair(_Sequence, eq=False):
         return len(self.blocks) * max(1.0, half / self.margin) ** 2
 
     @property
-    def _is_alike(self) -> bool:
+    def _is_equivalent(self) -> bool:
         judged = self._judge_alone()
         return -self.margin <= judged.equivalence_low and judged.equivalence_high <= self.margin
 
@@ -513,7 +518,7 @@ class _Pair(_Sequence, eq=False):
         return judge_alone(self.blocks, 0.0, self.alpha)
 
     def _is_narrow(self) -> bool:
-        """Return whether both ends lie within half of the step, or that takes too many blocks."""
+        """Return whether both ends are within half of the step, or this takes too many blocks."""
         blocks, least = len(self.blocks), earliest_block(self.level)
         if blocks >= max(least, 2 * self.blocks_to_name):
             return True
@@ -523,7 +528,7 @@ class _Pair(_Sequence, eq=False):
 
 
 def _most_disjoint(spans: Sequence[Places]) -> int:
-    """Return the largest number of stretches of which no two have a commit's step in common."""
+    """Return the largest number of stretches such that no two contain the same step."""
     count, end = 0, 0
     for first, last in sorted(spans, key=lambda span: span[1]):
         if first >= end:

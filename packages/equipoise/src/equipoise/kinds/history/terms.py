@@ -1,8 +1,8 @@
-"""The commits of one campaign of a history, and their curve in a result document.
+"""The commits of one campaign of a history, and its part of a result document.
 
 A history is a curve over the commits, and the changes that are certain. It is a series of
-campaigns: the result of each counts the blocks of all campaigns of its series until then. A series
-of another tool has a value for each commit, not measured side by side, and suspicions.
+campaigns. The result of a campaign uses the blocks of all campaigns of its series up to it. A
+series of another tool has a value for each commit, not measured side by side, and suspicions.
 """
 
 from __future__ import annotations
@@ -37,33 +37,34 @@ class HistoryPlan(CommitsPlan, frozen=True, kw_only=True, tag_field=TAG, tag="hi
 
     See docs/methods/history.md.
 
-    Its commits begin with the baseline. The campaigns of one series are one history: what they
-    claim is a function of the blocks of all of them, in the order in which they began.
+    Its commits begin with the baseline. The campaigns of one series are one history: its claims are
+    a function of the blocks of all of them, in the order in which they began.
     """
 
     noun: ClassVar[str] = "history"
     not_adjustable_because: ClassVar[str | None] = "a history is never adjusted"
-    anew: ClassVar[str] = "begin another campaign of the history"
+    restart_advice: ClassVar[str] = "begin another campaign of the history"
     baseline: Revision
     latest: Revision
-    """The last of the commits, as the user asked for it."""
+    """The last of the commits, as the user named it."""
     selected: tuple[int, ...]
-    """Conditions that the curve shows; the first and the last always, others only where something
-    changes between two of them."""
+    """Conditions that the curve shows, always with the first and the last. Other commits run only
+    if something changes between two of them."""
     series: str
-    """Digest of what makes campaigns one history: the host, the baseline, the command, the build,
-    the metric and the terms of judgement."""
+    """Digest of the properties that all campaigns of one history share: the host, the baseline, the
+    command, the build, the metric and the terms of judgement."""
     era: str
-    """Digest of what numbers of different campaigns share if they can be compared: the toolchain,
-    the kernel, the processor."""
+    """Digest of the properties that make numbers of two campaigns comparable: the toolchain, the
+    kernel, the processor."""
     earlier: tuple[str, ...] = ()
     """Run ids of the earlier campaigns of the series in the ledger, in the order in which they
     began."""
     only_new: bool = False
-    """Whether it asks only about commits that no earlier campaign of the series knew."""
+    """Whether it measures only commits after those that earlier campaigns of the series measured.
+    """
 
     def contrasts(self, plan: Plan) -> tuple[Contrast, ...]:
-        """Return nothing: its claims rest on all campaigns of its series."""
+        """Return no contrast: its claims use all campaigns of its series."""
         return ()
 
     def check_explainable(self, record: RunRecord) -> None:
@@ -82,62 +83,62 @@ def history_of(plan: Plan) -> HistoryPlan:
 
 
 PairStatus = Literal["changed", "equivalent", "open"]
-"""``changed``: named as a change. ``equivalent``: its own interval at 1 - alpha lies within the
-smallest effect that matters; no claim is made of it, it says why nothing more is asked. ``open``:
-not known yet."""
+"""``changed``: named as a change. ``equivalent``: its own interval at 1 - alpha is within the
+smallest effect that matters. This is not a claim; it is the reason why the pair gets no more
+blocks. ``open``: not known yet."""
 RevisionStatus = Literal["measured", "waiting", "not built"]
-"""``measured``: it ran, if not always beside the baseline. ``waiting``: the curve wants it, and it
-did not run yet. ``not built``: it does not build or run."""
+"""``measured``: it ran, but not always together with the baseline. ``waiting``: it belongs to the
+curve, but did not run yet. ``not built``: it does not build or run."""
 
 
 class HistoryRevision(NamedCommit, frozen=True):
-    """One commit of the curve; ratios of a cost, the commit over the baseline."""
+    """One commit of the curve; ratios are the cost of the commit over that of the baseline."""
 
     place: int
-    """Place among the commits along first parents, of which 0 is the baseline."""
+    """Place among the commits along first parents; the baseline has place 0."""
     status: RevisionStatus
     ratio: float | None
-    """1 for the baseline; null for a commit that never ran beside it."""
+    """1 for the baseline; null for a commit that never ran together with it."""
     ratio_ci: Interval
     level: float | None
     """1 minus the coverage of ``ratio_ci``: the levels of all revisions add up to alpha, so all
     intervals hold together."""
     blocks: int
-    """Blocks with the baseline that the interval is from."""
+    """Blocks with the baseline, from which the interval is computed."""
     era: int | None
     """Number of the era of these blocks; null before the first one."""
 
 
 class HistoryChange(ShortTexts, frozen=True):
-    """A change that is certain; ratios of a cost, the later commit over the earlier one."""
+    """A certain change; ratios are the cost of the later commit over that of the earlier one."""
 
     commit: str | None
     """Whole name of the commit that made it; null for a range of several commits."""
     after: str
     """Whole name of the last commit before it: the parent of ``commit``, if that one builds."""
     until: str
-    """Whole name of the first commit that has it."""
+    """Whole name of the first commit with the change."""
     subject: str
-    """Of the commit ``until``, as are ``author`` and ``date``."""
+    """Subject of the commit ``until``, to which ``author`` and ``date`` also belong."""
     author: str
     date: str
     commits: int
-    """Commits after ``after``, to ``until``."""
+    """Number of commits after ``after``, up to ``until``."""
     not_built: tuple[str, ...]
-    """Commits between the two that do not build; each of them may have made it as well."""
+    """Commits between the two that do not build; any of them may have made the change instead."""
     is_merge: bool
     """Whether ``until`` is a merge."""
     ratio: float | None
     ratio_ci: Interval
     level: float
-    """1 minus the coverage of ``ratio_ci``: less than alpha, because the pair was chosen."""
+    """1 minus the coverage of ``ratio_ci``: less than alpha, because the pair was selected."""
     e_value: float
     threshold: float | None
-    """E-value from which on the pair was named; by the number of pairs and of changes then."""
+    """E-value at which the pair was named; it depended on the numbers of pairs and changes."""
     pair: int
     """Number of the pair in the series, from 1."""
     confirmed: bool
-    """Whether it is one commit against its parent, or against the latest ancestor that builds."""
+    """Whether it compares a commit with its parent, or with the latest ancestor that builds."""
     blocks: int
     """Blocks in which both ran."""
     summary: str
@@ -146,7 +147,7 @@ class HistoryChange(ShortTexts, frozen=True):
 
 
 class HistoryPair(Struct, frozen=True):
-    """Two commits that were run side by side to see whether something changes between them."""
+    """Two commits that ran side by side, to find changes between them."""
 
     pair: int
     """Number of the pair in the series, from 1."""
@@ -156,14 +157,14 @@ class HistoryPair(Struct, frozen=True):
     """Whole name of the later commit."""
     status: PairStatus
     ratio: float | None
-    """Cost of the later commit over that of the earlier one; null where it is not finite."""
+    """Cost of the later commit over that of the earlier one; null if it is not finite."""
     ratio_ci: Interval
     level: float
-    """1 minus the coverage of ``ratio_ci``: alpha/(t(t + 1)) of the t-th pair, so that all hold
-    together."""
+    """1 minus the coverage of ``ratio_ci``: alpha/(t(t + 1)) for pair number t, so that all
+    intervals hold together."""
     e_value: float
-    """Against "the difference is at most the smallest effect that matters"; of a named pair when it
-    was named."""
+    """Evidence against "the difference is at most the smallest effect that matters"; for a named
+    pair, its value when the pair was named."""
     blocks: int
     """Blocks in which both ran since the pair was opened."""
     era: int
@@ -178,7 +179,7 @@ class HistoryEra(Struct, frozen=True):
     started: str
     """Start of its first campaign: ISO 8601, UTC."""
     differences: tuple[str, ...]
-    """What of the environment differs from the era before: ``kernel: 6.1 instead of 5.10``."""
+    """Differences of the environment from the era before: ``kernel: 6.1 instead of 5.10``."""
 
 
 class HistoryCampaign(Struct, frozen=True):
@@ -197,34 +198,34 @@ class HistoryCampaign(Struct, frozen=True):
     trials: int
     """Trials in complete blocks."""
     builds: int
-    """Commits that ran, or were to run and did not build."""
+    """Number of commits that ran or did not build."""
     seconds: float
-    """Time that it took, builds included."""
+    """Duration, builds included."""
     until: str
-    """Whole name of the last commit that it looked at."""
+    """Whole name of its last commit."""
 
 
 class HistoryResult(Struct, frozen=True):
-    """Revisions side by side, and what changed between them."""
+    """The result of a history: its curve and its changes."""
 
     baseline: Revision
-    """The commit that each revision of the curve is divided by."""
+    """The commit by whose cost the costs of the curve are divided."""
     latest: Revision
-    """The last commit that the campaign looked at."""
+    """The last commit of the campaign."""
     revisions: tuple[HistoryRevision, ...]
     """Commits of the curve, in the order of the commits; the baseline first."""
     changes: tuple[HistoryChange, ...]
-    """In the order of the commits. A range in which a confirmed change was found is left out."""
+    """Changes in the order of the commits, without ranges that contain a confirmed change."""
     pairs: tuple[HistoryPair, ...]
     """All pairs of the series, in the order in which they were opened."""
     eras: tuple[HistoryEra, ...]
     campaigns: tuple[HistoryCampaign, ...]
     """Campaigns of the series until this one, in order."""
     commits: int
-    """Commits along first parents after the baseline, measured or not."""
+    """Number of commits along first parents after the baseline, measured or not."""
     metric: str
     min_effect: float
-    """Smallest effect that matters, in percent: smaller changes count as none."""
+    """Smallest effect that matters, in percent; smaller changes do not count."""
     alpha: float
     """False-discovery rate of the changes; the chance that some interval of the curve is wrong."""
     trials: int
@@ -232,19 +233,19 @@ class HistoryResult(Struct, frozen=True):
     builds: int
     """Builds over all campaigns."""
     seconds: float
-    """Time that all campaigns took, builds included."""
+    """Duration of all campaigns, builds included."""
     blocks_to_go: int
-    """Blocks that are probably left, by a rule of thumb; 0 if nothing is left to ask until there
-    are new commits."""
+    """Forecast of the remaining blocks, by a rule of thumb; 0 if nothing is left to measure until
+    there are new commits."""
     build: str | None
-    """Line for a shell that built each commit."""
+    """Shell line that builds a commit."""
     summary: str
     series: tuple[ImportedSeries, ...] = ()
-    """Series of other tools, shown beside: no claim of ours rests on them."""
+    """Series of other tools, shown next to the curve; no claim uses them."""
 
 
 def history_of_values(result: HistoryResult, more_is_better: Collection[str]) -> HistoryResult:
-    """Return a history as a reader sees it: with ratios of values if its metric is among these."""
+    """Return a history with ratios of values, not of costs, if its metric is ``more_is_better``."""
     if result.metric not in more_is_better:
         return result
     return replace(
@@ -270,5 +271,5 @@ class HistoryDocument(ResultDocument, frozen=True, kw_only=True, tag="history"):
 
     @property
     def own_summary(self) -> str:
-        """What the history found."""
+        """The summary of the history."""
         return self.history.summary

@@ -1,8 +1,8 @@
-"""Imported runs: trials that another tool ran, kept and compared as far as they allow.
+"""Imported runs: trials that another tool ran, kept and compared without a verdict.
 
-terms      the files and their tool; the comparisons, in a document
-assembly   files that `equipoise.interop` read as a run of the ledger
-analysis   intervals without a verdict, and what threatens them
+terms      the files and their tool; the comparisons in a document
+assembly   from files that `equipoise.interop` has read to a run of the ledger
+analysis   intervals without a verdict, and warnings about them
 report     the answer and the table
 command    ``equipoise import``
 """

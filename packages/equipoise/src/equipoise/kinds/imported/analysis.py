@@ -1,7 +1,7 @@
 """Intervals for a run that another tool measured: no e-value and no verdict.
 
-The martingale of rule 1 rests on our coin, which ordered nothing here. What is left is an ordinary
-interval for one look, and what threatens it, in words.
+The verdicts of rule 1 need a coin of Equipoise, which did not order these trials. What remains is
+an ordinary interval for one analysis, and warnings about it.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from equipoise.model.record import CampaignWarning, RunRecord
 from equipoise.model.result import SampleComparison
 from equipoise.stats.two_samples import ESTIMAND, SampleRatio, sample_ratio
 
-WORTH = (
-    "an ordinary fixed-n interval for one look, if the trials are independent; no verdict and no "
-    "e-value, because no coin of Equipoise ordered these trials"
+WHAT_IS_CLAIMED = (
+    "an ordinary fixed-n interval for one analysis, if the trials are independent; no verdict and "
+    "no e-value, because no coin of Equipoise ordered these trials"
 )
 
 
 class ImportedAnalysis(AnalysisKind):
-    """How the trials of other tools become a result."""
+    """The analysis of an imported run."""
 
     def result(self, record: RunRecord, blocks: Blocks) -> KindResult:
-        """Return the comparisons of samples, and what threatens them."""
+        """Return the comparisons of samples, and warnings about their intervals."""
         imported = imported_result(record.plan, blocks)
-        return KindResult({"imported": imported}, threats(imported))
+        return KindResult({"imported": imported}, order_warnings(imported))
 
 
 def imported_result(plan: Plan, blocks: Blocks) -> ImportedResult:
@@ -49,68 +49,72 @@ def imported_result(plan: Plan, blocks: Blocks) -> ImportedResult:
         cost = read(trial)
         if cost is not None:
             costs[trial.condition][trial.block].append(cost)
-    comparisons = tuple(_compared(plan, source, contrast, costs) for contrast in plan.contrasts)
+    comparisons = tuple(
+        _sample_comparison(plan, source, contrast, costs) for contrast in plan.contrasts
+    )
     return ImportedResult(
         source=source,
         metric=metric,
         comparisons=comparisons,
-        summary=WORTH + _several(comparisons, plan.judgement.alpha),
+        summary=WHAT_IS_CLAIMED + _multiplicity_clause(comparisons, plan.judgement.alpha),
     )
 
 
-def threats(imported: ImportedResult) -> tuple[CampaignWarning, ...]:
-    """Return the warnings about what the interval of an imported run leaves out."""
+def order_warnings(imported: ImportedResult) -> tuple[CampaignWarning, ...]:
+    """Return the warning about the order of the trials, which intervals do not cover."""
     if not imported.comparisons:
         return ()
     threat = {
-        "one after the other": "the conditions ran one after the other: whatever drifted or "
-        "changed on the host meanwhile is in the ratio",
-        "mixed": "the conditions ran in an order that no coin of ours drew: a pattern in time may "
+        "one after the other": "the conditions ran one after the other: every change of the host "
+        "between them is in the ratio",
+        "mixed": "no coin of Equipoise drew the order of the conditions: a pattern in time may "
         "favour one of them",
         IN_BLOCKS: "the order within the blocks is not known to be random: a pattern in time may "
         "favour one condition",
     }[imported.source.order]
-    hint = "equipoise compare A B runs both in random blocks: measure so"
+    hint = "measure with equipoise compare A B, which runs both in random blocks"
     return (CampaignWarning("not_randomised", threat, hint),)
 
 
-def _several(comparisons: Sequence[SampleComparison], alpha: float) -> str:
+def _multiplicity_clause(comparisons: Sequence[SampleComparison], alpha: float) -> str:
     count = sum(comparison.unknown is None for comparison in comparisons)
     if count < 2:
         return ""
     return (
-        f"; each interval is for itself, so that of {count} about {count * alpha:.1f} miss by "
-        "chance alone"
+        f"; the intervals are not adjusted for their number: by chance about {count * alpha:.1f} "
+        f"of {count} miss"
     )
 
 
-def _compared(
+def _sample_comparison(
     plan: Plan,
     source: ImportSource,
     contrast: Contrast,
     costs: Mapping[int, Mapping[int, list[float]]],
 ) -> SampleComparison:
-    baseline, candidate = (costs.get(place, {}) for place in contrast.pair)
+    baseline, candidate = (costs.get(block, {}) for block in contrast.pair)
     judgement, names = plan.judgement, plan.names_of(contrast)
     metric, level = judgement.primary_metric, judgement.alpha
-    paired = source.order == IN_BLOCKS
-    if paired:
-        both = [
+    is_paired = source.order == IN_BLOCKS
+    if is_paired:
+        paired_blocks = [
             block
             for block in baseline
             if len(baseline[block]) == len(candidate.get(block, ())) == 1
         ]
-        baseline, candidate = ({one: side[one] for one in both} for side in (baseline, candidate))
+        baseline, candidate = (
+            {block: side[block] for block in paired_blocks} for side in (baseline, candidate)
+        )
     below, above = (
         np.fromiter(itertools.chain.from_iterable(side.values()), np.float64)
         for side in (baseline, candidate)
     )
-    sample = sample_ratio(below, above, paired=paired, level=level)
+    sample = sample_ratio(below, above, paired=is_paired, level=level)
     return SampleComparison(
         baseline=names[0],
         candidate=names[1],
         metric=metric,
-        method="paired" if paired else "Welch",
+        method="paired" if is_paired else "Welch",
         estimand=ESTIMAND,
         ratio=sample.ratio,
         ratio_ci=sample.ratio_ci,
@@ -118,7 +122,7 @@ def _compared(
         level=level,
         baseline_trials=len(below),
         candidate_trials=len(above),
-        scope=_scope(len(below), len(above), paired=paired),
+        scope=_scope(len(below), len(above), paired=is_paired),
         summary=_summary(names[1], names[0], metric, sample),
         stratum=contrast.stratum,
     )
@@ -126,12 +130,12 @@ def _compared(
 
 def _scope(baseline: int, candidate: int, *, paired: bool) -> str:
     if paired:
-        return f"{counted(baseline, 'block')} of these files, and nothing beyond"
+        return f"only {counted(baseline, 'block')} of these files"
     if min(baseline, candidate) < 2:
-        return "these very processes, and no other ones"
+        return "only these processes"
     return (
         f"{baseline} processes against {candidate} processes of these files, "
-        "and others like them only if nothing else changed between the two"
+        "and similar ones only if nothing else changed between the two"
     )
 
 

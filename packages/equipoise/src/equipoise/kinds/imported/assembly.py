@@ -1,7 +1,7 @@
-"""Files of other tools as a run of the ledger: its plan, its draws and its trials.
+"""Files of other tools become a run of the ledger, with a plan, draws and trials.
 
-Nothing is made up: a draw of an imported run is the order in which its file has the trials, and
-every field of a trial that the file does not have is unknown, for that reason.
+No value is invented: a draw of an imported run is the order of the trials in its file, and every
+field of a trial that the file lacks is unknown, with this reason.
 """
 
 from __future__ import annotations
@@ -43,12 +43,17 @@ HOST = "host"
 MAX_TRIALS = 100_000
 MAX_VALUES = 1_000_000
 MAX_WORD_BYTES = 2**17
-"""Bytes that one word of a command may have (execve(2), MAX_ARG_STRLEN)."""
-_ACCOUNTED = ("wall_s", "user_s", "sys_s", "max_rss_bytes")
-_WHOLE = frozenset({"max_rss_bytes"})
+"""Length of one word of a command, in bytes (execve(2), MAX_ARG_STRLEN)."""
+_IMPORTED_ACCOUNTS = ("wall_s", "user_s", "sys_s", "max_rss_bytes")
+_WHOLE_NUMBERS = frozenset({"max_rss_bytes"})
 _MAX_WHOLE_NUMBER = 2.0**63
-"""Bound that every whole number of the ledger stays below."""
-_NEVER_IMPORTED = ("minor_faults", "major_faults", "voluntary_switches", "involuntary_switches")
+"""Upper bound of the whole numbers in the ledger."""
+_UNAVAILABLE_ACCOUNTS = (
+    "minor_faults",
+    "major_faults",
+    "voluntary_switches",
+    "involuntary_switches",
+)
 
 
 class SourceReading(Struct, frozen=True):
@@ -57,13 +62,13 @@ class SourceReading(Struct, frozen=True):
     file: str
     """Name of the file, as the user typed it."""
     label: str | None
-    """The name that the user gave what it measured."""
+    """Name that the user gave to its condition."""
     format: str
     reading: Reading
 
 
-class _Placed(Struct, frozen=True):
-    """A process at its place: the number of its block and of its condition."""
+class _PlacedProcess(Struct, frozen=True):
+    """A process with the numbers of its block and its condition."""
 
     process: Process
     block: int
@@ -78,38 +83,38 @@ def assemble(
     now: float,
     baseline: str | None = None,
 ) -> RunRecord:
-    """Put files together into one run, whose id and end the ledger will give it.
+    """Assemble files into one run; the ledger adds its id and its end.
 
-    Files of which several have the same benchmark and no label give more trials of it; files with
-    labels are levels of the factor ``file``.
+    Several files with the same benchmark and without labels add trials of it. Files with labels are
+    levels of the factor ``file``.
 
-    Raise `UnusableInput` if the files compare different metrics, hold too much, or a value is not
-    finite.
+    Raise `UnusableInput` if the files compare different metrics or have too many values, or a value
+    is not finite.
 
     Parameters
     ----------
     folder
-        The folder that the files are named in.
+        Folder to which the names of the files are relative.
     now
-        When it is imported, in seconds since the epoch: no file tells when each trial began.
+        Time of the import, in seconds since the epoch; files lack the start of each trial.
     baseline
-        The condition that every other one is compared with, by name.
+        Name of the condition with which all others are compared.
     """
     metrics = list(dict.fromkeys(file.reading.metric for file in readings))
     if len(metrics) > 1:
         raise UnusableInput(
-            f"the files measure different things: {', '.join(metrics)}",
+            f"the files have different metrics: {', '.join(metrics)}",
             hint="import them one by one",
         )
     _check_size(readings)
-    conditions, placed = _placed(readings)
+    conditions, rows = _placed(readings)
     if baseline is not None:
         contrasts = with_baseline(conditions, baseline)
     elif len({file.label for file in readings}) > 1:
         contrasts = contrasts_of(conditions, FILE)
     else:
         contrasts = contrasts_of(conditions, readings[0].reading.compared)
-    hosts = tuple(dict.fromkeys(one.process.host for one in placed if one.process.host))
+    hosts = tuple(dict.fromkeys(row.process.host for row in rows if row.process.host))
     plan = Plan(
         study=STUDY,
         conditions=conditions,
@@ -117,13 +122,13 @@ def assemble(
         stopping=Stopping(),
         judgement=replace(judgement, primary_metric=metrics[0]),
         chosen_contrasts=contrasts,
-        # A seed of resampling only: one and the same import gives the same document.
+        # This seed is only for resampling; the same import gives the same document.
         seed=0,
         terms=ImportSource(
             format=" and ".join(dict.fromkeys(file.format for file in readings)),
             tool=" and ".join(dict.fromkeys(file.reading.tool or "" for file in readings)) or None,
             files=tuple(file.file for file in readings),
-            order=_order(placed),
+            order=_order(rows),
             no_series=tuple(
                 dict.fromkeys(chain.from_iterable(f.reading.no_series for f in readings))
             ),
@@ -134,54 +139,56 @@ def assemble(
         plan=plan,
         started_at=now,
         segments=(Segment(now, _environment(readings, hosts)),),
-        draws=_draws(placed),
-        trials=tuple(_trials(placed, hosts, now)),
-        notices=_notices(readings, placed, conditions, hosts),
+        draws=_draws(rows),
+        trials=tuple(_trials(rows, hosts, now)),
+        notices=_warnings(readings, rows, conditions, hosts),
     )
 
 
-def _placed(readings: Sequence[SourceReading]) -> tuple[tuple[Condition, ...], list[_Placed]]:
-    """Return the conditions as the files name them, and every process in its block, in order.
+def _placed(
+    readings: Sequence[SourceReading],
+) -> tuple[tuple[Condition, ...], list[_PlacedProcess]]:
+    """Return the conditions, named as in the files, and all processes in the order of blocks.
 
     A file without blocks is one block.
     """
-    labelled = any(file.label is not None for file in readings)
-    # Where benchmarks themselves are compared, each is a condition and no level of a factor.
-    benchmarks_are_levels = labelled or readings[0].reading.compared != BENCHMARK
+    has_labels = any(file.label is not None for file in readings)
+    # If benchmarks are compared with each other, each is a condition without levels.
+    benchmarks_are_levels = has_labels or readings[0].reading.compared != BENCHMARK
     numbers: dict[tuple[str, tuple[tuple[str, str], ...]], int] = {}
-    placed: list[_Placed] = []
+    rows: list[_PlacedProcess] = []
     for file in readings:
         in_file: list[tuple[Process, int]] = []
         for process in file.reading.processes:
             levels = {BENCHMARK: process.benchmark} if benchmarks_are_levels else {}
             levels |= process.levels
-            if labelled:
+            if has_labels:
                 levels[FILE] = file.label or file.file
             key = (process.benchmark, tuple(levels.items()))
             in_file.append((process, numbers.setdefault(key, len(numbers))))
         if all(process.order is not None for process, _ in in_file):
-            in_file.sort(key=lambda one: one[0].order or 0.0)
-        first = 1 + max((one.block for one in placed), default=0)
+            in_file.sort(key=lambda row: row[0].order or 0.0)
+        first = 1 + max((row.block for row in rows), default=0)
         blocks: dict[int | None, int] = {}
         for process, condition in in_file:
             block = blocks.setdefault(process.block, first + len(blocks))
-            placed.append(_Placed(process, block, condition))
+            rows.append(_PlacedProcess(process, block, condition))
     names = _names([(benchmark, dict(levels)) for benchmark, levels in numbers])
     conditions = tuple(
         Condition(name=name, command=(benchmark,), levels=dict(levels))
         for name, (benchmark, levels) in zip(names, numbers, strict=True)
     )
-    # A block stands together in the ledger, as every campaign's does.
-    return conditions, sorted(placed, key=lambda one: one.block)
+    # As in every campaign, the trials of a block are neighbours in the ledger.
+    return conditions, sorted(rows, key=lambda row: row.block)
 
 
 def _names(conditions: Sequence[tuple[str, dict[str, str]]]) -> list[str]:
-    """Return the levels of each condition, without a benchmark that is always the same."""
-    every = [levels for _, levels in conditions]
+    """Return the names of conditions: their varying levels, and the benchmark if it varies."""
+    all_levels = [levels for _, levels in conditions]
     varying = [
         factor
-        for factor in dict.fromkeys(name for levels in every for name in levels)
-        if factor != BENCHMARK and len({levels.get(factor) for levels in every}) > 1
+        for factor in dict.fromkeys(name for levels in all_levels for name in levels)
+        if factor != BENCHMARK and len({levels.get(factor) for levels in all_levels}) > 1
     ]
     is_one_benchmark = len({benchmark for benchmark, _ in conditions}) == 1
     names: list[str] = []
@@ -196,10 +203,12 @@ def _names(conditions: Sequence[tuple[str, dict[str, str]]]) -> list[str]:
 
 def _check_size(readings: Sequence[SourceReading]) -> None:
     processes = [(file.file, process) for file in readings for process in file.reading.processes]
-    values = sum(len(one.values) + sum(map(len, one.iterations.values())) for _, one in processes)
+    values = sum(
+        len(process.values) + sum(map(len, process.iterations.values())) for _, process in processes
+    )
     if len(processes) > MAX_TRIALS or values > MAX_VALUES:
         raise UnusableInput(
-            f"there are {len(processes)} processes with {values} values; one import takes "
+            f"there are {len(processes)} processes with {values} values; one import takes at most "
             f"{MAX_TRIALS} and {MAX_VALUES}",
             hint="import the files one by one, or export fewer values",
         )
@@ -209,46 +218,48 @@ def _check_size(readings: Sequence[SourceReading]) -> None:
         if any(len(name) > MAX_WORD_BYTES for name in names):
             raise UnusableInput(
                 f"{file}: a name has more than {MAX_WORD_BYTES} characters",
-                hint="name the benchmark shorter",
+                hint="give the benchmark a shorter name",
             )
         series = (process.values.values(), *process.iterations.values())
-        # Written so that NaN fails, too.
+        # NaN fails these comparisons, too.
         is_measured = all(
             abs(value) <= MAX_MEASURED_VALUE for values in series for value in values
-        ) and all(0.0 <= process.values.get(name, 0.0) < _MAX_WHOLE_NUMBER for name in _WHOLE)
+        ) and all(
+            0.0 <= process.values.get(name, 0.0) < _MAX_WHOLE_NUMBER for name in _WHOLE_NUMBERS
+        )
         if not is_measured:
             raise UnusableInput(
-                f"{file}: {quoted(process.benchmark)} has a value that no measurement can have",
+                f"{file}: {quoted(process.benchmark)} has an impossible value",
                 hint="correct the file, or leave the benchmark out",
             )
 
 
-def _order(placed: Sequence[_Placed]) -> Order:
-    if all(one.process.block is not None for one in placed):
+def _order(rows: Sequence[_PlacedProcess]) -> Order:
+    if all(row.process.block is not None for row in rows):
         return "in blocks"
-    conditions = [one.condition for one in placed]
+    conditions = [row.condition for row in rows]
     changes = sum(before != after for before, after in pairwise(conditions))
     return "one after the other" if changes < len(set(conditions)) else "mixed"
 
 
-def _draws(placed: Sequence[_Placed]) -> tuple[Draw, ...]:
+def _draws(rows: Sequence[_PlacedProcess]) -> tuple[Draw, ...]:
     orders: dict[int, list[int]] = defaultdict(list)
-    for one in placed:
-        orders[one.block].append(one.condition)
+    for row in rows:
+        orders[row.block].append(row.condition)
     return tuple(
         Draw("measured", block, tuple(order), padding_bytes=0) for block, order in orders.items()
     )
 
 
-def _trials(placed: Sequence[_Placed], hosts: Sequence[str], now: float) -> Iterator[Trial]:
+def _trials(rows: Sequence[_PlacedProcess], hosts: Sequence[str], now: float) -> Iterator[Trial]:
     positions: defaultdict[int, Iterator[int]] = defaultdict(count)
-    for one in placed:
-        process = one.process
+    for row in rows:
+        process = row.process
         yield Trial(
             phase="measured",
-            block=one.block,
-            position=next(positions[one.block]),
-            condition=one.condition,
+            block=row.block,
+            position=next(positions[row.block]),
+            condition=row.condition,
             started_at=now,
             accounting=_accounting(process),
             exit=process.exit,
@@ -260,18 +271,22 @@ def _trials(placed: Sequence[_Placed], hosts: Sequence[str], now: float) -> Iter
 
 
 def _accounting(process: Process) -> Accounting:
-    known: dict[str, Any] = {
-        name: int(process.values[name]) if name in _WHOLE else process.values[name]
-        for name in _ACCOUNTED
+    accounts: dict[str, Any] = {
+        name: int(process.values[name]) if name in _WHOLE_NUMBERS else process.values[name]
+        for name in _IMPORTED_ACCOUNTS
         if name in process.values
     }
-    absent = [name for name in (*_ACCOUNTED, *_NEVER_IMPORTED) if name not in known]
-    return Accounting(**known, unknown=dict.fromkeys(absent, "the imported file does not have it"))
+    absent = [
+        name for name in (*_IMPORTED_ACCOUNTS, *_UNAVAILABLE_ACCOUNTS) if name not in accounts
+    ]
+    return Accounting(
+        **accounts, unknown=dict.fromkeys(absent, "the imported file does not have it")
+    )
 
 
 def _samples(process: Process) -> Iterator[Sample]:
     for metric, value in process.values.items():
-        if metric not in _ACCOUNTED:
+        if metric not in _IMPORTED_ACCOUNTS:
             yield Sample(metric, value)
     for metric, series in process.iterations.items():
         for number, value in enumerate(series):
@@ -279,9 +294,11 @@ def _samples(process: Process) -> Iterator[Sample]:
 
 
 def _environment(readings: Sequence[SourceReading], hosts: Sequence[str]) -> dict[str, Any]:
-    """Return the environments of the files; of several files, each by its name."""
+    """Return the environments of the files; with several files, each by its name."""
     environment: dict[str, Any] = {"imported_from": [file.file for file in readings]}
-    facts = {one.file: dict(one.reading.environment) for one in readings if one.reading.environment}
+    facts = {
+        file.file: dict(file.reading.environment) for file in readings if file.reading.environment
+    }
     if facts:
         environment[AS_THE_FILE_SAYS] = facts if len(readings) > 1 else facts[readings[0].file]
     if hosts:
@@ -289,52 +306,52 @@ def _environment(readings: Sequence[SourceReading], hosts: Sequence[str]) -> dic
     return environment
 
 
-def _notices(
+def _warnings(
     readings: Sequence[SourceReading],
-    placed: Sequence[_Placed],
+    rows: Sequence[_PlacedProcess],
     conditions: Sequence[Condition],
     hosts: Sequence[str],
 ) -> tuple[RecordedWarning, ...]:
-    notices = [
-        RecordedWarning("import", f"{file.file}: {note}", "nothing to do if that is what you want")
+    warnings = [
+        RecordedWarning("import", f"{file.file}: {note}", "nothing to do if you want this")
         for file in readings
         for note in file.reading.notes
     ]
-    counts = Counter(one.condition for one in placed)
+    counts = Counter(row.condition for row in rows)
     single = [condition for index, condition in enumerate(conditions) if counts[index] == 1]
     if single:
         some = single[0].name if len(single) == 1 else f"{len(single)} conditions"
-        notices.append(
+        warnings.append(
             RecordedWarning(
                 "one_process",
-                f"{some} ran in one process only: its iterations are no independent trials, so "
-                "nothing tells what another process would do",
+                f"{some} ran in only one process: its iterations are not independent trials, so "
+                "the result of another process is unknown",
                 "run the tool several times and import all its files at once",
             )
         )
-    hosts_of: dict[int, set[str | None]] = defaultdict(set)
-    for one in placed:
-        hosts_of[one.condition].add(one.process.host)
-    if len(hosts) > 1 and any(len(each) == 1 for each in hosts_of.values()):
-        notices.append(
+    hosts_by_condition: dict[int, set[str | None]] = defaultdict(set)
+    for row in rows:
+        hosts_by_condition[row.condition].add(row.process.host)
+    if len(hosts) > 1 and any(len(each) == 1 for each in hosts_by_condition.values()):
+        warnings.append(
             RecordedWarning(
                 "hosts",
-                "some conditions ran on one host and others on another: the hosts are in the ratio",
+                "the conditions ran on different hosts, whose difference is in the ratio",
                 "measure every condition on every host",
             )
         )
-    return tuple(notices)
+    return tuple(warnings)
 
 
-NAMES_SHOWN = 5
+MAX_SHOWN_NAMES = 5
 
 
 def contrasts_of(conditions: Sequence[Condition], compared: str | None) -> tuple[Contrast, ...]:
-    """Compare the levels of one factor where everything else is equal.
+    """Return the contrasts between the levels of one factor, with all other levels equal.
 
-    The first of the conditions that share all other levels is the baseline of the rest. With
-    `BENCHMARK` every condition is compared with the first one, with ``None`` nothing is: benchmarks
-    of one file are different things.
+    Among conditions with the same other levels the first one is the baseline. With `BENCHMARK`
+    every condition is compared with the first one. With ``None`` there is no contrast, because the
+    benchmarks of one file measure different things.
     """
     if compared is None:
         return ()
@@ -343,21 +360,23 @@ def contrasts_of(conditions: Sequence[Condition], compared: str | None) -> tuple
     baselines: dict[frozenset[tuple[str, str]], int] = {}
     contrasts: list[Contrast] = []
     for index, condition in enumerate(conditions):
-        shared = {name: level for name, level in condition.levels.items() if name != compared}
-        baseline = baselines.setdefault(frozenset(shared.items()), index)
+        other_levels = {name: level for name, level in condition.levels.items() if name != compared}
+        baseline = baselines.setdefault(frozenset(other_levels.items()), index)
         if baseline != index:
-            contrasts.append(Contrast(baseline, index, factor=compared, stratum=shared))
+            contrasts.append(Contrast(baseline, index, factor=compared, stratum=other_levels))
     return tuple(contrasts)
 
 
 def with_baseline(conditions: Sequence[Condition], name: str) -> tuple[Contrast, ...]:
-    """Compare every other condition with the one of this name.
+    """Return the contrasts of all other conditions with the one of this name.
 
-    Raise `UnusableInput` if there is none.
+    Raise `UnusableInput` if there is no such condition.
     """
     names = [condition.name for condition in conditions]
     if name not in names:
-        some = ", ".join(names[:NAMES_SHOWN]) + (", …" if len(names) > NAMES_SHOWN else "")
-        raise UnusableInput(f"no condition is named {quoted(name)}", hint=f"there are: {some}")
+        examples = ", ".join(names[:MAX_SHOWN_NAMES]) + (
+            ", …" if len(names) > MAX_SHOWN_NAMES else ""
+        )
+        raise UnusableInput(f"no condition is named {quoted(name)}", hint=f"there are: {examples}")
     baseline = names.index(name)
     return tuple(Contrast(baseline, index) for index in range(len(names)) if index != baseline)

@@ -1,4 +1,4 @@
-"""``equipoise import``: files of other tools become a run of the ledger."""
+"""``equipoise import``: import files of other tools as a run of the ledger."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from equipoise.model.plan import Judgement
 
 
 class ImportRequest(Struct, frozen=True, kw_only=True):
-    """What `equipoise import` is asked for."""
+    """Options of `equipoise import`."""
 
     files: tuple[str, ...]
     form: str | None
@@ -46,7 +46,7 @@ class ImportRequest(Struct, frozen=True, kw_only=True):
     "--format",
     "form",
     type=click.Choice(list(FORMATS)),
-    help="What wrote the files; by default their content tells.",
+    help="Format of the files; by default it is found from their content.",
 )
 @click.option(
     "-n",
@@ -54,10 +54,10 @@ class ImportRequest(Struct, frozen=True, kw_only=True):
     "names",
     multiple=True,
     metavar="NAME",
-    help="What a file measured, one for each file in order: these are compared.",
+    help="Name of the condition in a file, once for each file in order; these are compared.",
 )
 @click.option(
-    "--baseline", metavar="NAME", help="The condition that every other one is compared with."
+    "--baseline", metavar="NAME", help="The condition with which all others are compared."
 )
 @options.number_option("--alpha", default=0.05, help="1 minus the coverage of each interval.")
 @options.ledger_option
@@ -67,11 +67,11 @@ class ImportRequest(Struct, frozen=True, kw_only=True):
 @options.output_options
 @options.request_of(ImportRequest)
 def command(request: ImportRequest) -> int:
-    """Keep results of other tools in the ledger, and compare them as far as they allow.
+    """Keep results of other tools in the ledger, and compare them without a verdict.
 
-    hyperfine, pyperf, Google Benchmark, pytest-benchmark, JMH, criterion (its folder), Go, ReBench,
-    sysbench, or a CSV with the columns condition and value. Such a run has an ordinary interval,
-    never a verdict: no coin of ours ordered it.
+    The tools are hyperfine, pyperf, Google Benchmark, pytest-benchmark, JMH, criterion (its
+    folder), Go, ReBench and sysbench; a CSV has the columns condition and value. Such a run has an
+    ordinary interval, never a verdict, because no coin of Equipoise ordered its trials.
     """
     output = request.output.checked()
     imported = assemble(
@@ -89,7 +89,7 @@ def command(request: ImportRequest) -> int:
 
 
 def _read(files: Sequence[str], names: Sequence[str], form: str | None) -> Iterator[SourceReading]:
-    """Yield each file as read, with the name that the user gave what it measured."""
+    """Yield the content of each file, with the name that the user gave to its condition."""
     if names and len(names) != len(files):
         raise UnusableInput(
             f"there are {len(files)} files but {len(names)} names",

@@ -1,4 +1,4 @@
-"""The document of an imported run: its question, its answer, and where its trials come from."""
+"""The report of an imported run: its question, its answer, and the source of its trials."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ _MAX_ROWS = 60
 
 
 class ImportedReport(ReportKind):
-    """How the document of an imported run is shown."""
+    """The report of an imported run."""
 
     verb = "imported"
 
     def question(self, document: ImportedDocument) -> str:
-        """Return what an import asks."""
+        """Return the question of an import."""
         return "What do trials of another tool show?"
 
     def title(self, document: ImportedDocument, claims: Sequence[Claim]) -> Title | None:
-        """Return how much was compared; ``None`` where the first claim is the answer."""
+        """Return the number of comparisons; ``None`` if the first claim is the answer."""
         if document.against is not None:
             return None
         if len(claims) > MAX_CLAIMS:
@@ -49,7 +49,7 @@ class ImportedReport(ReportKind):
         return f"{names}: nothing was compared", (hint,)
 
     def measured(self, document: ImportedDocument) -> Iterator[Part]:
-        """Build the terminal's table of many comparisons, and what they are worth."""
+        """Build the terminal's table of many comparisons, and the sentence on their intervals."""
         imported = document.imported
         if len(imported.comparisons) > MAX_CLAIMS:
             rows = headed(map(_row, imported.comparisons))
@@ -58,7 +58,7 @@ class ImportedReport(ReportKind):
             yield Paragraph(imported.summary, "dim", forms=SCREEN)
 
     def how_it_ran(self, report: CampaignReport) -> Iterator[Part]:
-        """Build the terminal's lines on the files."""
+        """Build the terminal's lines about the files."""
         document = report.document
         assert isinstance(document, ImportedDocument)
         source = document.imported.source
@@ -75,7 +75,7 @@ class ImportedReport(ReportKind):
         )
 
     def facts(self, document: ImportedDocument) -> Iterator[tuple[str, str]]:
-        """Return where the trials come from."""
+        """Yield the source of the trials."""
         source = document.imported.source
         yield "Imported", document.run.started
         yield "From", ", ".join(source.files)
@@ -83,12 +83,12 @@ class ImportedReport(ReportKind):
         yield "Order of the trials", source.order
 
 
-def _row(one: SampleComparison) -> Mapping[str, str]:
-    ratio, interval = sample_effect(one, UNKNOWN, f"none: {one.unknown or ''}")
+def _row(comparison: SampleComparison) -> Mapping[str, str]:
+    ratio, interval = sample_effect(comparison, UNKNOWN, f"none: {comparison.unknown or ''}")
     return {
-        "imported:name": one.candidate,
-        "against": one.baseline,
+        "imported:name": comparison.candidate,
+        "against": comparison.baseline,
         "ratio:number": ratio,
         "interval": interval,
-        "trials": f"{one.baseline_trials} : {one.candidate_trials}",
+        "trials": f"{comparison.baseline_trials} : {comparison.candidate_trials}",
     }

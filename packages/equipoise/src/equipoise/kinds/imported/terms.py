@@ -1,4 +1,4 @@
-"""The files of another tool that a run was imported from, and the document that compares them."""
+"""The files from which a run was imported, and its result document."""
 
 from __future__ import annotations
 
@@ -15,44 +15,44 @@ if TYPE_CHECKING:
     from equipoise.model.record import RunRecord
 
 Order = Literal["in blocks", "one after the other", "mixed"]
-"""How the trials of the conditions lay in time, as far as the files tell."""
+"""Order in time of the trials of the conditions, as far as it is known from the files."""
 
 
 class ImportSource(Struct, Terms, frozen=True, tag_field=TAG, tag="imported"):
-    """The files of other tools that a run was imported from."""
+    """Terms of an imported run: the files of other tools."""
 
     noun: ClassVar[str] = "run of another tool"
     ranks: ClassVar[bool] = False
     describes_one: ClassVar[bool] = False
     has_random_order: ClassVar[bool] = False
     format: str
-    """A name of `equipoise.interop.formats`."""
+    """Name of the format in `equipoise.interop.formats`."""
     tool: str | None
-    """The tool and its version, such as ``hyperfine 2.0.0``; ``None`` if no file tells."""
+    """The tool and its version, such as ``hyperfine 2.0.0``; ``None`` if no file names it."""
     files: tuple[str, ...]
-    """Names of the files, as the command line has them."""
+    """Names of the files, as on the command line."""
     order: Order
     no_series: tuple[str, ...] = ()
-    """Metrics whose iterations are no course in time, so that no warm-up is looked for in them."""
+    """Metrics whose iterations are not in time order, so that no warm-up is searched in them."""
 
-    def shared_part(self, runs: Sequence[Any]) -> Any:
-        """Return what it has in common with imports alone.
+    def what_runs(self, runs: Sequence[Any]) -> Any:
+        """Return the identity of its runs, which only another import can share.
 
-        What another tool ran answers no question of ours, whatever its benchmarks are called.
+        Benchmarks of another tool differ from commands of Equipoise, whatever their names are.
         """
         return {"imported": runs}
 
     def check_resumable(self, run: str) -> None:
-        """Refuse to continue: nothing was run here."""
+        """Refuse to continue: it was not run here."""
         raise UnusableInput(
             f"{run} was imported: there is nothing to run",
             hint="measure it with equipoise compare",
         )
 
     def check_explainable(self, record: RunRecord) -> None:
-        """Refuse to explain: nothing of it can be run here."""
+        """Refuse to explain: it cannot be run here."""
         raise UnusableInput(
-            f"run {record.id} was imported: nothing of it can be run here",
+            f"run {record.id} was imported, so it cannot be run here",
             hint="measure the commands with equipoise compare, and explain that",
         )
 
@@ -61,13 +61,13 @@ IN_BLOCKS = "in blocks"
 
 
 class ImportedResult(Struct, frozen=True):
-    """Comparisons of trials that another tool ran."""
+    """The result of an imported run: comparisons of its trials."""
 
     source: ImportSource
     metric: str
     comparisons: tuple[SampleComparison, ...]
     summary: str
-    """Sentence on what these comparisons are worth."""
+    """Sentence on the meaning of the intervals."""
 
 
 class ImportedDocument(ResultDocument, frozen=True, kw_only=True, tag="imported"):
@@ -78,17 +78,17 @@ class ImportedDocument(ResultDocument, frozen=True, kw_only=True, tag="imported"
 
     @property
     def has_blocks(self) -> bool:
-        """Whether the files tell which trials belong together."""
+        """Whether the files have blocks: trials that belong together."""
         return self.imported.source.order == IN_BLOCKS
 
     @property
     def samples(self) -> tuple[SampleComparison, ...]:
-        """Comparisons of its trials."""
+        """Comparisons of the trials."""
         return self.imported.comparisons
 
     @property
     def samples_summary(self) -> str:
-        """Sentence on what its comparisons are worth."""
+        """Sentence on the meaning of the intervals."""
         return self.imported.summary
 
     @property
