@@ -19,9 +19,9 @@ from equipoise.model.plan import Contrast, Measure, Plan, Stopping
 from equipoise.model.record import Accounting, Draw, Observation, RunRecord, Trial
 from equipoise.report.json_document import encode
 from equipoise.why.evidence.collect import EvidenceRequest, missing_runs, observe
-from equipoise.why.evidence.sources import BY_DEFAULT
+from equipoise.why.evidence.sources import DEFAULT_SOURCES
 from equipoise.why.explanation import latest_evidence, latest_experiment, result_of, with_causes
-from equipoise.why.gap import choose_gap, explains_gap, largest_gap, nothing_to_explain
+from equipoise.why.gap import choose_gap, explains_gap, largest_gap, nothing_to_explain_sentence
 from packages.equipoise.tests.kinds.explain.simulated import (
     NOISES,
     Truth,
@@ -89,7 +89,7 @@ def profiles(*conditions: tuple[int, float]) -> tuple[Observation, ...]:
 def test_the_only_comparison_is_the_one_that_is_meant() -> None:
     gap = choose_gap(record_of(1.0, 2.0))
     assert (gap.comparison.baseline, gap.comparison.candidate) == ("a", "b")
-    assert gap.is_called
+    assert gap.is_explainable
     assert gap.chosen_because is None
     assert len(gap.trials.baseline) == len(gap.trials.candidate) == BLOCKS
     assert gap.longest_s == max(trial.accounting.wall_s or 0.0 for trial in gap.trials.candidate)
@@ -98,7 +98,10 @@ def test_the_only_comparison_is_the_one_that_is_meant() -> None:
 def test_the_largest_called_gap_of_several_is_chosen_with_the_reason() -> None:
     gap = choose_gap(record_of(1.0, 2.0, 0.1))
     assert gap.comparison.candidate == "c"
-    assert gap.chosen_because == "of 2 comparisons this is the largest gap that was called"
+    assert (
+        gap.chosen_because
+        == "of 2 comparisons this is the largest gap whose verdict is faster or slower"
+    )
     assert largest_gap(record_of(1.0, 2.0, 0.1)) == gap
 
 
@@ -146,8 +149,8 @@ def test_a_campaign_without_a_complete_block_is_refused() -> None:
 def test_where_the_two_take_the_same_time_there_is_nothing_to_explain() -> None:
     record = record_of(1.0, 1.0)
     gap = choose_gap(record)
-    assert not gap.is_called
-    assert nothing_to_explain(gap).startswith("there is nothing to explain: ")
+    assert not gap.is_explainable
+    assert nothing_to_explain_sentence(gap).startswith("there is nothing to explain: ")
     # Even if somebody has observed them.
     assert result_of(replace(record, observations=profiles((0, 1.0), (1, 1.0)))).why == ()
 
@@ -156,8 +159,8 @@ def test_a_remark_states_that_time_is_explained_where_another_metric_was_compare
     plan = plan_of()
     judged = replace(plan, judgement=replace(plan.judgement, primary_metric="user_s"))
     remark = "Equipoise explains wall time, not user_s"
-    assert remark in nothing_to_explain(choose_gap(record_of(1.0, 1.0, plan=judged)))
-    assert remark not in nothing_to_explain(choose_gap(record_of(1.0, 1.0)))
+    assert remark in nothing_to_explain_sentence(choose_gap(record_of(1.0, 1.0, plan=judged)))
+    assert remark not in nothing_to_explain_sentence(choose_gap(record_of(1.0, 1.0)))
 
 
 def test_a_campaign_on_another_metric_is_explained_by_its_times() -> None:
@@ -287,7 +290,7 @@ def test_an_interrupted_observation_goes_on_with_the_missing_runs() -> None:
 def test_other_sources_are_added_to_what_is_known() -> None:
     record = record_of(1.0, 2.0, observations=profiles((0, 1.0), (1, 2.0)))
     runs = missing_runs(record, choose_gap(record), EvidenceRequest())
-    assert {run.source for run in runs} == {*BY_DEFAULT} - {"profile"}
+    assert {run.source for run in runs} == {*DEFAULT_SOURCES} - {"profile"}
 
 
 def test_an_observation_is_decoded_as_it_was_encoded() -> None:

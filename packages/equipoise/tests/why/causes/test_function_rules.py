@@ -114,7 +114,7 @@ def test_a_python_function_is_named_instead_of_what_copies_for_it() -> None:
     inner = function("by_copying:/home/script.py", "python", "python")
     difference = made(
         functions={copying: change(0.0, 0.9, 0.1)},
-        reached={
+        inclusive={
             inner: change(0.0, 0.92, 0.05),
             function("main:/home/script.py", "python", "python"): change(0.1, 1.02, 0.05),
             function("<module>:/home/script.py", "python", "python"): change(0.1, 1.02, 0.05),

@@ -116,7 +116,7 @@ def test_waits_that_some_runs_have_and_others_lack_are_no_lock() -> None:
 
 
 def test_waiting_for_a_condition_variable_is_not_called_a_lock() -> None:
-    meeting = replace(LOCK, locking=Locking(through="pthread_cond_wait"))
+    meeting = replace(LOCK, locking=Locking(lock_function="pthread_cond_wait"))
     assert first(meeting).summary.startswith("threads wait for each other (futex): gate in program")
 
 

@@ -74,8 +74,8 @@ def test_time_on_a_processor_goes_to_entry_points_and_functions() -> None:
         "exit": 0.1,
     }
     assert difference.functions[WORK].extra == difference.functions[MAIN].extra == 0.0
-    assert difference.reached[MAIN].candidate == pytest.approx(1.8)
-    assert difference.reached[WORK].extra == pytest.approx(0.6)
+    assert difference.inclusive[MAIN].candidate == pytest.approx(1.8)
+    assert difference.inclusive[WORK].extra == pytest.approx(0.6)
 
 
 def test_only_what_stands_above_a_function_in_its_stacks_is_its_caller() -> None:
@@ -95,7 +95,7 @@ def test_a_function_that_calls_itself_is_not_its_own_caller() -> None:
 def test_a_function_that_calls_itself_is_reached_once_in_a_stack() -> None:
     profiles = Runs((sampled({"main;work;work;work": 1.0}),), (sampled({"main;work": 1.0}),))
     difference = differs(profile=profiles)
-    assert difference.reached[WORK].baseline == 1.0
+    assert difference.inclusive[WORK].baseline == 1.0
 
 
 def test_what_the_slower_condition_has_most_more_of_comes_first() -> None:
@@ -136,7 +136,7 @@ def test_ties_stand_in_the_order_in_which_they_were_seen() -> None:
     names = [f"step_{number}" for number in range(40)]
     profile = sampled({";".join(names): 1.0})
     difference = differs(profile=Runs((profile,), (profile,)))
-    assert [function.name for function in difference.reached] == names
+    assert [function.name for function in difference.inclusive] == names
 
 
 def test_waits_are_split_by_entry_point_and_function() -> None:

@@ -90,7 +90,7 @@ def test_the_time_goes_to_these_entries_below_the_function_that_asks(
     assert found.on_processor is not None
     assert in_kernel > 0.5 * found.on_processor.extra > 0
     reached_s = sum(
-        change.extra for function, change in found.reached.items() if function.name == "churn"
+        change.extra for function, change in found.inclusive.items() if function.name == "churn"
     )
     assert reached_s > 0.5 * found.on_processor.extra
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from equipoise.model.record import Trial
 from equipoise.why.differences.wording import where_the_time_goes
-from equipoise.why.evidence.observer import Sampled
+from equipoise.why.evidence.observer import SampledStacks
 from equipoise.why.evidence.sources import Runs
 from packages.equipoise.tests.why.differences.made import (
     allocations,
@@ -115,7 +115,7 @@ def test_one_run_of_each_condition_makes_nothing_certain_but_the_split() -> None
 
 
 def test_waits_are_named_with_the_waiting_function() -> None:
-    def waited(work_s: float, sleep_s: float) -> Sampled:
+    def waited(work_s: float, sleep_s: float) -> SampledStacks:
         sleep = "main;nanosleep@libc.so.6;nanosleep@kernel"
         return sampled({"main;work;futex@kernel": work_s, sleep: sleep_s}, "waits")
 

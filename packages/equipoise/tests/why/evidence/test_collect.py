@@ -31,11 +31,11 @@ from equipoise.model.record import Observation
 from equipoise.why.evidence import collect as collecting
 from equipoise.why.evidence import observer
 from equipoise.why.evidence.allocations import Allocations
-from equipoise.why.evidence.collect import EvidenceRun, collect, draw_runs, usual_repetitions
+from equipoise.why.evidence.collect import EvidenceRun, collect, default_repetitions, draw_runs
 from equipoise.why.evidence.observer import Process as ObservedProcess
-from equipoise.why.evidence.observer import Sampled, SystemCalls
+from equipoise.why.evidence.observer import SampledStacks, SystemCalls
 from equipoise.why.evidence.sources import (
-    BY_DEFAULT,
+    DEFAULT_SOURCES,
     SOURCES,
     known_sources,
     latest_conditions,
@@ -87,15 +87,15 @@ BOTH = (EvidenceRun("system_calls", 0, 1), EvidenceRun("system_calls", 1, 1))
 
 
 def test_each_source_sees_both_conditions_equally_often() -> None:
-    runs = draw_runs(0, 2, BY_DEFAULT, 3, seed=1)
-    expected = {(source, one, n) for source in BY_DEFAULT for one in (0, 2) for n in (1, 2, 3)}
+    runs = draw_runs(0, 2, DEFAULT_SOURCES, 3, seed=1)
+    expected = {(source, one, n) for source in DEFAULT_SOURCES for one in (0, 2) for n in (1, 2, 3)}
     assert {(run.source, run.condition, run.repetition) for run in runs} == expected
     assert len(runs) == len(expected)
 
 
 def test_the_order_is_drawn_anew_for_each_repetition_and_each_seed() -> None:
     def order(seed: int, repetition: int) -> list[tuple[str, int]]:
-        runs = draw_runs(0, 1, BY_DEFAULT, 2, seed)
+        runs = draw_runs(0, 1, DEFAULT_SOURCES, 2, seed)
         return [(run.source, run.condition) for run in runs if run.repetition == repetition]
 
     assert order(1, 1) == order(1, 1)
@@ -118,7 +118,7 @@ def test_known_observations_are_not_repeated() -> None:
 
 
 def test_long_runs_are_repeated_less() -> None:
-    assert (usual_repetitions(10.0), usual_repetitions(10.1)) == (3, 2)
+    assert (default_repetitions(10.0), default_repetitions(10.1)) == (3, 2)
 
 
 def test_the_program_gets_all_that_a_trial_gives_it(
@@ -290,10 +290,10 @@ def real(command: tuple[str, ...], *sources: str, server: Server | None = None) 
 @pytest.mark.skipif(os.geteuid() != 0, reason="samples may be forbidden to other users")
 def test_every_usual_source_sees_a_real_command() -> None:
     busy = "sum(range(3_000_000)); __import__('time').sleep(0.05)"
-    documents = real((sys.executable, "-c", busy), *BY_DEFAULT)
-    assert msgspec.json.decode(documents["profile"], type=Sampled).samples > 0
-    assert msgspec.json.decode(documents["page_faults"], type=Sampled).samples > 0
-    assert (msgspec.json.decode(documents["waits"], type=Sampled).total or 0.0) >= 0.05
+    documents = real((sys.executable, "-c", busy), *DEFAULT_SOURCES)
+    assert msgspec.json.decode(documents["profile"], type=SampledStacks).samples > 0
+    assert msgspec.json.decode(documents["page_faults"], type=SampledStacks).samples > 0
+    assert (msgspec.json.decode(documents["waits"], type=SampledStacks).total or 0.0) >= 0.05
     assert msgspec.json.decode(documents["system_calls"], type=SystemCalls).programs == 1
     assert msgspec.json.decode(documents["allocations"], type=Allocations).allocations > 100
 
@@ -305,7 +305,7 @@ def test_children_that_die_and_programs_of_other_users_are_no_failure(tmp_path: 
     changes.chmod(0o6755)
     opened_to_all(tmp_path)
     line = f"sh -c 'kill -9 $$'; (sleep 0.01 &); {changes} && exec true"
-    assert set(real(("/bin/sh", "-c", line), *BY_DEFAULT)) == {*BY_DEFAULT}
+    assert set(real(("/bin/sh", "-c", line), *DEFAULT_SOURCES)) == {*DEFAULT_SOURCES}
 
 
 def test_a_program_that_dies_under_every_source_is_a_failure_of_each() -> None:

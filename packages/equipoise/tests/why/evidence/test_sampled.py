@@ -13,8 +13,8 @@ from equipoise.why.differences.stacks import places_of, weights
 from equipoise.why.evidence.observer import (
     Function,
     Process,
-    Sampled,
     SampledSource,
+    SampledStacks,
     read_sampled,
     wrap_sampled,
 )
@@ -79,7 +79,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return compiled(tmp_path_factory.mktemp("program"), SOURCE, "-fno-optimize-sibling-calls")
 
 
-def observed(name: SampledSource, folder: Path, *command: str) -> Sampled:
+def observed(name: SampledSource, folder: Path, *command: str) -> SampledStacks:
     """What the source saw of the command."""
     wrapped = wrap_sampled(name, Process(command, ENVIRONMENT), folder)
     done = run(wrapped)

@@ -1,4 +1,4 @@
-"""Cases that interventions are offered for, and altered conditions that really run."""
+"""Cases that interventions are chosen for, and altered conditions that really run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from equipoise.measure.trials import TrialReport, TrialRunner
 from equipoise.model.plan import Condition, Measure, Output
 from equipoise.model.record import Draw
 from equipoise.model.why import Explanation
-from equipoise.why.interventions.catalogue import offered
+from equipoise.why.interventions.catalogue import relevant_interventions
 from equipoise.why.interventions.intervention import Case, Intervention
 from packages.equipoise.tests.plans import plan_of
 
@@ -42,8 +42,8 @@ def case_of(
 
 
 def named(name: str, case: Case) -> Intervention:
-    """The intervention of that name that is offered for a case."""
-    return next(one for one in offered(case) if one.name == name)
+    """The intervention of that name for a case."""
+    return next(one for one in relevant_interventions(case) if one.name == name)
 
 
 def cause(name: str, seconds: float = 1.0, **evidence: object) -> Explanation:

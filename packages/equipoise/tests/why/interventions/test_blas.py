@@ -27,7 +27,7 @@ def using(name: str, **environment: str) -> Condition:
 
 
 def those(case: Case) -> dict[str, Intervention]:
-    return {one.name: one for one in blas.offered(case)}
+    return {one.name: one for one in blas.blas_interventions(case)}
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_a_library_that_is_not_installed_says_which_package_has_it(
 ) -> None:
     absent = msgspec.structs.replace(design.BLAS_LIBRARIES[2], folder=tmp_path)
     monkeypatch.setattr(blas, "BLAS_LIBRARIES", (absent,))
-    (swap,) = blas.offered(case_of())
+    (swap,) = blas.blas_interventions(case_of())
     assert swap.impossible_because == (
         "libopenblas0-pthread is not installed: apt install libopenblas0-pthread"
     )

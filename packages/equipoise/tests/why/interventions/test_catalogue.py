@@ -11,7 +11,11 @@ from equipoise.design.libraries import ALLOCATORS
 from equipoise.design.site import Site
 from equipoise.model.plan import Condition, Output
 from equipoise.why.causes.ranking import RULES
-from equipoise.why.interventions.catalogue import every_intervention, offered, proposed
+from equipoise.why.interventions.catalogue import (
+    every_intervention,
+    proposed_interventions,
+    relevant_interventions,
+)
 from equipoise.why.interventions.intervention import Case, Intervention
 from packages.equipoise.tests.why.interventions.cases import (
     BASELINE,
@@ -22,7 +26,7 @@ from packages.equipoise.tests.why.interventions.cases import (
     site,
 )
 
-EVERY = offered(case_of())
+EVERY = relevant_interventions(case_of())
 
 
 def test_names_are_of_one_intervention_each() -> None:
@@ -47,7 +51,9 @@ def test_altered_twice_is_altered_once(one: Intervention) -> None:
 
 def test_those_for_the_cause_with_the_most_seconds_come_first() -> None:
     causes = (cause("sleeping", 2.0), cause("blocks_returned_at_free", 5.0), cause("sleeping", 0.5))
-    names = [one.name for one in proposed(Case((BASELINE, CANDIDATE), site(), causes))]
+    names = [
+        one.name for one in proposed_interventions(Case((BASELINE, CANDIDATE), site(), causes))
+    ]
     assert names[:2] == ["never_mmap", "jemalloc"]
     assert names[-1] == "no_sleep"
 
@@ -61,15 +67,17 @@ def test_layouts_are_not_proposed_for_a_gap_that_no_layout_makes(
 ) -> None:
     causes = (cause("more_time_in_function"), cause("lock_waits"))
     case = Case((BASELINE, CANDIDATE), site(), causes, ratio=ratio)
-    names = {one.name for one in proposed(case)}
+    names = {one.name for one in proposed_interventions(case)}
     assert ({"even_environment", "fixed_addresses"} <= names) is is_proposed
-    assert "fixed_addresses" in {one.name for one in offered(case)}
+    assert "fixed_addresses" in {one.name for one in relevant_interventions(case)}
     assert "pinning" in names
 
 
 def test_without_a_cause_nothing_is_proposed() -> None:
-    assert proposed(Case((BASELINE, CANDIDATE), site())) == ()
-    assert proposed(Case((BASELINE, CANDIDATE), site(), (cause("no_such_cause"),))) == ()
+    assert proposed_interventions(Case((BASELINE, CANDIDATE), site())) == ()
+    assert (
+        proposed_interventions(Case((BASELINE, CANDIDATE), site(), (cause("no_such_cause"),))) == ()
+    )
 
 
 def test_what_both_have_already_is_not_proposed() -> None:
@@ -78,10 +86,10 @@ def test_what_both_have_already_is_not_proposed() -> None:
         msgspec.structs.replace(one, environment=never.environment) for one in (BASELINE, CANDIDATE)
     )
     causes = (cause("blocks_returned_at_free"),)
-    names = [one.name for one in proposed(Case((pair[0], pair[1]), site(), causes))]
+    names = [one.name for one in proposed_interventions(Case((pair[0], pair[1]), site(), causes))]
     assert "never_mmap" not in names
     # One that has it already is no reason against it.
-    names = [one.name for one in proposed(Case((pair[0], CANDIDATE), site(), causes))]
+    names = [one.name for one in proposed_interventions(Case((pair[0], CANDIDATE), site(), causes))]
     assert "never_mmap" in names
 
 
@@ -90,7 +98,7 @@ def test_what_is_missing_is_proposed_with_its_reason() -> None:
     causes = (cause("blocks_returned_at_free"), cause("sleeping"), cause("memory_contention"))
     reasons = {
         one.name: one.impossible_because
-        for one in proposed(Case((BASELINE, CANDIDATE), nowhere, causes))
+        for one in proposed_interventions(Case((BASELINE, CANDIDATE), nowhere, causes))
     }
     assert reasons["jemalloc"] == "libjemalloc2 is not installed: apt install libjemalloc2"
     assert "make build" in str(reasons["no_sleep"])
@@ -109,7 +117,7 @@ def test_output_goes_nowhere_else_than_it_goes_already() -> None:
     causes = (cause("tiny_writes"),)
 
     def names(output: Output, pair: tuple[Condition, Condition]) -> set[str]:
-        them = proposed(Case(pair, site(), causes, output))
+        them = proposed_interventions(Case(pair, site(), causes, output))
         return {one.name for one in them if one.name.startswith("output_")}
 
     pair = (BASELINE, CANDIDATE)

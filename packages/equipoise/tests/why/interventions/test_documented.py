@@ -47,7 +47,7 @@ def test_its_causes_stand_there(one: Intervention) -> None:
 
 def test_core_types_stand_there_by_their_library() -> None:
     able = frozenset(one for library in BLAS_LIBRARIES for one in library_asks(library))
-    interventions = blas.offered(Case((BASELINE, CANDIDATE), site(instructions=able)))
+    interventions = blas.blas_interventions(Case((BASELINE, CANDIDATE), site(instructions=able)))
     prefixes = {name for row in ROWS for name in re.findall(r"`([a-z_]+_)…`", row[0])}
     assert {
         one.name.partition("_")[0] + "_" for one in interventions if "_" in one.name

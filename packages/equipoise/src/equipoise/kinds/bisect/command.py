@@ -288,7 +288,7 @@ def _explain(
 
     terms, gap = bisection_of(record.plan), largest_gap(record)
     experiment = None
-    if gap is not None and gap.is_called:
+    if gap is not None and gap.is_explainable:
         _prepare(record, gap, builds, ledger)
         experiment = latest_experiment(record, ledger, gap.contrast)
     if experiment is None:
@@ -304,7 +304,7 @@ def _is_explained(record: RunRecord, ledger: Ledger) -> bool:
     from equipoise.why.gap import largest_gap
 
     terms, gap = bisection_of(record.plan), largest_gap(record)
-    if gap is None or not gap.is_called:
+    if gap is None or not gap.is_explainable:
         return True
     if missing_runs(record, gap, EvidenceRequest()):
         return False

@@ -59,12 +59,12 @@ class BisectWhy(WhyKind):
         """Return each culprit with its parent."""
         return list(_named_culprits(record, blocks))
 
-    def as_judged(self, gap: NamedGap, comparison: Comparison) -> Comparison:
+    def judged_comparison(self, gap: NamedGap, comparison: Comparison) -> Comparison:
         """Return the comparison of a culprit's wall times as the search judged them."""
-        assert isinstance(gap.found, Culprit)
-        return _as_search_judged(comparison, gap.found, gap.metric)
+        assert isinstance(gap.finding, Culprit)
+        return _as_search_judged(comparison, gap.finding, gap.metric)
 
-    def with_explained(
+    def with_explanation(
         self,
         document: BisectDocument,
         record: RunRecord,

@@ -26,7 +26,7 @@ from equipoise.model.record import Observation, RunRecord
 from equipoise.model.why import Explanation
 from equipoise.shared.spelling import option
 from equipoise.why.evidence.collect import EvidenceRun, collect
-from equipoise.why.interventions.catalogue import offered, proposed
+from equipoise.why.interventions.catalogue import proposed_interventions, relevant_interventions
 from equipoise.why.interventions.intervention import Alter, Case, Intervention
 
 ONLY = "--only"
@@ -66,7 +66,7 @@ class OpenGap(Struct, frozen=True):
         return (conditions[self.contrast.baseline], conditions[self.contrast.candidate])
 
     def case(self, site: Site) -> Case:
-        """Return what interventions are offered for."""
+        """Return the gap to choose interventions for."""
         output = self.record.plan.measure.output
         return Case(self.pair, site, self.causes, output, ratio=self.ratio)
 
@@ -95,7 +95,7 @@ def check_names(gap: OpenGap, request: ExperimentRequest, site: Site) -> None:
     if not (request.only or request.own):
         # The catalogue looks this host up, which a ledger may only visit.
         return
-    known = [intervention.name for intervention in offered(gap.case(site))]
+    known = [intervention.name for intervention in relevant_interventions(gap.case(site))]
     for name in request.only:
         if name not in known:
             raise UnusableInput(
@@ -121,10 +121,10 @@ def plan_experiment(gap: OpenGap, request: ExperimentRequest, site: Site) -> Pla
     check_names(gap, request, site)
     case = gap.case(site)
     if request.only:
-        known = {one.name: one for one in offered(case)}
+        known = {one.name: one for one in relevant_interventions(case)}
         chosen = [known[name] for name in dict.fromkeys(request.only)]
     else:
-        chosen = list(proposed(case))
+        chosen = list(proposed_interventions(case))
     return effective_plan(gap, [*chosen, *request.own], request)
 
 

@@ -24,7 +24,7 @@ from equipoise.why.causes.remaining import is_named
 from equipoise.why.differences.allocations import is_inside_allocator
 from equipoise.why.differences.stacks import places_of
 from equipoise.why.evidence.collect import EvidenceRun
-from equipoise.why.evidence.observer import Function, Sampled, SystemCalls
+from equipoise.why.evidence.observer import Function, SampledStacks, SystemCalls
 from equipoise.why.evidence.sources import SOURCES, EvidenceSet, Side
 from equipoise.why.interventions.intervention import Changes
 
@@ -226,7 +226,7 @@ def _allocator(known: KnownEvidence) -> Check | None:
 
 def _unchanged(check: Check, known: KnownEvidence, with_it: Any) -> str | None:
     runs = known.evidence.by_source()[check.source]
-    if not runs.both:
+    if not runs.has_both:
         return None
     faster: Side = "baseline" if known.slower == "candidate" else "candidate"
     before, less = (fmean(map(check.value, runs.of(side))) for side in (known.slower, faster))
@@ -276,7 +276,7 @@ def _writes(run: SystemCalls, file: str) -> float:
     return float(sum(written.writes for written in run.files if written.name == file))
 
 
-def _seconds(run: Sampled, is_one: Callable[[Function], bool]) -> Iterator[float]:
+def _seconds(run: SampledStacks, is_one: Callable[[Function], bool]) -> Iterator[float]:
     for place in places_of(run.stacks):
         if place.entry is None and place.functions and is_one(place.functions[-1]):
             yield place.weight
