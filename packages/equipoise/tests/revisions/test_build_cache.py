@@ -21,7 +21,7 @@ from equipoise.revisions.benchmarks import TOOLS
 from equipoise.revisions.build_cache import (
     LIMIT_VARIABLE,
     BuildCache,
-    NoFolder,
+    MissingFolder,
     Source,
     cache_folder,
     cache_limit,
@@ -204,7 +204,7 @@ def test_a_commit_without_the_folder_of_the_user_is_told_apart(
     inside = Repository(made.path, "later")
     with (
         open_cache(inside, LOGGED, None, tmp_path) as cache,
-        pytest.raises(NoFolder, match="commit two has no folder later"),
+        pytest.raises(MissingFolder, match="commit two has no folder later"),
     ):
         cache.get(sources(made)[1], "commit two")
 
@@ -430,7 +430,7 @@ def test_the_environment_names_the_folder_and_the_limit() -> None:
     assert cache_limit({LIMIT_VARIABLE: "0.5"}) == 1 << 29
     assert cache_limit({}) == 10 << 30
     for text in ("many", "-1", "nan", "inf"):
-        with pytest.raises(UnusableInput, match="is no size of a cache"):
+        with pytest.raises(UnusableInput, match="is not the size of a cache"):
             cache_limit({LIMIT_VARIABLE: text})
 
 
@@ -442,5 +442,5 @@ def test_a_tool_that_was_killed_while_it_told_its_version_is_no_other_toolchain(
     go = programs / "go"
     go.write_text("#!/bin/sh\nkill -KILL $$\n")
     go.chmod(0o755)
-    with pytest.raises(UnusableInput, match="go version does not tell its version: .*SIGKILL"):
+    with pytest.raises(UnusableInput, match="go version does not print its version: .*SIGKILL"):
         digest_of_toolchain("make", {"PATH": str(programs)}, repository_at(made.path))

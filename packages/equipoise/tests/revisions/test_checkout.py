@@ -13,9 +13,9 @@ from equipoise.revisions.checkout import (
     WORKING_TREE,
     changed_submodules,
     check_out,
+    find_revision,
     fork_point,
     repository_at,
-    revision_named,
     revision_of_working_tree,
     untracked_files,
 )
@@ -41,7 +41,7 @@ def made(tmp_path: Path) -> MadeRepository:
 def checked_out(made: MadeRepository, name: str, side: Path) -> Path:
     side.mkdir()
     repo = repository_at(made.path)
-    return check_out(repo, revision_named(repo, name, "--baseline"), side)
+    return check_out(repo, find_revision(repo, name, "--baseline"), side)
 
 
 def touch_after_commit(made: MadeRepository, name: str) -> None:
@@ -155,7 +155,7 @@ def test_the_fork_point_is_where_a_branch_was_left(made: MadeRepository) -> None
     made.write("other", "of somebody else\n")
     made.commit()
     repo = repository_at(made.path)
-    main, feature = (revision_named(repo, name, "--baseline") for name in ("main", "feature"))
+    main, feature = (find_revision(repo, name, "--baseline") for name in ("main", "feature"))
     forked = fork_point(repo, main, feature)
     assert forked.commit == left
     assert forked.label == f"the fork point from main ({left[:10]})"
@@ -168,7 +168,7 @@ def test_without_a_commit_in_common_there_is_a_hint(made: MadeRepository) -> Non
     made.git("checkout", "--quiet", "--orphan", "apart")
     made.commit()
     repo = repository_at(made.path)
-    main = revision_named(repo, "main", "--baseline")
+    main = find_revision(repo, "main", "--baseline")
     with pytest.raises(UnusableInput, match="have no commit in common") as caught:
         fork_point(repo, main, revision_of_working_tree(repo))
     assert "fetch-depth: 0" in str(caught.value.hint)
@@ -189,7 +189,7 @@ def test_a_working_tree_of_a_bare_repository_has_its_revisions(
 ) -> None:
     bare = tmp_path / "bare.git"
     made.git("clone", "--quiet", "--bare", str(made.path), str(bare))
-    with pytest.raises(UnusableInput, match="is in no git working tree"):
+    with pytest.raises(UnusableInput, match="is not in a readable git working tree"):
         repository_at(bare)
     linked = MadeRepository(tmp_path / "linked")
     MadeRepository(bare).git("worktree", "add", "--quiet", str(linked.path), "main")
@@ -248,7 +248,7 @@ def test_submodules_are_checked_out_from_the_users_own(
 def test_what_is_no_revision_is_refused_and_never_run(made: MadeRepository, name: str) -> None:
     before = everything_in(made.path)
     with pytest.raises(UnusableInput, match="there is no such commit"):
-        revision_named(repository_at(made.path), name, "--baseline")
+        find_revision(repository_at(made.path), name, "--baseline")
     assert everything_in(made.path) == before
 
 
@@ -264,7 +264,7 @@ def test_a_repository_may_have_any_name(name: str, tmp_path: Path) -> None:
 
 
 def test_a_folder_without_repository_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(UnusableInput, match="is in no git working tree"):
+    with pytest.raises(UnusableInput, match="is not in a readable git working tree"):
         repository_at(tmp_path)
 
 
@@ -370,5 +370,5 @@ def test_a_name_that_is_not_a_commit_has_a_hint_that_helps(
     made: MadeRepository, name: str, hint: str
 ) -> None:
     with pytest.raises(UnusableInput) as refusal:
-        revision_named(repository_at(made.path), name, "--baseline")
+        find_revision(repository_at(made.path), name, "--baseline")
     assert hint in str(refusal.value.hint)

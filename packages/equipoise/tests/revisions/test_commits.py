@@ -132,7 +132,7 @@ def test_the_working_tree_is_the_last_commit(made: MadeRepository) -> None:
         ("main", "first", "is older than good", "exchange --good and --bad"),
         ("side", "main", "came to bad by a merge", "--good {first}"),
         ("apart", "main", "no commit in common", "name an older commit"),
-        ("other", "main", "is no ancestor of bad", "--good {first}"),
+        ("other", "main", "is not an ancestor of bad", "--good {first}"),
     ],
 )
 def test_a_good_revision_off_the_line_is_refused_with_one_that_is_on_it(

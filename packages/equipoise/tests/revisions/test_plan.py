@@ -17,7 +17,7 @@ from equipoise.model.revisions import Revision
 from equipoise.revisions.benchmarks import READER, TOOLS, Benchmark
 from equipoise.revisions.commit_plans import chosen_benchmarks
 from equipoise.revisions.git import Repository
-from equipoise.revisions.plan import CheckedOut, conditions_of_gate
+from equipoise.revisions.plan import Checkout, conditions_of_gate
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def sides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pair:
         folder.mkdir(parents=True)
         (folder / "bench").write_text("#!/bin/sh\n")
         (folder / "bench").chmod(0o755)
-        made.append(CheckedOut(role, Revision(name, commit), folder.parent, repository))
+        made.append(Checkout(role, Revision(name, commit), folder.parent, repository))
     return made[0], made[1]
 
 

@@ -281,7 +281,7 @@ def test_an_interrupted_observation_goes_on_with_the_missing_runs() -> None:
     observe(record, gap, missing, notes, starter_factory=starting(starter))
     record = replace(record, observations=tuple(notes.kept))
     assert missing_runs(record, gap, request) == ()
-    assert len(missing_runs(record, gap, replace(request, again=True))) == 6
+    assert len(missing_runs(record, gap, replace(request, repeat_known=True))) == 6
     evidence = latest_evidence(record)
     assert evidence is not None
     assert len(evidence.evidence.system_calls.baseline) == 3

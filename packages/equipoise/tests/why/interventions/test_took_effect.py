@@ -183,7 +183,7 @@ def test_a_file_in_memory_cannot_be_cold(tmp_path: Path) -> None:
 def test_without_a_file_the_reason_is_that_none_is_named() -> None:
     reason = named("warm_files", case_of()).impossible_because
     assert reason is not None
-    assert "names no file" in reason
+    assert "names no existing file" in reason
 
 
 @pytest.mark.skipif(not SEVERAL_CPUS, reason="we may use one CPU only")

@@ -36,7 +36,7 @@ from equipoise.model.revisions import REVISION, Commit, Revision
 from equipoise.revisions.benchmarks import Benchmark
 from equipoise.revisions.build_cache import open_cache
 from equipoise.revisions.checkout import (
-    revision_named,
+    find_revision,
     warnings_of_working_tree,
 )
 from equipoise.revisions.commit_plans import (
@@ -340,7 +340,7 @@ def _prepare(record: RunRecord, gap: Gap, builds: CommitBuilds, ledger: Ledger) 
 def _request(asked: BisectOptions) -> BisectRequest:
     common = asked.request("bisection", EXAMPLE)
     repository = common.repository
-    good = revision_named(repository, asked.good, "--good")
+    good = find_revision(repository, asked.good, "--good")
     bad = revisions.revision_of(repository, asked.bad, "--bad")
     if asked.layouts is None:
         _check_that_no_layout_is_named(common.benchmarks)

@@ -16,7 +16,7 @@ from msgspec import Struct
 from equipoise._native import EQUIVALENCE_BLOCKS, BisectionSearch
 from equipoise.kinds.bisect.terms import UnconfirmedReason
 from equipoise.model.quantities import Interval
-from equipoise.revisions.terms import CHEAP_BUILD, NARROW, Pair
+from equipoise.revisions.terms import CHEAP_BUILD_TRIALS, MAX_STEP_HALF_WIDTH, Pair
 from equipoise.stats.resolution import PastValues, Resolution
 from equipoise.stats.sequence import PairedBlocks, block_differences
 from equipoise.stats.verdict import (
@@ -174,7 +174,7 @@ class Segment:
             return self.first, self.last
         if self.named is not None:
             return self.named
-        build = COST_OF_CHEAP_BUILD if build_trials < CHEAP_BUILD else COST_OF_BUILD
+        build = COST_OF_CHEAP_BUILD if build_trials < CHEAP_BUILD_TRIALS else COST_OF_BUILD
         here = [one - self.first for one in built if self.first <= one <= self.last]
         before, after = self.search.choose(here, build)
         return self.first + before, self.first + after
@@ -301,7 +301,9 @@ class Segment:
         judged = judge_alone(self._own[pair], 0.0, self._level_of(pair))
         step = judged.typical or 0.0
         widest = max(judged.high - step, step - judged.low)
-        is_narrow = widest <= NARROW * abs(step) or blocks >= max(least, NARROWING * of_name)
+        is_narrow = widest <= MAX_STEP_HALF_WIDTH * abs(step) or blocks >= max(
+            least, NARROWING * of_name
+        )
         is_below = max(abs(judged.low), abs(judged.high)) < self._margin
         return is_narrow and (is_below or self.is_beyond_margin)
 

@@ -14,7 +14,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from equipoise.revisions.terms import CHEAP_BUILD, Pair
+from equipoise.revisions.terms import CHEAP_BUILD_TRIALS, Pair
 
 STRETCHES = 8
 """Number of stretches of the coarse grid."""
@@ -89,7 +89,7 @@ class Course(Struct, frozen=True):
         if len(self.wanted) == 1:
             return ()
         ready = frozenset(built)
-        preferred = ready if build_trials >= CHEAP_BUILD else frozenset()
+        preferred = ready if build_trials >= CHEAP_BUILD_TRIALS else frozenset()
         stretches = self._stretches()
         refined = [pair for pair, link in self.links.items() if link.changes]
         apart = [pair for pair in stretches if not any(_contains(one, pair) for one in refined)]
