@@ -70,7 +70,7 @@ def test_every_sample_of_what_cargo_bench_writes_now(tmp_path: Path) -> None:
 def test_a_plain_run_is_not_compared_with_its_own_copy() -> None:
     _, reading = reading_of(WRITTEN / "plain")
     assert [one.levels["saved"] for one in reading.processes] == ["new", "new"]
-    assert reading.notes == ("2 saved runs, each a copy of another one",)
+    assert reading.notes == ("2 saved runs, each a copy of another run",)
     assert imported(WRITTEN / "plain").plan.chosen_contrasts == ()
 
 

@@ -104,7 +104,7 @@ def test_each_saved_run_of_criterion_is_one_process() -> None:
     assert list(base.iterations["time_s"]) == pytest.approx([100e-9, 110e-9, 100e-9])
     assert list(base.iterations["iterations_of_sample"]) == [10.0, 20.0, 30.0]
     assert new.values["time_s"] == pytest.approx(340e-9 / 3)
-    assert reading.compared == "saved"
+    assert reading.compared_factor == "saved"
 
 
 def test_count_of_go_gives_iterations_of_one_process() -> None:
@@ -141,7 +141,7 @@ def test_invocations_of_rebench_are_processes() -> None:
     values = [value for one in reading.processes for value in one.iterations["time_s"]]
     assert values == [float(row[2]) * 1e-3 for row in rows]
     assert {one.levels["executor"] for one in reading.processes} == {"fast", "slow"}
-    assert reading.compared == "executor"
+    assert reading.compared_factor == "executor"
 
 
 def test_rebench_without_a_header_and_with_criteria_beside_the_total(tmp_path: Path) -> None:
@@ -217,7 +217,7 @@ def test_means_of_pytest_benchmark_without_rounds_are_said_to_be_that(tmp_path: 
     _, reading = reading_of(path)
     assert reading.processes[0].values == {"time_s": 0.25}
     assert not reading.processes[0].iterations
-    assert reading.notes == ("1 benchmarks have their mean alone, no rounds",)
+    assert reading.notes == ("1 benchmarks have a mean but no rounds",)
 
 
 def test_aggregates_alone_of_google_benchmark_are_refused(tmp_path: Path) -> None:
@@ -226,7 +226,7 @@ def test_aggregates_alone_of_google_benchmark_are_refused(tmp_path: Path) -> Non
         "aggregates.json",
         '{"context": {}, "benchmarks": [{"name": "A_mean", "run_type": "aggregate"}]}',
     )
-    with pytest.raises(UnusableInput, match="it holds aggregates only"):
+    with pytest.raises(UnusableInput, match="it has only aggregates"):
         reading_of(path)
 
 

@@ -28,7 +28,7 @@ def test_each_line_is_one_process_without_iterations(tmp_path: Path) -> None:
     ("text", "message"),
     [
         (LIBTEST + LIBTEST, "line 9: two benchmarks are called 'parsing::deep nesting'"),
-        ("test a ... bench: 1.2.3 ns/iter (+/- 1)\n", "line 1: '1.2.3' is no number"),
+        ("test a ... bench: 1.2.3 ns/iter (+/- 1)\n", "line 1: '1.2.3' is not a number"),
     ],
 )
 def test_ambiguous_or_unreadable_lines_are_refused(text: str, message: str, tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ def test_every_row_of_rebench_is_an_iteration_of_its_invocation(tmp_path: Path) 
     printed_by(REBENCH, "--no-denoise", "sums.conf", folder=tmp_path)
     path = tmp_path / "out.data"
     form, reading = reading_of(path)
-    assert (form, reading.compared, reading.metric) == ("rebench", "executor", "time_s")
+    assert (form, reading.compared_factor, reading.metric) == ("rebench", "executor", "time_s")
     lines = path.read_text().splitlines()
     rows = list(
         csv.DictReader((line for line in lines if not line.startswith("#")), delimiter="\t")

@@ -177,7 +177,7 @@ def test_samples_of_criterion_that_are_no_files(tmp_path: Path) -> None:
     assert "no sample.json of criterion" in refusal(tmp_path / "criterion").what
     sample.rmdir()
     os.mkfifo(sample)
-    assert "sample.json is no regular file" in refusal(tmp_path / "criterion").what
+    assert "sample.json is not a regular file" in refusal(tmp_path / "criterion").what
 
 
 def test_a_damaged_name_of_a_benchmark_of_criterion_is_refused(tmp_path: Path) -> None:
@@ -185,4 +185,4 @@ def test_a_damaged_name_of_a_benchmark_of_criterion_is_refused(tmp_path: Path) -
     saved.mkdir(parents=True)
     (saved / "sample.json").write_text('{"iters": [1], "times": [1]}')
     (saved / "benchmark.json").write_text("{")
-    assert "benchmark.json: no result of criterion" in refusal(tmp_path / "criterion").what
+    assert "benchmark.json: not a result of criterion" in refusal(tmp_path / "criterion").what

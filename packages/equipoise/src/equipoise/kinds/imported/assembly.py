@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from equipoise.interop.reading import AS_THE_FILE_SAYS, BENCHMARK, Process, Reading, quoted
+from equipoise.interop.reading import BENCHMARK, FILE_FACTS, Process, Reading, quote
 from equipoise.kinds.imported.terms import ImportSource, Order
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import (
@@ -108,7 +108,7 @@ def assemble(
     elif len({file.label for file in readings}) > 1:
         contrasts = contrasts_of(conditions, FILE)
     else:
-        contrasts = contrasts_of(conditions, readings[0].reading.compared)
+        contrasts = contrasts_of(conditions, readings[0].reading.compared_factor)
     hosts = tuple(dict.fromkeys(one.process.host for one in placed if one.process.host))
     plan = Plan(
         study=STUDY,
@@ -147,7 +147,7 @@ def _placed(readings: Sequence[SourceReading]) -> tuple[tuple[Condition, ...], l
     """
     labelled = any(file.label is not None for file in readings)
     # Where benchmarks themselves are compared, each is a condition and no level of a factor.
-    benchmarks_are_levels = labelled or readings[0].reading.compared != BENCHMARK
+    benchmarks_are_levels = labelled or readings[0].reading.compared_factor != BENCHMARK
     numbers: dict[tuple[str, tuple[tuple[str, str], ...]], int] = {}
     placed: list[_Placed] = []
     for file in readings:
@@ -218,7 +218,7 @@ def _check_size(readings: Sequence[SourceReading]) -> None:
         ) and all(0.0 <= process.values.get(name, 0.0) < _MAX_WHOLE_NUMBER for name in _WHOLE)
         if not is_measured:
             raise UnusableInput(
-                f"{file}: {quoted(process.benchmark)} has a value that no measurement can have",
+                f"{file}: {quote(process.benchmark)} has a value that no measurement can have",
                 hint="correct the file, or leave the benchmark out",
             )
 
@@ -283,7 +283,7 @@ def _environment(readings: Sequence[SourceReading], hosts: Sequence[str]) -> dic
     environment: dict[str, Any] = {"imported_from": [file.file for file in readings]}
     facts = {one.file: dict(one.reading.environment) for one in readings if one.reading.environment}
     if facts:
-        environment[AS_THE_FILE_SAYS] = facts if len(readings) > 1 else facts[readings[0].file]
+        environment[FILE_FACTS] = facts if len(readings) > 1 else facts[readings[0].file]
     if hosts:
         environment["hosts"] = list(hosts)
     return environment
@@ -358,6 +358,6 @@ def with_baseline(conditions: Sequence[Condition], name: str) -> tuple[Contrast,
     names = [condition.name for condition in conditions]
     if name not in names:
         some = ", ".join(names[:NAMES_SHOWN]) + (", …" if len(names) > NAMES_SHOWN else "")
-        raise UnusableInput(f"no condition is named {quoted(name)}", hint=f"there are: {some}")
+        raise UnusableInput(f"no condition is named {quote(name)}", hint=f"there are: {some}")
     baseline = names.index(name)
     return tuple(Contrast(baseline, index) for index in range(len(names)) if index != baseline)
