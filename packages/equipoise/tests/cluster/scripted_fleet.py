@@ -19,9 +19,9 @@ import pytest
 from equipoise.cluster.coordinator import FleetListener, FleetProgress
 from equipoise.cluster.files import Places, local_plan
 from equipoise.cluster.messages import (
-    Follow,
-    Followed,
-    Halt,
+    FollowReply,
+    FollowRequest,
+    HaltRequest,
     Introduction,
     Inventory,
     Order,
@@ -160,14 +160,14 @@ class ScriptedHost:
             self._end("ended", "interrupted", now)
         return self.status()
 
-    def follow(self, question: Follow, now: float) -> Followed:
+    def follow(self, question: FollowRequest, now: float) -> FollowReply:
         """Say how the campaign goes, and what it recorded."""
         self.advance(now)
         if not self._run:
-            return Followed(self.status())
+            return FollowReply(self.status())
         after = b"" if self.repeats and self.blocks < 5 else question.after
         content, more = self.ledger.slice(question.identity, after, max_trials=MAX_TRIALS)
-        return Followed(self.status(), content, more)
+        return FollowReply(self.status(), content, more)
 
     def status(self) -> Status:
         """How the campaign goes."""
@@ -242,9 +242,9 @@ class ScriptedCluster:
             case "begin":
                 return host.order(from_bytes(request, Order), now)
             case "follow":
-                return host.follow(from_bytes(request, Follow), now)
+                return host.follow(from_bytes(request, FollowRequest), now)
             case "halt":
-                assert from_bytes(request, Halt).fleet == host.orders[0].fleet
+                assert from_bytes(request, HaltRequest).fleet == host.orders[0].fleet
                 return host.halt(now)
         pytest.fail(f"no host has a task {task}")
 

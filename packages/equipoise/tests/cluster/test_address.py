@@ -35,11 +35,11 @@ def test_the_four_forms_of_an_address(tmp_path: Path) -> None:
         ("tcp://one", "is not the address of a scheduler"),
         ("ssh:", "is not the address of a scheduler"),
         ("ssh:nowhere.txt", "there is no file nowhere.txt"),
-        ("local:", "is no number of workers"),
-        ("local:0", "is no number of workers"),
-        ("local:65", "is no number of workers"),
-        ("local:²", "is no number of workers"),
-        ("local:two", "is no number of workers"),
+        ("local:", "is not a number of workers"),
+        ("local:0", "is not a number of workers"),
+        ("local:65", "is not a number of workers"),
+        ("local:²", "is not a number of workers"),
+        ("local:two", "is not a number of workers"),
     ],
 )
 def test_anything_else_is_named(text: str, what: str) -> None:

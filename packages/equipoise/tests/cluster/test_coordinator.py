@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from equipoise.campaign.conduct import Interrupted
-from equipoise.cluster.messages import Follow, Followed
+from equipoise.cluster.messages import FollowReply, FollowRequest
 from equipoise.cluster.roster import DaskTransport, NoAnswer, Unreachable
 from equipoise.design.limits import CampaignLimits
 from equipoise.kinds.fleet.conducting import FleetOptions, host_seed
@@ -100,7 +100,7 @@ def test_a_host_that_vanished_is_named_and_fetched_by_resume(
     fleet.cluster.at(5, lambda: fleet.cluster.gone.add("bob"))
     outcome = fleet.start(plan)
     assert [line.host for line in outcome.missing] == ["bob"]
-    assert "no worker of it is connected" in str(outcome.missing[0].problem)
+    assert "none of its workers is connected" in str(outcome.missing[0].problem)
     assert fleet.ledger.read_run().segments[-1].stopped_because == "a host is missing"
     assert len(fleet.members()["bob"].trials) < 2 * BLOCKS
     fleet.cluster.gone.clear()
@@ -275,7 +275,7 @@ def test_a_host_adds_nothing_to_the_run_of_another_one(
     ada, bob, cyd = fleet.hosts
     own = bob.follow
 
-    def of_cyd(question: Follow, now: float) -> Followed:
+    def of_cyd(question: FollowRequest, now: float) -> FollowReply:
         if not cyd.blocks:
             return own(question, now)
         other = replace(question, identity=cyd.orders[0].identity, after=b"")
@@ -284,7 +284,7 @@ def test_a_host_adds_nothing_to_the_run_of_another_one(
     monkeypatch.setattr(bob, "follow", of_cyd)
     outcome = fleet.start(plan)
     assert [line.state for line in outcome.lines] == ["ended", "failed", "ended"]
-    assert "which nobody asked for" in str(outcome.lines[1].problem)
+    assert "came without a request" in str(outcome.lines[1].problem)
     members = fleet.members()
     assert contents(members["cyd"]) == contents(cyd.record())
 
@@ -306,7 +306,7 @@ def test_a_host_that_only_promises_more_is_given_up(
 ) -> None:
     fleet = fleet_of()
     bob = fleet.hosts[1]
-    monkeypatch.setattr(bob, "follow", lambda *_: Followed(bob.status(), b"", more=True))
+    monkeypatch.setattr(bob, "follow", lambda *_: FollowReply(bob.status(), b"", more=True))
     outcome = fleet.start(plan)
     assert [line.state for line in outcome.lines] == ["ended", "missing", "ended"]
     assert "sends nothing new" in str(outcome.missing[0].problem)

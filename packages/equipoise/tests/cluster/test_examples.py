@@ -23,7 +23,7 @@ MODULE = "equipoise.cluster.worker"
 
 
 def options_of_supervisor(words: list[str]) -> Any:
-    return worker.options_in(words[words.index(MODULE) + 1 :])
+    return worker.parse_options(words[words.index(MODULE) + 1 :])
 
 
 def test_the_service_starts_the_supervisor() -> None:

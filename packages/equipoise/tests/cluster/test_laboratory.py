@@ -282,7 +282,7 @@ def kill(fleet: str) -> None:
 def state_after_death(fleet: str) -> str | None:
     """The state once the process is gone."""
     folder = CampaignFolder.of(fleet, 0)
-    return None if folder.lives() else folder.status().state
+    return None if folder.is_alive() else folder.status().state
 
 
 def test_a_level_of_a_study_is_built_on_the_host(host: Path) -> None:

@@ -16,9 +16,9 @@ from equipoise.cluster.connection import connect
 from equipoise.cluster.messages import from_bytes, to_bytes
 from equipoise.cluster.strata import (
     DaskWorkers,
-    Lost,
+    LostWorker,
     StratumRequest,
-    judge_on,
+    judge_on_workers,
     judge_request,
     read_reply,
 )
@@ -56,7 +56,7 @@ def alone(strata: StratifiedLog[StratumRows]) -> ObservationResult:
 
 
 class Scripted:
-    """Workers that judge at once; ``instead`` may give another answer, or raise `Lost`.
+    """Workers that judge at once; ``instead`` may give another answer, or raise `LostWorker`.
 
     The last started task ends first, or all at a time end ``together``. A worker that ``vanishes``
     names is gone with its first task.
@@ -119,7 +119,7 @@ def on(workers: Any, strata: StratifiedLog[StratumRows], **changed: Any) -> Obse
         strata,
         msgspec.structs.replace(QUESTION, **changed),
         source="log",
-        judge=judge_on(workers),
+        judge=judge_on_workers(workers),
     )
 
 
@@ -150,7 +150,7 @@ def test_a_stratum_of_a_lost_worker_is_judged_by_another(
 def test_a_stratum_that_costs_three_workers_is_given_up(strata: StratifiedLog[StratumRows]) -> None:
     def lost_over_b(request: StratumRequest) -> bytes | None:
         if request.name == "b":
-            raise Lost("killed")
+            raise LostWorker("killed")
         return None
 
     workers = Scripted(instead=lost_over_b)
@@ -239,7 +239,7 @@ def test_an_answer_that_does_not_fit_together_is_refused(
         {"reason": "both an answer and a reason"},
     ):
         changed = {**document, "outcome": {**document["outcome"], **changes}}
-        with pytest.raises(UnusableInput, match="stratum a does not fit together"):
+        with pytest.raises(UnusableInput, match="stratum a is inconsistent"):
             read_reply(msgspec.msgpack.encode(changed), "a")
 
 

@@ -9,7 +9,7 @@ import pytest
 from equipoise.cluster import tasks
 from equipoise.cluster.folders import CampaignFolder, Progress
 from equipoise.cluster.messages import (
-    Follow,
+    FollowRequest,
     Introduction,
     Inventory,
     Status,
@@ -49,8 +49,8 @@ def test_a_slice_is_bounded_in_bytes(size: int, number_of_reads: int) -> None:
 
 
 def test_what_a_host_refuses_is_an_answer_that_raises_when_it_is_read(host: Path) -> None:
-    answer = tasks.follow(to_bytes(Follow("none", 0, "none", b"")))
-    with pytest.raises(UnusableInput, match="'none' is no identity of a run") as refusal:
+    answer = tasks.follow(to_bytes(FollowRequest("none", 0, "none", b"")))
+    with pytest.raises(UnusableInput, match="'none' is not the identity of a run") as refusal:
         from_bytes(answer, Status)
     assert refusal.value.hint == "install the same version of Equipoise on every host"
 

@@ -95,7 +95,11 @@ def test_a_broken_csv_is_refused_with_its_line(tmp_path: Path, text: str, messag
             '{"results": [{"command": "a", "times": [1, 2], "exit_codes": [0]}]}',
             "2 times but 1 exit_codes",
         ),
-        ("hyperfine", '{"results": [{"command": "a", "times": ["x"]}]}', "not a result of hyperfine"),
+        (
+            "hyperfine",
+            '{"results": [{"command": "a", "times": ["x"]}]}',
+            "not a result of hyperfine",
+        ),
         ("hyperfine", '{"results": []}', "no measurement"),
         ("google-benchmark", '{"benchmarks": [{"name": "a"}]}', "has no real_time"),
         ("pyperf", '{"benchmarks": [{"runs": [{}]}]}', "no measurement"),

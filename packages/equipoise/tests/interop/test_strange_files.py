@@ -139,8 +139,8 @@ def test_what_is_no_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "zero").symlink_to("/dev/zero")
     (tmp_path / "loop").symlink_to("loop")
     (tmp_path / "broken").symlink_to("nothing")
-    assert "no regular file" in refusal(tmp_path / "pipe").what
-    assert "no regular file" in refusal(tmp_path / "zero").what
+    assert "not a regular file" in refusal(tmp_path / "pipe").what
+    assert "not a regular file" in refusal(tmp_path / "zero").what
     assert "too many levels of symbolic links" in refusal(tmp_path / "loop").what
     for missing in ("broken", "nothing", "pipe/below a file"):
         assert "there is no such file" in refusal(tmp_path / missing).what

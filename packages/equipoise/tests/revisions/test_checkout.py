@@ -276,7 +276,9 @@ def test_a_repository_without_commit_has_no_candidate(tmp_path: Path) -> None:
 
 def test_without_git_the_hint_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(UnusableInput, match="git, which reads the revisions of a repository, is not installed") as caught:
+    with pytest.raises(
+        UnusableInput, match="git, which reads the revisions of a repository, is not installed"
+    ) as caught:
         repository_at(tmp_path)
     assert "apt-get install git" in str(caught.value.hint)
 

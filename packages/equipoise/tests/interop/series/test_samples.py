@@ -70,7 +70,7 @@ def test_old_results_of_asv_are_brought_up_to_date_first(tmp_path: Path) -> None
 def test_a_folder_without_results_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UnusableInput, match="no values over commits"):
         series_of(tmp_path)
-    with pytest.raises(UnusableInput, match=r"holds benchmarks\.json"):
+    with pytest.raises(UnusableInput, match=r"contains benchmarks\.json"):
         series_of(tmp_path, form="asv")
     with pytest.raises(UnusableInput, match="it is a folder"):
         series_of(SAMPLES / "asv", form="csv")

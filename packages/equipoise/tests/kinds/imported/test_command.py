@@ -252,7 +252,7 @@ def test_an_import_cannot_be_resumed_or_pooled(folder: Path) -> None:
 
 
 def test_nothing_is_recorded_of_a_file_that_cannot_be_used(folder: Path) -> None:
-    with pytest.raises(UnusableInput, match="of no format"):
+    with pytest.raises(UnusableInput, match="its format is unknown"):
         run_import(str(written(folder, "poem.txt", "the quick brown fox")))
     with pytest.raises(UnusableInput, match="2 files but 1 names"):
         run_import("-n", "old", "a.json", "b.json")
