@@ -93,11 +93,11 @@ def test_shipped_files_take_a_bounded_room(host: Path, monkeypatch: pytest.Monke
 @pytest.mark.parametrize("path", ["../tool", "/tmp/tool", "a/../../tool", "", ".", "a\0b"])
 def test_a_path_out_of_the_folder_is_refused_by_every_task(host: Path, path: str) -> None:
     hostile = replace(PROGRAM, path=path)
-    with pytest.raises(UnusableInput, match="outside of the working folder"):
+    with pytest.raises(UnusableInput, match="outside the working folder"):
         from_bytes(tasks.receive(to_bytes(Shipment(hostile, CONTENT))), ShipmentReply)
     tasks.receive(to_bytes(Shipment(PROGRAM, CONTENT)))
     order = replace(order_for(plan_for()), shipped=(hostile,))
-    with pytest.raises(UnusableInput, match="outside of the working folder"):
+    with pytest.raises(UnusableInput, match="outside the working folder"):
         begun(order)
     assert not CampaignFolder.of(order.fleet, 0).working_folder.exists()
 

@@ -227,7 +227,7 @@ def test_a_host_without_an_identity_is_left_out_and_named(
     outcome = fleet.start(plan)
     assert [line.host for line in outcome.lines] == ["ada", "cyd"]
     (warning,) = left_out(fleet)
-    assert "'bob' has no identity of a host" in warning
+    assert "'bob' has no valid identity" in warning
 
 
 def test_the_identity_of_another_machine_is_no_way_into_its_run(

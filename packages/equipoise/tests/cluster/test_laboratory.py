@@ -322,7 +322,7 @@ def test_folders_of_ended_campaigns_are_bounded(
     assert sorted(path.name for path in fleets.iterdir()) == ["1", "2", "3", "4", "5"]
 
 
-@pytest.mark.parametrize("moment", ["progress", "starting"])
+@pytest.mark.parametrize("moment", ["progress", "lock_life"])
 def test_a_folder_that_another_worker_removes_meanwhile_is_no_failure(
     host: Path, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
@@ -430,7 +430,7 @@ def test_a_plan_that_is_none_is_refused(host: Path) -> None:
 @pytest.mark.parametrize("fleet", ["", "..", "../../etc", "a" * 31, "A" * 32, "g" * 32])
 def test_a_fleet_without_identity_is_refused(host: Path, fleet: str) -> None:
     order = order_for(plan_for())
-    with pytest.raises(UnusableInput, match="no identity"):
+    with pytest.raises(UnusableInput, match="not the identity"):
         begun(replace(order, fleet=fleet))
 
 

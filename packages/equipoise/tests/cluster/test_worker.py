@@ -127,7 +127,7 @@ def test_an_address_and_its_tls_files_must_agree(
 ) -> None:
     with pytest.raises(SystemExit):
         worker.parse_options(arguments)
-    assert "go with an address tls://" in capsys.readouterr().err
+    assert "needs --tls-ca, --tls-cert and --tls-key" in capsys.readouterr().err
 
 
 def in_the_clear(*words: str) -> argparse.Namespace:

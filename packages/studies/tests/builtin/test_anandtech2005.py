@@ -51,7 +51,7 @@ def paragraph(document: ResultDocument, part: str) -> str:
 def test_the_four_machines_stand_above_this_host_in_the_articles_layout() -> None:
     processes, calls, ipc, threads = findings(StudyData(measured())).tables
     assert findings(StudyData(measured())).answer.startswith(
-        "This host is below the least of the article's"
+        "This host is faster than all four machines of the article"
     )
     assert processes.headings == ("host", "OS", "MHz", "fork", "exec", "sh")
     assert processes.rows[0] == ("G5 2.7 GHz", "Darwin", "2700", "659", "2308", "4960")
@@ -92,9 +92,9 @@ def test_the_two_systems_on_one_processor_differ_as_published() -> None:
 def test_placement_and_threads_are_reported_with_their_ratios() -> None:
     assert paragraph(measured(), "Across CPUs").count("×10") >= 2
     thread = paragraph(measured(), "A fork takes")
-    assert "×5" in thread and "fork is no stand-in for a thread here" in thread
+    assert "×5" in thread and "a fork costs more than a thread here" in thread
     equal = paragraph(measured({**MICROSECONDS, "thread": 90.0}), "A fork takes")
-    assert "cannot be told apart" in equal
+    assert "no difference can be shown" in equal
     early = paragraph(measured(blocks=5), "A fork takes")
     assert "too few blocks to say whether that is chance" in early
 

@@ -13,8 +13,8 @@ from equipoise_studies.builtin.database.analysis import THROUGHPUT, curve_of, fi
 from equipoise_studies.builtin.database.charts import figures
 from equipoise_studies.builtin.database.client import (
     mariadb_command,
+    parse_options,
     postgresql_command,
-    understand,
 )
 from equipoise_studies.study_data import StudyData
 from packages.studies.tests.builtin.synthetic import study_document
@@ -113,8 +113,8 @@ def test_the_paragraph_says_where_the_knees_lie(document: ResultDocument) -> Non
         findings(StudyData(document)).paragraphs,
     )
     assert answer.startswith("mariadb, read_only: ")
-    assert "transactions per s at most, with glibc at " in answer
-    assert paragraph.startswith("mariadb, read_only: the knee of the curve lies at glibc ")
+    assert "transactions per s, with glibc at " in answer
+    assert paragraph.startswith("mariadb, read_only: the knee of the curve is at glibc ")
 
 
 def test_there_is_a_curve_of_throughput_and_one_of_latency(document: ResultDocument) -> None:
@@ -130,7 +130,7 @@ def test_there_is_a_curve_of_throughput_and_one_of_latency(document: ResultDocum
 
 def options(*more: str) -> argparse.Namespace:
     usual = ["--work=read_write", "--threads=4", "--seconds=2", "--folder=/f", "--port=1"]
-    return understand(["mariadb", "--load=closed", "--password-file=/secret", *usual, *more])
+    return parse_options(["mariadb", "--load=closed", "--password-file=/secret", *usual, *more])
 
 
 @pytest.mark.parametrize("command_of", [mariadb_command, postgresql_command])

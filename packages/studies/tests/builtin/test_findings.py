@@ -172,11 +172,11 @@ def test_an_order_that_reverses_is_found_for_certain() -> None:
     ]
     assert reversals[0].is_certain
     paragraphs = " ".join(tasks_findings(StudyData(result)).paragraphs)
-    assert "The order of the allocators reverses for certain in one pair" in paragraphs
+    assert "The order of the allocators certainly reverses in one pair" in paragraphs
     assert "The order of the BLAS libraries is the same on every task." in paragraphs
     assert tasks_findings(StudyData(result)).answer == (
         "The order of the BLAS libraries is the same on every task. The order of the allocators "
-        "depends on the task: one pair reverses for certain."
+        "depends on the task: one pair certainly reverses."
     )
     assert [one.name for one in tasks_figures(StudyData(result))] == [
         "BLAS_libraries",
@@ -189,7 +189,7 @@ def test_an_order_that_holds_and_one_that_is_uncertain_are_told_apart() -> None:
         tasks_findings(StudyData(ranked(1.3))).paragraphs
     )
     uncertain = " ".join(tasks_findings(StudyData(ranked(0.8, blocks=3))).paragraphs)
-    assert "The order of the allocators reverses nowhere for certain" in uncertain
+    assert "No pair of allocators certainly reverses its order" in uncertain
 
 
 def test_what_a_task_does_not_use_has_no_rank_in_it() -> None:

@@ -51,9 +51,9 @@ def test_the_findings_say_how_little_they_prove(document: ResultDocument) -> Non
     assert table.headings[1:4] == ("rank correlation", "95 % interval", "conditions")
     assert [row[0] for row in table.rows] == ["round_trip", "null_call"]
     most, little = result.paragraphs[:2]
-    assert most.startswith("round_trip moves with the throughput most: -")
+    assert most.startswith("round_trip correlates most with the throughput: -")
     assert "beyond what chance does" in most
-    assert result.answer.startswith("round_trip moves with the throughput most (rank correlation -")
+    assert result.answer.startswith("round_trip correlates most with the throughput (rank correlation -")
     assert result.answer.endswith("over 12 conditions), beyond what chance does.")
     assert little.startswith("How little 12 conditions can prove: by chance alone")
 

@@ -83,7 +83,7 @@ def test_a_minimum_that_misled_is_reported(generator: np.random.Generator) -> No
     assert "would have misled" in paragraphs
     assert f"1 of {RUNS} linear runs" in paragraphs
     answer = findings(StudyData(planted(linear, binary, misleads=True))).answer
-    assert answer.startswith("The verdict is for binary search: ")
+    assert answer.startswith("Binary search is faster: ")
     assert answer.endswith("The minimum would have misled.")
 
 

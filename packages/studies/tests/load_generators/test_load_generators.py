@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from equipoise_studies.load_generators import pgbench, sysbench
-from equipoise_studies.load_generators.load_generator import Interval, reported
+from equipoise_studies.load_generators.load_generator import Interval, run_and_report
 
 SYSBENCH = """\
 Threads started!
@@ -91,7 +91,7 @@ def test_what_was_read_is_reported_with_what_the_client_consumed(
 ) -> None:
     door = tmp_path / "metrics.jsonl"
     monkeypatch.setenv("EQUIPOISE_METRICS", str(door))
-    reported([sys.executable, "-c", f"print({SYSBENCH!r})"], sysbench.read)
+    run_and_report([sys.executable, "-c", f"print({SYSBENCH!r})"], sysbench.read)
     lines = [json.loads(line) for line in door.read_text().splitlines()]
     whole = {line["metric"]: line for line in lines if "iteration" not in line}
     assert whole["throughput_per_s"]["value"] == 49.98
@@ -109,7 +109,7 @@ def test_what_was_read_is_reported_with_what_the_client_consumed(
 
 def test_a_generator_that_fails_is_told_with_its_last_lines() -> None:
     with pytest.raises(SystemExit, match="ended with status 7\nFATAL: lost connection"):
-        reported(
+        run_and_report(
             [sys.executable, "-c", "print('FATAL: lost connection'); raise SystemExit(7)"],
             sysbench.read,
         )
@@ -117,6 +117,6 @@ def test_a_generator_that_fails_is_told_with_its_last_lines() -> None:
 
 def test_a_generator_that_is_not_there_or_says_something_else_is_told() -> None:
     with pytest.raises(SystemExit, match="cannot start /no/such"):
-        reported(["/no/such"], sysbench.read)
+        run_and_report(["/no/such"], sysbench.read)
     with pytest.raises(SystemExit, match="wrote what cannot be read: there is no histogram"):
-        reported([sys.executable, "-c", "print('hello')"], sysbench.read)
+        run_and_report([sys.executable, "-c", "print('hello')"], sysbench.read)
