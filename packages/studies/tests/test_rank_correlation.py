@@ -64,7 +64,9 @@ def test_the_largest_of_several_is_beyond_the_level_as_often_as_alpha() -> None:
     for _ in range(CAMPAIGNS):
         shared = generator.normal(size=points)
         others = generator.normal(size=(tried, points))
-        found = [rank_correlation(one, shared) for one in others]
-        beyond += max(abs(one.value) for one in found if one is not None) > level
+        found = [rank_correlation(other, shared) for other in others]
+        beyond += (
+            max(abs(correlation.value) for correlation in found if correlation is not None) > level
+        )
     # 0.1, give or take four Monte Carlo errors of 0.01.
     assert 0.06 <= beyond / CAMPAIGNS <= 0.14

@@ -71,7 +71,7 @@ class ImpatientLoop(asyncio.SelectorEventLoop):
 
 
 def conducted(work: Coroutine[Any, Any, T]) -> T:
-    """What a coroutine returns, without waiting."""
+    """Return the result of a coroutine, without waiting."""
     with asyncio.Runner(loop_factory=ImpatientLoop) as runner:
         return runner.run(work)
 
@@ -181,7 +181,7 @@ class ScriptedHost:
         )
 
     def record(self) -> RunRecord:
-        """What its own ledger has."""
+        """Return the run in its own ledger."""
         return self.ledger.read_run(self._run)
 
 
@@ -310,7 +310,11 @@ class ScriptedFleet:
         """The copies of the hosts' campaigns in the coordinator's ledger, by host."""
         record = self.ledger.read_run()
         assert isinstance(record.plan.terms, FleetPlan)
-        places = {one.plan.membership.place: one for one in record.members if one.plan.membership}
+        places = {
+            member.plan.membership.place: member
+            for member in record.members
+            if member.plan.membership
+        }
         return {
             host.name: places[place]
             for place, host in enumerate(record.plan.terms.hosts)

@@ -51,7 +51,7 @@ def test_every_host_measures_with_its_own_coin_and_the_coordinator_gets_every_tr
     assert isinstance(record.plan.terms, FleetPlan)
     assert record.plan.terms.weights == (1 / 3, 1 / 3, 1 / 3)
     assert not record.trials
-    orders = {tuple(draw.order for draw in one.draws) for one in fleet.members().values()}
+    orders = {tuple(draw.order for draw in member.draws) for member in fleet.members().values()}
     assert len(orders) == 3
 
 
@@ -154,7 +154,7 @@ def test_a_copy_that_contradicts_its_host_fails_alone(fleet_of: MakeFleet, plan:
     fleet = fleet_of()
 
     def fork() -> None:
-        # A snapshot of the host was put back: its run begins anew, with other trials.
+        # A snapshot of the host was put back: its run begins again, with other trials.
         host = fleet.hosts[1]
         host.ledger.close()
         for file in host.folder.glob("bob.db*"):

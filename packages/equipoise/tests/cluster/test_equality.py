@@ -140,7 +140,7 @@ def test_a_hook_for_a_shell_is_not_read(project: Path) -> None:
 def test_the_programs_of_a_server_are_files_of_a_plan(project: Path) -> None:
     plan = planned("true", "true")
     server = Server(start=("sh", "run.py", "{port}"), ready=("cat", "data"))
-    conditions = tuple(replace(one, server=server) for one in plan.conditions)
+    conditions = tuple(replace(condition, server=server) for condition in plan.conditions)
     paths = {file.path for file in files_of(replace(plan, conditions=conditions))}
     assert {"run.py", "data"} <= paths
     assert "cat" in {os.path.basename(path) for path in paths}
@@ -149,7 +149,7 @@ def test_the_programs_of_a_server_are_files_of_a_plan(project: Path) -> None:
 def test_a_program_of_the_package_is_that_of_each_host(project: Path) -> None:
     plan = planned("equipoise-workload sort", "true")
     assert "{equipoise:package:equipoise-studies}/_bin/equipoise-workload" in {
-        one.path for one in files_of(plan)
+        file.path for file in files_of(plan)
     }
 
 
@@ -179,7 +179,7 @@ def test_a_build_of_the_hosts_is_not_compared(project: Path) -> None:
 
 
 def test_a_file_that_changes_while_it_is_shipped_is_refused(project: Path) -> None:
-    (file,) = (one for one in files_of(planned("cat data", "true")) if one.path == "data")
+    (file,) = (file for file in files_of(planned("cat data", "true")) if file.path == "data")
     assert shipment_of(file, str(project)).content == b"data"
     (project / "data").write_text("other")
     with pytest.raises(UnusableInput, match="changed while it was shipped"):

@@ -27,7 +27,7 @@ def options_of_supervisor(words: list[str]) -> Any:
 
 
 def test_the_service_starts_the_supervisor() -> None:
-    (line,) = (one for one in UNIT.read_text().splitlines() if one.startswith("ExecStart="))
+    (line,) = (line for line in UNIT.read_text().splitlines() if line.startswith("ExecStart="))
     options = options_of_supervisor(shlex.split(line.removeprefix("ExecStart=")))
     assert options.scheduler == "tcp://10.0.0.1:8786"
 
@@ -91,5 +91,7 @@ def test_each_pod_of_kubernetes_is_supervised_and_has_a_node_of_its_own() -> Non
     name = cluster["metadata"]["name"]
     assert apart["labelSelector"]["matchLabels"]["dask.org/cluster-name"] == name
     (mount,) = container["volumeMounts"]
-    state = {one["name"]: one.get("value") for one in container["env"]}["XDG_STATE_HOME"]
+    state = {variable["name"]: variable.get("value") for variable in container["env"]}[
+        "XDG_STATE_HOME"
+    ]
     assert Path(state).is_relative_to(mount["mountPath"])

@@ -86,7 +86,7 @@ def test_shipped_files_take_a_bounded_room(host: Path, monkeypatch: pytest.Monke
     for content in contents:
         file = File("data", files.digest_of(content))
         tasks.receive(to_bytes(Shipment(file, content)))
-    kept = {one.read_bytes() for one in private_folder(files.SHIPPED).iterdir()}
+    kept = {file.read_bytes() for file in private_folder(files.SHIPPED).iterdir()}
     assert kept == set(contents[2:])
 
 

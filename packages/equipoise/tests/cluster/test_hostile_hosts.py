@@ -214,7 +214,7 @@ def test_a_run_that_was_not_ordered_is_refused_in_its_hosts_line(
 
 
 def left_out(fleet: ScriptedFleet) -> list[str]:
-    """What the warnings say of workers and hosts that do not measure."""
+    """Return the warnings about workers and hosts that do not measure."""
     return [notice.summary for notice in fleet.ledger.read_run().notices]
 
 

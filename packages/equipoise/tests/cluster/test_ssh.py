@@ -144,7 +144,7 @@ def test_hosts_that_are_reached_through_ssh_form_an_encrypted_cluster(
             of_scheduler = client.run_on_scheduler(
                 lambda dask_scheduler: dask_scheduler.local_directory
             )
-    kept = [of_scheduler, *(one["local_directory"] for one in workers)]
+    kept = [of_scheduler, *(worker["local_directory"] for worker in workers)]
     found = {where[worker]: who[worker] for worker in where}
     assert found == {str(folder): folder.name for folder in folders}
     assert len(kept) == 3

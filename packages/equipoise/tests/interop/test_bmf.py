@@ -1,4 +1,4 @@
-"""What Bencher reads: names, measures, values and bounds."""
+"""Bencher Metric Format: names, measures, values and bounds."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from packages.equipoise.tests.interop.test_damaged import WHOLE
 
 HUGE = 200 * 2**20
 SPARE = 16 * 2**20
-"""What the allocator and the kernel's own accounting may add to the peak."""
+"""Bytes that the allocator and the kernel's own accounting may add to the peak."""
 IMPORTED = """
 import contextlib, io, json, re, sys
 from pathlib import Path
@@ -42,7 +42,7 @@ print(json.dumps([small, *map(imported, others)]))
 
 
 def imported_one_by_one(folder: Path, *names: str) -> list[dict[str, Any]]:
-    """What each import said, and the peak until then in bytes."""
+    """Return the messages of each import, and the peak in bytes after it."""
     done = subprocess.run(
         [sys.executable, "-c", IMPORTED, *names],
         cwd=folder,

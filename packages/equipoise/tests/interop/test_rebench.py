@@ -79,7 +79,9 @@ def test_every_row_of_rebench_is_an_iteration_of_its_invocation(tmp_path: Path) 
         assert list(process.iterations["memory_MB"]) in values["MB"].values()
         times = [1e3 * seconds for seconds in process.iterations["time_s"]]
         assert any(times == pytest.approx(theirs) for theirs in values["ms"].values())
-        assert {len(theirs) for one in values.values() for theirs in one.values()} == {2}
+        assert {len(theirs) for by_metric in values.values() for theirs in by_metric.values()} == {
+            2
+        }
     keys = [
         (process.benchmark, *process.levels.values(), *process.iterations["time_s"])
         for process in reading.processes

@@ -1,4 +1,4 @@
-"""What is no file, is written in another way, or holds impossible numbers."""
+"""Paths that are not files, files in other encodings, and impossible numbers."""
 
 from __future__ import annotations
 

@@ -185,7 +185,7 @@ def test_the_key_is_of_all_that_decides_a_build_and_of_nothing_else(
     }
     compiler.write_text("#!/bin/sh\n# a later version\n")
     assert len({*others, key()}) == len(others) + 1
-    assert {len(one) for one in others} == {32}
+    assert {len(other) for other in others} == {32}
 
 
 def test_a_build_that_fails_leaves_nothing(made: MadeRepository, tmp_path: Path, log: Path) -> None:
@@ -234,8 +234,10 @@ def test_threads_that_need_one_build_make_it_once(
 ) -> None:
     third, second, first = sources(made)
     with opened(made, tmp_path) as cache, ThreadPoolExecutor(4) as threads:
-        builds = [threads.submit(cache.get, one, "it") for one in (first, second, third, second)]
-        assert sum(not one.result().reused for one in builds) == 2
+        builds = [
+            threads.submit(cache.get, source, "it") for source in (first, second, third, second)
+        ]
+        assert sum(not build.result().reused for build in builds) == 2
     assert times_built(log) == 2
 
 
@@ -294,7 +296,7 @@ def wait_for(condition: Callable[[], object], process: subprocess.Popen[str]) ->
 
 
 def builds_running(tree: Path) -> list[psutil.Process]:
-    """What runs of the build of a tree."""
+    """Return the running processes of the build of a tree."""
     found = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error, OSError):
@@ -315,7 +317,7 @@ def test_what_a_killed_build_left_is_removed_by_the_next(
     with opened(made, tmp_path, None) as other:
         folder = other.tree_of(second).parents[2]
     # Whoever opens the cache next removes it, also for another line.
-    assert [one.name for one in folder.iterdir()] == []
+    assert [file.name for file in folder.iterdir()] == []
     with opened(made, tmp_path, line) as cache:
         assert builds_running(cache.tree_of(second)) == []
         Path(f"{log}.go").touch()
@@ -328,7 +330,7 @@ def test_two_processes_make_a_build_once_and_neither_removes_it_under_the_other(
     line = f"{LOGGED}; sleep 0.5"
     third, second, _ = sources(made)
     others = [another_process(made, tmp_path, line, second) for _ in range(2)]
-    reused = sorted(str(one.stdout and one.stdout.readline().strip()) for one in others)
+    reused = sorted(str(other.stdout and other.stdout.readline().strip()) for other in others)
     assert reused == ["False", "True"]
     assert times_built(log) == 1
     monkeypatch.setenv(LIMIT_VARIABLE, "0")
@@ -339,9 +341,9 @@ def test_two_processes_make_a_build_once_and_neither_removes_it_under_the_other(
     with opened(made, tmp_path, line) as cache:
         assert cache.seconds_of(third) is None
         assert cache.seconds_of(second) is not None
-    for one in others:
-        one.communicate("")
-        assert one.returncode == 0
+    for other in others:
+        other.communicate("")
+        assert other.returncode == 0
     with opened(made, tmp_path, line) as cache:
         assert list(cache.tree_of(second).parents[2].iterdir()) == []
 

@@ -38,22 +38,29 @@ def sides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pair:
 def test_one_benchmark_is_two_conditions_in_their_own_folders(sides: Pair, tmp_path: Path) -> None:
     benchmark = Benchmark("b", ("./bench", "$HOME;"))
     conditions, contrasts = conditions_of_gate([benchmark], sides, None)
-    assert [one.name for one in conditions] == [
+    assert [condition.name for condition in conditions] == [
         "baseline old (1111111111)",
         "candidate new (2222222222)",
     ]
-    assert [one.command for one in conditions] == [
+    assert [condition.command for condition in conditions] == [
         (str(tmp_path / side / "inside" / "bench"), "$HOME;") for side in ("old", "new")
     ]
-    assert [one.process.working_folder for one in conditions] == [str(one.folder) for one in sides]
+    assert [condition.process.working_folder for condition in conditions] == [
+        str(side.folder) for side in sides
+    ]
     assert contrasts == (Contrast(0, 1, "revision", {}),)
 
 
 def test_each_of_several_benchmarks_is_compared_with_itself(sides: Pair, tmp_path: Path) -> None:
     benchmarks = [Benchmark("one", ("./bench",)), Benchmark("two", ("true",))]
     conditions, contrasts = conditions_of_gate(benchmarks, sides, None)
-    assert [one.levels["benchmark"] for one in conditions] == ["one", "one", "two", "two"]
-    assert [(one.baseline, one.candidate) for one in contrasts] == [(0, 1), (2, 3)]
+    assert [condition.levels["benchmark"] for condition in conditions] == [
+        "one",
+        "one",
+        "two",
+        "two",
+    ]
+    assert [(contrast.baseline, contrast.candidate) for contrast in contrasts] == [(0, 1), (2, 3)]
     assert contrasts[1].stratum == {"benchmark": "two"}
     assert conditions[2].command == conditions[3].command == ("/bin/true",)
 
@@ -134,7 +141,7 @@ def test_what_reads_a_tool_is_the_same_for_both(sides: Pair, tmp_path: Path) -> 
     for condition, side in zip(conditions, sides, strict=True):
         assert condition.command[1:] == ("-P", "-m", READER, "cargo", "--", "/bin/true", "x")
         assert condition.environment == {"CARGO_TARGET_DIR": f"{side.tree}/target"}
-    lengths = {len(one.environment["CARGO_TARGET_DIR"]) for one in conditions}
+    lengths = {len(condition.environment["CARGO_TARGET_DIR"]) for condition in conditions}
     assert len(lengths) == 1
 
 

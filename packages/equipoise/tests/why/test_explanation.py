@@ -79,7 +79,7 @@ def profile(seconds: float) -> bytes:
 
 def profiles(*conditions: tuple[int, float]) -> tuple[Observation, ...]:
     """A gathering of profiles, three of each condition."""
-    evidence = [(repetition, *one) for repetition in (1, 2, 3) for one in conditions]
+    evidence = [(repetition, *condition) for repetition in (1, 2, 3) for condition in conditions]
     return tuple(
         Observation("profile", condition, repetition, place, 2.0, profile(seconds), None)
         for place, (repetition, condition, seconds) in enumerate(evidence)
@@ -178,7 +178,7 @@ def test_the_extra_time_is_split_by_the_accounts_of_the_trials() -> None:
     assert extra is not None
     assert (extra.baseline, extra.candidate, extra.slower) == ("a", "b", "b")
     assert extra.gap_s == pytest.approx(1.0, rel=0.02)
-    shares = {one.part: one.share_of_gap for one in extra.parts}
+    shares = {part.part: part.share_of_gap for part in extra.parts}
     assert shares["system"] == pytest.approx(0.9, abs=0.01)
     assert shares["user"] == pytest.approx(0.1, abs=0.01)
     assert extra.summary.startswith("90 % of the extra time is system time and 10 % user time")
@@ -318,7 +318,7 @@ class Shelf:
     """Campaigns that explain any other, the newest first."""
 
     def __init__(self, *records: RunRecord) -> None:
-        self._records = {one.id: one for one in records}
+        self._records = {record.id: record for record in records}
 
     def explaining(self, run_id: str) -> tuple[str, ...]:
         return tuple(self._records)
@@ -345,7 +345,7 @@ def test_a_campaign_of_another_pair_does_not_count_for_this_one() -> None:
 def test_the_explained_run_shows_what_was_tested_and_so_does_the_test_itself() -> None:
     made, test = explained(), experiment("test")
     shown = validated(result_of(made, test)).why
-    assert [(one.cause, one.status) for one in shown] == [("cause 0", "confirmed")]
+    assert [(cause.cause, cause.status) for cause in shown] == [("cause 0", "confirmed")]
     assert shown[0].share_of_gap == pytest.approx(1.0, abs=0.1)
     assert validated(result_of(test)).why == shown
     assert validated(result_of(made)).why == ()

@@ -45,7 +45,9 @@ def measured(microseconds: dict[str, float] | None = None, blocks: int = 20) -> 
 
 
 def paragraph(document: ResultDocument, part: str) -> str:
-    return next(one for one in findings(StudyData(document)).paragraphs if part in one)
+    return next(
+        paragraph for paragraph in findings(StudyData(document)).paragraphs if part in paragraph
+    )
 
 
 def test_the_four_machines_stand_above_this_host_in_the_articles_layout() -> None:
@@ -105,8 +107,10 @@ def test_what_this_machine_forbids_has_no_number_and_its_reason_below_the_table(
     document = replace(
         document,
         conditions=tuple(
-            replace(one, metrics={}, unknown={LATENCY: REASON}) if one.name in forbidden else one
-            for one in document.conditions
+            replace(condition, metrics={}, unknown={LATENCY: REASON})
+            if condition.name in forbidden
+            else condition
+            for condition in document.conditions
         ),
     )
     ipc = findings(StudyData(document)).tables[2]

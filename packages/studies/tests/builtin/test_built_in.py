@@ -97,7 +97,7 @@ def test_compared_conditions_have_equally_many_threads(
 
 @pytest.mark.parametrize("name", WITH_PAGES)
 def test_a_study_with_findings_has_a_page_that_shows_its_command(name: str) -> None:
-    study = next(one for one in STUDIES if one.name == name)
+    study = next(study for study in STUDIES if study.name == name)
     text = (study.folder / "page.md").read_text()
     assert text.startswith(f"# {name}\n")
     assert f"equipoise run {name} --quick" in text
@@ -127,12 +127,12 @@ def test_quick_sekhon2006_has_these_levels(native_folder: Path, tmp_path: Path) 
         "rows": {"445", "890"},
     }
     quick = grid(quick_form(read_study(path)), native_folder, tmp_path)
-    commands = [one.command for one in quick.conditions]
+    commands = [condition.command for condition in quick.conditions]
     assert all(words[words.index("--candidates") + 1] == "4" for words in commands)
 
 
 def test_each_trial_of_sekhon2006_searches_three_times(native_folder: Path, tmp_path: Path) -> None:
     path, _ = find_study("sekhon2006")
     full = grid(read_study(path), native_folder, tmp_path)
-    commands = [one.command for one in full.conditions]
+    commands = [condition.command for condition in full.conditions]
     assert all(words[words.index("--repeat") + 1] == "3" for words in commands)

@@ -31,8 +31,8 @@ def planted(effect: float, *, seed: int = 3) -> ResultDocument:
         document,
         comparisons=(),
         conditions=tuple(
-            replace(one, levels=dict(zip(factors, one.name.split(), strict=True)))
-            for one in document.conditions
+            replace(condition, levels=dict(zip(factors, condition.name.split(), strict=True)))
+            for condition in document.conditions
         ),
         trials=tuple(
             replace(
@@ -54,7 +54,7 @@ def answers(document: ResultDocument) -> list[str]:
 
 def test_what_layouts_alone_make_is_not_told_apart_over_layouts() -> None:
     verdicts = [answers(planted(0.0, seed=seed)) for seed in range(20)]
-    apart = sum(one != ["no difference shown"] for one in verdicts)
+    apart = sum(verdict != ["no difference shown"] for verdict in verdicts)
     # 5 % of 20 is 1; more than 4 has a chance below 0.3 %.
     assert apart <= 4
 

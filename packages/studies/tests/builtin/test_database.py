@@ -121,7 +121,7 @@ def test_there_is_a_curve_of_throughput_and_one_of_latency(document: ResultDocum
     charts = {figure.name: figure.chart.to_dict() for figure in figures(StudyData(document))}
     assert list(charts) == ["throughput_mariadb_read_only", "latency_mariadb_read_only"]
     marks = {
-        name: [one["mark"]["type"] for one in chart["layer"]] for name, chart in charts.items()
+        name: [layer["mark"]["type"] for layer in chart["layer"]] for name, chart in charts.items()
     }
     # Throughput has its knees beside lines, intervals and points.
     assert marks["latency_mariadb_read_only"] == ["line", "rule", "point"]

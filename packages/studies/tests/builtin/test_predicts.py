@@ -1,4 +1,4 @@
-"""What is said of primitives beside a server's throughput, where it is known which one moves."""
+"""Findings on primitives and a server's throughput, with a known correlation."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_the_primitive_that_moves_with_the_throughput_comes_first(document: Resu
     assert first.correlation is not None
     assert first.correlation.points == 12
     assert first.correlation.value < -0.95
-    assert [one.name for one in others] == ["null_call"]
+    assert [other.name for other in others] == ["null_call"]
 
 
 def test_the_findings_say_how_little_they_prove(document: ResultDocument) -> None:
@@ -53,7 +53,9 @@ def test_the_findings_say_how_little_they_prove(document: ResultDocument) -> Non
     most, little = result.paragraphs[:2]
     assert most.startswith("round_trip correlates most with the throughput: -")
     assert "beyond what chance does" in most
-    assert result.answer.startswith("round_trip correlates most with the throughput (rank correlation -")
+    assert result.answer.startswith(
+        "round_trip correlates most with the throughput (rank correlation -"
+    )
     assert result.answer.endswith("over 12 conditions), beyond what chance does.")
     assert little.startswith("How little 12 conditions can prove: by chance alone")
 
@@ -71,6 +73,6 @@ def test_too_few_conditions_are_not_ranked() -> None:
 def test_a_point_is_drawn_for_each_condition(document: ResultDocument) -> None:
     figure = next(iter(figures(StudyData(document))))
     assert figure.name == "beside_round_trip"
-    marks = [one["mark"]["type"] for one in figure.chart.to_dict()["layer"]]
+    marks = [layer["mark"]["type"] for layer in figure.chart.to_dict()["layer"]]
     # The text twice: as letters, and as the ground that keeps lines from them.
     assert marks == ["point", "text", "text"]

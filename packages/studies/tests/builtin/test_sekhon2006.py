@@ -56,7 +56,9 @@ def document(
 
 
 def claim(result: ResultDocument, beginning: str) -> str:
-    paragraphs = [one for one in findings(StudyData(result)).paragraphs if beginning in one]
+    paragraphs = [
+        paragraph for paragraph in findings(StudyData(result)).paragraphs if beginning in paragraph
+    ]
     assert paragraphs, beginning
     return paragraphs[0]
 
@@ -161,8 +163,8 @@ def test_figure_1_divides_the_mean_of_the_best_by_n_squared_log_n() -> None:
 
 def test_both_figures_are_drawn_with_what_was_published() -> None:
     charts = {
-        one.name: one.chart.to_dict()
-        for one in figures(StudyData(document({"445": 1.0, "890": 1.2})))
+        figure.name: figure.chart.to_dict()
+        for figure in figures(StudyData(document({"445": 1.0, "890": 1.2})))
     }
     assert list(charts) == ["figure_1", "ratios"]
     for chart in charts.values():
@@ -189,7 +191,10 @@ def quick_plan(native_folder: Path) -> Plan:
     plan, _ = study_plan(study, grid, CampaignLimits(seed=3))
     return replace(
         plan,
-        conditions=tuple(Condition(one.name, ("/bin/x",), one.levels) for one in plan.conditions),
+        conditions=tuple(
+            Condition(condition.name, ("/bin/x",), condition.levels)
+            for condition in plan.conditions
+        ),
         judgement=Judgement(min_effect=plan.judgement.min_effect),
     )
 
@@ -199,15 +204,17 @@ def test_the_quick_form_decides_a_clear_gap_within_its_budget(
 ) -> None:
     plan = quick_plan(native_folder)
     medians = tuple(
-        SECONDS[one.levels["algorithm"], one.levels["rows"]][one.levels["allocator"]]
-        for one in plan.conditions
+        SECONDS[condition.levels["algorithm"], condition.levels["rows"]][
+            condition.levels["allocator"]
+        ]
+        for condition in plan.conditions
     )
     stage = Stage(tmp_path, medians=medians, noise=0.05)
     result = analyse_campaign(stage.ledger.read_run(stage.start(plan)))
     assert stage.clock.seconds < plan.stopping.budget_s + sum(medians)
-    verdicts = {one.candidate: one.verdict for one in result.comparisons}
+    verdicts = {comparison.candidate: comparison.verdict for comparison in result.comparisons}
     for rows in ("445", "890"):
         assert verdicts[f"algorithm=scythe glibc_15k rows={rows}"] == "slower"
         assert verdicts[f"algorithm=scythe dlmalloc rows={rows}"] == "faster"
     assert not any("algorithm=fast" in name for name in verdicts)
-    assert all(one.trials for one in result.conditions)
+    assert all(condition.trials for condition in result.conditions)

@@ -118,7 +118,7 @@ class Life:
     def processes(self) -> list[psutil.Process]:
         """The server's processes: those that work in its folder."""
         scratch = str(self.folder.parent)
-        return [one for one in psutil.process_iter() if works_in(one, scratch)]
+        return [process for process in psutil.process_iter() if works_in(process, scratch)]
 
     @property
     def open_ports(self) -> set[int]:
@@ -257,7 +257,9 @@ def assert_the_password_stays_in_its_file(life: Life, folder: Path) -> None:
     password = file.read_text().strip()
     assert len(password) >= 32
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert [one for one in attackers_of(life) if one.successes([("cat", str(file))])] == []
+    assert [
+        attacker for attacker in attackers_of(life) if attacker.successes([("cat", str(file))])
+    ] == []
     metrics = folder / "metrics.jsonl"
     seen = set(who_knows(password))
     with subprocess.Popen(
@@ -345,12 +347,24 @@ def test_no_other_user_gets_into_postgresql(
 def test_the_study_predicts_starts_the_same_server_as_the_study_database() -> None:
     chosen = ("memory=glibc", "placement=across_cpus")
     database = built_in("database", "server=mariadb", "threads=1", "setting=glibc,tcp")
-    predicts = [one for one in built_in("predicts", *chosen) if one.server is not None]
-    wanted = [msgspec.structs.replace(one.server, prepare=None) for one in database if one.server]
-    found = [msgspec.structs.replace(one.server, prepare=None) for one in predicts if one.server]
+    predicts = [
+        condition for condition in built_in("predicts", *chosen) if condition.server is not None
+    ]
+    wanted = [
+        msgspec.structs.replace(condition.server, prepare=None)
+        for condition in database
+        if condition.server
+    ]
+    found = [
+        msgspec.structs.replace(condition.server, prepare=None)
+        for condition in predicts
+        if condition.server
+    ]
     assert found == wanted
     lines = [
-        one.server.prepare[2] for one in (*database, *predicts) if one.server and one.server.prepare
+        condition.server.prepare[2]
+        for condition in (*database, *predicts)
+        if condition.server and condition.server.prepare
     ]
     assert len(lines) == 4
     assert len(set(lines)) == 1

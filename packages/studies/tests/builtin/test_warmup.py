@@ -37,7 +37,7 @@ def reported(folder: Path, *command: str) -> tuple[float, FloatArray]:
     subprocess.run(command, env=environment, check=True, timeout=600)
     lines = [json.loads(line) for line in door.read_text().splitlines()]
     series = [line["value"] for line in lines if "iteration" in line]
-    return next(one["value"] for one in lines if one["metric"] == "answer"), np.array(series)
+    return next(line["value"] for line in lines if line["metric"] == "answer"), np.array(series)
 
 
 def undisturbed(folder: Path, *command: str) -> FloatArray:
@@ -48,7 +48,7 @@ def undisturbed(folder: Path, *command: str) -> FloatArray:
 
 @pytest.fixture(scope="module")
 def commands(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, ...]]:
-    """What runs the kernels here, by runtime."""
+    """Return the commands of the installed runtimes that run the kernels."""
     build = tmp_path_factory.mktemp("kernels")
     by_runtime: dict[str, tuple[str, ...]] = {
         "cpython": (sys.executable, str(FOLDER / "kernels.py"))
@@ -98,7 +98,7 @@ def test_the_jvm_warms_up_and_what_is_compiled_does_not(
     shape = classify_trial(jvm)
     assert shape is not None and shape.kind in ("warm-up", "no steady state")
     assert jvm[0] > 3 * np.median(jvm[-40:])
-    # The lowest of the first few: one disturbed iteration is no warm-up.
+    # The lowest of the first few: one disturbed iteration is not a warm-up.
     compiled = undisturbed(tmp_path, *commands["compiled"], "spectral", "150", "20")
     assert compiled[:5].min() < 2 * np.median(compiled[-40:])
 
@@ -113,8 +113,11 @@ def planted(*conditions: Series) -> ResultDocument:
     return replace(
         document,
         conditions=tuple(
-            replace(one, levels=dict(zip(("runtime", "kernel"), one.name.split(), strict=True)))
-            for one in document.conditions
+            replace(
+                condition,
+                levels=dict(zip(("runtime", "kernel"), condition.name.split(), strict=True)),
+            )
+            for condition in document.conditions
         ),
     )
 
@@ -136,7 +139,7 @@ def test_each_condition_has_its_series_drawn() -> None:
     own = analysis_of("warmup")
     assert own is not None
     assert own.figures(document) == ()
-    assert [one.name for one in iteration_figures(document)] == [
+    assert [figure.name for figure in iteration_figures(document)] == [
         "iterations_jvm_nbody_iteration_s",
         "iterations_compiled_nbody_iteration_s",
     ]

@@ -58,9 +58,12 @@ def what_lives_in(home: Path) -> list[str]:
 @SYSBENCH
 def test_mariadb_lives_for_a_trial_and_is_gone(equipoise_process: Equipoise, home: Path) -> None:
     chosen = ("server=mariadb", "threads=4", "setting=glibc,tcp")
-    factors = [word for one in chosen for word in ("--factor", one)]
+    factors = [word for choice in chosen for word in ("--factor", choice)]
     document = run_in(home, equipoise_process, "database", "--quick", *factors)
-    assert [one["levels"]["setting"] for one in document["conditions"]] == ["glibc", "tcp"]
+    assert [condition["levels"]["setting"] for condition in document["conditions"]] == [
+        "glibc",
+        "tcp",
+    ]
     for trial in document["trials"]:
         assert trial["metrics"]["throughput_per_s"] > 0
         assert trial["metrics"]["server_user_s"] > 0
@@ -71,7 +74,7 @@ def test_mariadb_lives_for_a_trial_and_is_gone(equipoise_process: Equipoise, hom
 @pytest.mark.live("pg_lsclusters", package="postgresql")
 def test_postgresql_lives_for_a_trial_and_is_gone(equipoise_process: Equipoise, home: Path) -> None:
     chosen = ("server=postgresql", "threads=4", "setting=glibc,glibc_15k")
-    factors = [word for one in chosen for word in ("--factor", one)]
+    factors = [word for choice in chosen for word in ("--factor", choice)]
     document = run_in(home, equipoise_process, "database", "--quick", *factors)
     usual, often = (trial["metrics"] for trial in sorted_by_condition(document))
     assert usual["errors"] == often["errors"] == 0
@@ -91,7 +94,10 @@ def sorted_by_condition(document: dict[str, Any]) -> list[dict[str, Any]]:
 @pytest.mark.live("redis-benchmark", package="redis-tools")
 def test_the_documented_server_of_ones_own_runs(equipoise_process: Equipoise, home: Path) -> None:
     document = run_in(home, equipoise_process, str(REDIS), "--factor", "requests=2000")
-    assert [one["levels"]["appends"] for one in document["conditions"]] == ["no", "every_second"]
+    assert [condition["levels"]["appends"] for condition in document["conditions"]] == [
+        "no",
+        "every_second",
+    ]
     assert all(trial["metrics"]["throughput_per_s"] > 0 for trial in document["trials"])
     assert what_lives_in(home) == []
 

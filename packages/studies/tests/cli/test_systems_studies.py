@@ -21,7 +21,7 @@ def test_compilers_builds_layouts_and_answers_over_them(
     )
     assert answer.status == 0, answer.err
     assert "gcc: -O3 over -O2" in answer.out
-    assert "What layout adds" in answer.out
+    assert "Variance that layout adds" in answer.out
 
 
 def test_warmup_classes_what_runs_here(equipoise: Equipoise, tmp_path: Path) -> None:

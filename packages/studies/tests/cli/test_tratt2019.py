@@ -31,8 +31,8 @@ def test_the_two_programs_run_and_are_told_apart(equipoise: Equipoise, tmp_path:
     words = "\n".join(findings(StudyData(repeated)).paragraphs)
     jsonschema.validate(result, schema())
     assert result["findings"]["paragraphs"] == list(findings(StudyData(repeated)).paragraphs)
-    titles = [one["title"] for one in result["findings"]["tables"]]
-    assert titles == [one.title for one in findings(StudyData(repeated)).tables]
+    titles = [table["title"] for table in result["findings"]["tables"]]
+    assert titles == [table.title for table in findings(StudyData(repeated)).tables]
     assert "Binary search is faster" in words
     says = "would have misled" if comparison["minimum_misleads"] else "does not mislead"
     assert says in words

@@ -1,4 +1,4 @@
-"""What sysbench and pgbench wrote, as they wrote it here, and what is reported of it."""
+"""Reports of recorded output of sysbench and pgbench."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_what_was_read_is_reported_with_what_the_client_consumed(
         "better": "lower",
     }
     assert whole["client_user_s"]["value"] > 0
-    by_second = [one["value"] for one in lines if one.get("iteration")]
+    by_second = [line["value"] for line in lines if line.get("iteration")]
     assert by_second == pytest.approx([2802.0, 0.00349, 0.0])
 
 
@@ -118,5 +118,5 @@ def test_a_generator_that_fails_is_told_with_its_last_lines() -> None:
 def test_a_generator_that_is_not_there_or_says_something_else_is_told() -> None:
     with pytest.raises(SystemExit, match="cannot start /no/such"):
         run_and_report(["/no/such"], sysbench.read)
-    with pytest.raises(SystemExit, match="wrote what cannot be read: there is no histogram"):
+    with pytest.raises(SystemExit, match="cannot be read: there is no histogram"):
         run_and_report([sys.executable, "-c", "print('hello')"], sysbench.read)

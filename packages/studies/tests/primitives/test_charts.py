@@ -19,7 +19,7 @@ def result() -> ResultDocument:
 def test_of_primitives_there_is_one_figure_for_each_thing_that_is_reported() -> None:
     assert is_of_primitives(result())
     assert not is_of_primitives(document_of())
-    assert [one.name for one in gallery(result(), {})] == [
+    assert [figure.name for figure in gallery(result(), {})] == [
         "primitives_latency_s",
         "primitives_bandwidth_bytes_per_s",
     ]

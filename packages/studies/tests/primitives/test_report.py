@@ -37,15 +37,20 @@ def screen(document: ResultDocument, capsys: pytest.CaptureFixture[str]) -> str:
 
 
 def line(text: str, name: str) -> str:
-    return next(one for one in text.splitlines() if one.split()[:1] == [name])
+    return next(line for line in text.splitlines() if line.split()[:1] == [name])
 
 
 def test_each_class_has_its_table_and_each_row_its_unit(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     text = screen(result(), capsys)
-    headings = [one for one in text.splitlines() if " 95 % interval " in one]
-    assert [one.split("  ")[0] for one in headings] == ["system calls", "process", "ipc", "memory"]
+    headings = [line for line in text.splitlines() if " 95 % interval " in line]
+    assert [heading.split("  ")[0] for heading in headings] == [
+        "system calls",
+        "process",
+        "ipc",
+        "memory",
+    ]
     assert " ns " in line(text, "null_call") and "±" in line(text, "null_call")
     assert " GB/s to " in line(text, "memory_read")
     assert line(text, "null_call").split()[-1] == "7"

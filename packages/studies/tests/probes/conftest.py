@@ -1,4 +1,4 @@
-"""What tests of probes share: the program, and the rows that it lists."""
+"""Fixtures of the tests of probes: the program, and the rows that it lists."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def run(program: Path) -> Run:
 
 @pytest.fixture
 def listed(run: Run) -> list[dict[str, Any]]:
-    """What `--list` says of each probe."""
+    """Return the line of `--list` for each probe."""
     return [json.loads(line) for line in run("--list").stdout.splitlines()]
 
 

@@ -36,7 +36,7 @@ def two_cpus() -> None:
 
 
 def facts(done: subprocess.CompletedProcess[str]) -> dict[str, str]:
-    """What a run says beside its metrics."""
+    """Return the values in the output of a run besides its metrics."""
     assert (done.returncode, done.stderr) == (0, "")
     found = [line for line in map(json.loads, done.stdout.splitlines()) if "metric" not in line]
     return dict(pair for line in found for pair in line.items())
@@ -115,7 +115,7 @@ def test_connecting_many_times_leaves_nothing_waiting(program: Path) -> None:
 
 
 def tcp_rows() -> list[list[str]]:
-    """What the kernel knows of TCP over IPv4, connections that only wait for late packets too."""
+    """Return the kernel's table of TCP connections over IPv4, also closed ones in TIME_WAIT."""
     return [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
 
 

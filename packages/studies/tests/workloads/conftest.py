@@ -1,4 +1,4 @@
-"""What tests of workloads share: running one and reading what it reports."""
+"""Fixtures of the tests of workloads: run a workload and read its report."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """What one run reported."""
+    """The report of one run."""
 
     metrics: dict[str, float]
     iterations: dict[str, list[float]]

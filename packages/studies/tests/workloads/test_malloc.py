@@ -1,7 +1,7 @@
 """`equipoise-workload malloc` does what it counts, with the allocator that it is given.
 
 What it does is seen in page faults, which depend on no clock: a glibc that goes to the kernel
-for every block (docs/reference/workloads.md#malloc-35-kb) must provide each touched page anew.
+for every block (docs/reference/workloads.md#malloc-35-kb) must provide each touched page again.
 """
 
 from __future__ import annotations

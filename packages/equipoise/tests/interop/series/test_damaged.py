@@ -108,5 +108,5 @@ def test_a_hostile_name_of_a_benchmark_is_kept_as_text(tmp_path: Path) -> None:
     shutil.copytree(SAMPLES / "asv", folder)
     for path in folder.rglob("*.json"):
         path.write_text(path.read_text().replace("track_rounds", "\\ud800<script>\\u001b[2J"))
-    names = [one.benchmark for one in series_of(folder)]
+    names = [series.benchmark for series in series_of(folder)]
     assert "benchmarks.\\ud800<script>\x1b[2J" in names

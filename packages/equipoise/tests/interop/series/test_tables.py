@@ -23,7 +23,7 @@ def test_rows_are_joined_by_benchmark_and_setting(tmp_path: Path) -> None:
         "a,2026-01-01T12:00:00+02:00,9.0,sort,box,s,x\n"
     )
     parse, laptop, sort = series_of(written(tmp_path, "log.csv", text))
-    assert [(one.commit, one.date, one.value) for one in parse.points] == [
+    assert [(point.commit, point.date, point.value) for point in parse.points] == [
         ("a", "2026-01-01T10:00:00Z", 2.0),
         ("b", "2026-01-02T00:00:00Z", 2.0),
     ]
@@ -35,19 +35,19 @@ def test_rows_are_joined_by_benchmark_and_setting(tmp_path: Path) -> None:
 
 def test_without_dates_the_order_is_that_of_the_rows(tmp_path: Path) -> None:
     (series,) = series_of(table(tmp_path, [3.0, 1.0, 2.0]))
-    assert [one.commit for one in series.points] == ["v1", "v2", "v3"]
+    assert [point.commit for point in series.points] == ["v1", "v2", "v3"]
     assert (series.benchmark, series.metric, series.unit) == ("loop", "value", None)
     assert not series.notes
     text = "commit,date,wall_s\nb,2026-01-02,1\na,,2\n"
     (series,) = series_of(written(tmp_path, "half.csv", text))
-    assert [one.commit for one in series.points] == ["b", "a"]
+    assert [point.commit for point in series.points] == ["b", "a"]
     assert series.notes == ("1 commit without a date: commits are in the order of the file.",)
     assert series.unit == "seconds"
 
 
 def test_what_has_no_ratio_is_left_out_and_told(tmp_path: Path) -> None:
     (series,) = series_of(table(tmp_path, [1.0, 0.0, -2.0, 4.0]))
-    assert [one.commit for one in series.points] == ["v1", "v4"]
+    assert [point.commit for point in series.points] == ["v1", "v4"]
     assert series.notes == ("2 values of 0 or less left out: they have no ratio.",)
     with pytest.raises(UnusableInput, match="no value in it is finite and greater than 0"):
         series_of(table(tmp_path, [0.0]))
@@ -57,7 +57,7 @@ def test_what_has_no_ratio_is_left_out_and_told(tmp_path: Path) -> None:
     ("text", "what"),
     [
         ("commit,value\na,fast\n", "line 2: 'fast' is not a number"),
-        # A throughput is no cost, and not in seconds.
+        # A throughput is neither a cost nor in seconds.
         ("commit,requests_per_s\na,1\n", "does not name the columns commit and value"),
         ("commit,value\na,nan\n", "line 2: 'nan' is not a number"),
         ("commit,value\na\n", "line 2 does not have the 2 columns"),

@@ -47,7 +47,7 @@ def calls(
 
 
 def file(**changes: Change) -> FileChange:
-    """What was done with one file: nothing but this."""
+    """Return the changes of one file; all others are zero."""
     return FileChange(**changes)
 
 
@@ -79,10 +79,11 @@ def blocks(size: int, baseline: float, candidate: float) -> SizeClassChange:
 
 def allocations(*classes: SizeClassChange, by: str = "asker") -> AllocationsChange:
     """All allocations, asked for by one function."""
-    baseline = sum(one.count.baseline for one in classes)
-    candidate = sum(one.count.candidate for one in classes)
+    baseline = sum(size_class.count.baseline for size_class in classes)
+    candidate = sum(size_class.count.candidate for size_class in classes)
     in_bytes = change(
-        sum(one.bytes.baseline for one in classes), sum(one.bytes.candidate for one in classes)
+        sum(size_class.bytes.baseline for size_class in classes),
+        sum(size_class.bytes.candidate for size_class in classes),
     )
     return AllocationsChange(change(baseline, candidate), classes, {function(by): in_bytes})
 
@@ -101,7 +102,7 @@ def made(**fields: Any) -> Difference:
 
 def named(difference: Difference) -> list[str]:
     """The ids of all causes, the most seconds first."""
-    return [one.cause for one in suggested_causes(difference)]
+    return [cause.cause for cause in suggested_causes(difference)]
 
 
 def first(difference: Difference) -> Explanation:
@@ -110,5 +111,5 @@ def first(difference: Difference) -> Explanation:
 
 
 def found_by(rule: str, difference: Difference) -> tuple[Cause, ...]:
-    """Return what one rule by itself finds."""
+    """Return the causes that a single rule finds."""
     return tuple(RULES[rule](Remaining(difference)))

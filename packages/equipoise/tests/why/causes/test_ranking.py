@@ -1,4 +1,4 @@
-"""What is named, in which order, and what of the gap each cause gets."""
+"""Causes, their order, and the fraction of the gap of each cause."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ WORK, OTHER = function("work"), function("other")
 
 def test_the_most_seconds_come_first() -> None:
     difference = made(functions={WORK: change(0.0, 0.3, 0.1), OTHER: change(0.0, 0.6, 0.1)})
-    assert [one.evidence["function"] for one in suggested_causes(difference)] == ["other", "work"]
+    assert [cause.evidence["function"] for cause in suggested_causes(difference)] == [
+        "other",
+        "work",
+    ]
 
 
 def test_a_gap_that_is_not_certain_has_no_causes() -> None:
@@ -77,7 +80,7 @@ def test_threads_side_by_side_count_once() -> None:
         on_processor=change(4.0, 8.0),
         functions={WORK: change(4.0, 7.0, 0.1), OTHER: change(0.0, 1.0, 0.1)},
     )
-    shares = [one.share_of_gap for one in suggested_causes(difference)]
+    shares = [cause.share_of_gap for cause in suggested_causes(difference)]
     assert shares == pytest.approx([0.75, 0.25])
 
 
@@ -87,8 +90,8 @@ def test_what_a_specific_rule_claims_no_later_rule_counts() -> None:
 
     difference = made(functions={WORK: change(0.0, 0.5, 0.1), OTHER: change(0.0, 0.3, 0.1)})
     causes = suggested_causes(difference, {"mine": claiming, **RULES})
-    assert [one.cause for one in causes] == ["mine", "more_time_in_function"]
-    assert [one.evidence.get("function") for one in causes] == [None, "other"]
+    assert [cause.cause for cause in causes] == ["mine", "more_time_in_function"]
+    assert [cause.evidence.get("function") for cause in causes] == [None, "other"]
 
 
 def test_two_calls_of_one_rule_share_what_waiting_can_explain() -> None:
@@ -97,7 +100,7 @@ def test_two_calls_of_one_rule_share_what_waiting_can_explain() -> None:
         waits={wait("accept"): change(0.0, 0.9, 0.1), wait("msgrcv"): change(0.0, 0.8, 0.1)},
         calls={"accept": calls(1, 100), "msgrcv": calls(1, 100)},
     )
-    shares = [one.share_of_gap for one in suggested_causes(difference)]
+    shares = [cause.share_of_gap for cause in suggested_causes(difference)]
     assert shares == pytest.approx([0.9, 0.1])
 
 

@@ -107,7 +107,7 @@ def test_a_lock_is_named_as_one_where_its_work_is_more_than_the_gap() -> None:
     assert cause.evidence["function"] == "count"
     # All of the work at the lock is the lock's: no second cause says it again.
     assert "pthread_mutex_lock" not in "".join(
-        one.summary for one in suggested_causes(contended)[1:]
+        cause.summary for cause in suggested_causes(contended)[1:]
     )
 
 

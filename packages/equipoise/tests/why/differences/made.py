@@ -133,5 +133,5 @@ WALLS = trials([1.0, 1.1, 1.2, 1.0, 1.1, 1.2], [2.0, 2.2, 2.1, 2.1, 2.2, 2.0])
 
 
 def differs(of: Runs[Trial] = WALLS, **sources: Any) -> Difference:
-    """What differs between both conditions in these trials and this evidence."""
+    """Return the difference between both conditions in these trials and this evidence."""
     return difference_between(of, EvidenceSet(**sources), CONDITIONS)

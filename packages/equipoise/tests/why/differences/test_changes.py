@@ -80,7 +80,7 @@ def test_of_repeated_runs_about_one_interval_in_twenty_misses(few: int, many: in
 
 
 def test_of_paired_trials_one_interval_in_twenty_misses() -> None:
-    """What a block does to both of its trials is no error of the difference."""
+    """An effect of a block on both of its trials is not an error of the difference."""
     generator = np.random.default_rng(4)
     missed = 0
     for _ in range(REPLICATIONS):

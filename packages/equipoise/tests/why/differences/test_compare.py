@@ -1,4 +1,4 @@
-"""What differs, from evidence made by hand with known answers."""
+"""Differences in evidence that was made by hand with known answers."""
 
 from __future__ import annotations
 
@@ -83,13 +83,13 @@ def test_only_what_stands_above_a_function_in_its_stacks_is_its_caller() -> None
     slower = sampled({"main;count;work": 0.9, "main;count;lock@libc.so.6": 2.0})
     difference = differs(profile=Runs((faster, faster), (slower, slower)))
     # What takes more time and is beside it is not: the lock has more seconds than the work.
-    assert [one.name for one in difference.callers[WORK]] == ["count", "main"]
+    assert [caller.name for caller in difference.callers[WORK]] == ["count", "main"]
 
 
 def test_a_function_that_calls_itself_is_not_its_own_caller() -> None:
     faster, slower = sampled({"main;work": 0.1}), sampled({"main;work;work;work": 1.0})
     difference = differs(profile=Runs((faster, faster), (slower, slower)))
-    assert [one.name for one in difference.callers[WORK]] == ["main"]
+    assert [caller.name for caller in difference.callers[WORK]] == ["main"]
 
 
 def test_a_function_that_calls_itself_is_reached_once_in_a_stack() -> None:
@@ -231,7 +231,7 @@ def test_a_size_class_of_one_condition_may_have_only_freed_blocks(has_it: str) -
     runs = Runs(freed, other) if has_it == "baseline" else Runs(other, freed)
     change = differs(allocations=runs).allocations
     assert change is not None
-    classes = {one.least_bytes: one for one in change.classes}
+    classes = {size_class.least_bytes: size_class for size_class in change.classes}
     assert classes[16].typical_bytes == 64
     assert (classes[16].count.extra, classes[16].usual_lifetime_s) == (0.0, None)
 

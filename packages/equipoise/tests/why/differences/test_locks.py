@@ -1,4 +1,4 @@
-"""What differs at locks: waits by place, the functions of locks, and who calls them."""
+"""Differences at locks: waits by place, the functions of locks, and their callers."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def contended(*waits: int) -> Difference:
 
 def test_the_functions_of_a_lock_are_found_also_without_names() -> None:
     locking = differs(profile=Runs((QUIET, QUIET), (WORKING, WORKING))).locking
-    assert {one.name for one in locking.functions} == {"pthread_mutex_lock", "(unknown)"}
+    assert {function.name for function in locking.functions} == {"pthread_mutex_lock", "(unknown)"}
     assert locking.lock_function == "pthread_mutex_lock"
 
 
@@ -52,7 +52,7 @@ def test_code_without_a_name_that_is_mostly_no_lock_is_not_counted_to_it() -> No
         {"main;(unknown)@libc.so.6": 5.0, "main;count;pthread_mutex_lock@libc.so.6": 0.4}
     )
     locking = differs(profile=Runs((QUIET, QUIET), (copying, copying))).locking
-    assert [one.name for one in locking.functions] == ["pthread_mutex_lock"]
+    assert [function.name for function in locking.functions] == ["pthread_mutex_lock"]
 
 
 def test_who_waits_at_a_lock_is_the_function_of_the_program_and_not_who_joins_a_thread() -> None:

@@ -24,7 +24,7 @@ PROFILES = EvidenceSet(
 
 
 def elements(svg: bytes, name: str) -> list[str]:
-    """The texts of the elements of that name; fails if the picture is no well-formed XML."""
+    """The texts of the elements of that name; fails if the picture is not well-formed XML."""
     tree = ElementTree.fromstring(svg)
     return [element.text or "" for element in tree.iter(f"{{http://www.w3.org/2000/svg}}{name}")]
 
@@ -76,7 +76,7 @@ def test_no_name_of_a_function_or_a_condition_makes_an_element_or_an_attribute()
         both = EvidenceSet(profile=Runs((profile,), (profile,)))
         svg = draw("flame-graph", both, ("no text \udcff", functions[0]), "candidate")
         tree = ElementTree.fromstring(svg)
-        kinds.append({(one.tag, tuple(sorted(one.attrib))) for one in tree.iter()})
+        kinds.append({(element.tag, tuple(sorted(element.attrib))) for element in tree.iter()})
     assert kinds[0] == kinds[1]
 
 

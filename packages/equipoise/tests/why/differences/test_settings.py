@@ -1,4 +1,4 @@
-"""What two conditions declare differently."""
+"""Settings that two conditions declare differently."""
 
 from __future__ import annotations
 

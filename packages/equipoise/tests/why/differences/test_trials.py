@@ -11,7 +11,7 @@ from packages.equipoise.tests.why.differences.made import trial, trials
 
 
 def test_trials_are_paired_by_their_blocks() -> None:
-    """The third block ran while the machine was slow: that is no part of the difference."""
+    """The third block ran while the machine was slow, which does not change the difference."""
     difference = trials_difference(
         Runs(
             tuple(trial(block, 0, wall) for block, wall in ((1, 1.0), (3, 9.0), (2, 1.1))),

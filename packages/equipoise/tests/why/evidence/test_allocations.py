@@ -41,7 +41,7 @@ COUNT = 3000
 def recorded(
     folder: Path, *command: str, environment: dict[str, str] | None = None
 ) -> tuple[Allocations, int]:
-    """What the command allocated, and how it ended."""
+    """Return the allocations of a command, and its exit status."""
     place = folder / "recordings"
     place.mkdir()
     process = Process(command, ENVIRONMENT | (environment or {}))

@@ -74,7 +74,7 @@ def collected(
 
 
 def writes_calls(status: int = 0) -> Callable[[Request], None]:
-    """What an observer leaves of a command that ended with this status."""
+    """Return a writer of the document of a command that ended with this status."""
 
     def write(request: Request) -> None:
         output = request.argv[request.argv.index("--output") + 1]
@@ -88,7 +88,12 @@ BOTH = (EvidenceRun("system_calls", 0, 1), EvidenceRun("system_calls", 1, 1))
 
 def test_each_source_sees_both_conditions_equally_often() -> None:
     runs = draw_runs(0, 2, DEFAULT_SOURCES, 3, seed=1)
-    expected = {(source, one, n) for source in DEFAULT_SOURCES for one in (0, 2) for n in (1, 2, 3)}
+    expected = {
+        (source, condition, n)
+        for source in DEFAULT_SOURCES
+        for condition in (0, 2)
+        for n in (1, 2, 3)
+    }
     assert {(run.source, run.condition, run.repetition) for run in runs} == expected
     assert len(runs) == len(expected)
 
@@ -264,8 +269,12 @@ def test_the_latest_observation_of_a_pair_counts_and_no_other_pair() -> None:
     other_pair = (seen(2, 0, 3.0), seen(0, 1, 4.0))
     later = (seen(1, 0, 5.0), seen(0, 1, 6.0, repetition=2))
     observations = (*first, *other_pair, *later)
-    assert {one.observed_at for one in observations_of_pair(observations, 0, 1)} == {1.0, 5.0, 6.0}
-    assert {one.observed_at for one in observations_of_pair(observations, 0, 2)} == {3.0, 4.0}
+    assert {
+        observation.observed_at for observation in observations_of_pair(observations, 0, 1)
+    } == {1.0, 5.0, 6.0}
+    assert {
+        observation.observed_at for observation in observations_of_pair(observations, 0, 2)
+    } == {3.0, 4.0}
     assert latest_conditions(observations[:4]) == {0, 2}
     assert latest_conditions(()) == frozenset()
 
@@ -278,13 +287,17 @@ def test_a_source_that_does_not_exist_is_refused(names: tuple[str, ...]) -> None
 
 
 def real(command: tuple[str, ...], *sources: str, server: Server | None = None) -> dict[str, bytes]:
-    """What these sources see of one real run each."""
+    """Return the documents of these sources for one real run each."""
     condition = Condition("real", command, server=server)
     plan = plan_with(condition)
     runs = [EvidenceRun(source, 0, 1) for source in sources]
     observations = list(collect(plan, runs, longest_s=0.1))
-    assert [one.failure for one in observations] == [None] * len(runs)
-    return {one.source: one.document for one in observations if one.document is not None}
+    assert [observation.failure for observation in observations] == [None] * len(runs)
+    return {
+        observation.source: observation.document
+        for observation in observations
+        if observation.document is not None
+    }
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="samples may be forbidden to other users")
@@ -313,7 +326,9 @@ def test_a_program_that_dies_under_every_source_is_a_failure_of_each() -> None:
     plan = plan_with(condition)
     runs = [EvidenceRun(source, 0, 1) for source in ("system_calls", "allocations")]
     observations = list(collect(plan, runs, longest_s=0.1))
-    assert [one.failure for one in observations] == ["dies fails under it: signal 11 (SIGSEGV)"] * 2
+    assert [observation.failure for observation in observations] == [
+        "dies fails under it: signal 11 (SIGSEGV)"
+    ] * 2
 
 
 FETCH = "import urllib.request as u; [u.urlopen('http://127.0.0.1:{port}/').read() for _ in '123']"

@@ -80,7 +80,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def observed(name: SampledSource, folder: Path, *command: str) -> SampledStacks:
-    """What the source saw of the command."""
+    """Return the sampled stacks of a command."""
     wrapped = wrap_sampled(name, Process(command, ENVIRONMENT), folder)
     done = run(wrapped)
     assert (done.returncode, done.stderr) == (0, "")

@@ -60,7 +60,7 @@ by_either_method = pytest.mark.parametrize("method", METHODS)
 
 
 def observed(folder: Path, method: Method, *command: str) -> SystemCalls:
-    """What the command asked of the kernel."""
+    """Return the system calls of a command."""
     process = Process(command, ENVIRONMENT)
     done = run(wrap_calls(process, folder, method))
     assert (done.returncode, done.stderr) == (0, "")

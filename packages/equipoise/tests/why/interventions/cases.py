@@ -43,7 +43,9 @@ def case_of(
 
 def named(name: str, case: Case) -> Intervention:
     """The intervention of that name for a case."""
-    return next(one for one in relevant_interventions(case) if one.name == name)
+    return next(
+        intervention for intervention in relevant_interventions(case) if intervention.name == name
+    )
 
 
 def cause(name: str, seconds: float = 1.0, **evidence: object) -> Explanation:
@@ -86,6 +88,6 @@ def ran(condition: Condition, folder: Path, output: Output | None = None) -> Tri
 
 
 def printed(condition: Condition, folder: Path) -> str:
-    """What one trial of a condition prints."""
+    """Return the output of one trial of a condition."""
     ran(condition, folder)
     return (folder / "printed").read_text()

@@ -1,4 +1,4 @@
-"""What an intervention sets beside what a condition has already."""
+"""Settings of an intervention, in addition to those of a condition."""
 
 from __future__ import annotations
 

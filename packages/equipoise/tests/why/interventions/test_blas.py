@@ -27,7 +27,7 @@ def using(name: str, **environment: str) -> Condition:
 
 
 def those(case: Case) -> dict[str, Intervention]:
-    return {one.name: one for one in blas.blas_interventions(case)}
+    return {intervention.name: intervention for intervention in blas.blas_interventions(case)}
 
 
 @pytest.mark.parametrize(

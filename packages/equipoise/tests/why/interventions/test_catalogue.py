@@ -30,7 +30,7 @@ EVERY = relevant_interventions(case_of())
 
 
 def test_names_are_of_one_intervention_each() -> None:
-    names = [one.name for one in EVERY]
+    names = [intervention.name for intervention in EVERY]
     assert len(set(names)) == len(names)
 
 
@@ -52,7 +52,8 @@ def test_altered_twice_is_altered_once(one: Intervention) -> None:
 def test_those_for_the_cause_with_the_most_seconds_come_first() -> None:
     causes = (cause("sleeping", 2.0), cause("blocks_returned_at_free", 5.0), cause("sleeping", 0.5))
     names = [
-        one.name for one in proposed_interventions(Case((BASELINE, CANDIDATE), site(), causes))
+        intervention.name
+        for intervention in proposed_interventions(Case((BASELINE, CANDIDATE), site(), causes))
     ]
     assert names[:2] == ["never_mmap", "jemalloc"]
     assert names[-1] == "no_sleep"
@@ -67,9 +68,9 @@ def test_layouts_are_not_proposed_for_a_gap_that_no_layout_makes(
 ) -> None:
     causes = (cause("more_time_in_function"), cause("lock_waits"))
     case = Case((BASELINE, CANDIDATE), site(), causes, ratio=ratio)
-    names = {one.name for one in proposed_interventions(case)}
+    names = {intervention.name for intervention in proposed_interventions(case)}
     assert ({"even_environment", "fixed_addresses"} <= names) is is_proposed
-    assert "fixed_addresses" in {one.name for one in relevant_interventions(case)}
+    assert "fixed_addresses" in {intervention.name for intervention in relevant_interventions(case)}
     assert "pinning" in names
 
 
@@ -83,13 +84,20 @@ def test_without_a_cause_nothing_is_proposed() -> None:
 def test_what_both_have_already_is_not_proposed() -> None:
     never = next(level for level in ALLOCATORS if level.name == "glibc_never")
     pair = tuple(
-        msgspec.structs.replace(one, environment=never.environment) for one in (BASELINE, CANDIDATE)
+        msgspec.structs.replace(condition, environment=never.environment)
+        for condition in (BASELINE, CANDIDATE)
     )
     causes = (cause("blocks_returned_at_free"),)
-    names = [one.name for one in proposed_interventions(Case((pair[0], pair[1]), site(), causes))]
+    names = [
+        intervention.name
+        for intervention in proposed_interventions(Case((pair[0], pair[1]), site(), causes))
+    ]
     assert "never_mmap" not in names
-    # One that has it already is no reason against it.
-    names = [one.name for one in proposed_interventions(Case((pair[0], CANDIDATE), site(), causes))]
+    # It is proposed even if one condition has it already.
+    names = [
+        intervention.name
+        for intervention in proposed_interventions(Case((pair[0], CANDIDATE), site(), causes))
+    ]
     assert "never_mmap" in names
 
 
@@ -97,8 +105,8 @@ def test_what_is_missing_is_proposed_with_its_reason() -> None:
     nowhere = Site(Path("/own"), lambda _: None, frozenset(), {}, (0,))
     causes = (cause("blocks_returned_at_free"), cause("sleeping"), cause("memory_contention"))
     reasons = {
-        one.name: one.impossible_because
-        for one in proposed_interventions(Case((BASELINE, CANDIDATE), nowhere, causes))
+        intervention.name: intervention.impossible_because
+        for intervention in proposed_interventions(Case((BASELINE, CANDIDATE), nowhere, causes))
     }
     assert reasons["jemalloc"] == "libjemalloc2 is not installed: apt install libjemalloc2"
     assert "make build" in str(reasons["no_sleep"])
@@ -118,7 +126,9 @@ def test_output_goes_nowhere_else_than_it_goes_already() -> None:
 
     def names(output: Output, pair: tuple[Condition, Condition]) -> set[str]:
         them = proposed_interventions(Case(pair, site(), causes, output))
-        return {one.name for one in them if one.name.startswith("output_")}
+        return {
+            intervention.name for intervention in them if intervention.name.startswith("output_")
+        }
 
     pair = (BASELINE, CANDIDATE)
     assert names(Output(), pair) == {"output_to_file"}
@@ -128,16 +138,19 @@ def test_output_goes_nowhere_else_than_it_goes_already() -> None:
 
 
 def test_a_sham_is_the_same_library_doing_nothing() -> None:
-    for one in EVERY:
-        if one.sham is None:
+    for intervention in EVERY:
+        if intervention.sham is None:
             continue
-        sham, real = one.sham(CANDIDATE).environment, one.alter(CANDIDATE).environment
+        sham, real = (
+            intervention.sham(CANDIDATE).environment,
+            intervention.alter(CANDIDATE).environment,
+        )
         assert sham["LD_PRELOAD"] == real["LD_PRELOAD"]
         assert (sham["EQUIPOISE_INTERVENTION"], real["EQUIPOISE_INTERVENTION"]) == (
             "nothing",
-            one.name,
+            intervention.name,
         )
-    assert sum(one.sham is not None for one in EVERY) == 7
+    assert sum(intervention.sham is not None for intervention in EVERY) == 7
 
 
 def test_no_advice_is_given_for_what_nobody_should_keep() -> None:
@@ -150,4 +163,4 @@ def test_every_cause_that_is_tested_is_one_that_can_be_found() -> None:
     able = frozenset({"avx2", "fma"})
     known = every_intervention(case_of(at=site(instructions=able)))
     rules = RULES.keys()
-    assert {cause for one in known for cause in one.causes} <= rules
+    assert {cause for intervention in known for cause in intervention.causes} <= rules

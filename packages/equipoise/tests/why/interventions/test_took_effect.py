@@ -261,7 +261,9 @@ def test_a_program_of_python_gets_its_own_buffers_back(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("library", ["openblas", "blis"])
 def test_a_blas_reports_the_core_type_that_was_set(library: str, tmp_path: Path) -> None:
-    chosen = next(one for one in design.BLAS_LIBRARIES if one.name == library)
+    chosen = next(
+        blas_library for blas_library in design.BLAS_LIBRARIES if blas_library.name == library
+    )
     if not chosen.is_installed():
         pytest.skip(f"apt install {chosen.package}")
     if "avx2" not in (instructions(Host()) or ()):
@@ -271,7 +273,9 @@ def test_a_blas_reports_the_core_type_that_was_set(library: str, tmp_path: Path)
     swapped = named(library, case_here(dgemm)).alter(dgemm)
     verified(swapped)
     (told,) = (
-        one for one in every_intervention(case_here(swapped)) if one.name.startswith(f"{library}_")
+        intervention
+        for intervention in every_intervention(case_here(swapped))
+        if intervention.name.startswith(f"{library}_")
     )
     altered = told.alter(swapped)
     assert altered.tuned_for

@@ -32,7 +32,7 @@ def observed(
     max_rounds: int = 1,
     seed: int = 1,
 ) -> Difference:
-    """What differs between both commands, which were built in that folder.
+    """Return the difference between both commands, which were built in that folder.
 
     As a campaign does, it runs blocks until the gap is certain, or so many at most. Then it makes
     rounds of observed runs until one cause certainly has the most seconds, whichever it is, or so
