@@ -34,7 +34,7 @@ impl Options {
     /// Reads the name of the next option; none after the last option.
     ///
     /// # Errors
-    /// The next word is no long option.
+    /// The next word is not a long option.
     pub fn next_name(&mut self) -> Result<Option<String>, Problem> {
         match self.parser.next()? {
             None => Ok(None),

@@ -1,7 +1,7 @@
 //! The metrics of a built-in program, reported in the same way as those of any other program.
 //!
 //! `EQUIPOISE_METRICS` names a file to which JSON lines are appended; without it the lines go
-//! to standard output, for whoever runs a workload by hand. Facts that are no numbers (which
+//! to standard output, for whoever runs a workload by hand. Facts that are not numbers (which
 //! library was opened) always go to standard output, as one JSON object.
 
 use std::ffi::OsString;
@@ -54,7 +54,7 @@ impl Metric {
             Better::Lower => "lower",
             Better::Higher => "higher",
         };
-        // Without a value above 0 there is no step to tell.
+        // Without a value above 0 there is no step to report.
         let resolution = self
             .resolution
             .filter(|step| step.is_finite() && *step > 0.0)
@@ -157,7 +157,7 @@ impl Report {
         }
     }
 
-    /// Adds a fact that is no metric.
+    /// Adds a fact that is not a metric.
     #[must_use]
     pub fn fact(mut self, name: &'static str, value: String) -> Self {
         self.facts.push((name, value));

@@ -32,7 +32,7 @@ impl Problem {
         }
     }
 
-    /// Turns what the system says about a thing into a problem: exit status 1.
+    /// Turns an error of the system about a thing into a problem with exit status 1.
     pub fn system(thing: &str) -> impl Fn(io::Error) -> Self + Copy + '_ {
         move |error| Self::failure(format!("{thing}: {error}"))
     }

@@ -2,7 +2,7 @@
 //! `equipoise-probe` includes.
 //!
 //! It is static, whatever the rest of the workspace is, and has a panic handler of its own, so cargo
-//! cannot build it beside the others. The C compiler links it, so that it lies in memory as a C
+//! cannot build it with the others. The C compiler links it, so that it is in memory as a C
 //! program does.
 
 use std::env;

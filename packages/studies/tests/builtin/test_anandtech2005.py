@@ -77,22 +77,22 @@ def test_null_io_is_the_mean_of_a_read_and_a_write() -> None:
     assert float(own["null I/O"]) == pytest.approx(0.15, rel=0.02)
 
 
-def test_what_differs_is_computed_from_this_host() -> None:
+def test_the_ratios_to_the_four_machines_are_computed_from_this_host() -> None:
     text = paragraph(measured(), "Processes: in ")
-    assert "in 3 of 3 columns this host is below" in text
+    assert "in 3 of 3 columns this host is faster" in text
     slow = measured({**MICROSECONDS, "fork": 500.0})
     assert "in 2 of 3 columns" in paragraph(slow, "Processes: in ")
     assert "fork ×4" in paragraph(slow, "Processes: in ")
 
 
 def test_the_two_systems_on_one_processor_differ_as_published() -> None:
-    text = paragraph(measured(), "Of the two G5s")
+    text = paragraph(measured(), "On the two G5s")
     assert "13 of 15 columns" in text
     assert "×8.07 for null call" in text
 
 
 def test_placement_and_threads_are_reported_with_their_ratios() -> None:
-    assert paragraph(measured(), "Across CPUs").count("×10") >= 2
+    assert paragraph(measured(), "Time across CPUs").count("×10") >= 2
     thread = paragraph(measured(), "A fork takes")
     assert "×5" in thread and "a fork costs more than a thread here" in thread
     equal = paragraph(measured({**MICROSECONDS, "thread": 90.0}), "A fork takes")

@@ -83,7 +83,7 @@ def test_a_server_that_more_clients_only_slow_down_has_its_knee_at_one() -> None
         lambda levels: {"throughput_per_s": 100.0 / int(levels["threads"])},
     )
     table = findings(StudyData(falling)).tables[0]
-    assert [row[-1] for row in table.rows] == ["1: more clients brought no more"] * 2
+    assert [row[-1] for row in table.rows] == ["1: more clients do not increase it"] * 2
     assert table.rows[0][-2] == "█▅▃▂▁"
 
 

@@ -58,14 +58,14 @@ def test_each_allocators_step_is_the_one_that_was_found() -> None:
     )
     texts = {row[0]: " ".join(row[1:]) for row in table.rows}
     assert texts["glibc_15k"] == "15,337 bytes 15 KB"
-    assert texts["tcmalloc"].startswith("from no size")
+    assert texts["tcmalloc"].startswith("none up to")
 
 
 def test_at_35_kb_the_ratio_the_faults_and_the_calls_are_reported() -> None:
     paragraph = next(
         paragraph
         for paragraph in fish_findings(StudyData(fish())).paragraphs
-        if paragraph.startswith("At 35 KB")
+        if paragraph.startswith("At 35 KB,")
     )
     ratio = StudyData(fish()).ratio("work_s", "allocator", "glibc_15k", "glibc", block="35840")
     assert ratio is not None and ratio.ratio == pytest.approx(1000, rel=0.02)

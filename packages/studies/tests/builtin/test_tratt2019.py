@@ -55,11 +55,11 @@ def paragraphs_of(document: ResultDocument) -> str:
     return "\n".join(findings(StudyData(document)).paragraphs)
 
 
-def test_steps_and_times_that_go_together_are_shown_with_their_correlation(
+def test_the_correlation_of_steps_and_times_is_shown(
     generator: np.random.Generator,
 ) -> None:
     result = findings(StudyData(planted(generator.uniform(1e-3, 1e-1, RUNS), np.full(RUNS, 1e-3))))
-    table = next(table for table in result.tables if table.title.startswith("Steps"))
+    table = next(table for table in result.tables if table.title.startswith("Correlation of steps"))
     walk = next(row for row in table.rows if row[0] == "hashwalk")
     assert float(walk[1]) > 0.99
     # A binary search has one number of steps, which goes with nothing.

@@ -115,7 +115,7 @@ def test_a_generator_that_fails_is_told_with_its_last_lines() -> None:
         )
 
 
-def test_a_generator_that_is_not_there_or_says_something_else_is_told() -> None:
+def test_a_missing_generator_or_unknown_output_is_reported() -> None:
     with pytest.raises(SystemExit, match="cannot start /no/such"):
         run_and_report(["/no/such"], sysbench.read)
     with pytest.raises(SystemExit, match="cannot be read: there is no histogram"):

@@ -199,8 +199,8 @@ impl Reading {
     }
 }
 
-/// For how many bytes a sample stands: a block of `size` bytes is sampled with the probability
-/// `1 - exp(-size / interval)`.
+/// Number of bytes that a sample represents: a block of `size` bytes is sampled with the
+/// probability `1 - exp(-size / interval)`.
 fn estimated_bytes(size: u64, interval: u64) -> f64 {
     size as f64 / -(-(size as f64) / interval as f64).exp_m1()
 }

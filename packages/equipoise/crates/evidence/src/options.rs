@@ -22,7 +22,7 @@ the file CONDITIONS holds, as SVG or as a profile for profiler.firefox.com. Exit
 command ended; with 1 if it could not, with 2 if it cannot be used like that.
 ";
 
-/// What the command line requests.
+/// The request of the command line.
 pub enum Request {
     Help,
     Evidence {

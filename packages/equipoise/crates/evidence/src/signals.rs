@@ -15,7 +15,7 @@ const FORWARDED: [libc::c_int; 6] = [
 ];
 const NOBODY: libc::pid_t = 0;
 
-/// A handler knows nothing but what is static.
+/// A handler can only use static data.
 static COMMAND: AtomicI32 = AtomicI32::new(NOBODY);
 
 /// Passes signals on from now on.

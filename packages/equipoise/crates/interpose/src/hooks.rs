@@ -30,7 +30,7 @@ macro_rules! exports {
     )*};
 }
 
-/// Exports C functions, and declares a module `next` with the functions that they stand before.
+/// Exports C functions, and declares a module `next` with the functions that they replace.
 ///
 /// A function with an `else` block may be called while the thread looks up another function (the C
 /// library may allocate for a look-up); its `next` function then returns the value of the block.

@@ -24,7 +24,7 @@ pub enum Ending {
     TimedOut,
     /// It waits for a terminal that it does not have.
     Stopped,
-    /// The other side of the pipe is gone, or a signal told the launcher to stop.
+    /// The other side of the pipe is gone, or a signal stopped the launcher.
     Abandoned,
 }
 

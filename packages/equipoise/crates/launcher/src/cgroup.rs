@@ -20,9 +20,9 @@ const ATTEMPTS: u32 = 3;
 
 /// A leaf below the launcher's own cgroup, removed when dropped.
 ///
-/// Its name, `equipoise-IDENTITY-PID-NUMBER`, says to which campaign it belongs: by the identity in
-/// the user's lock files Equipoise finds what is in it after this launcher is killed. The leaf is
-/// locked (`flock(2)`) for as long as its launcher lives, in whatever process namespace.
+/// Its name, `equipoise-IDENTITY-PID-NUMBER`, shows to which campaign it belongs. If this launcher
+/// is killed, Equipoise finds the leaf's processes by the identity in the user's lock files. The
+/// leaf is locked (`flock(2)`) while its launcher lives, in any process namespace.
 pub struct Leaf {
     parent: PathBuf,
     folder: PathBuf,

@@ -103,7 +103,7 @@ pub fn sweep(trial: libc::pid_t, leaf: Option<&Leaf>) -> SweepResult {
             return result;
         }
         if let Some(leaf) = leaf.filter(|_| children_left) {
-            // What it misses is killed one by one below.
+            // Processes that it misses are killed one by one below.
             drop(leaf.kill());
         }
         for child in children {

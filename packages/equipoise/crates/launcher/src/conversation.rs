@@ -19,12 +19,12 @@ const KEPT_ROOM: usize = 64 << 10;
 
 const CHUNK: usize = 16 << 10;
 
-/// What came over the pipe.
+/// A message from the pipe.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Message<'a> {
     /// One line.
     Line(&'a [u8]),
-    /// The other side is gone, or a signal told the launcher to stop.
+    /// The other side is gone, or a signal stopped the launcher.
     End,
 }
 
@@ -107,8 +107,8 @@ pub fn watch(descriptor: RawFd, events: libc::c_short) -> libc::pollfd {
     }
 }
 
-/// Waits until something happens on a descriptor, or for `timeout_ns`; `None` waits for ever. An
-/// interruption by a signal is no error.
+/// Waits until something happens on a descriptor, or for `timeout_ns`; `None` has no limit. An
+/// interruption by a signal is not an error.
 pub fn poll(watched: &mut [libc::pollfd], timeout_ns: Option<u64>) -> io::Result<()> {
     let timeout = timeout_ns.map(timespec);
     let timeout = timeout.as_ref().map_or(ptr::null(), ptr::from_ref);

@@ -9,7 +9,7 @@ use equipoise_kernel::perf::{HARDWARE, SOFTWARE, is_forbidden};
 use crate::perf::{Config, Count, Event, Modes};
 use crate::protocol::Report;
 
-/// What a counter still counts where the part inside the kernel may not be counted.
+/// The part that a counter counts if it may not count inside the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WithoutKernel {
     /// Everything: it is a clock.

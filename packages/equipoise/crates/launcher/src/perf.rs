@@ -30,7 +30,7 @@ pub enum Modes {
 /// it switches from one to the other. An exchange between this process and a child that has not
 /// executed yet would let the exec enable this process's event instead of the child's, and that
 /// one for the last time: the next trials would count nothing (seen on 6.18). Processes are
-/// exchangeable only if all events were inherited, so one that is not stands beside each.
+/// exchangeable only if all events were inherited, so each has a partner that is not inherited.
 pub struct Event {
     file: File,
     _not_inherited: File,

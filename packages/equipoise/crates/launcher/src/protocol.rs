@@ -1,7 +1,7 @@
 //! The JSON lines of the pipe: one requests a trial, one reports it.
 //!
 //! Arguments, environment and paths are bytes, not text. They travel as JSON strings in
-//! which each character, U+0000 to U+00FF, stands for the byte of that value, so that every
+//! which each character, U+0000 to U+00FF, represents the byte of that value, so that every
 //! byte string round-trips and the common ones stay readable.
 
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ impl Bytes {
     }
 }
 
-/// Returns the text in which each character stands for one byte.
+/// Returns the text in which each character represents one byte.
 pub fn text_of(bytes: &[u8]) -> String {
     bytes.iter().copied().map(char::from).collect()
 }
@@ -128,7 +128,7 @@ pub enum Containment {
     ProcessGroup,
 }
 
-/// One trial that was run. What could not be read is null, with its reason in `unknown`.
+/// The report of one trial. A value that could not be read is null; `unknown` has the reason.
 #[derive(Debug, Default, Clone, Serialize)]
 pub struct Report {
     /// The process.
@@ -191,7 +191,7 @@ pub struct Report {
     pub unknown: BTreeMap<&'static str, String>,
 }
 
-/// The fields that say what the trial consumed.
+/// The fields about the resources of the trial.
 pub const USAGE_FIELDS: [&str; 11] = [
     "user_s",
     "sys_s",
@@ -234,7 +234,7 @@ impl Report {
 /// Answer to a line that is not a request.
 #[derive(Debug, Serialize)]
 pub struct Refusal {
-    /// What is wrong with the line.
+    /// The error in the line.
     pub refused: String,
 }
 

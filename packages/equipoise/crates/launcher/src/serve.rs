@@ -17,7 +17,7 @@ use crate::protocol::{Refusal, Request};
 use crate::signals::Signals;
 use crate::trial::TrialRunner;
 
-/// Serves until the other side hangs up or a signal tells the launcher to stop.
+/// Serves until the other side hangs up or a signal stops the launcher.
 pub fn serve(options: &Options) -> io::Result<()> {
     let mut runner = set_up(options)?;
     if let Err(reason) = memory::shrink() {

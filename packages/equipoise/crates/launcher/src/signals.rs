@@ -15,7 +15,7 @@ const LAST_SIGNAL: libc::c_int = 64;
 
 /// The launcher's signals after they were set up.
 pub struct Signals {
-    /// Descriptor that is readable as soon as a signal tells the launcher to stop.
+    /// Descriptor that is readable as soon as a signal stops the launcher.
     pub stop: OwnedFd,
     /// Signals that the launcher ignores, and its children must not.
     pub ignored: Vec<libc::c_int>,

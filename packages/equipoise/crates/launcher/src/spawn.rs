@@ -46,7 +46,8 @@ struct Outcome {
     affinity_errno: AtomicI32,
 }
 
-/// What the child may fail to use; `step` is the place in this list, from 1, or 0 if nothing failed.
+/// Resources that the child may fail to use; `step` is the place in this list, from 1, or 0 if
+/// nothing failed.
 const STEPS: [Resource; 6] = [
     Resource::Streams,
     Resource::WorkingFolder,

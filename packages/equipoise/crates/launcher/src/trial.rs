@@ -43,12 +43,12 @@ pub struct TrialRunner {
     pub awake_ns: u64,
     /// Counters of each trial.
     pub counters: Counters,
-    /// What this launcher cannot do, with the reason.
+    /// Features that this launcher lacks, with the reasons.
     pub limitations: Vec<(&'static str, String)>,
 }
 
 impl TrialRunner {
-    /// Runs one trial; `None` if the other side of the pipe is gone, or a signal says to stop.
+    /// Runs one trial; `None` if the other side of the pipe is gone, or a signal arrived.
     ///
     /// `client` hangs up when the other side is gone. The only error is that of `poll`: everything
     /// that concerns the trial is in the report.
@@ -369,7 +369,7 @@ fn name_of(resource: Resource, request: &Request, file: String) -> String {
     }
 }
 
-/// Returns seconds as nanoseconds; longer than any clock counts as for ever.
+/// Returns seconds as nanoseconds; a longer time than any clock's range has no end.
 fn nanoseconds(seconds: f64) -> u64 {
     let longest = f64::from(i32::MAX);
     let span = std::time::Duration::from_secs_f64(seconds.clamp(0.0, longest));

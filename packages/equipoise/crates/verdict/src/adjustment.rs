@@ -14,7 +14,7 @@ pub const MOST_COVARIATES: usize = 8;
 /// One value for each covariate; NaN where one is unknown.
 pub type PerCovariate = [f64; MOST_COVARIATES];
 
-/// What was read before the two trials of a block.
+/// Readings before the two trials of a block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Readings {
     /// Covariates at the candidate's trial minus those at the baseline's.
@@ -83,7 +83,7 @@ impl Adjustment {
     }
 }
 
-/// What the adjustment did to the blocks so far.
+/// Effect of the adjustment on the blocks so far.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AdjustmentSummary {
     /// The covariate that adjusted most blocks.
@@ -164,7 +164,7 @@ impl Covariates {
             slope = slope.with(between, !has_details);
         }
         let f = slope.value.powi(2) * slope.precision();
-        // What a condition leaves behind moves a bet this many times as far as it moves the
+        // The carry-over of a condition moves a bet this many times as far as it moves the
         // covariate, each by its own noise.
         let leverage = (f / count as f64).sqrt().clamp(1.0, MOST_LEVERAGE);
         let left_behind = leverage * self.left_behind(covariate, signs);
@@ -182,8 +182,8 @@ impl Covariates {
     /// Standard errors by which a covariate differs at the first trial of a block with the
     /// condition that ran before it, last in the block before.
     ///
-    /// The order of the block before is no part of the block's own, so this is an unbiased look at
-    /// what the conditions leave behind, free of what makes an adjustment worth it.
+    /// The order of the previous block is independent of this block's order, so this estimates
+    /// without bias how a condition changes the covariate of the next trial.
     fn left_behind(&self, covariate: usize, signs: &[f64]) -> f64 {
         let first = |place: usize| {
             let row = &self.rows[place];
@@ -247,7 +247,7 @@ impl Points {
         is_known
     }
 
-    /// Draws readings that lie far from the middle nearer; returns the limit of their distance,
+    /// Moves readings that are far from the middle nearer; returns the limit of their distance,
     /// `None` where all are the same.
     fn bound_readings(&mut self, middle: f64) -> Option<f64> {
         let mut spread = scale(&self.x, middle, &mut Vec::new());

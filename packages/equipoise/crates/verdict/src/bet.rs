@@ -33,7 +33,7 @@ impl Bet {
     /// ψ(θ), from −1 to 1: nothing within the tolerance, and from there on without a jump.
     ///
     /// A jump would turn the rounding of coarse clocks into money: the steps that their readings
-    /// make do not lie symmetrically around a θ that is not 0.
+    /// make are not symmetric around a θ that is not 0.
     pub(crate) fn payoff(&self, theta: f64) -> f64 {
         let distance = self.centre - theta;
         let beyond = distance.abs() - self.tolerance;
@@ -52,7 +52,7 @@ impl Bet {
     }
 }
 
-/// What is staked on the coins of one block: one bet, or the mean of two on the same block.
+/// The stake on the coins of one block: one bet, or the mean of two on the same block.
 ///
 /// Each bet is fair given everything that exchanging its pair leaves unchanged, so their mean is
 /// fair too, whatever they have in common (docs/methods/statistics.md#control-other-metrics-certificate).
@@ -74,7 +74,7 @@ impl Round {
 
     /// Play the round at θ on the way to a bar; whether the wealth reaches it.
     ///
-    /// The two pairs of a round are fair each by itself, and their sum is not a fair coin. What
+    /// Each of the two pairs of a round is fair alone, and their sum is not a fair coin. What
     /// clamps one of them would have to leave the other alone, and could then reach the bar later
     /// than without: such a round is played in full.
     pub(crate) fn play_towards(

@@ -4,7 +4,7 @@ use crate::sequence::{BettingSequence, Side, interval};
 use crate::wealth::Wealth;
 
 /// The ratios that several campaigns do not exclude together, {θ : max over n of E±(θ) < 2/level},
-/// as (low, high); `low > high` says that no common ratio agrees with all of them.
+/// as (low, high); `low > high` means that no common ratio agrees with all of them.
 ///
 /// The bettors take their wealth from each campaign to the next, in the order given. What a
 /// campaign multiplies it by is a test martingale given the campaigns before, so their product

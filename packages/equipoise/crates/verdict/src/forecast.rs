@@ -9,7 +9,7 @@ use crate::sequence::BettingSequence;
 use crate::wealth::Wealth;
 use equipoise_random::SplitMix64;
 
-/// Whether an exclusion holds for ever or only while the wealth lasts.
+/// Whether an exclusion is permanent or holds only while the wealth lasts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Memory {
     /// As in the running interval.
@@ -18,7 +18,7 @@ pub enum Memory {
     AtStop,
 }
 
-/// What to forecast.
+/// The question of the forecast.
 #[derive(Clone, Copy, Debug)]
 pub struct Forecast {
     /// 1 minus the coverage of the interval.
@@ -42,7 +42,7 @@ impl Forecast {
     /// A continuation draws blocks of the campaign itself, with a fresh coin for each: the slot
     /// effect is taken out and put back by the new order. That takes the campaign's own estimate
     /// for the truth, so a difference that the estimate puts below `margin` can only become
-    /// "equivalent". What a covariate explains is taken out for good.
+    /// "equivalent". The part that a covariate explains stays removed.
     #[must_use]
     pub fn blocks_to_go(&self, campaign: &BettingSequence) -> Option<usize> {
         let centre = campaign.centre()?;

@@ -21,7 +21,7 @@ const ZOOM: usize = 100;
 /// Divisions: the end of a set is known to a hundredth of a hundredth of a step.
 const ZOOMS: usize = 2;
 
-/// An interval of fractions; an end is `None` where it lies beyond the last fraction tried.
+/// An interval of fractions; an end is `None` if it is beyond the last fraction tried.
 pub type Piece = (Option<f64>, Option<f64>);
 
 /// The gaps of one block: candidate minus baseline, in log units or in the metric's unit.
@@ -98,8 +98,8 @@ impl Candidate {
 
 /// The blocks of one intervention, and the bets against each fraction.
 ///
-/// The confidence set is `{f : max over n of E±_n(f) < 2/level}`. It need not be one interval,
-/// since z(f) rises in some blocks and falls in others where the gap is small beside its noise.
+/// The confidence set is `{f : max over n of E±_n(f) < 2/level}`. It need not be one interval: if
+/// the gap is small compared with its noise, z(f) rises in some blocks and falls in others.
 #[derive(Clone, Debug)]
 pub struct FractionSequence {
     threshold: f64,
@@ -170,7 +170,7 @@ impl FractionSequence {
         rounded.into_iter().map(sharpened).collect()
     }
 
-    /// Whether one fraction lies in the confidence set.
+    /// Whether a fraction is in the confidence set.
     #[must_use]
     pub fn fits(&self, fraction: f64) -> bool {
         !self.replayed(&[fraction])[0].excluded
@@ -188,7 +188,7 @@ impl FractionSequence {
         fractions.iter().map(replay).collect()
     }
 
-    /// A set that lies between two fractions tried, because the gap is very large beside its
+    /// A set between two fractions tried, because the gap is very large compared with its
     /// noise. It is looked for around the estimate.
     fn narrow_set(&self) -> Vec<Piece> {
         let Some(estimate) = self.estimate() else {

@@ -1,7 +1,7 @@
 //! P(the candidate is slower in a block): a beta-binomial confidence sequence.
 //!
 //! The wealth at p is the beta(½, ½) mixture of likelihood ratios against p, a martingale if the
-//! chance of "slower" in a block that is no tie is p given the past (Robbins 1970; Howard et al.
+//! chance of "slower" in a block that is not a tie is p given the past (Robbins 1970; Howard et al.
 //! 2021, the two-sided beta-binomial mixture).
 
 use crate::block::Block;
@@ -9,7 +9,7 @@ use crate::search::last_that_holds;
 
 const PRIOR: f64 = 0.5;
 
-/// How often the candidate was slower, and what that says.
+/// Number of blocks in which the candidate was slower, and the evidence of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SlowerCount {
     /// Blocks in which it was slower.

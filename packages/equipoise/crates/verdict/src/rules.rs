@@ -1,7 +1,7 @@
 //! The constants of the bets, and of the verdict that follows from them.
 //!
 //! They were chosen by simulation (docs/decisions/decisions.md, benchmarks/validity). Why the bets are fair
-//! stands in `bet`, `past` and `wealth`.
+//! are in `bet`, `past` and `wealth`.
 
 /// One bettor: stakes a part of its money on the side that the block's difference speaks for.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -37,8 +37,8 @@ pub(crate) const CLIP: f64 = 1.25;
 /// rounded by at most 6e-14, and θ is as well.
 pub(crate) const ROUNDING: f64 = 1e-12;
 
-/// The interval that must lie within the margin for `equivalent` has this multiple of the level:
-/// each of its sides stands for itself (docs/methods/statistics.md).
+/// The interval that must be within the margin for `equivalent` has this multiple of the level:
+/// each of its sides counts alone (docs/methods/statistics.md).
 pub const EQUIVALENCE_LEVELS: f64 = 2.0;
 
 /// Blocks before `equivalent` can be said.

@@ -1,4 +1,4 @@
-//! The smallest effect that a campaign of a given length tells from none.
+//! The smallest effect that a campaign of a given length detects.
 
 use crate::adjustment::NO_READINGS;
 use crate::bet::{Bet, Round};
@@ -10,7 +10,7 @@ use equipoise_random::SplitMix64;
 /// Bisections of an effect; twenty halve it to a millionth of the largest.
 const BISECTIONS: usize = 20;
 
-/// What to simulate.
+/// The campaigns to simulate.
 #[derive(Clone, Copy, Debug)]
 pub struct Sensitivity {
     /// Blocks of a campaign.

@@ -1,4 +1,4 @@
-//! What the bettors own, who share one unit of money.
+//! The wealth of the bettors, who share one unit of money.
 
 use crate::rules::BETTORS;
 
@@ -27,7 +27,7 @@ impl Wealth {
         }
     }
 
-    /// One more bet; `payoff` from −1 to 1 is what the block says, before slopes and caps.
+    /// One more bet; `payoff` from −1 to 1 is the block's result, before slopes and caps.
     pub fn bet(&mut self, payoff: f64) {
         for (open, bettor) in self.open.iter_mut().zip(BETTORS) {
             *open *= 1.0 + (bettor.slope * payoff).clamp(-bettor.cap, bettor.cap);
@@ -68,7 +68,7 @@ impl Wealth {
         if won.sum::<f64>() <= missing {
             return most;
         }
-        // What is won is concave in the payoff: each tangent reaches the bar too early, and the
+        // The gain is concave in the payoff: each tangent reaches the bar too early, and the
         // bettors whose stake has reached its cap by then are known to be capped.
         let mut payoff = 0.0;
         for _ in 0..=BETTORS.len() {

@@ -12,7 +12,7 @@ const TRIES: usize = 1000;
 /// Weight of a parent's own values behind the cut of a simple crossover.
 const OWN_WEIGHT: f64 = 0.1;
 
-/// The parents of a generation and what the operators need to know of it.
+/// The parents of a generation and its data for the operators.
 pub struct Parents<'a> {
     /// The best first.
     pub population: &'a [Individual],
@@ -46,7 +46,7 @@ impl Parents<'_> {
         (first.min(second), first.max(second))
     }
 
-    /// The child of one parent, made anew as long as it equals the parent.
+    /// The child of one parent, made again as long as it equals the parent.
     fn mutant(&mut self, mutate: impl Fn(&mut Self, &mut [f64])) -> Vec<f64> {
         let parent = self.select();
         let mut child = self.point(parent).to_vec();
@@ -111,7 +111,7 @@ impl Parents<'_> {
         self.admitted(child, first)
     }
 
-    /// Operator 6: two parents swap what stands behind a cut, but for a tenth of each.
+    /// Operator 6: two parents swap the values after a cut, except for a tenth of each.
     pub fn simple_crossover(&mut self) -> [Vec<f64>; 2] {
         let (first, second) = self.pair();
         let parameters = self.domain.parameters();

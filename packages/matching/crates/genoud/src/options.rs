@@ -126,7 +126,7 @@ impl Options {
 /// Number of individuals of the next generation from each operator.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct OperatorCounts {
-    /// Operators 1 to 9; the first, cloning, is what the others leave beside the best.
+    /// Operators 1 to 9; the first, cloning, fills the rest of the generation besides the best.
     pub each: [usize; 9],
     /// The population, grown where the operators need it.
     pub population: usize,

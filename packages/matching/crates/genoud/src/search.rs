@@ -58,7 +58,7 @@ enum Phase {
     Ended(Stop),
 }
 
-/// A genetic search that asks for values and is told them.
+/// A genetic search that asks for values and gets them.
 pub struct Search {
     options: Options,
     counts: OperatorCounts,
@@ -112,7 +112,7 @@ impl Search {
         Ok(search)
     }
 
-    /// Returns the next step; the same until its answer is told.
+    /// Returns the next step; the same until it has its answer.
     #[must_use]
     pub fn ask(&self) -> &Step {
         &self.pending
@@ -191,7 +191,7 @@ impl Search {
         Ok(())
     }
 
-    /// The individuals, the best first; none before the first values are told.
+    /// The individuals, the best first; none before the first values.
     #[must_use]
     pub fn population(&self) -> &[Individual] {
         &self.population
@@ -452,7 +452,7 @@ pub enum Stop {
 /// Counts the generations since something improved.
 #[derive(Clone, Debug)]
 pub struct Ending {
-    /// The limit as it stands; a soft one doubles.
+    /// The present limit; a soft limit doubles.
     pub generations: usize,
     /// When the best last improved by more than the tolerance.
     pub peak: usize,

@@ -95,7 +95,7 @@ macro_rules! lane_by_lane {
     }};
 }
 
-/// What an instruction of each name does to a register at a time.
+/// The operations of the instructions of these names on one register.
 #[cfg(target_arch = "x86_64")]
 macro_rules! arithmetic {
     ($subtract:ident, $max:ident, $multiply_add:ident) => {

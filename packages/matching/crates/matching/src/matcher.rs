@@ -188,7 +188,7 @@ impl Matcher {
         self.problem.x[row * self.problem.columns + column]
     }
 
-    /// Whether two rows lie no further apart than the caliper in any column.
+    /// Whether two rows are no further apart than the caliper in any column.
     pub(crate) fn within_caliper(&self, row: usize, other: usize) -> bool {
         let Some(caliper) = &self.problem.caliper else {
             return true;

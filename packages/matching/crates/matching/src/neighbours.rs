@@ -8,11 +8,11 @@ use crate::problem::small;
 
 /// A search for the neighbours of one point.
 pub struct Query<'a> {
-    /// The querying point, as `Admitted` knows it.
+    /// The querying point, in the form of `Admitted`.
     pub number: usize,
     /// The coordinates.
     pub point: &'a [f64],
-    /// The values in the fenced columns, and how far a neighbour's may lie from them.
+    /// The values in the fenced columns, and how far a neighbour's may be from them.
     pub fence: Vec<(f64, f64)>,
     /// Weight of the nearest neighbours to find (their number, if all weigh 1).
     pub needed: f64,
@@ -40,7 +40,7 @@ pub struct SearchResult {
     pub blocks: usize,
     /// Number of nodes of the tree that were searched.
     pub nodes: usize,
-    /// The one that is enough by itself; else those of `nearest` are needed.
+    /// A condition that is enough alone; otherwise those of `nearest` are needed.
     alone: Option<Near>,
     nearest: BinaryHeap<Near>,
     weight: f64,

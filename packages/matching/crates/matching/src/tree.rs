@@ -38,7 +38,7 @@ impl Layout<'_> {
     }
 }
 
-/// The tree. A parent stands before its children.
+/// The tree. A parent comes before its children.
 #[derive(Clone)]
 pub struct Tree {
     width: usize,
@@ -71,7 +71,7 @@ impl Tree {
         self.children.is_empty()
     }
 
-    /// Orders the points so that those of a block of sixteen lie close together, and builds the
+    /// Orders the points so that those of a block of sixteen are close together, and builds the
     /// tree over the blocks.
     pub fn new(layout: &Layout<'_>, order: &mut [u32]) -> Self {
         let mut tree = Self::flat(layout);
@@ -187,7 +187,7 @@ fn divide(
 }
 
 /// A fenced column that is much wider than its caliper, which leaves out most of the points; else
-/// the coordinate in which the points lie furthest apart.
+/// the coordinate in which the points are furthest apart.
 fn axis_to_divide(layout: &Layout<'_>, order: &[u32]) -> usize {
     let ends = ends(layout, order);
     let extent = |axis: usize| ends[axis].1 - ends[axis].0;

@@ -133,7 +133,7 @@ fn hold(bytes: usize) -> Result<(), Failure> {
     if bytes == 0 {
         return Ok(());
     }
-    // SAFETY: passes numbers only. A kernel without huge pages knows none to refuse.
+    // SAFETY: passes numbers only. A kernel without huge pages has none to refuse.
     unsafe { prctl(PR_SET_THP_DISABLE, YES, NOT_USED, NOT_USED, NOT_USED) };
     // SAFETY: never freed: it is held until the process ends.
     let start = unsafe { malloc(bytes) };

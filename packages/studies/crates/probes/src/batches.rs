@@ -25,8 +25,8 @@ impl Default for Batching {
     }
 }
 
-/// What lasted a sixteenth of a batch tells how many operations a whole one holds; from less, a
-/// cold and short one, grow no faster than this.
+/// Most by which a try may have more operations than the one before. A try that lasted a sixteenth
+/// of a batch is long enough to say how many operations a whole batch needs; a shorter one is not.
 const FASTEST_GROWTH: f64 = 16.0;
 
 /// Number of attempts: from one operation of a nanosecond to the longest batch, and some more.

@@ -141,7 +141,7 @@ pub fn page_size() -> Result<usize, Problem> {
 
 /// Keeps huge pages out of the memory of this process.
 pub fn without_huge_pages() {
-    // A kernel that does not know the request has no huge pages of its own accord.
+    // A kernel without this request has no transparent huge pages.
     // SAFETY: passes numbers only.
     unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, 1, 0, 0, 0) };
 }

@@ -1,4 +1,4 @@
-//! What a probe is: its description, its options, and the operation that it repeats.
+//! The definition of a probe: its description, its options, and the operation that it repeats.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -14,9 +14,9 @@ pub struct Probe {
     pub name: &'static str,
     /// Table that the probe belongs to.
     pub class: Class,
-    /// What one operation is.
+    /// Description of one operation.
     pub summary: &'static str,
-    /// What is reported.
+    /// The metric that is reported.
     pub metric: Metric,
     /// Where its processes or threads may be held; the first is the default.
     pub placements: &'static [Placement],
@@ -24,7 +24,7 @@ pub struct Probe {
     pub size: Option<Parameter>,
     /// The `--count` that it takes.
     pub count: Option<Parameter>,
-    /// What the machine must have; empty if every Linux has it.
+    /// Requirements on the machine; empty if every Linux meets them.
     pub needs: &'static str,
     /// Rows of `equipoise os` that it gives; the names follow on the probe's.
     #[serde(skip)]
@@ -106,7 +106,7 @@ pub enum Class {
     Time,
 }
 
-/// What a probe reports.
+/// The metric of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Metric {
     /// Seconds of one operation.
@@ -145,7 +145,7 @@ show_by_name!(Class, Metric, Placement);
 /// A number that a probe takes.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Parameter {
-    /// What it is the number of.
+    /// The thing that the option counts.
     pub summary: &'static str,
     /// Value without the option.
     pub default: u64,

@@ -2,9 +2,9 @@
 //!
 //! A cleaner, in a session of its own so that ending the probe's process group does not end it,
 //! makes the folder and removes it when the probe has ended: it sleeps on a pipe that hangs up
-//! then. A campaign that ends the cleaner as well removes the folder around it, which is the one
-//! of `EQUIPOISE_METRICS`. Where there is no campaign, the cleaner's lock on the folder (`flock(2)`)
-//! tells `equipoise doctor`, which names a folder that is left, whether it is still held.
+//! then. A campaign that ends the cleaner too removes the folder of `EQUIPOISE_METRICS`, and with
+//! it this one. Without a campaign, the cleaner holds a lock on the folder (`flock(2)`):
+//! `equipoise doctor` reports folders that nobody holds a lock on.
 
 use std::env;
 use std::ffi::{CString, OsStr};
@@ -28,7 +28,7 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Makes the folder in `--folder`, else beside the file of metrics, else in `TMPDIR`.
+    /// Makes the folder in `--folder`, else next to the file of metrics, else in `TMPDIR`.
     pub fn new(options: &ProbeOptions) -> Result<Self, Problem> {
         let around = options.folder.clone().unwrap_or_else(default_folder);
         let (end_of_probe, lifeline) = pipe().map_err(problem_of("pipe"))?;

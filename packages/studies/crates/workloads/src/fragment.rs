@@ -1,6 +1,6 @@
 //! Workload `fragment`: blocks with mixed lifetimes, which leave holes.
 //!
-//! What an allocator does with the holes is the other side of a threshold that sends blocks to
+//! The allocator's use of the holes is the other side of a threshold that sends blocks to
 //! the kernel: such blocks leave none. Robson (1974) shows how bad it can get for any allocator.
 
 use std::time::Instant;
@@ -34,7 +34,7 @@ resident after everything was freed: each beyond what was resident before.
     run,
 };
 
-/// What the workload does.
+/// The options of the workload.
 struct Plan {
     live: usize,
     rounds: u64,
@@ -83,7 +83,7 @@ fn measure(plan: &Plan) -> Result<Report, Problem> {
     let page = page_size();
     let mut coin = Xorshift64::default();
     let mut blocks = Blocks::default();
-    // The list of the blocks is no part of what is measured: room for all that may come.
+    // The list of the blocks is not part of the measurement: room for all that may come.
     blocks
         .list
         .reserve_exact(1 + plan.live.div_ceil(plan.smallest));

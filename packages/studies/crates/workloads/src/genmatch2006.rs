@@ -2,7 +2,7 @@
 //! algorithms that find the same matches.
 //!
 //! A search evaluates a list of candidate weights: matches every unit to the other arm under
-//! each, and tests the balance of what it matched. What each algorithm does: docs/reference/workloads.md.
+//! each, and tests the balance of the matches. The algorithms: docs/reference/workloads.md.
 
 mod candidates;
 mod data;

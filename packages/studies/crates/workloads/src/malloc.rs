@@ -144,7 +144,7 @@ fn traced_calls(job: &Job, pairs: u64) -> Option<f64> {
     let count = pairs;
     let job = Job { count, ..*job };
     let calls = system_calls(|| {
-        // What fails here has failed before, in the timed run.
+        // An error here has occurred before, in the timed run.
         let _ = timed(&job);
     })?;
     Some(calls as f64 / pairs as f64)

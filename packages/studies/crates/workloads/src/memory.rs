@@ -4,7 +4,7 @@ use std::fs::read_to_string;
 
 use crate::metrics::Report;
 
-/// Bytes that were resident before the work; none where the kernel does not tell.
+/// Bytes that were resident before the work; none if the kernel does not report them.
 pub struct Held(Option<u64>);
 
 impl Held {

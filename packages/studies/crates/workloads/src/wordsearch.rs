@@ -1,7 +1,7 @@
 //! Workload `wordsearch`: one random word, looked for again and again, by linear or binary search.
 //!
 //! The second program of Tratt, "Minimum Times Tend to Mislead When Benchmarking" (2019), written
-//! anew: the word is drawn in each process and decides how long a linear search takes.
+//! again: the word is drawn in each process and decides how long a linear search takes.
 
 use std::cmp::Ordering;
 use std::hash::{BuildHasher, RandomState};

@@ -10,11 +10,11 @@ use crate::calls::locks::Locks;
 use crate::command::End;
 use syscalls::Sysno;
 
-/// What one method has observed.
+/// Observations of one method.
 pub struct Observation {
     pub account: Account,
     pub end: End,
-    /// What could not be observed.
+    /// Sentences about what could not be observed.
     pub remarks: Vec<String>,
 }
 

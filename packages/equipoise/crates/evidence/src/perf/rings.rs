@@ -12,7 +12,7 @@ use equipoise_kernel::clock::monotonic_ns;
 use equipoise_kernel::cpus::parse_list;
 use equipoise_kernel::perf::{self, EventOptions, flag, sample};
 
-/// A ring for each processor; the events beside the first write there, too.
+/// A ring for each processor; all events of a processor write to its ring.
 pub struct Rings {
     of_processors: Vec<Ring>,
     others: Vec<OwnedFd>,
@@ -92,7 +92,7 @@ impl Rings {
         let hung_up = polled[1..]
             .iter()
             .any(|ring| ring.revents & libc::POLLHUP != 0);
-        // Rings without a writer are ready at once, for ever.
+        // Rings without a writer are always ready.
         if hung_up && polled[0].revents == 0 && monotonic_ns() - before < 1_000_000 {
             // SAFETY: passes numbers only.
             unsafe { libc::poll(polled.as_mut_ptr(), 1, 10) };
@@ -223,7 +223,7 @@ impl Ring {
         let start = usize::try_from(at).unwrap_or(0) & mask;
         let first = into.len().min(self.data_bytes - start);
         let (before, after) = into.split_at_mut(first);
-        // SAFETY: both parts lie inside the data, which the kernel does not write before our
+        // SAFETY: both parts are inside the data, which the kernel does not write before our
         // position has passed it.
         unsafe {
             let data = self.memory.cast::<u8>().add(PAGE);

@@ -14,7 +14,7 @@ use crate::pictures::{Condition, Conditions};
 use crate::stacks::folded::Kind;
 
 /// Writes the profile as JSON. One sample is one stack; its weight is how long it ran in a run, on
-/// average, and the samples stand one after another.
+/// average, and the samples follow each other.
 pub fn write(conditions: &Conditions, writer: impl io::Write) -> Result<(), Problem> {
     let refused = |error: serde_json::Error| Problem::failure(format!("the profile: {error}"));
     let both = [&conditions.baseline, &conditions.candidate];

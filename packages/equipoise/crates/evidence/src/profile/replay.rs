@@ -52,7 +52,7 @@ struct Sample<'a> {
 }
 
 impl Replay {
-    /// A replay that knows nothing so far.
+    /// A replay without any events so far.
     pub fn new(sampling: Sampling, map_files: MapFiles) -> Self {
         Self {
             sampling,

@@ -27,7 +27,7 @@ pub struct Image {
 }
 
 impl Image {
-    /// Reads the file; `None` if it is not there any more or is no program or library.
+    /// Reads the file; `None` if it does not exist any more or is not a program or library.
     pub fn read(path: &str) -> Option<Self> {
         let bytes = if path == KERNEL_LIBRARY {
             own_kernel_library()?

@@ -106,7 +106,7 @@ mod tests {
 
     const PROCESS: u32 = 7;
 
-    /// A folder of its own for one test, which is removed with it.
+    /// A separate folder for one test, which is removed at its end.
     struct Folder(PathBuf);
 
     impl Folder {

@@ -1,4 +1,4 @@
-//! The address space of one observed process, as far as code lies in it.
+//! The mapped code in the address space of one observed process.
 
 use std::collections::HashMap;
 use std::ops::Range;

@@ -38,7 +38,7 @@ impl Listing {
                 break;
             }
             starts.push(entries.len());
-            // SAFETY: an entry is as long as it says, and the words are room for it.
+            // SAFETY: an entry has the length in its header, and the words have room for it.
             unsafe {
                 let length = usize::from((*entry).d_reclen);
                 let start = entries.len();

@@ -59,7 +59,7 @@ impl Slot {
     }
 }
 
-/// Address at which no stream lies.
+/// Address without a stream.
 fn closing_mark() -> *mut FILE {
     MEMORY.0.get().cast()
 }

@@ -1,7 +1,7 @@
 //! When each living block was born, and its size class: one word for each place of a block.
 //!
 //! A header before each block would change what the allocator is asked for, and blocks of
-//! unknown origin could not be told from ours. So the words lie in reserved memory of their own,
+//! unknown origin could not be told from ours. So the words are in separate reserved memory,
 //! found by the block's address with two reads: one reservation for each GiB of addresses in
 //! which there are blocks, of which only what is written costs memory.
 

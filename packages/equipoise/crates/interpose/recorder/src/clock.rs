@@ -2,7 +2,7 @@
 
 use equipoise_kernel::clock::monotonic_ns;
 
-/// Returns the ticks of the processor's clock; nanoseconds where this crate knows no such clock.
+/// Returns the ticks of the processor's clock; nanoseconds on processors without such a clock.
 #[inline]
 pub fn ticks() -> u64 {
     #[cfg(target_arch = "x86_64")]

@@ -23,7 +23,7 @@ pub fn allocate(size: usize) -> *mut c_void {
     if at.saturating_add(units) > UNITS {
         return out_of_memory();
     }
-    // SAFETY: `at + units` units lie inside, and no other call gets the same ones.
+    // SAFETY: `at + units` units are inside, and no other call gets them.
     unsafe {
         let header = (&raw mut MEMORY).cast::<Unit>().add(at);
         (*header)[0] = size;

@@ -8,7 +8,7 @@
 //! - `births`: when each living block was allocated.
 //! - `recording`: the file of the process, and the table of each thread.
 //! - `file`: the layout of the file.
-//! - `samples`, `maps`: sampled stacks, and where code lies in memory.
+//! - `samples`, `maps`: sampled stacks, and the places of code in memory.
 //! - `thread`, `clock`, `system`, `early`: thread-locals, clocks, system calls, early blocks.
 //! - `cplusplus`: `new` and `delete`.
 

@@ -23,7 +23,7 @@ pub fn keep(header: &Header, lock: &AtomicBool) {
         let mut without_room = false;
         while length < MAPS_BYTES {
             let place = header.place::<u8>(MAPS_OFFSET + length);
-            // SAFETY: the room for maps lies inside the mapping. One thread at a time is here, and
+            // SAFETY: the room for maps is inside the mapping. One thread at a time is here, and
             // nobody reads it before the process has ended. No reference points there.
             match unsafe { system::read_to(descriptor, place, MAPS_BYTES - length) } {
                 Ok(0) => break,
@@ -110,7 +110,7 @@ mod tests {
 
     fn kept_maps(header: &Header) -> Vec<(usize, usize)> {
         let length = usize::try_from(header.maps_bytes.get()).expect("a length");
-        // SAFETY: it lies inside the mapping, and every writer has ended.
+        // SAFETY: it is inside the mapping, and every writer has ended.
         let text = unsafe { std::slice::from_raw_parts(header.place(MAPS_OFFSET), length) };
         let text = std::str::from_utf8(text).expect("text");
         assert!(text.ends_with('\n'), "{text}");

@@ -219,7 +219,7 @@ fn make_file(folder: &CStr) -> *mut Header {
 }
 
 /// The whole file, mapped, with room for its header; null if that cannot be had. Where the disk is
-/// full, the length of the file says so.
+/// full, the length of the file shows it.
 fn map_with_header(descriptor: c_int) -> *mut Header {
     if !system::lengthen(descriptor, FILE_BYTES) {
         return ptr::null_mut();
@@ -280,7 +280,7 @@ fn table_for(header: &'static Header, thread: u32) -> *const Table {
     if index >= TABLES {
         return ptr::null();
     }
-    // SAFETY: the table lies inside the mapping, and no other call gets the same number; nobody
+    // SAFETY: the table is inside the mapping, and no other call gets the same number; nobody
     // looks at it before its bit is set.
     if !unsafe { system::take_room(place_of_table(header, index).cast(), TABLE_BYTES) } {
         header.tables_without_room.add_shared(1);
@@ -303,7 +303,7 @@ fn place_of_table(header: &Header, index: usize) -> *mut Table {
 
 /// A table that has room.
 fn table(header: &'static Header, index: usize) -> &'static Table {
-    // SAFETY: `index` is below TABLES, so the table lies inside the mapping, which is never given
+    // SAFETY: `index` is below TABLES, so the table is inside the mapping, which is never given
     // back, and is zero where nothing was written. Threads share it by atomic numbers alone.
     unsafe { &*place_of_table(header, index) }
 }

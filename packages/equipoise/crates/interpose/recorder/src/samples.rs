@@ -84,7 +84,7 @@ pub fn take(thread: &Thread, header: &Header, keep_maps: fn(&Header), size: usiz
 fn new_sample(header: &Header, number: u64) -> Option<&Sample> {
     let index = usize::try_from(number).ok().filter(|at| *at < SAMPLES)?;
     let place = header.place::<Sample>(SAMPLES_OFFSET + index * size_of::<Sample>());
-    // SAFETY: the sample lies inside the mapping, which is zero where nothing was written, and no
+    // SAFETY: the sample is inside the mapping, which is zero where nothing was written, and no
     // other call gets the same number.
     if unsafe { system::take_room(place.cast(), size_of::<Sample>()) } {
         // SAFETY: as above; the mapping is never given back.
@@ -107,7 +107,7 @@ fn keep_stack(thread: &Thread, sample: &Sample, stack_pointer: u64) {
     let kept = words.min(STACK_WORDS);
     let stack = ptr::with_exposed_provenance::<u64>(low);
     for (index, word) in sample.stack.iter().take(kept).enumerate() {
-        // SAFETY: the mapping in which the stack lies goes on so far; other frames of this thread
+        // SAFETY: the mapping with the stack extends that far; other frames of this thread
         // are not written to meanwhile.
         word.set(unsafe { stack.add(index).read_volatile() });
     }

@@ -24,7 +24,7 @@ pub fn open(path: &CStr, flags: c_int) -> Option<c_int> {
 }
 
 pub fn close(descriptor: c_int) {
-    // SAFETY: passes a number that only this library knows.
+    // SAFETY: passes a number that only this library uses.
     unsafe { libc::syscall(libc::SYS_close, descriptor) };
 }
 
@@ -89,7 +89,7 @@ pub unsafe fn take_room(begin: *mut c_void, bytes: usize) -> bool {
     (0..bytes).step_by(PAGE).all(|offset| {
         // SAFETY: the caller vouches for the part.
         let page = unsafe { begin.byte_add(offset) }.cast::<libc::timespec>();
-        // SAFETY: the page is valid for writing, and the call says so if it has no room.
+        // SAFETY: the page is valid for writing, and the call fails if it has no room.
         let written =
             unsafe { libc::syscall(libc::SYS_clock_gettime, libc::CLOCK_MONOTONIC, page) } == 0;
         if written {
@@ -184,7 +184,7 @@ mod tests {
         assert!(file >= 0 && lengthen(file, PAGE));
         let memory = map_file(file, 3 * PAGE);
         assert!(!memory.is_null());
-        // SAFETY: mapped for writing, fresh, and ours; what lies behind the end of the file is what
+        // SAFETY: mapped for writing, fresh, and ours; the memory after the end of the file is what
         // a full disk is: writing to it raises SIGBUS.
         unsafe {
             assert!(take_room(memory, PAGE));

@@ -13,12 +13,12 @@ const LEAST_PRIOR: f64 = 0.1;
 const URGENCY_FLOOR: f64 = 0.01;
 /// Points of the weights at which a pair may begin or end.
 const QUANTILES: [f64; 7] = [0.1, 0.25, 1.0 / 3.0, 0.5, 2.0 / 3.0, 0.75, 0.9];
-/// Cost of a build, in trials, from where on built commits beside a point are looked at too.
+/// Cost of a build, in trials, from which built commits next to a point are considered, too.
 const BUILDS_COUNT: f64 = 0.5;
 /// Trials in a block.
 const TRIALS: f64 = 2.0;
 
-/// What a search begins with.
+/// The start of a search.
 #[derive(Clone, Debug)]
 pub struct Segment<'a> {
     /// Number of commits after the first one: n.
@@ -44,7 +44,7 @@ pub struct PairBlock {
     pub difference: f64,
     /// 1 if the earlier commit ran first, −1 if the later did.
     pub order: f64,
-    /// Differences below this cannot be told from none.
+    /// Differences below this cannot be detected.
     pub tolerance: f64,
 }
 
@@ -62,9 +62,9 @@ pub struct Group {
 pub enum Outcome {
     /// Commits are left.
     Open,
-    /// One commit (or group) is left, and makes a difference by itself.
+    /// One commit (or group) is left, and alone makes a difference.
     Culprit(Group),
-    /// No single commit explains the gap: one that makes a difference by itself, if there is one,
+    /// No single commit explains the gap: one that alone makes a difference, if there is one,
     /// and the commit at which to split.
     Several(Option<Group>, usize),
 }
@@ -84,7 +84,7 @@ pub struct Search {
     /// ln `E_s`: against "commit s makes the whole difference".
     against: Vec<f64>,
     excluded_at: Vec<Option<usize>>,
-    /// ln `F_s`: against "commit s makes no difference by itself".
+    /// ln `F_s`: against "commit s alone makes no difference".
     own: Vec<f64>,
     /// ln of what `F_s` must reach; infinite before its own pair was run.
     bars: Vec<f64>,
@@ -164,7 +164,7 @@ impl Search {
             self.bars[after - 1] = (rank * (rank + 1.0)).ln() + self.limit;
         }
         if block.difference.is_nan() {
-            // Two timeouts say nothing, but the same pair must not run for ever.
+            // Two timeouts carry no information, but the same pair must not run without end.
             self.steer(before, after, -std::f64::consts::LN_2);
         } else {
             self.bet(block, is_own, number);
@@ -189,7 +189,7 @@ impl Search {
         }
     }
 
-    /// Whether one commit is left that makes a difference by itself, or none is left.
+    /// Whether one commit is left that alone makes a difference, or none is left.
     #[must_use]
     pub fn outcome(&self) -> Outcome {
         let proven = |group: &Group| self.own[group.after - 1] >= self.bars[group.after - 1];
@@ -209,7 +209,7 @@ impl Search {
 
     /// The pair that promises most evidence for what it costs; a build costs `trials` trials.
     ///
-    /// `built` says of each of the n + 1 commits whether it can be run without a build.
+    /// `built` has for each of the n + 1 commits whether it can run without a build.
     ///
     /// # Panics
     /// If `built` has another length.
@@ -343,7 +343,7 @@ impl Search {
         if is_own {
             self.own[after - 1] += payoff.factor(chance.max(0.5)).ln();
         }
-        // A timeout lies as far out as any outlier, which would not steer at all.
+        // A timeout counts as far out as any outlier, which would not steer at all.
         let steering = if difference.is_infinite() {
             step.copysign(difference)
         } else {

@@ -25,7 +25,7 @@ pub struct PastBlock {
     pub order: f64,
 }
 
-/// What is known before a block.
+/// Knowledge before a block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sizes {
     /// The step, in log units and in the direction of the gap; above 0.

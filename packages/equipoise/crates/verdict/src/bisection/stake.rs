@@ -7,10 +7,10 @@ const CAP: f64 = 0.9;
 const CAUTION: f64 = 0.8;
 /// A larger ratio of step and scale changes nothing but overflows.
 const LARGEST_RATIO: f64 = 8.0;
-/// Scales beyond half of the step from where on a difference says no more.
+/// Distance beyond half of the step, in scales, from which a difference carries no more evidence.
 const REACH: f64 = 1.25;
 
-/// What is known before a block: how it will be bet on.
+/// The bet on a block, from what is known before it.
 ///
 /// `e(y, q) + e(−y, q) = 2`, and `e` never falls in `y`. So a coin that turns y around a centre at
 /// or below 0 makes no money on average.
@@ -28,7 +28,7 @@ impl Stake {
     /// The bets on one block.
     ///
     /// `step` and `scale` are above 0 and learnt from past blocks; differences up to `margin` count
-    /// as none, and what lies within `tolerance` of it cannot be told from it.
+    /// as none, and a value within `tolerance` of it counts as equal.
     #[must_use]
     pub fn new(step: f64, scale: f64, margin: f64, tolerance: f64) -> Self {
         let scale = scale.max(tolerance);
@@ -59,7 +59,7 @@ impl Stake {
     }
 }
 
-/// What a block's difference pays, by the chance with which its pair holds the step.
+/// The payoff of a block's difference, by the chance that its pair contains the step.
 #[derive(Clone, Copy, Debug)]
 pub struct Payoff {
     rise: f64,

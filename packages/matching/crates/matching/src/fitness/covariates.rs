@@ -48,7 +48,7 @@ impl Covariates {
                 continue;
             }
             let (ranks, distinct) = ranks((0..units.points()).map(|point| value(point, column)));
-            // Of two values or one, the test of the means says all.
+            // With two values or one, the test of the means is enough.
             if distinct < 3 && matches!(options.measure, Measure::PValues(_)) {
                 continue;
             }

@@ -62,7 +62,7 @@ impl Fitness {
     /// The criteria of each candidate, one after another.
     ///
     /// `candidates` are weights of 0 or more, one for each covariate, one candidate after another.
-    /// `None` if `progress`, told how many are done of how many, stops.
+    /// `None` if `progress`, which gets the number done and the total, stops.
     #[must_use]
     pub fn evaluate(&self, candidates: &[f64], progress: &Progress<'_>) -> Option<Vec<f64>> {
         let columns = self.units.columns;

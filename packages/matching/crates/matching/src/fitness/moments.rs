@@ -96,17 +96,17 @@ impl Batch<'_> {
         assert!(kind.available());
         match kind {
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: the processor has just said that it knows AVX-512.
+            // SAFETY: the check above found AVX-512.
             Instructions::Avx512 => unsafe { self.with_avx512(shift, squared, into) },
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: the processor has just said that it knows AVX2.
+            // SAFETY: the check above found AVX2.
             Instructions::Avx2 => unsafe { self.with_avx2(shift, squared, into) },
             _ => self.by_parts(shift, squared, into),
         }
     }
 
     /// # Safety
-    /// The processor must know AVX-512.
+    /// The processor must have AVX-512.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx512f")]
     unsafe fn with_avx512(&self, shift: &[f64], squared: bool, into: &mut [f64]) {
@@ -114,14 +114,14 @@ impl Batch<'_> {
     }
 
     /// # Safety
-    /// The processor must know AVX2.
+    /// The processor must have AVX2.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
     unsafe fn with_avx2(&self, shift: &[f64], squared: bool, into: &mut [f64]) {
         self.by_parts(shift, squared, into);
     }
 
-    /// The same for every width: each column is a sum of its own, in the order of the links.
+    /// The same for every width: each column is a separate sum, in the order of the links.
     #[inline(always)]
     #[allow(clippy::inline_always)] // Or it would be compiled without the caller's instructions.
     fn by_parts(&self, shift: &[f64], squared: bool, into: &mut [f64]) {

@@ -35,7 +35,7 @@ fn open_tcp(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
 
 /// Probe `unix_connect`.
 ///
-/// The address is an abstract one: it is no file, and ends with the socket.
+/// The address is abstract: it is not a file, and ends with the socket.
 pub const UNIX_CONNECT: Probe = Probe {
     name: "unix_connect",
     summary: "socket, connect and close over AF_UNIX, to an abstract address",

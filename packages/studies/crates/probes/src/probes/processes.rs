@@ -1,7 +1,7 @@
 //! `fork`, `exec`, `sh`: new processes, made by the fork server, a small static program.
 //!
 //! The cost of a fork depends on what there is to copy, so the probe itself would be in it. The
-//! fork server (`fork_server/`, built by `build.rs`) lies in a memory file without a name: nothing
+//! fork server (`fork_server/`, built by `build.rs`) is in a memory file without a name: nothing
 //! is left of it, wherever the probe is stopped.
 
 use std::ffi::c_uint;

@@ -24,7 +24,7 @@ fn open_signal_install(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
 
 /// Probe `signal_handle`.
 ///
-/// What sending costs is measured first, with the signal ignored, which the kernel finds out while
+/// The cost of sending is measured first, with the signal ignored, which the kernel finds out while
 /// it is sent.
 pub const SIGNAL_HANDLE: Probe = Probe {
     name: "signal_handle",

@@ -51,7 +51,7 @@ pub const BATCH: Parameter = Parameter {
     maximum: 4096,
 };
 
-/// What the machine must allow.
+/// Requirements on the machine.
 pub const NEEDS: &str =
     "io_uring, which many containers forbid (seccomp, kernel.io_uring_disabled)";
 
@@ -69,7 +69,7 @@ struct Submissions<Held> {
 /// Opens a ring for one kind of operation.
 ///
 /// # Safety
-/// What the operation points to must be in `held`, and stay where it is when that is moved.
+/// The data of the operation must be in `held`, and stay where it is when that is moved.
 unsafe fn open<Held: 'static>(
     options: &ProbeOptions,
     operation: Entry,
