@@ -98,7 +98,7 @@ def test_placement_and_threads_are_reported_with_their_ratios() -> None:
     equal = paragraph(measured({**MICROSECONDS, "thread": 90.0}), "A fork takes")
     assert "no difference can be shown" in equal
     early = paragraph(measured(blocks=5), "A fork takes")
-    assert "too few blocks to say whether that is chance" in early
+    assert "too few blocks for a verdict" in early
 
 
 def test_what_this_machine_forbids_has_no_number_and_its_reason_below_the_table() -> None:

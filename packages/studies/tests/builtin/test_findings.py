@@ -43,7 +43,7 @@ def fish(blocks: int = 20) -> ResultDocument:
     return study_document("ridiculousfish2006", factors, values, blocks=blocks)
 
 
-def test_each_allocators_step_is_the_one_that_was_found() -> None:
+def test_smallest_block_that_goes_back_to_the_kernel_per_allocator() -> None:
     by_allocator = steps(StudyData(fish()))
     assert by_allocator == {
         "glibc": 131_049,
@@ -54,7 +54,7 @@ def test_each_allocators_step_is_the_one_that_was_found() -> None:
     table = next(
         table
         for table in fish_findings(StudyData(fish())).tables
-        if table.headings[:2] == ("allocator", "found")
+        if table.headings[:2] == ("allocator", "size")
     )
     texts = {row[0]: " ".join(row[1:]) for row in table.rows}
     assert texts["glibc_15k"] == "15,337 bytes 15 KB"

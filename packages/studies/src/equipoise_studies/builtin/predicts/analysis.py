@@ -57,7 +57,7 @@ def findings(data: StudyData) -> Findings:
     )
     best, correlation = ranked[0], ranked[0].correlation
     if correlation is None:
-        paragraph = "No primitive changed over enough conditions for a rank."
+        paragraph = "No primitive changed over enough conditions to be ranked."
         return Findings((table,), (paragraph,))
     correlated = sum(primitive.correlation is not None for primitive in ranked)
     chance = chance_level(correlation.points, correlated)
