@@ -239,7 +239,7 @@ def test_a_cluster_without_workers_is_named(fleet_of: MakeFleet, plan: Plan) -> 
         fleet.start(plan)
 
 
-def test_workers_of_one_host_are_one_host_or_as_many_campaigns(tmp_path: Path, plan: Plan) -> None:
+def test_workers_of_one_host_run_one_campaign_or_one_each(tmp_path: Path, plan: Plan) -> None:
     for for_each_worker, campaigns in ((False, 1), (True, 2)):
         folder = tmp_path / str(campaigns)
         folder.mkdir()
@@ -301,7 +301,7 @@ def test_a_host_that_tells_no_time_is_asked_at_the_usual_pace(
     assert whole(fleet)
 
 
-def test_a_host_that_only_promises_more_is_given_up(
+def test_host_that_sends_only_empty_slices_is_given_up(
     fleet_of: MakeFleet, plan: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fleet = fleet_of()
@@ -343,14 +343,14 @@ def transport() -> DaskTransport:
     return opened  # type: ignore[no-any-return]
 
 
-def test_a_client_that_closes_itself_is_a_scheduler_that_does_not_answer(
+def test_closed_client_means_an_unreachable_scheduler(
     transport: DaskTransport,
 ) -> None:
     with pytest.raises(Unreachable, match="Dask closed the connection"):
         asyncio.run(transport.workers())
 
 
-def test_a_client_that_closes_itself_interrupts_no_follower(transport: DaskTransport) -> None:
+def test_closed_client_gives_a_follower_no_answer(transport: DaskTransport) -> None:
     with pytest.raises(NoAnswer, match="Dask closed the connection"):
         asyncio.run(transport.call("tcp://ada:1", bytes, b"", 1.0))
 
@@ -365,7 +365,7 @@ def test_an_answer_that_is_not_bytes_is_no_answer(transport: DaskTransport) -> N
         asyncio.run(transport.call("tcp://ada:1", bytes, b"", 1.0))
 
 
-def test_whoever_is_cancelled_meanwhile_ends(transport: DaskTransport) -> None:
+def test_cancelled_request_ends(transport: DaskTransport) -> None:
     waits = asyncio.Event()
 
     class Waiting(ClosingClient):

@@ -88,7 +88,7 @@ def test_of_many_differences_the_first_are_named() -> None:
     assert found.refusals[0].what == expected
 
 
-def test_an_answer_about_other_files_is_refused() -> None:
+def test_answer_without_the_requested_files_is_refused() -> None:
     found = compare_hosts(FILES, [introduction("ash")], [Inventory((TOOL,))], ship=True)
     assert "did not report its files" in found.refusals[0].what
 

@@ -32,7 +32,7 @@ def test_the_service_starts_the_supervisor() -> None:
     assert options.scheduler == "tcp://10.0.0.1:8786"
 
 
-def test_the_hosts_of_slurm_keep_dasks_files_out_of_the_shared_folder(
+def test_slurm_hosts_keep_files_of_dask_out_of_the_shared_folder(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     pytest.importorskip("dask")
@@ -81,7 +81,7 @@ def test_systemd_takes_the_service(tmp_path: Path) -> None:
     assert complaints(here) == []
 
 
-def test_each_pod_of_kubernetes_is_supervised_and_has_a_node_of_its_own() -> None:
+def test_each_kubernetes_pod_is_supervised_on_a_separate_node() -> None:
     cluster = yaml.safe_load((FOLDER / "kubernetes.yaml").read_text())
     pod = cluster["spec"]["worker"]["spec"]
     (container,) = pod["containers"]

@@ -67,7 +67,7 @@ def test_a_shipped_file_is_kept_once_by_its_content(host: Path) -> None:
     assert kept.read_bytes() == CONTENT
 
 
-def test_what_is_not_the_content_of_its_digest_is_refused(host: Path) -> None:
+def test_content_with_another_digest_is_refused(host: Path) -> None:
     with pytest.raises(UnusableInput, match="arrived with a different content"):
         from_bytes(tasks.receive(to_bytes(Shipment(PROGRAM, CONTENT + b"#"))), ShipmentReply)
     assert list(private_folder(files.SHIPPED).iterdir()) == []
@@ -80,7 +80,7 @@ def test_a_file_that_is_too_large_is_named(host: Path, monkeypatch: pytest.Monke
     assert "copy it to every host" in str(refusal.value.hint)
 
 
-def test_shipped_files_take_a_bounded_room(host: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shipped_files_take_bounded_disk_space(host: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "MAX_KEPT_BYTES", 25)
     contents = [bytes([65 + number]) * 10 for number in range(4)]
     for content in contents:
@@ -103,7 +103,7 @@ def test_a_path_out_of_the_folder_is_refused_by_every_task(host: Path, path: str
 
 
 @pytest.mark.parametrize("digest", [None, "", "../../x", "A" * 32])
-def test_a_digest_that_is_none_is_refused(host: Path, digest: str | None) -> None:
+def test_invalid_digest_is_refused(host: Path, digest: str | None) -> None:
     with pytest.raises(UnusableInput, match="is not a digest"):
         from_bytes(
             tasks.receive(to_bytes(Shipment(replace(PROGRAM, digest=digest), CONTENT))),
@@ -124,7 +124,7 @@ def test_a_file_that_was_not_shipped_is_named(host: Path) -> None:
         begun(replace(order_for(plan_for()), shipped=(PROGRAM,)))
 
 
-def test_a_campaign_runs_what_was_shipped_in_a_folder_of_its_own(
+def test_campaign_runs_shipped_files_in_a_separate_folder(
     host: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     machine = tmp_path / "coordinator"
@@ -218,7 +218,7 @@ def test_a_campaign_in_the_root_folder_keeps_its_paths() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"conditions": 1, "measure": {}}', "[" * 9999])
-def test_what_is_no_plan_is_refused(text: str) -> None:
+def test_malformed_plan_is_refused(text: str) -> None:
     with pytest.raises(UnusableInput, match="cannot be read"):
         local_plan(text, HERE)
 

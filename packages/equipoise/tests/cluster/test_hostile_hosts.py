@@ -54,7 +54,7 @@ def line_of_liar(outcome: FleetProgress) -> HostLine:
 
 
 @pytest.mark.parametrize("state", ["waiting", "running"])
-def test_a_host_that_says_the_same_for_ever_is_left_behind_and_named(
+def test_host_without_progress_is_given_up_and_named(
     fleet_of: MakeFleet, plan: Plan, monkeypatch: pytest.MonkeyPatch, state: Any
 ) -> None:
     fleet = fleet_of()
@@ -103,7 +103,7 @@ def test_a_host_that_never_knows_its_order_is_not_ordered_without_end(
     assert len(orders) == coordinator.MAX_ABSENCES + 1
 
 
-def test_a_host_whose_process_dies_behind_ever_more_blocks_is_given_up(
+def test_host_whose_process_dies_too_often_is_given_up(
     fleet_of: MakeFleet, plan: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fleet = fleet_of()
@@ -139,7 +139,7 @@ def test_garbage_in_the_place_of_an_answer_fails_its_host_alone(
     assert others_are_whole(fleet)
 
 
-def test_what_a_host_says_of_itself_is_one_short_line(
+def test_description_of_a_host_is_cut_to_one_line(
     fleet_of: MakeFleet, plan: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fleet = fleet_of()

@@ -96,7 +96,7 @@ def test_a_campaign_runs_to_its_end_and_the_same_order_starts_no_other(host: Pat
     assert recorded(host) == record
 
 
-def test_what_is_followed_by_slices_is_what_the_host_recorded(
+def test_slices_reproduce_the_record_of_the_host(
     host: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tasks, "_MAX_TRIALS", 3)
@@ -392,7 +392,7 @@ print(status_at_end(order).state, kept()[: len(before)] == before)
 """
 
 
-def test_a_full_disk_is_named_and_nothing_recorded_is_lost(tmp_path: Path) -> None:
+def test_full_disk_is_named_and_keeps_recorded_trials(tmp_path: Path) -> None:
     # A name space of its own: the disk vanishes with the process.
     apart = ["unshare", "--mount"]
     if os.geteuid() != 0:
@@ -418,7 +418,7 @@ def test_a_full_disk_is_named_and_nothing_recorded_is_lost(tmp_path: Path) -> No
     assert went_on == "ended True"
 
 
-def test_a_plan_that_is_none_is_refused(host: Path) -> None:
+def test_unreadable_or_misplaced_plan_is_refused(host: Path) -> None:
     order = order_for(plan_for())
     with pytest.raises(UnusableInput, match="cannot be read"):
         begun(replace(order, plan="{}"))
@@ -434,7 +434,7 @@ def test_a_fleet_without_identity_is_refused(host: Path, fleet: str) -> None:
         begun(replace(order, fleet=fleet))
 
 
-def test_what_dask_sets_for_a_worker_reaches_no_trial(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_variables_of_a_dask_worker_reach_no_trial(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DASK_LOGGING__DISTRIBUTED", "info")
     monkeypatch.setenv("MALLOC_TRIM_THRESHOLD_", "65536")
     monkeypatch.setenv("PYTHONHASHSEED", "6640")
@@ -452,7 +452,7 @@ def test_what_dask_sets_for_a_worker_reaches_no_trial(monkeypatch: pytest.Monkey
     assert laboratory.undisturbed_environment() == kept
 
 
-def test_the_nanny_sets_what_is_withheld_from_trials() -> None:
+def test_trials_lack_exactly_the_variables_of_the_nanny() -> None:
     # A later version of Dask may set more.
     config = pytest.importorskip("dask").config
     importlib.import_module("distributed")

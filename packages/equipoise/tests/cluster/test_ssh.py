@@ -165,7 +165,7 @@ def test_the_host_that_does_not_answer_is_named(tmp_path: Path, ssh_port: int) -
 
 
 @needs_sshd
-def test_a_host_without_equipoise_says_what_is_missing(tmp_path: Path, ssh_port: int) -> None:
+def test_host_without_equipoise_is_reported_with_its_python(tmp_path: Path, ssh_port: int) -> None:
     file = hosts_file(tmp_path, f"127.0.0.1:{ssh_port} python=/nowhere/python\n")
     with pytest.raises(
         UnusableInput, match="Equipoise does not run on 127.0.0.1 .*/nowhere/python"

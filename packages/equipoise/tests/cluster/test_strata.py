@@ -162,7 +162,7 @@ def test_a_stratum_that_costs_three_workers_is_given_up(strata: StratifiedLog[St
 
 @pytest.mark.parametrize("together", [True, False])
 @pytest.mark.parametrize("count", [1, 2, 4])
-def test_the_first_stratum_that_cannot_be_judged_speaks(
+def test_error_of_the_first_failed_stratum_is_reported(
     file: Path, tmp_path: Path, count: int, together: bool
 ) -> None:
     log = pandas.read_parquet(file)
@@ -213,7 +213,7 @@ def test_a_worker_with_another_version_is_named(strata: StratifiedLog[StratumRow
         msgspec.msgpack.encode({"outcome": {"name": "a"}}),
     ],
 )
-def test_what_is_no_answer_is_refused(strata: StratifiedLog[StratumRows], answer: bytes) -> None:
+def test_malformed_answer_is_refused(strata: StratifiedLog[StratumRows], answer: bytes) -> None:
     with pytest.raises(UnusableInput) as caught:
         on(Scripted(instead=lambda _: answer), strata)
     assert "same version of Equipoise" in (caught.value.hint or "")
@@ -275,7 +275,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         yield connected
 
 
-def test_two_processes_give_the_same_although_one_is_killed(
+def test_killed_process_does_not_change_the_result(
     client: Any, strata: StratifiedLog[StratumRows], alone: ObservationResult, tmp_path: Path
 ) -> None:
     class Deadly(DaskWorkers):

@@ -45,7 +45,7 @@ def test_every_sample_is_there(folder: str, names: set[str]) -> None:
     assert {(benchmark, name) for benchmark in FOLDERS for name in names} <= read
 
 
-def test_every_sample_of_what_cargo_bench_writes_now(tmp_path: Path) -> None:
+def test_every_sample_of_the_current_cargo_bench(tmp_path: Path) -> None:
     folder = tmp_path / "criterion"
     environment = {
         **os.environ,
@@ -84,7 +84,7 @@ def test_a_saved_baseline_comes_first_and_the_latest_run_is_compared_with_it() -
     assert of_one == ["mine", "base", "new"]
 
 
-def test_the_name_that_was_given_stays_where_the_latest_run_is_the_saved_one(
+def test_saved_name_stays_if_the_latest_run_is_the_saved_one(
     tmp_path: Path,
 ) -> None:
     folder = tmp_path / "criterion"

@@ -201,7 +201,7 @@ def test_columns_of_a_csv_that_are_not_used_are_named(tmp_path: Path) -> None:
     assert reading.notes == ("columns that are not used: 'colour'",)
 
 
-def test_a_rate_is_no_cost_and_is_not_taken_for_one(tmp_path: Path) -> None:
+def test_rate_is_not_read_as_a_cost(tmp_path: Path) -> None:
     path = written(tmp_path, "rate.csv", "condition,operations_per_s\na,1\n")
     with pytest.raises(UnusableInput, match="does not name the columns"):
         reading_of(path, "csv")
@@ -230,7 +230,7 @@ def test_aggregates_alone_of_google_benchmark_are_refused(tmp_path: Path) -> Non
         reading_of(path)
 
 
-def test_pyperf_suites_keep_what_their_runs_share(tmp_path: Path) -> None:
+def test_pyperf_suites_keep_the_common_metadata(tmp_path: Path) -> None:
     path = written(
         tmp_path,
         "suite.json",

@@ -102,7 +102,7 @@ def test_a_file_just_within_the_limit_takes_a_small_multiple_of_its_size(tmp_pat
 
 
 @pytest.mark.parametrize("device", ["/dev/zero", "/proc/self/mem"])
-def test_what_has_no_end_is_not_read(tmp_path: Path, device: str) -> None:
+def test_endless_device_is_not_read(tmp_path: Path, device: str) -> None:
     (refusal,) = imported_one_by_one(tmp_path, device)
     assert refusal["status"] == EXIT_UNUSABLE_INPUT
     assert refusal["errors"].startswith(f"equipoise: {device}")

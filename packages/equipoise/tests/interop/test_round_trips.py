@@ -138,7 +138,7 @@ def test_trials_exported_as_csv_are_a_csv_to_import(tmp_path: Path, recorded: Re
 
 
 @pytest.mark.parametrize("sample", ["hyperfine_2.0.0.json", "jmh_1.37.json", "go.txt"])
-def test_bmf_has_the_median_of_each_metric_of_an_import(sample: str, recorded: Recorded) -> None:
+def test_bmf_has_the_median_of_each_imported_metric(sample: str, recorded: Recorded) -> None:
     document = recorded(imported(SAMPLES / sample))
     written = msgspec.json.decode(to_bmf(document))
     assert list(written) == [condition.name for condition in document.conditions]

@@ -101,7 +101,7 @@ def test_a_build_is_made_once_and_used_again(
 
 
 @pytest.mark.parametrize("change", ["echo more >> program", "rm source"])
-def test_a_build_of_which_a_trial_changed_a_file_is_made_anew(
+def test_build_with_a_file_changed_by_a_trial_is_rebuilt(
     change: str, made: MadeRepository, tmp_path: Path, log: Path
 ) -> None:
     second = sources(made)[1]
@@ -115,7 +115,7 @@ def test_a_build_of_which_a_trial_changed_a_file_is_made_anew(
     assert times_built(log) == 2
 
 
-def test_a_build_of_which_a_file_was_changed_and_its_time_set_back_is_made_again(
+def test_build_with_a_changed_file_and_old_time_stamp_is_rebuilt(
     made: MadeRepository, tmp_path: Path, log: Path
 ) -> None:
     second = sources(made)[1]
@@ -144,7 +144,7 @@ def test_files_that_trials_add_leave_a_build_as_it_is(
     assert times_built(log) == 1
 
 
-def test_without_a_line_a_commit_is_only_checked_out(
+def test_without_a_build_command_a_commit_is_only_checked_out(
     made: MadeRepository, tmp_path: Path, log: Path
 ) -> None:
     second = sources(made)[1]
@@ -155,9 +155,7 @@ def test_without_a_line_a_commit_is_only_checked_out(
     assert times_built(log) == 0
 
 
-def test_the_key_is_of_all_that_decides_a_build_and_of_nothing_else(
-    made: MadeRepository, tmp_path: Path
-) -> None:
+def test_key_depends_exactly_on_the_inputs_of_a_build(made: MadeRepository, tmp_path: Path) -> None:
     repo = repository_at(made.path)
     compiler = tmp_path / "bin" / "cc"
     compiler.parent.mkdir()
@@ -241,7 +239,7 @@ def test_threads_that_need_one_build_make_it_once(
     assert times_built(log) == 2
 
 
-def test_who_comes_to_make_a_build_that_is_made_and_used_meanwhile_does_not_wait(
+def test_late_process_uses_a_build_made_meanwhile(
     made: MadeRepository, tmp_path: Path, log: Path
 ) -> None:
     second = sources(made)[1]
@@ -305,7 +303,7 @@ def builds_running(tree: Path) -> list[psutil.Process]:
     return found
 
 
-def test_what_a_killed_build_left_is_removed_by_the_next(
+def test_next_build_removes_files_of_a_killed_build(
     made: MadeRepository, tmp_path: Path, log: Path
 ) -> None:
     line = f'{LOGGED}; test -f "$LOG.go" || sleep 300'
@@ -324,7 +322,7 @@ def test_what_a_killed_build_left_is_removed_by_the_next(
         assert not cache.get(second, "it").reused
 
 
-def test_two_processes_make_a_build_once_and_neither_removes_it_under_the_other(
+def test_two_processes_share_one_build_and_keep_it_while_in_use(
     made: MadeRepository, tmp_path: Path, log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     line = f"{LOGGED}; sleep 0.5"
@@ -369,7 +367,7 @@ def test_the_builds_that_were_used_longest_ago_go_first(
     assert notes.read_text() == "mine\n"
 
 
-def test_a_limit_leaves_what_the_next_block_needs(
+def test_limit_keeps_the_builds_of_the_next_block(
     made: MadeRepository, tmp_path: Path, log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(LIMIT_VARIABLE, "0")
@@ -413,7 +411,7 @@ def test_without_a_folder_of_the_user_builds_go_with_the_campaign(
     assert not Path("~").exists()
 
 
-def test_a_folder_that_takes_no_build_is_named(
+def test_unusable_build_folder_is_named(
     made: MadeRepository, tmp_path: Path, log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(_: Path, content: bytes) -> int:
@@ -436,7 +434,7 @@ def test_the_environment_names_the_folder_and_the_limit() -> None:
             cache_limit({LIMIT_VARIABLE: text})
 
 
-def test_a_tool_that_was_killed_while_it_told_its_version_is_no_other_toolchain(
+def test_tool_killed_while_printing_its_version_keeps_the_toolchain(
     made: MadeRepository, tmp_path: Path
 ) -> None:
     programs = tmp_path / "programs"

@@ -105,7 +105,7 @@ def test_no_hook_of_the_repository_runs(made: MadeRepository, tmp_path: Path) ->
     assert not (tmp_path / "ran").exists()
 
 
-def test_what_was_changed_in_tracked_files_is_part_of_the_working_tree(
+def test_changes_of_tracked_files_are_part_of_the_working_tree(
     made: MadeRepository, tmp_path: Path
 ) -> None:
     made.write("value", "changed\n")
@@ -245,7 +245,7 @@ def test_submodules_are_checked_out_from_the_users_own(
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_what_is_no_revision_is_refused_and_never_run(made: MadeRepository, name: str) -> None:
+def test_unknown_revision_is_refused_and_never_run(made: MadeRepository, name: str) -> None:
     before = everything_in(made.path)
     with pytest.raises(UnusableInput, match="there is no such commit"):
         find_revision(repository_at(made.path), name, "--baseline")
@@ -283,7 +283,7 @@ def test_without_git_the_hint_names_it(tmp_path: Path, monkeypatch: pytest.Monke
     assert "apt-get install git" in str(caught.value.hint)
 
 
-def test_what_a_hook_of_git_sets_leads_nobody_back(
+def test_variables_set_by_a_git_hook_are_ignored(
     made: MadeRepository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = repository(tmp_path / "other")
@@ -321,7 +321,7 @@ def test_files_that_git_stores_as_pointers_or_ciphers_are_no_sources(
         checked_out(made, "HEAD", tmp_path / "new")
 
 
-def test_a_filter_of_the_repository_alone_is_not_applied_and_says_so(
+def test_filter_of_the_repository_is_refused_with_a_hint(
     made: MadeRepository, tmp_path: Path
 ) -> None:
     filtered(made, "upper")
@@ -341,9 +341,7 @@ def test_a_filter_of_the_user_is_applied(
     assert (checked_out(made, "HEAD", tmp_path / "new") / "secret").read_text() == "STORED\n"
 
 
-def test_a_filter_that_only_changes_what_is_stored_stops_nothing(
-    made: MadeRepository, tmp_path: Path
-) -> None:
+def test_clean_filter_does_not_prevent_a_checkout(made: MadeRepository, tmp_path: Path) -> None:
     filtered(made, "stripped")
     made.git("config", "filter.stripped.clean", "cat")
     assert (checked_out(made, "HEAD", tmp_path / "new") / "secret").read_text() == "stored\n"

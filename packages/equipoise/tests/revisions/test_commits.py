@@ -139,7 +139,7 @@ def test_the_working_tree_is_the_last_commit(made: MadeRepository) -> None:
         ("other", "main", "is not an ancestor of bad", "--good {first}"),
     ],
 )
-def test_a_good_revision_off_the_line_is_refused_with_one_that_is_on_it(
+def test_good_revision_off_the_line_is_refused_with_one_on_the_line(
     made: MadeRepository, good: str, bad: str, what: str, hint: str
 ) -> None:
     made.git("checkout", "--quiet", "-b", "other", "first")
@@ -169,7 +169,7 @@ def test_likely_commits_weigh_more_and_others_never_less_than_a_tenth(
         weights_by_path(repo, commits, ("source", "sauce"))
 
 
-def test_what_changed_in_the_working_tree_is_likely_where_it_changed(
+def test_changes_of_the_working_tree_weigh_by_path(
     made: MadeRepository,
 ) -> None:
     made.write("source", "three\n")
@@ -202,7 +202,7 @@ def test_the_branch_of_a_merge_runs_from_its_fork_to_the_other_parent(made: Made
     assert everything_in(made.path) == before
 
 
-def test_branches_of_branches_and_what_is_on_another_line(made: MadeRepository) -> None:
+def test_nested_branches_and_commits_on_another_line(made: MadeRepository) -> None:
     # It begins before the good commit, takes main in, and merges a branch of its own.
     made.git("checkout", "--quiet", "-b", "long", "first")
     made.write("long/1", "")

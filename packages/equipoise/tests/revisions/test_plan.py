@@ -115,7 +115,7 @@ def test_a_benchmark_that_a_program_lists_is_named_with_the_program() -> None:
     assert options["words"] == ("./bench", "a b")
 
 
-def test_slower_benchmarks_are_bisected_by_one_line() -> None:
+def test_one_command_bisects_all_slower_benchmarks() -> None:
     lines = joined_bisect_lines(lines_of("cpu_s"))
     assert lines["parse"] == lines["render"]
     options = command.make_context("bisect", shlex.split(lines["parse"])[2:]).params
@@ -135,7 +135,7 @@ def test_lines_that_differ_in_more_stay_apart() -> None:
         assert joined == {name: shell_line_with_placeholders(one) for name, one in apart.items()}
 
 
-def test_what_reads_a_tool_is_the_same_for_both(sides: Pair, tmp_path: Path) -> None:
+def test_reading_command_is_the_same_for_both_revisions(sides: Pair, tmp_path: Path) -> None:
     tool = TOOLS["cargo"]
     conditions, _ = conditions_of_gate([Benchmark("b", ("true", "x"))], sides, tool)
     for condition, side in zip(conditions, sides, strict=True):
@@ -191,7 +191,7 @@ def test_names_may_have_commas(text: str | None, chosen: tuple[str, ...]) -> Non
 
 
 @pytest.mark.parametrize("text", ["Nothing", "Same,Nothing", "Sum<int", "", "Same,"])
-def test_what_is_no_name_is_refused_with_the_names(text: str) -> None:
+def test_unknown_name_is_refused_with_the_known_names(text: str) -> None:
     with pytest.raises(UnusableInput, match="has no benchmark") as refused:
         chosen_benchmarks(TOOLS["google-benchmark"], text, NAMES)
     assert "it has Sum<int, 4>, Sum<int>" in refused.value.what

@@ -86,7 +86,7 @@ def profiles(*conditions: tuple[int, float]) -> tuple[Observation, ...]:
     )
 
 
-def test_the_only_comparison_is_the_one_that_is_meant() -> None:
+def test_only_comparison_is_chosen() -> None:
     gap = choose_gap(record_of(1.0, 2.0))
     assert (gap.comparison.baseline, gap.comparison.candidate) == ("a", "b")
     assert gap.is_explainable
@@ -123,7 +123,7 @@ def test_a_named_comparison_is_chosen_whatever_its_size() -> None:
     ("baseline", "candidate", "what"),
     [(None, "z", "no condition 'z'"), ("b", "c", "does not compare c with b")],
 )
-def test_a_comparison_that_there_is_not_is_refused_with_those_that_there_are(
+def test_unknown_comparison_is_refused_with_the_known_ones(
     baseline: str | None, candidate: str, what: str
 ) -> None:
     with pytest.raises(UnusableInput, match=what) as refusal:
@@ -146,7 +146,7 @@ def test_a_campaign_without_a_complete_block_is_refused() -> None:
         choose_gap(replace(record, trials=record.trials[:1]))
 
 
-def test_where_the_two_take_the_same_time_there_is_nothing_to_explain() -> None:
+def test_equal_times_need_no_explanation() -> None:
     record = record_of(1.0, 1.0)
     gap = choose_gap(record)
     assert not gap.is_explainable
@@ -287,7 +287,7 @@ def test_an_interrupted_observation_goes_on_with_the_missing_runs() -> None:
     assert len(evidence.evidence.system_calls.baseline) == 3
 
 
-def test_other_sources_are_added_to_what_is_known() -> None:
+def test_other_sources_are_added_to_known_evidence() -> None:
     record = record_of(1.0, 2.0, observations=profiles((0, 1.0), (1, 2.0)))
     runs = missing_runs(record, choose_gap(record), EvidenceRequest())
     assert {run.source for run in runs} == {*DEFAULT_SOURCES} - {"profile"}
@@ -335,14 +335,14 @@ def test_the_latest_with_a_complete_block_counts() -> None:
     assert latest_experiment(explained(), Shelf()) is None
 
 
-def test_a_campaign_of_another_pair_does_not_count_for_this_one() -> None:
+def test_campaign_of_another_pair_does_not_count() -> None:
     made = explained()
     assert explains_gap(experiment("x"), made, Contrast(0, 1))
     assert not explains_gap(experiment("x"), made, Contrast(0, 2))
     assert latest_experiment(made, Shelf(experiment("x")), Contrast(0, 2)) is None
 
 
-def test_the_explained_run_shows_what_was_tested_and_so_does_the_test_itself() -> None:
+def test_explained_run_and_test_run_show_the_tests() -> None:
     made, test = explained(), experiment("test")
     shown = validated(result_of(made, test)).why
     assert [(cause.cause, cause.status) for cause in shown] == [("cause 0", "confirmed")]

@@ -101,7 +101,7 @@ def test_placement_and_threads_are_reported_with_their_ratios() -> None:
     assert "too few blocks for a verdict" in early
 
 
-def test_what_this_machine_forbids_has_no_number_and_its_reason_below_the_table() -> None:
+def test_forbidden_measurement_has_its_reason_below_the_table() -> None:
     document = measured()
     forbidden = [name for name in MICROSECONDS if name.endswith("across_cpus")]
     document = replace(

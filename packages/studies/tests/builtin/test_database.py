@@ -76,7 +76,7 @@ def test_the_knee_is_where_the_two_bounds_cross(document: ResultDocument) -> Non
     assert curve.knee.clients == pytest.approx(SERVED_AT_ONCE, rel=0.02)
 
 
-def test_a_server_that_more_clients_only_slow_down_has_its_knee_at_one() -> None:
+def test_server_slowed_by_more_clients_has_its_knee_at_1() -> None:
     falling = study_document(
         "database",
         {**FACTORS, "load": ("closed",)},

@@ -118,7 +118,7 @@ def swept() -> ResultDocument:
     return study_document("threshold", factors, values)
 
 
-def test_the_front_has_what_nothing_beats_in_both() -> None:
+def test_front_has_thresholds_that_no_other_beats_in_both_costs() -> None:
     on_front = {point.threshold: point.on_front for point in points(StudyData(swept()), "fragment")}
     assert on_front == {
         "default": True,
@@ -129,7 +129,7 @@ def test_the_front_has_what_nothing_beats_in_both() -> None:
     }
 
 
-def test_a_threshold_that_is_good_for_one_workload_only_is_no_optimum() -> None:
+def test_threshold_good_for_only_one_workload_is_not_the_optimum() -> None:
     result = threshold_findings(StudyData(swept()))
     last = result.paragraphs[-1]
     assert last.startswith("Is there an optimal threshold?")
@@ -195,7 +195,7 @@ def test_an_order_that_holds_and_one_that_is_uncertain_are_told_apart() -> None:
     assert "No pair of allocators certainly reverses its order" in uncertain
 
 
-def test_what_a_task_does_not_use_has_no_rank_in_it() -> None:
+def test_unused_primitive_has_no_rank_in_a_task() -> None:
     libraries, allocators = tasks_findings(StudyData(ranked(0.8))).tables
     assert libraries.headings == ("exchanged", "dgemm")
     assert allocators.headings == ("exchanged", "dgemm", "sort")

@@ -70,7 +70,7 @@ def test_a_gap_that_grows_is_found_with_its_numbers() -> None:
     assert "certain here" in paragraph
 
 
-def test_the_answer_is_what_the_policy_costs_by_algorithm() -> None:
+def test_answer_is_the_cost_of_the_policy_by_algorithm() -> None:
     answer = findings(StudyData(document({"445": 2.5, "890": 2.5}))).answer
     assert answer.startswith("The 15 KB policy costs the old algorithm ×2.")
     assert "(certain) and the BLAS algorithm ×2." in answer
@@ -91,14 +91,14 @@ def test_the_old_algorithm_under_the_15_kb_policy_is_compared_with_doug_leas_mal
     assert "Does not hold here" in near
 
 
-def test_whether_the_gap_vanishes_depends_on_what_doug_leas_malloc_leaves() -> None:
+def test_gap_vanishes_if_none_remains_with_doug_leas_malloc() -> None:
     gap = {"445": 1.5, "890": 1.5}
     assert "Holds here" in claim(document(gap), "the gap vanishes")
     assert "Does not hold here" in claim(document(gap, lea=1.3), "the gap vanishes")
     assert "Nothing to vanish" in claim(document({"445": 1.0, "890": 1.0}), "the gap vanishes")
 
 
-def test_the_speed_up_of_blas_is_the_true_one() -> None:
+def test_speed_up_of_blas_is_correct() -> None:
     paragraph = claim(
         document({"445": 1.0, "890": 1.0}, old=7.0), "BLAS makes the algorithm faster"
     )
@@ -107,7 +107,7 @@ def test_the_speed_up_of_blas_is_the_true_one() -> None:
     assert "Does not hold here" in slower
 
 
-def test_what_was_left_unsolved_is_seen_or_not() -> None:
+def test_open_question_is_seen_or_not() -> None:
     gap = {"445": 1.0, "890": 1.0}
     assert "Seen here too" in claim(document(gap, lea=1.1), "Open question")
     assert "Not seen here" in claim(document(gap, lea=1.0), "Open question")
@@ -161,7 +161,7 @@ def test_figure_1_divides_the_mean_of_the_best_by_n_squared_log_n() -> None:
     assert {row["source"] for row in ratio_rows(measured)} == {"here", "published in 2006"}
 
 
-def test_both_figures_are_drawn_with_what_was_published() -> None:
+def test_both_figures_show_the_published_values() -> None:
     charts = {
         figure.name: figure.chart.to_dict()
         for figure in figures(StudyData(document({"445": 1.0, "890": 1.2})))

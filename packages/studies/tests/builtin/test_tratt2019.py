@@ -96,7 +96,7 @@ def test_a_flat_distribution_has_a_tenth_in_each_tenth(generator: np.random.Gene
     assert shares_of_tenths(generator.normal(0.0, 1.0, 20_000)).max() > 0.15
 
 
-def test_what_is_constant_goes_with_nothing() -> None:
+def test_constant_has_no_correlation() -> None:
     assert correlation(np.ones(50), np.arange(50.0)) is None
 
 

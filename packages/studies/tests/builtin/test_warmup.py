@@ -31,11 +31,11 @@ KERNELS = ("nbody", "fannkuch", "spectral")
 
 def reported(folder: Path, *command: str) -> tuple[float, FloatArray]:
     """The answer of a kernel and its iterations."""
-    door = folder / "metrics"
-    door.unlink(missing_ok=True)
-    environment = {**os.environ, "EQUIPOISE_METRICS": str(door)}
+    metrics_file = folder / "metrics"
+    metrics_file.unlink(missing_ok=True)
+    environment = {**os.environ, "EQUIPOISE_METRICS": str(metrics_file)}
     subprocess.run(command, env=environment, check=True, timeout=600)
-    lines = [json.loads(line) for line in door.read_text().splitlines()]
+    lines = [json.loads(line) for line in metrics_file.read_text().splitlines()]
     series = [line["value"] for line in lines if "iteration" in line]
     return next(line["value"] for line in lines if line["metric"] == "answer"), np.array(series)
 
@@ -87,7 +87,7 @@ def test_every_language_gives_the_same_answer(
 
 @pytest.mark.live("javac", "java", package="default-jdk-headless")
 @pytest.mark.live("cc", package="gcc")
-def test_the_jvm_warms_up_and_what_is_compiled_does_not(
+def test_jvm_warms_up_and_compiled_programs_do_not(
     commands: dict[str, tuple[str, ...]], tmp_path: Path
 ) -> None:
     # It interprets the first 55 iterations, and waits for what it compiles: both are the same on

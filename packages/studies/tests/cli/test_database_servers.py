@@ -92,7 +92,7 @@ def sorted_by_condition(document: dict[str, Any]) -> list[dict[str, Any]]:
 
 @pytest.mark.live("redis-server")
 @pytest.mark.live("redis-benchmark", package="redis-tools")
-def test_the_documented_server_of_ones_own_runs(equipoise_process: Equipoise, home: Path) -> None:
+def test_documented_own_server_runs(equipoise_process: Equipoise, home: Path) -> None:
     document = run_in(home, equipoise_process, str(REDIS), "--factor", "requests=2000")
     assert [condition["levels"]["appends"] for condition in document["conditions"]] == [
         "no",

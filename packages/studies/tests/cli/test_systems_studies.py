@@ -24,7 +24,7 @@ def test_compilers_builds_layouts_and_answers_over_them(
     assert "Variance that layout adds" in answer.out
 
 
-def test_warmup_classes_what_runs_here(equipoise: Equipoise, tmp_path: Path) -> None:
+def test_warmup_classifies_the_runtimes_of_this_host(equipoise: Equipoise, tmp_path: Path) -> None:
     answer = equipoise(
         *("run", "warmup", "--factor", "runtime=cpython", "--factor", "kernel=nbody"),
         *("--factor", "iterations=40", "--blocks", "2", "--allow-concurrent"),

@@ -15,7 +15,7 @@ from equipoise_studies.study_data import StudyData
 from packages.equipoise.tests.cli.conftest import Equipoise
 
 
-def test_the_two_programs_run_and_are_told_apart(equipoise: Equipoise, tmp_path: Path) -> None:
+def test_the_two_programs_run_and_differ(equipoise: Equipoise, tmp_path: Path) -> None:
     """With few words and few runs; the ledger holds all that the figures need."""
     answer = equipoise(
         *("run", "tratt2019", "--factor", "words=1000", "--blocks", "40", "--min-blocks", "40"),

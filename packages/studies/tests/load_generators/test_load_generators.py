@@ -79,20 +79,20 @@ def test_pgbench_and_its_logs_are_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("output", ["", "Threads started!\n"])
-def test_a_run_that_says_nothing_is_no_result(output: str, tmp_path: Path) -> None:
+def test_run_without_output_is_no_result(output: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no histogram"):
         sysbench.read(output)
     with pytest.raises(ValueError, match="no transaction"):
         pgbench.read(output, [])
 
 
-def test_what_was_read_is_reported_with_what_the_client_consumed(
+def test_results_are_reported_with_the_cost_of_the_client(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    door = tmp_path / "metrics.jsonl"
-    monkeypatch.setenv("EQUIPOISE_METRICS", str(door))
+    metrics_file = tmp_path / "metrics.jsonl"
+    monkeypatch.setenv("EQUIPOISE_METRICS", str(metrics_file))
     run_and_report([sys.executable, "-c", f"print({SYSBENCH!r})"], sysbench.read)
-    lines = [json.loads(line) for line in door.read_text().splitlines()]
+    lines = [json.loads(line) for line in metrics_file.read_text().splitlines()]
     whole = {line["metric"]: line for line in lines if "iteration" not in line}
     assert whole["throughput_per_s"]["value"] == 49.98
     assert whole["throughput_per_s"]["better"] == "higher"

@@ -17,7 +17,7 @@ DOCS = Path(__file__).resolve().parents[4] / "docs" / "reference" / "primitives.
 SHORT = ("os", "--only", "null_call,pipe_same_cpu", "--quick", "--warmup", "0", "--seed", "7")
 
 
-def test_rows_are_measured_in_several_processes_and_held_against_themselves(
+def test_rows_are_measured_in_several_processes_and_compared_with_repeats(
     equipoise: Equipoise, tmp_path: Path
 ) -> None:
     first = equipoise(*SHORT, "--blocks", "6", "--json", "there.json")
@@ -70,7 +70,7 @@ def test_a_campaign_that_has_its_blocks_goes_on_when_more_are_asked_for(
     assert document["against"] is None
 
 
-def test_what_cannot_be_asked_for_is_named_before_anything_runs(equipoise: Equipoise) -> None:
+def test_impossible_request_is_refused_before_anything_runs(equipoise: Equipoise) -> None:
     for arguments, answer in (
         (("--only", "nul_call"), "is it null_call?"),
         (("--only", "null_call,"), "empty name"),

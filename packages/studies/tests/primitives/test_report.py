@@ -100,7 +100,7 @@ def test_imported_trials_are_not_taken_for_primitives_where_a_metric_has_their_n
     assert not is_of_primitives(document_as(ImportedDocument, result(), imported=trials))
 
 
-def test_the_page_shows_rows_by_what_they_report() -> None:
+def test_page_groups_rows_by_metric() -> None:
     result_here = result()
     comparison = compare_with_reference(result(seed=4), result_here, min_effect=5.0, alpha=0.05)
     text = page([CampaignReport(replace(result_here, against=comparison))])

@@ -35,7 +35,7 @@ def program(native_folder: Path) -> Path:
 
 @pytest.fixture
 def run(program: Path) -> Run:
-    """Runs the program without a door for metrics."""
+    """Runs the program without a metrics file."""
 
     def start(*words: str, **options: Any) -> subprocess.CompletedProcess[str]:
         environment = {key: text for key, text in os.environ.items() if key != "EQUIPOISE_METRICS"}

@@ -45,7 +45,7 @@ def test_without_dates_the_order_is_that_of_the_rows(tmp_path: Path) -> None:
     assert series.unit == "seconds"
 
 
-def test_what_has_no_ratio_is_left_out_and_told(tmp_path: Path) -> None:
+def test_row_without_a_ratio_is_left_out_with_a_remark(tmp_path: Path) -> None:
     (series,) = series_of(table(tmp_path, [1.0, 0.0, -2.0, 4.0]))
     assert [point.commit for point in series.points] == ["v1", "v4"]
     assert series.notes == ("2 values of 0 or less left out: they have no ratio.",)
@@ -69,9 +69,7 @@ def test_what_has_no_ratio_is_left_out_and_told(tmp_path: Path) -> None:
         ("commit,value\n,1\n", "'' does not name a commit"),
     ],
 )
-def test_a_row_that_says_nothing_is_refused_with_its_line(
-    text: str, what: str, tmp_path: Path
-) -> None:
+def test_unusable_table_is_refused_with_its_path(text: str, what: str, tmp_path: Path) -> None:
     path = written(tmp_path, "log.csv", text)
     with pytest.raises(UnusableInput) as refusal:
         series_of(path, form="csv")

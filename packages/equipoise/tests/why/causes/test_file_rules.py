@@ -148,7 +148,7 @@ def test_reads_that_wait_without_the_disk_are_not_cold() -> None:
     assert not found_by("cold_file", pipe)
 
 
-def test_blocks_that_are_read_without_waiting_are_not_what_takes_the_time() -> None:
+def test_blocks_read_without_waiting_are_no_cause() -> None:
     assert not found_by("cold_file", replace(COLD, waits={wait("fsync"): change(0.0, 0.7, 0.1)}))
 
 

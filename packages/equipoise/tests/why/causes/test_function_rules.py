@@ -50,14 +50,14 @@ def test_the_kernel_of_another_processor_is_named_with_the_one_that_it_replaces(
     assert named(BLAS) == ["wrong_blas_kernel"]
 
 
-def test_the_other_kernel_is_certain_where_its_seconds_are_not() -> None:
+def test_wrong_kernel_needs_a_certain_difference_in_one_kernel() -> None:
     noisy = {**BLAS.functions, SLOW: change(0.0, 1.6, 1.7)}
     assert first(replace(BLAS, functions=noisy)).cause == "wrong_blas_kernel"
     unsure = {**noisy, FAST: change(0.6, 0.0, 0.7)}
     assert not found_by("wrong_blas_kernel", replace(BLAS, functions=unsure))
 
 
-def test_more_of_one_kernel_is_more_time_in_it() -> None:
+def test_more_time_in_one_kernel_is_not_a_wrong_kernel() -> None:
     more = replace(BLAS, functions={SLOW: change(0.6, 1.6, 0.1)})
     assert not found_by("wrong_blas_kernel", more)
     assert first(more).cause == "more_time_in_function"
@@ -109,7 +109,7 @@ def test_a_function_without_a_name_is_named_by_its_caller() -> None:
     assert first(difference).evidence["function"] == "join_text"
 
 
-def test_a_python_function_is_named_instead_of_what_copies_for_it() -> None:
+def test_python_function_is_named_instead_of_memmove() -> None:
     copying = function("__memmove_avx", "libc.so.6")
     inner = function("by_copying:/home/script.py", "python", "python")
     difference = made(
@@ -148,10 +148,10 @@ def test_without_instructions_contention_is_only_possible() -> None:
     assert "may contend" in cause.summary
 
 
-def test_where_other_things_differ_it_is_more_work() -> None:
+def test_other_differences_mean_more_work() -> None:
     busier = replace(CONTENDING, calls={"write": calls(100, 200)})
     assert first(busier).cause == "more_time_in_function"
 
 
-def test_one_thread_has_nobody_to_contend_with() -> None:
+def test_one_thread_has_no_contention() -> None:
     assert not found_by("memory_contention", replace(CONTENDING, threads=change(1, 1)))

@@ -80,7 +80,7 @@ def test_advice_that_faults_memory_in_again_names_who_touches_it() -> None:
     assert named(GIVEN_BACK) == ["memory_given_back"]
 
 
-def test_advice_after_which_nothing_faults_is_only_calls() -> None:
+def test_advice_without_page_faults_is_more_system_calls() -> None:
     quiet = replace(GIVEN_BACK, faults=faults(100, 100))
     assert not found_by("memory_given_back", quiet)
     assert first(quiet).cause == "more_system_calls"
@@ -103,7 +103,7 @@ def test_memory_that_is_mapped_again_is_not_smaller_pages() -> None:
     assert not found_by("huge_pages_off", remapped)
 
 
-def test_page_faults_are_charged_to_the_caller_of_what_has_no_name() -> None:
+def test_page_faults_of_unnamed_code_belong_to_its_caller() -> None:
     unknown = function("(unknown)", "libc.so.6", "unknown")
     fill = function("fill")
     difference = replace(

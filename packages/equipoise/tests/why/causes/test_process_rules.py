@@ -38,7 +38,7 @@ ALONE = made(
 )
 
 
-def test_forks_that_take_longer_are_of_a_large_process() -> None:
+def test_slower_forks_mean_a_large_process() -> None:
     cause = first(FORKS)
     assert (cause.cause, cause.evidence["syscall"]) == ("fork_of_large_process", "clone")
 
@@ -48,7 +48,7 @@ def test_samples_inside_the_fork_are_preferred_to_its_own_seconds() -> None:
     assert first(sampled).seconds == pytest.approx(0.5)
 
 
-def test_more_forks_are_not_longer_ones() -> None:
+def test_more_forks_are_not_slower_forks() -> None:
     more = replace(FORKS, calls={"clone": calls(1, 150, change(0.01, 1.5, 0.1))})
     assert not found_by("fork_of_large_process", more)
 
@@ -78,7 +78,7 @@ def test_the_same_work_on_one_thread() -> None:
     assert cause.share_of_gap == pytest.approx(0.99)
 
 
-def test_more_work_on_one_thread_is_the_work() -> None:
+def test_more_work_on_one_thread_is_more_time_in_function() -> None:
     more = replace(
         ALONE,
         on_processor=change(1.0, 2.0, 0.1),
@@ -87,7 +87,7 @@ def test_more_work_on_one_thread_is_the_work() -> None:
     assert named(more) == ["more_time_in_function"]
 
 
-def test_a_thread_less_that_did_nothing_is_no_cause() -> None:
+def test_missing_idle_thread_is_no_cause() -> None:
     idle = replace(ALONE, on_processor=change(0.9, 0.91, 0.05), functions={})
     assert not found_by("one_thread", idle)
 

@@ -37,13 +37,13 @@ def test_sources_that_see_no_difference_name_nothing() -> None:
     assert suggested_causes(equal) == ()
 
 
-def test_what_is_too_small_to_matter_is_not_named() -> None:
+def test_cause_too_small_to_matter_is_not_named() -> None:
     small = MIN_FRACTION - 0.01
     assert named(made(functions={WORK: change(0.0, small, 0.001)})) == []
     assert named(made(functions={WORK: change(0.0, small + 0.02, 0.001)})) != []
 
 
-def test_what_is_not_certain_is_not_named() -> None:
+def test_uncertain_cause_is_not_named() -> None:
     assert named(made(functions={WORK: change(0.0, 0.9, 0.91)})) == []
     unknown = replace(change(0.0, 0.9), extra_ci=(None, None))
     assert named(made(functions={WORK: unknown})) == []
@@ -84,7 +84,7 @@ def test_threads_side_by_side_count_once() -> None:
     assert shares == pytest.approx([0.75, 0.25])
 
 
-def test_what_a_specific_rule_claims_no_later_rule_counts() -> None:
+def test_seconds_of_a_specific_rule_are_not_counted_again() -> None:
     def claiming(remaining: Remaining) -> tuple[Cause, ...]:
         return (remaining.extra(functions=(WORK,)).cause("function", ""),)
 
@@ -94,7 +94,7 @@ def test_what_a_specific_rule_claims_no_later_rule_counts() -> None:
     assert [cause.evidence.get("function") for cause in causes] == [None, "other"]
 
 
-def test_two_calls_of_one_rule_share_what_waiting_can_explain() -> None:
+def test_two_calls_of_one_rule_share_the_waiting_time() -> None:
     difference = made(
         threads=change(3, 3),
         waits={wait("accept"): change(0.0, 0.9, 0.1), wait("msgrcv"): change(0.0, 0.8, 0.1)},

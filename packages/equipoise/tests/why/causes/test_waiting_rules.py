@@ -49,12 +49,12 @@ def test_polling_of_nobody_is_sleep() -> None:
     assert first(answered).cause == "waiting"
 
 
-def test_sleep_that_may_be_none_is_not_named() -> None:
+def test_uncertain_sleep_is_not_named() -> None:
     unsure = made(waits={wait("clock_nanosleep"): change(0.0, 0.9, 1.0)})
     assert named(unsure) == []
 
 
-def test_a_thread_that_sleeps_while_another_computes_is_not_why() -> None:
+def test_thread_that_sleeps_while_another_computes_is_no_cause() -> None:
     ticking = replace(
         SLEEP,
         threads=change(2, 2),
@@ -95,7 +95,7 @@ BUSY_LOCK = made(
 )
 
 
-def test_a_lock_is_named_as_one_where_its_work_is_more_than_the_gap() -> None:
+def test_lock_with_more_work_than_the_gap_is_named_once() -> None:
     certain = replace(BUSY_LOCK.locks["gate in /usr/bin/program"], more_in_each_run=True)
     contended = replace(BUSY_LOCK, locks={"gate in /usr/bin/program": certain})
     cause = first(contended)
@@ -120,7 +120,7 @@ def test_waiting_for_a_condition_variable_is_not_called_a_lock() -> None:
     assert first(meeting).summary.startswith("threads wait for each other (futex): gate in program")
 
 
-def test_a_lock_on_the_heap_is_called_so() -> None:
+def test_lock_on_the_heap_is_described_as_such() -> None:
     heap = replace(LOCK, locks={"[heap]": lock(change(1, 90), change(0.0, 1.5, 0.5))})
     cause = first(heap)
     assert "a lock on the heap without a name" in cause.summary

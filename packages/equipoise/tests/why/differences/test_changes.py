@@ -37,7 +37,7 @@ def test_a_measure_that_does_not_vary_has_no_interval() -> None:
     assert not change.is_certain
 
 
-def test_one_run_of_a_condition_says_nothing_of_the_next() -> None:
+def test_one_run_of_a_condition_gives_no_interval() -> None:
     for compute in (count_change, measure_change):
         assert compute(Runs((1.0,), (5.0, 6.0, 7.0)), "candidate").extra_ci == (None, None)
 
@@ -57,7 +57,7 @@ def test_the_slower_baseline_turns_the_sign_and_the_interval() -> None:
     assert forward.is_certain and turned.is_certain
 
 
-def test_what_a_run_did_not_see_it_has_none_of() -> None:
+def test_key_missing_in_a_run_counts_as_0() -> None:
     runs: Runs[Mapping[str, float]] = Runs(({"a": 1.0}, {}), ({"b": 2.0}, {"b": 4.0}))
     by_key = changes(runs, "candidate")
     assert list(by_key) == ["b", "a"]

@@ -64,7 +64,7 @@ def test_who_waits_at_a_lock_is_the_function_of_the_program_and_not_who_joins_a_
     assert callers == {"count": pytest.approx(0.9), "read_all": pytest.approx(0.3)}
 
 
-def test_without_locks_nothing_is_of_one() -> None:
+def test_without_locks_no_function_belongs_to_one() -> None:
     locking = differs(profile=Runs((QUIET, QUIET), (QUIET, QUIET))).locking
     assert (locking.functions, dict(locking.callers), locking.lock_function) == ((), {}, None)
 

@@ -95,7 +95,9 @@ def test_lifetimes_are_distinguished(tmp_path: Path) -> None:
     ],
     ids=["_exit", "abort", "kill -9", "segmentation fault", "exec"],
 )
-def test_nothing_is_lost_however_the_process_ends(tmp_path: Path, ends: str, status: int) -> None:
+def test_all_allocations_are_counted_for_each_kind_of_exit(
+    tmp_path: Path, ends: str, status: int
+) -> None:
     program = compiled(tmp_path, main(f"churn({COUNT}, {SIZE}); {ends} return 0;"))
     evidence, returned = recorded(tmp_path, str(program))
     assert returned == status
@@ -205,7 +207,9 @@ def test_new_and_delete_are_counted_once_over_any_allocator(tmp_path: Path, allo
     assert sum(of(evidence, SIZE).lifetimes) == COUNT
 
 
-def test_an_interpreter_with_threads_and_children_does_what_it_does_without(tmp_path: Path) -> None:
+def test_interpreter_with_threads_and_children_behaves_as_without_the_recorder(
+    tmp_path: Path,
+) -> None:
     text = (
         "import subprocess, threading, zlib\n"
         "def work(): zlib.decompress(zlib.compress(bytes(100000)))\n"

@@ -108,7 +108,7 @@ def test_the_order_is_drawn_anew_for_each_repetition_and_each_seed() -> None:
     assert order(1, 1) != order(2, 1)
 
 
-def test_either_condition_is_as_likely_to_be_observed_first() -> None:
+def test_each_condition_is_equally_often_first() -> None:
     seeds = 2000
     first = sum(draw_runs(0, 1, ("profile",), 2, seed)[0].condition for seed in range(seeds))
     # Five standard errors of a fair coin.
@@ -184,7 +184,7 @@ def test_hooks_run_around_it_and_are_not_observed(tmp_path: Path) -> None:
     ]
 
 
-def test_a_hook_that_fails_ends_it_and_what_was_set_up_is_cleaned_up(tmp_path: Path) -> None:
+def test_failed_hook_ends_the_observation_after_cleanup(tmp_path: Path) -> None:
     hooks = Hooks(prepare="exit 3", cleanup=f"touch {tmp_path}/cleaned")
     condition = Condition("a", ("/bin/a",), hooks=hooks)
     plan = plan_with(condition, Measure(str(tmp_path)))
@@ -202,7 +202,7 @@ def test_no_run_starts_before_the_caller_has_the_observation_before() -> None:
         assert observation.position == taken - 1
 
 
-def test_what_the_source_read_comes_back() -> None:
+def test_document_of_the_source_is_returned() -> None:
     starter = ScriptedStarter(does=writes_calls())
     first, second = collected(starter, plan_of(), BOTH)
     assert (first.source, first.condition, first.repetition) == ("system_calls", 0, 1)
@@ -211,7 +211,7 @@ def test_what_the_source_read_comes_back() -> None:
     assert msgspec.json.decode(second.document, type=SystemCalls).method == "ptrace"
 
 
-def test_a_source_that_says_why_it_cannot_be_used_is_quoted_and_the_others_go_on() -> None:
+def test_unusable_source_is_quoted_and_the_others_continue() -> None:
     class Forbidden(ScriptedStarter):
         def run(self, request: Request, on_wait: object = None) -> Report:
             if "waits" in request.argv:

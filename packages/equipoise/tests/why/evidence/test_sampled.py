@@ -129,8 +129,8 @@ def test_waits_are_charged_to_who_waits(tmp_path: Path, program: Path) -> None:
     assert evidence.total >= 0.1
     charged = weights_by_name(evidence.stacks)
     assert charged["waiter"] / evidence.stacks.weight() > 0.9
-    doors = {frame.name for frame in evidence.stacks.frames if frame.kind == "kernel"}
-    assert doors & {"clock_nanosleep", "system_call_entry"}
+    entries = {frame.name for frame in evidence.stacks.frames if frame.kind == "kernel"}
+    assert entries & {"clock_nanosleep", "system_call_entry"}
 
 
 def test_the_kernel_is_entered_at_a_named_entry_point(tmp_path: Path) -> None:
@@ -195,7 +195,7 @@ def test_python_functions_have_names_where_the_interpreter_tells_them(tmp_path: 
 
 
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="this interpreter tells its functions")
-def test_an_interpreter_that_tells_nothing_is_named(tmp_path: Path) -> None:
+def test_interpreter_without_function_names_has_a_remark(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(PYTHON)
     evidence = observed("profile", tmp_path, sys.executable, str(script))

@@ -180,7 +180,9 @@ def test_a_command_that_dies_is_observed_until_then(tmp_path: Path, method: Meth
 
 
 @by_either_method
-def test_what_outlives_the_command_goes_on_unobserved(tmp_path: Path, method: Method) -> None:
+def test_process_that_outlives_the_command_continues_unobserved(
+    tmp_path: Path, method: Method
+) -> None:
     go, done = tmp_path / "go", tmp_path / "done"
     shell = f"(until [ -e {go} ]; do sleep 0.02; done; echo > {done}) > /dev/null 2>&1 &"
     assert observed(tmp_path, method, "sh", "-c", shell).end.exit == 0
@@ -259,7 +261,7 @@ def test_stops_and_signals_of_the_command_work_as_without(tmp_path: Path, method
 
 
 @by_either_method
-def test_if_the_observer_is_killed_so_is_the_command(tmp_path: Path, method: Method) -> None:
+def test_killed_observer_kills_the_command(tmp_path: Path, method: Method) -> None:
     process = wrap_calls(Process(("sleep", "60"), ENVIRONMENT), tmp_path, method)
     with subprocess.Popen(process.command, env=dict(process.environment)) as observer:
         deadline = time.monotonic() + 300
@@ -299,7 +301,7 @@ def test_a_command_that_cannot_be_executed_is_named(tmp_path: Path, method: Meth
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
-def test_without_root_it_degrades_and_says_how(tmp_path: Path) -> None:
+def test_without_root_the_reduced_method_is_reported(tmp_path: Path) -> None:
     wrapped = wrap_calls(Process(("getent", "hosts", "localhost"), ENVIRONMENT), tmp_path)
     done = run_as_nobody(wrapped, tmp_path)
     assert done.returncode == 0, done.stderr

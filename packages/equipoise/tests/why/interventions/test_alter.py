@@ -61,7 +61,7 @@ def test_options_of_env_are_left_alone() -> None:
     assert with_variables(candidate, {"A": "2"}).command == candidate.command
 
 
-def test_a_server_is_what_is_altered_not_its_client() -> None:
+def test_server_is_altered_and_its_client_is_not() -> None:
     server = Server(("/bin/server",), environment={"A": "1"}, process=Process(cpus=(0,)))
     candidate = msgspec.structs.replace(CANDIDATE, server=server)
     case = case_of(candidate=candidate)
@@ -76,7 +76,7 @@ def test_a_server_is_what_is_altered_not_its_client() -> None:
     assert pinned.server.process.cpus == (1,)
 
 
-def test_what_is_prepared_already_stays_and_comes_first() -> None:
+def test_existing_preparation_stays_first() -> None:
     own = msgspec.structs.replace(CANDIDATE, hooks=Hooks(prepare="true # first", cleanup="rm x"))
     hooks = with_prepared(own, "echo second").hooks
     assert hooks == Hooks(prepare="( true # first\n) && { echo second\n}", cleanup="rm x")
@@ -89,7 +89,7 @@ def test_threads_are_as_many_as_the_condition_may_have_cpus() -> None:
     assert threads.alter(BASELINE).environment["GOMAXPROCS"] == "4"
 
 
-def test_environments_become_of_one_size() -> None:
+def test_environments_get_the_same_size() -> None:
     candidate = msgspec.structs.replace(CANDIDATE, environment={"LONG": "y" * 500})
     case = case_of(candidate=candidate)
     even = named("even_environment", case).alter

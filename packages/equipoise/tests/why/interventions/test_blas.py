@@ -53,7 +53,7 @@ def test_a_core_type_is_set_and_the_library_must_report_it() -> None:
     assert intervention.advice == "OPENBLAS_CORETYPE=SkylakeX {command}"
 
 
-def test_a_core_type_leaves_what_uses_another_library_alone() -> None:
+def test_core_type_does_not_change_other_libraries() -> None:
     intervention = those(case_of(at=site(instructions=AVX512)))["blis_skylakex"]
     assert intervention.alter(using("openblas")) == using("openblas")
     assert intervention.alter(BASELINE).tuned_for == ("skx",)
@@ -77,7 +77,7 @@ def test_folders_that_hold_no_blas_stay_on_the_path() -> None:
     assert altered.environment["LD_LIBRARY_PATH"] == f"{FOLDER['openblas']}:/opt/lib"
 
 
-def test_the_library_that_is_used_already_changes_nothing() -> None:
+def test_library_already_used_changes_nothing() -> None:
     assert those(case_of())["blis"].alter(using("blis")) == using("blis")
 
 

@@ -29,20 +29,20 @@ from packages.equipoise.tests.why.interventions.cases import (
 EVERY = relevant_interventions(case_of())
 
 
-def test_names_are_of_one_intervention_each() -> None:
+def test_names_of_interventions_are_unique() -> None:
     names = [intervention.name for intervention in EVERY]
     assert len(set(names)) == len(names)
 
 
 @pytest.mark.parametrize("one", EVERY, ids=lambda one: one.name)
-def test_each_says_what_it_tests(one: Intervention) -> None:
+def test_each_intervention_has_a_description_of_its_test(one: Intervention) -> None:
     assert one.causes
     assert one.summary
     assert one.advice is None or "{command}" in one.advice
 
 
 @pytest.mark.parametrize("one", EVERY, ids=lambda one: one.name)
-def test_altered_twice_is_altered_once(one: Intervention) -> None:
+def test_altering_twice_equals_altering_once(one: Intervention) -> None:
     for condition in (BASELINE, CANDIDATE):
         once = one.alter(condition)
         assert one.alter(once) == once
@@ -81,7 +81,7 @@ def test_without_a_cause_nothing_is_proposed() -> None:
     )
 
 
-def test_what_both_have_already_is_not_proposed() -> None:
+def test_setting_that_both_have_is_not_proposed() -> None:
     never = next(level for level in ALLOCATORS if level.name == "glibc_never")
     pair = tuple(
         msgspec.structs.replace(condition, environment=never.environment)
@@ -101,7 +101,7 @@ def test_what_both_have_already_is_not_proposed() -> None:
     assert "never_mmap" in names
 
 
-def test_what_is_missing_is_proposed_with_its_reason() -> None:
+def test_unavailable_intervention_is_proposed_with_its_reason() -> None:
     nowhere = Site(Path("/own"), lambda _: None, frozenset(), {}, (0,))
     causes = (cause("blocks_returned_at_free"), cause("sleeping"), cause("memory_contention"))
     reasons = {
@@ -121,7 +121,7 @@ def test_a_path_that_cannot_be_preloaded_is_the_reason() -> None:
         assert "LD_PRELOAD cannot name /my home/libequipoise_" in str(reason)
 
 
-def test_output_goes_nowhere_else_than_it_goes_already() -> None:
+def test_only_outputs_that_neither_condition_has_are_proposed() -> None:
     causes = (cause("tiny_writes"),)
 
     def names(output: Output, pair: tuple[Condition, Condition]) -> set[str]:
@@ -137,7 +137,7 @@ def test_output_goes_nowhere_else_than_it_goes_already() -> None:
     assert names(Output(), (BASELINE, loud)) == {"output_to_file", "output_discarded"}
 
 
-def test_a_sham_is_the_same_library_doing_nothing() -> None:
+def test_sham_is_the_same_library_without_effect() -> None:
     for intervention in EVERY:
         if intervention.sham is None:
             continue
@@ -153,13 +153,13 @@ def test_a_sham_is_the_same_library_doing_nothing() -> None:
     assert sum(intervention.sham is not None for intervention in EVERY) == 7
 
 
-def test_no_advice_is_given_for_what_nobody_should_keep() -> None:
+def test_interventions_only_for_tests_have_no_advice() -> None:
     for name in ("quick_sync", "output_discarded", "fixed_addresses", "no_sleep"):
         case = Case((BASELINE, CANDIDATE), site(), output=Output("inherit"))
         assert named(name, case).advice is None
 
 
-def test_every_cause_that_is_tested_is_one_that_can_be_found() -> None:
+def test_every_cause_of_an_intervention_has_a_rule() -> None:
     able = frozenset({"avx2", "fma"})
     known = every_intervention(case_of(at=site(instructions=able)))
     rules = RULES.keys()

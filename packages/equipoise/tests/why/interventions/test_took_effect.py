@@ -91,7 +91,7 @@ def test_freed_memory_that_is_kept_is_not_faulted_in_again(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("name", "allowed"), [("no_huge_pages", "0"), ("huge_pages", "1"), ("malloc_huge_pages", "1")]
 )
-def test_huge_pages_are_what_the_kernel_says(name: str, allowed: str, tmp_path: Path) -> None:
+def test_huge_pages_are_those_of_the_kernel(name: str, allowed: str, tmp_path: Path) -> None:
     usual = shell("grep THP_enabled /proc/self/status")
     forbidden = msgspec.structs.replace(usual, process=Process(huge_pages=False))
     change = named(name, Case((forbidden, usual), host_site()))
@@ -102,7 +102,7 @@ def test_huge_pages_are_what_the_kernel_says(name: str, allowed: str, tmp_path: 
     assert printed(altered, tmp_path).split() == ["THP_enabled:", allowed]
 
 
-def test_a_host_without_huge_pages_says_how_to_have_them(tmp_path: Path) -> None:
+def test_host_without_huge_pages_has_a_hint(tmp_path: Path) -> None:
     place = tmp_path / "sys/kernel/mm/transparent_hugepage"
     place.mkdir(parents=True)
     (place / "enabled").write_text("always madvise [never]\n")
@@ -187,7 +187,7 @@ def test_without_a_file_the_reason_is_that_none_is_named() -> None:
 
 
 @pytest.mark.skipif(not SEVERAL_CPUS, reason="we may use one CPU only")
-def test_pinned_is_on_one_cpu_and_freed_on_all(tmp_path: Path) -> None:
+def test_pinning_uses_one_cpu_and_every_cpu_uses_all(tmp_path: Path) -> None:
     status = shell("grep Cpus_allowed_list /proc/self/status")
     pinned = named("pinning", case_here(status)).alter(status)
     verified(pinned)
