@@ -37,7 +37,7 @@ impl Problem {
         move |error| Self::failure(format!("{thing}: {error}"))
     }
 
-    /// This machine, or what the process may do on it, does not allow the work: exit status 69.
+    /// This machine does not allow the work, or lacks what it needs: exit status 69.
     pub fn unavailable(message: impl Into<String>) -> Self {
         Self {
             message: message.into(),

@@ -73,7 +73,7 @@ pub fn stacks(folder: &Path) -> Result<Report, Problem> {
     Ok(reading.finish())
 }
 
-/// The file of one process, most of which was never written.
+/// The file of one process; most of the file was never written.
 struct Recording(File);
 
 /// Words of a file.

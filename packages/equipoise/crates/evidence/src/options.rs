@@ -57,7 +57,7 @@ pub enum Source {
     Recordings(PathBuf),
 }
 
-/// Samples a second: not a multiple of what else may be regular.
+/// Samples per second: not a multiple of other regular rates.
 const FREQUENCY: u64 = 999;
 
 /// Reads the command line.

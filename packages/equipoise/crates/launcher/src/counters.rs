@@ -1,4 +1,4 @@
-//! Counters of a trial: which there are, why one is unknown here, and what a trial adds.
+//! Counters of a trial: their list, the reasons of unknown ones, and their increase in a trial.
 
 use std::fs;
 use std::io;
@@ -78,7 +78,7 @@ struct Counter {
 pub struct Reading(Vec<Option<io::Result<Count>>>);
 
 impl Counters {
-    /// Opens the counters. One that cannot be opened keeps the reason.
+    /// Opens the counters. A counter that cannot be opened keeps the reason.
     pub fn open(kinds: &[&'static Kind]) -> Self {
         Self(kinds.iter().map(|kind| Counter::open(kind)).collect())
     }
@@ -88,7 +88,7 @@ impl Counters {
         Reading(self.0.iter().map(Counter::read).collect())
     }
 
-    /// Enters what a trial has added, after its usage was entered.
+    /// Enters the increase in a trial, after its usage was entered.
     pub fn enter(&self, before: Reading, after: Reading, report: &mut Report) {
         let consumed = report.user_s.zip(report.sys_s);
         let consumed_s = consumed.map(|(user, sys)| user + sys);

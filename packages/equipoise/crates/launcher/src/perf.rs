@@ -48,7 +48,7 @@ pub struct Count {
 }
 
 impl Count {
-    /// Returns what was counted since an earlier reading.
+    /// Returns the count since an earlier reading.
     pub fn since(self, before: Self) -> Self {
         Self {
             value: self.value.wrapping_sub(before.value),
@@ -77,7 +77,7 @@ impl Event {
         })
     }
 
-    /// Reads the count, of processes that have ended and of those that run.
+    /// Reads the count over ended and running processes.
     pub fn read(&self) -> io::Result<Count> {
         let mut words = [[0; 8]; 3];
         (&self.file).read_exact(words.as_flattened_mut())?;

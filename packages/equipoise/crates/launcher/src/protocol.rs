@@ -121,9 +121,9 @@ pub struct User {
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Containment {
-    /// In a cgroup of its own, and a process group.
+    /// In a separate cgroup and process group.
     Cgroup,
-    /// In a process group of its own.
+    /// In a separate process group.
     #[default]
     ProcessGroup,
 }
@@ -141,8 +141,8 @@ pub struct Report {
     pub sys_s: Option<f64>,
     /// Peak resident memory of the largest of these processes.
     pub max_rss_bytes: Option<u64>,
-    /// The launcher's own peak after the trial; `max_rss_bytes` is never below what it was
-    /// at the start (give or take the kernel's rounding).
+    /// The launcher's own peak after the trial; `max_rss_bytes` is never below the launcher's peak
+    /// at the start (except for the kernel's rounding).
     pub floor_rss_bytes: Option<u64>,
     /// Faults served without I/O.
     pub minor_faults: Option<u64>,

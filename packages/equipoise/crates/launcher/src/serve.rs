@@ -1,4 +1,4 @@
-//! Sets the launcher up, and serves one request after the other.
+//! Sets the launcher up, and serves requests one by one.
 
 use std::io;
 use std::os::fd::{AsFd, FromRawFd, OwnedFd, RawFd};
@@ -87,7 +87,7 @@ fn set_up(options: &Options) -> io::Result<TrialRunner> {
     })
 }
 
-/// Begins a session of its own, without a terminal, for the launcher and all of its trials.
+/// Begins a separate session, without a terminal, for the launcher and all of its trials.
 ///
 /// A signal from the terminal is for the process that drives the launcher. A trial that opens
 /// `/dev/tty` is refused at once, where in the background of the terminal it would be stopped. One

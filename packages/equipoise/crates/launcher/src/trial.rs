@@ -50,8 +50,8 @@ pub struct TrialRunner {
 impl TrialRunner {
     /// Runs one trial; `None` if the other side of the pipe is gone, or a signal arrived.
     ///
-    /// `client` hangs up when the other side is gone. The only error is that of `poll`: everything
-    /// that concerns the trial is in the report.
+    /// `client` hangs up when the other side is gone. The only error is that of `poll`: errors of
+    /// the trial are in the report.
     pub fn run(&mut self, request: &Request, client: RawFd) -> io::Result<Option<Report>> {
         if let Some(Err(reason)) = self.leaf.as_mut().map(Leaf::renew_if_killed) {
             self.leaf = None;
@@ -154,8 +154,8 @@ impl TrialRunner {
             && self.leaf.is_some()
             && !lacks_resources(&refusal.error)
         {
-            // A seccomp profile may refuse clone3 where cgroups can be made: no other system call
-            // starts a process in one.
+            // A seccomp profile may refuse clone3 although cgroups can be made; no other system
+            // call starts a process in a cgroup.
             let reason = format!("clone3 into the cgroup: {}", refusal.error);
             self.leaf = None;
             self.limitations.push(("cgroup", reason.clone()));
@@ -333,7 +333,8 @@ fn stay_awake(duration_ns: u64) {
     }
 }
 
-/// Whether the kernel sends a signal to stop a process because of a terminal: nobody continues it.
+/// Whether the signal is one by which the kernel stops a process because of a terminal: no process
+/// continues it.
 fn is_terminal_stop(signal: libc::c_int) -> bool {
     matches!(signal, libc::SIGTTIN | libc::SIGTTOU | libc::SIGTSTP)
 }

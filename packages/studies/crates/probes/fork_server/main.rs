@@ -1,6 +1,6 @@
 //! The fork server: a small static program, like one in C, that makes children on request.
 //!
-//! Without arguments it ends at once, with a status that no shell and no failure gives.
+//! Without arguments it ends at once, with a status that neither a shell nor a failure returns.
 //! `fork_server fork BYTES` first allocates BYTES of memory; in `fork_server exec PATH` and
 //! `fork_server sh PATH` each child executes PATH, directly or through `/bin/sh -c`. The program
 //! then reads numbers of children (8 bytes, native order) from standard input. It answers each with
@@ -155,7 +155,7 @@ fn next_request() -> Option<u64> {
 }
 
 fn answer(numbers: [u64; 3]) -> bool {
-    // SAFETY: so many bytes can be read there.
+    // SAFETY: the array is valid for reading.
     let bytes = unsafe { write(1, numbers.as_ptr().cast(), size_of_val(&numbers)) };
     bytes.unsigned_abs() == size_of_val(&numbers)
 }

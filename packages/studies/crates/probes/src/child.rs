@@ -38,11 +38,11 @@ impl Child {
         })
     }
 
-    /// Starts a copy in a session of its own, which is not killed when the probe dies: `work` must
-    /// then end alone.
+    /// Starts a copy in a separate session, which is not killed when the probe dies: `work` must
+    /// then end without help.
     pub fn start_alone(work: impl FnOnce() -> Result<(), Problem>) -> Result<Self, Problem> {
         Self::fork(move || {
-            // SAFETY: takes nothing; a child that was just made leads no process group.
+            // SAFETY: takes no arguments; a new child leads no process group.
             accepted("setsid", unsafe { libc::setsid() })?;
             work()
         })

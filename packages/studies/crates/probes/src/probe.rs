@@ -38,7 +38,7 @@ pub struct Probe {
 pub type Open = fn(&ProbeOptions) -> Result<OpenProbe, Problem>;
 
 impl Probe {
-    /// A probe of latency without a name: it takes no number, needs nothing and is held nowhere.
+    /// A probe of latency without a name, number, requirements or fixed CPUs.
     pub const fn latency(class: Class, open: Open) -> Self {
         Self {
             name: "",
@@ -74,9 +74,9 @@ impl Probe {
 pub struct ProbeOptions {
     /// Where its processes or threads are held.
     pub placement: Placement,
-    /// Bytes, or 0 for a probe that takes none.
+    /// Bytes, or 0 for a probe without a size.
     pub size: u64,
-    /// Number of things, or 0 for a probe that counts nothing.
+    /// Number of things, or 0 for a probe without a count.
     pub count: u64,
     /// Folder for files, if the command line names one.
     pub folder: Option<PathBuf>,
@@ -90,7 +90,7 @@ pub enum Class {
     Process,
     /// Making and ending threads, and handing over between them.
     Thread,
-    /// System calls that do next to nothing.
+    /// System calls with almost no work.
     SystemCalls,
     /// Signals and faults that become signals.
     Signals,
@@ -121,7 +121,7 @@ pub enum Metric {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Placement {
-    /// Wherever the kernel puts them.
+    /// Chosen by the kernel.
     None,
     /// All on one CPU.
     SameCpu,
@@ -251,7 +251,7 @@ impl<Repeat: FnMut(u64) -> Result<Duration, Problem>> Operation for Repeat {
     }
 }
 
-/// Repeats some work one after the other, and returns the time of all of it.
+/// Repeats some work, and returns the time of all repetitions.
 ///
 /// The loop itself costs less than a nanosecond an operation (docs/reference/primitives.md).
 pub fn timed(

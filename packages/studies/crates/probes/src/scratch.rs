@@ -37,7 +37,7 @@ impl Scratch {
         let at = around.clone();
         let cleaner = Child::start_alone(move || {
             for descriptor in held_by_parent {
-                // SAFETY: this copy's own; as long as it had it open, nothing would hang up.
+                // SAFETY: the descriptor of this copy; while it is open, the pipe cannot hang up.
                 unsafe { libc::close(descriptor) };
             }
             keep(&at, answer_writer, end_of_probe)
@@ -121,7 +121,8 @@ fn keep(
     hung_up.map(drop).map_err(removed)
 }
 
-/// Gives the cleaner a name of its own, so that ending all processes named as the probe spares it.
+/// Gives the cleaner a different name, so that it survives if all processes with the probe's name
+/// are killed.
 fn take_own_name() {
     // A cleaner that keeps the probe's name does the same work.
     // SAFETY: a string of at most fifteen bytes and a null byte.
@@ -142,8 +143,8 @@ fn close_streams() -> Result<(), Problem> {
     Ok(())
 }
 
-/// The folder, and what it is locked by. It gets its name when it is locked: nobody may take it
-/// for one that is left.
+/// The folder and its lock. It gets its name only when it is locked, so that it never looks like an
+/// abandoned folder.
 fn make_private(around: &Path) -> Result<(PathBuf, File), Problem> {
     let unnamed = make_unnamed(around)?;
     let lost = problem_of("the folder of the files");

@@ -230,7 +230,7 @@ pub mod tests {
     use super::{Blas, Dgemm};
     use std::ffi::{c_char, c_int, c_void};
 
-    /// A BLAS of our own, so that tests need no library: only what `multiply` asks for.
+    /// A small BLAS for tests without a library: only the function that `multiply` needs.
     pub fn plain() -> Blas {
         Blas {
             address: plain_dgemm as *mut c_void,

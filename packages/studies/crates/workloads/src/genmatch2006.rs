@@ -147,8 +147,8 @@ fn prepared<'a>(
     }
 }
 
-/// Every candidate's matches and their balance; the best is the one whose smallest p-value is
-/// the largest, then the next smallest, and so on (Sekhon 2011, section 2.3).
+/// Every candidate's matches and their balance. The best candidate has the largest smallest
+/// p-value, then the largest second smallest, and so on (Sekhon 2011, section 2.3).
 fn search(matching: &mut dyn Matching, data: &Data, candidates: &[Vec<f64>]) -> SearchResult {
     let balance = Balance::new(data);
     let mut result = SearchResult {

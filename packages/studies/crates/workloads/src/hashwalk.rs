@@ -36,7 +36,7 @@ Reports search_s, the time of all walks, and steps, the entries that they visite
 
 type Key = [u8; 32];
 
-/// Seeds the standard library's hash as its own random state does, by a number that may be given.
+/// Seeds the standard library's hash by a number, in the same way as its random state.
 #[derive(Clone, Copy)]
 struct Seeded(u64);
 

@@ -77,7 +77,7 @@ impl Locks {
 fn place_of(variables: &mut Tables, caller: Caller, address: u64) -> String {
     let maps = caller.folders().into_iter().find_map(|folder| {
         let maps = fs::read_to_string(format!("{folder}/maps")).ok()?;
-        // Those of a thread that has ended, but not its process, are empty.
+        // The maps of an ended thread of a living process are empty.
         (!maps.is_empty()).then_some(maps)
     });
     let Some(maps) = maps else {

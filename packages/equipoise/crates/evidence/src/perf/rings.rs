@@ -20,7 +20,7 @@ pub struct Rings {
 }
 
 impl Rings {
-    /// Opens every event on every processor, with rings of so many bytes together.
+    /// Opens every event on every processor, with rings of `all_bytes` bytes in total.
     pub fn open(events: &[EventOptions], pid: libc::pid_t, all_bytes: usize) -> io::Result<Self> {
         let processors = processors()?;
         let ring_bytes = share(all_bytes, processors.len());
@@ -101,7 +101,7 @@ impl Rings {
     }
 }
 
-/// A power of two that so many rings can have.
+/// The largest power of two that each of `rings` rings can have.
 fn share(all_bytes: usize, rings: usize) -> usize {
     const MINIMUM: usize = 1 << 17;
     let limit = (all_bytes / rings.max(1)).max(MINIMUM);
@@ -167,11 +167,12 @@ struct Ring {
 }
 
 impl Ring {
-    /// Maps a ring of so many bytes (a power of two), or of less if the kernel allows no more.
+    /// Maps a ring of `data_bytes` bytes (a power of two), or a smaller one if the kernel allows no
+    /// more.
     fn map(event: OwnedFd, data_bytes: usize) -> io::Result<Self> {
         let mut data_bytes = data_bytes;
         loop {
-            // SAFETY: the kernel chooses a place that nobody uses.
+            // SAFETY: the kernel chooses an unused place.
             let memory = unsafe {
                 let access = libc::PROT_READ | libc::PROT_WRITE;
                 let (length, file) = (PAGE + data_bytes, event.as_raw_fd());

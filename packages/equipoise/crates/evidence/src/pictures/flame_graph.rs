@@ -60,7 +60,7 @@ fn names(condition: &Condition, stack: &Stack) -> String {
     names.collect::<Vec<_>>().join(";")
 }
 
-/// Without what XML cannot hold even if it is escaped.
+/// Without the characters that XML cannot hold even if escaped.
 fn one_line(text: &str) -> String {
     let forbidden =
         |letter: char| letter.is_control() || ['\u{fffe}', '\u{ffff}'].contains(&letter);

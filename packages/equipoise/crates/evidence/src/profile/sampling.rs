@@ -39,7 +39,7 @@ impl Sampling {
         }
     }
 
-    /// Returns a remark on what samples have missed of everything that was counted, if it is much.
+    /// Returns a remark on the part of the counted time that samples missed, if it is large.
     pub fn missing(self, sampled: f64, total: f64) -> Option<String> {
         /// Fraction that may be missing by chance.
         const TOLERATED: f64 = 0.1;

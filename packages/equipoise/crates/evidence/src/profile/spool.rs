@@ -68,8 +68,8 @@ impl Spool {
         })
     }
 
-    /// Takes what has come, and shows it to `look`. A file that cannot be written does not end
-    /// the command: from then on records are dropped.
+    /// Takes the records that have come, and shows them to `look`. A file that cannot be written
+    /// does not end the command: from then on records are dropped.
     pub fn fill(&mut self, rings: &mut Rings, mut look: impl FnMut(&[u8])) {
         rings.drain(|_, record| {
             look(record);

@@ -36,7 +36,7 @@ pub fn both() -> (u64, u64) {
     closest.map_or((0, 0), |(_, ticks, now)| (ticks, now))
 }
 
-/// Whether ticks go on at one speed on every core and in every state of it.
+/// Whether ticks have the same rate on every core and in every power state.
 pub fn is_steady() -> bool {
     #[cfg(target_arch = "x86_64")]
     {

@@ -1,5 +1,5 @@
-//! Records the allocations of a process, over whatever allocator it has, as a library for
-//! `LD_PRELOAD`: sizes, lifetimes and sampled stacks, in a file for each process.
+//! Records the allocations of a process with any allocator, as a library for `LD_PRELOAD`: sizes,
+//! lifetimes and sampled stacks, in a file for each process.
 //!
 //! The exported functions are those that the GNU C library asks of a replacement of malloc (its
 //! manual, "Replacing malloc"). Each calls the function that would be called without this library.

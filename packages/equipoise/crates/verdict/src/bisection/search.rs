@@ -209,7 +209,7 @@ impl Search {
 
     /// The pair that promises most evidence for what it costs; a build costs `trials` trials.
     ///
-    /// `built` has for each of the n + 1 commits whether it can run without a build.
+    /// `built` states for each of the n + 1 commits whether it can run without a build.
     ///
     /// # Panics
     /// If `built` has another length.
@@ -493,7 +493,7 @@ impl Search {
         }
     }
 
-    /// The commit with the most evidence of a step on both sides; n where there is none between.
+    /// The commit with the most evidence of a step on both sides; n if there is none between.
     fn split(&self) -> usize {
         let both = |commit: usize| self.up_to[commit].min(self.beyond[commit]);
         let inner = (1..self.commits).filter(|&commit| self.runs[commit]);

@@ -1,6 +1,6 @@
 //! `tcp_connect`, `unix_connect`: socket, connect and close.
 //!
-//! The other end is a socket that listens, which the kernel answers for: nothing else has to run
+//! The other end is a listening socket, for which the kernel answers: no other process has to run
 //! before connect returns. Connections are accepted between rounds, untimed, because only a limited
 //! number may wait to be accepted.
 

@@ -80,7 +80,7 @@ fn open(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
         .with_fact("subtracted_s", alone_s.to_string()))
 }
 
-/// Measures the seconds of a hop of one process alone, which needs no switch.
+/// Measures the seconds of a hop in one process, which needs no switch.
 fn alone(working_set: &mut WorkingSet) -> Result<f64, Problem> {
     let mut end = ring(1)?.remove(0);
     let mut hops = |count| go_round(&mut end, working_set, count, 0);
