@@ -52,8 +52,8 @@ fn huber(values: &[f64], middle: f64, width: f64) -> f64 {
             .map(|value| ((value - at) / width).clamp(-1.0, 1.0))
             .sum()
     };
-    // At the median at least half of the values pull each way, so the root is within one
-    // width of it.
+    // At least half of the values are on each side of the median, so the root is within one width
+    // of it.
     let (below, above) = (middle - 2.0 * width, middle + 2.0 * width);
     let low = if balance(below) > 0.0 {
         last_that_holds(below, above, |at| balance(at) > 0.0)

@@ -27,7 +27,7 @@ pub struct Forecast {
     pub margin: f64,
     /// How exclusions are remembered.
     pub memory: Memory,
-    /// At most so many further blocks.
+    /// Largest number of further blocks.
     pub cap: usize,
     /// How many continuations are drawn.
     pub continuations: usize,
@@ -40,9 +40,9 @@ impl Forecast {
     /// half of them reach none within the cap.
     ///
     /// A continuation draws blocks of the campaign itself, with a fresh coin for each: the slot
-    /// effect is taken out and put back by the new order. That takes the campaign's own estimate
-    /// for the truth, so a difference that the estimate puts below `margin` can only become
-    /// "equivalent". The part that a covariate explains stays removed.
+    /// effect is taken out and put back by the new order. This takes the campaign's own estimate as
+    /// the truth, so a difference with an estimate below `margin` can only become "equivalent". The
+    /// part that a covariate explains stays removed.
     #[must_use]
     pub fn blocks_to_go(&self, campaign: &BettingSequence) -> Option<usize> {
         let centre = campaign.centre()?;

@@ -4,9 +4,9 @@ use crate::adjustment::{Adjustment, Covariates};
 use crate::block::Block;
 use crate::order_statistics::{median, scale};
 
-/// Up to this number of blocks everything is learnt again at every block; afterwards only when the
-/// number of blocks has grown by 1/64, which keeps long campaigns linear. When that happens
-/// depends on nothing but the number of past blocks, so the bets stay functions of the past.
+/// Up to this number of blocks all values are learnt again at every block; afterwards only when the
+/// number of blocks has grown by 1/64, which keeps long campaigns linear. This depends only on the
+/// number of past blocks, so the bets stay functions of the past.
 const LEARN_AT_EVERY_BLOCK: usize = 256;
 const GROWTH: usize = 64;
 
@@ -18,10 +18,10 @@ const BLOCKS_FOR_A_SLOT: usize = 6;
 const SLOT_THRESHOLD: f64 = 2.5;
 /// Deviations beyond 1.5 MAD scales count as 1.5 (Huber 1964).
 const HUBERISED_AT: f64 = 1.5;
-/// E min(Z², 1.5²) of a standard normal Z: makes the Huberised variance that of a normal.
+/// E min(Z², 1.5²) of a standard normal Z: scales the Huberised variance to that of a normal.
 const HUBERISED_VARIANCE: f64 = 0.778_465_216_174_47;
 
-/// The learnt values; `scale` 0 means that none is known.
+/// The learnt values; a `scale` of 0 means unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Learnt {
     /// Robust standard deviation of the differences, after the slot effect.
@@ -79,7 +79,7 @@ impl Past {
         self.clone().learn()
     }
 
-    /// The same past as if the differences had been what no covariate explains.
+    /// The same past with the part of the differences that no covariate explains.
     pub(crate) fn without_covariates(&self) -> Self {
         let mut past = self.clone();
         past.learn();
@@ -88,7 +88,7 @@ impl Past {
         past
     }
 
-    /// Adds a block; one in which both trials timed out teaches nothing.
+    /// Adds a block; a block in which both trials timed out changes nothing.
     pub fn add(&mut self, block: &Block) {
         if !block.difference.is_nan() {
             self.differences.push(block.difference);
@@ -154,7 +154,7 @@ impl Past {
     }
 }
 
-/// The scale of differences; 0 where none is known.
+/// The scale of differences; 0 if unknown.
 ///
 /// The root mean square after one and two blocks; then the standard deviation of differences
 /// Huberised at 1.5 MAD scales, widened by (1 + 1/n) for the uncertainty of few blocks.
@@ -183,7 +183,7 @@ fn spread(differences: &[f64], middle: f64, scratch: &mut Vec<f64>) -> f64 {
     variance.sqrt() * (1.0 + count.recip())
 }
 
-/// 0 where there is no difference, or an infinite one.
+/// 0 if there are no differences, or an infinite one.
 fn root_mean_square(differences: &[f64]) -> f64 {
     let squares: f64 = differences
         .iter()

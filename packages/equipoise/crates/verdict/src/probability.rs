@@ -16,7 +16,7 @@ pub struct SlowerCount {
     pub slower: usize,
     /// Blocks that were no tie; ties are left out.
     pub decided: usize,
-    /// The running interval; the one at the stop if the running one is empty.
+    /// The running interval; if it is empty, the interval at the stop.
     pub low: f64,
     /// Its upper end.
     pub high: f64,
@@ -56,7 +56,7 @@ impl SlowerCount {
     }
 }
 
-/// The mixture's predictive likelihood of what was seen.
+/// The mixture's predictive likelihood of the observations.
 #[derive(Clone, Copy, Debug, Default)]
 struct Mixture {
     slower: usize,
@@ -101,7 +101,7 @@ impl Mixture {
     }
 }
 
-/// count·ln(p), and 0 where nothing was counted.
+/// count·ln(p); 0 for a count of 0.
 fn times_ln(count: f64, p: f64) -> f64 {
     if count > 0.0 { count * p.ln() } else { 0.0 }
 }

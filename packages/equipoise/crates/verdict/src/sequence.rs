@@ -1,4 +1,4 @@
-//! The bets on the order coin, and what they exclude.
+//! The bets on the order coin, and the ratios that they exclude.
 
 use crate::adjustment::{AdjustmentSummary, MOST_COVARIATES, NO_READINGS};
 use crate::bet::{Bet, Round};
@@ -61,8 +61,8 @@ impl BettingSequence {
     }
 
     /// Adds the next block of a campaign whose baseline ran twice in each block: the candidate
-    /// against the baseline, and against its twin. Both are bet on with half of the stake, and
-    /// with what was known before either.
+    /// against the baseline, and against its twin. Each gets half of the stake, and both bets
+    /// depend only on the blocks before.
     ///
     /// # Errors
     /// If a tolerance is negative, infinite or NaN.
@@ -465,7 +465,7 @@ pub(crate) mod tests {
                 .push_pooled(block(0.1), block(-0.1))
                 .expect("the tolerances are from 0 up");
         }
-        // One bet wins what the other loses.
+        // One bet wins the amount that the other loses.
         assert!(pooled.ln_e_value().abs() < 1e-12);
         assert_eq!(pooled.len(), 8);
         assert_eq!(pooled.blocks().len(), 8);

@@ -35,12 +35,12 @@ impl Wealth {
         self.settle_if_due();
     }
 
-    /// One more bet on the way to `bar`; whether the wealth reaches it.
+    /// One more bet on the way to `bar`; returns whether the wealth reaches it.
     ///
     /// Money above the bar buys nothing. So a payoff counts only up to the p at which a win lands
-    /// on the bar: it is clamped to [−p, p], and a loss costs at most what was missing. p is
-    /// fixed by the wealth before the block and the clamped payoff is still odd in the coin, so
-    /// the wealth stays a test martingale (docs/methods/statistics.md). Each bar has a wealth of its own.
+    /// on the bar: it is clamped to [−p, p], and a loss costs at most the missing amount. p is
+    /// fixed by the wealth before the block and the clamped payoff is still odd in the coin, so the
+    /// wealth stays a test martingale (docs/methods/statistics.md). Each bar has a separate wealth.
     ///
     /// Larger payoffs in any round never reach the bar later, and a wealth with this rule is
     /// never behind one without. Both follow by induction over the rounds, for each bettor: more

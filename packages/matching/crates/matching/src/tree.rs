@@ -54,7 +54,7 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// No tree, for points too few to be worth one: every search must look into every block.
+    /// No tree, for points too few to be worth it: every search examines every block.
     pub fn flat(layout: &Layout<'_>) -> Self {
         Self {
             width: layout.width(),
@@ -71,7 +71,7 @@ impl Tree {
         self.children.is_empty()
     }
 
-    /// Orders the points so that those of a block of sixteen are close together, and builds the
+    /// Orders the points so that the sixteen points of a block are close together, and builds the
     /// tree over the blocks.
     pub fn new(layout: &Layout<'_>, order: &mut [u32]) -> Self {
         let mut tree = Self::flat(layout);
@@ -157,7 +157,7 @@ impl Tree {
     }
 }
 
-/// Divides the points into at most so many parts of whole blocks; answers their sizes.
+/// Divides the points into at most `parts` parts of whole blocks; returns their sizes.
 fn divide(
     layout: &Layout<'_>,
     order: &mut [u32],

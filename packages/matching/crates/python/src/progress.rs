@@ -55,7 +55,7 @@ impl ProgressReporter {
             return Ok(());
         }
         *last_look = Instant::now();
-        // The method itself would not hold for every lifetime.
+        // The method path does not compile for every lifetime.
         #[allow(clippy::redundant_closure_for_method_calls)]
         Python::attach(|py| py.check_signals())
     }

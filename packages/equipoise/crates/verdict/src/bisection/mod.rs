@@ -1,4 +1,4 @@
-//! Which commit between two made the difference.
+//! Finds the commit between two that made the difference.
 //!
 //! A block runs two commits a < b. Unless the step is in (a, b], they behave alike and the coin
 //! that ordered them is fair: the block bets against every commit outside (a, b].

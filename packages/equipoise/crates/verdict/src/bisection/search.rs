@@ -4,12 +4,12 @@ use crate::bisection::sizes::{PastBlock, Sizes};
 use crate::bisection::stake::Stake;
 use crate::order_statistics::median;
 
-/// Differences up to this part of the confirmed gap count as none.
+/// Differences up to this part of the confirmed gap count as 0.
 const MARGIN: f64 = 0.1;
 /// Least chance of a commit before the first block, in chances of an even prior.
 const LEAST_PRIOR: f64 = 0.1;
-/// A commit's likelihood of being the culprit counts by its root, this far above 0 for n commits:
-/// the likely ones first, none forgotten.
+/// A commit counts by the square root of its likelihood of being the culprit plus this over n:
+/// likely commits come first, and no commit is forgotten.
 const URGENCY_FLOOR: f64 = 0.01;
 /// Points of the weights at which a pair may begin or end.
 const QUANTILES: [f64; 7] = [0.1, 0.25, 1.0 / 3.0, 0.5, 2.0 / 3.0, 0.75, 0.9];
@@ -29,7 +29,7 @@ pub struct Segment<'a> {
     pub direction: f64,
     /// Differences and orders of the blocks (first, last) that confirmed the gap.
     pub confirming: &'a [(f64, f64)],
-    /// Chances of the n commits, in any unit; empty for even ones.
+    /// Chances of the n commits, in any unit; empty if they are equal.
     pub prior: &'a [f64],
 }
 
@@ -86,7 +86,7 @@ pub struct Search {
     excluded_at: Vec<Option<usize>>,
     /// ln `F_s`: against "commit s alone makes no difference".
     own: Vec<f64>,
-    /// ln of what `F_s` must reach; infinite before its own pair was run.
+    /// ln of the value that `F_s` must reach; infinite before its own pair was run.
     bars: Vec<f64>,
     /// ln `L_m` and ln `R_m`, by m: evidence of a step up to m, and after m.
     up_to: Vec<f64>,
@@ -145,14 +145,13 @@ impl Search {
         search
     }
 
-    /// Adds a block that was bet on with what the blocks before it said, and returns whether it was
-    /// the first of its commit's own pair.
+    /// Adds a block, whose bet depends on the blocks before it, and returns whether it was the
+    /// first of its commit's own pair.
     ///
     /// `number` is remembered for the commits that the block excludes; `rank` is the k that a
     /// commit gets whose own pair is run for the first time.
     ///
-    /// # Panics
-    /// If the pair is none of two commits that run.
+    /// # Panics If the pair does not consist of two commits that run.
     pub fn add(&mut self, block: &PairBlock, number: usize, rank: usize) -> bool {
         let (before, after) = (block.before, block.after);
         assert!(before < after && self.runs[before] && self.runs[after]);
@@ -174,8 +173,8 @@ impl Search {
         is_first
     }
 
-    /// Takes out a commit that does not run: it forms one hypothesis with the next that does, and
-    /// what its own pair and the next one's said of them by themselves is void.
+    /// Takes out a commit that does not run: it forms one hypothesis with the next commit that
+    /// runs, and the evidence of their own pairs is void.
     ///
     /// # Panics
     /// If it is the first or the last commit, or is out already.
@@ -189,7 +188,7 @@ impl Search {
         }
     }
 
-    /// Whether one commit is left that alone makes a difference, or none is left.
+    /// Whether only one commit is left that makes a difference alone, or no commit is left.
     #[must_use]
     pub fn outcome(&self) -> Outcome {
         let proven = |group: &Group| self.own[group.after - 1] >= self.bars[group.after - 1];
@@ -207,7 +206,7 @@ impl Search {
         }
     }
 
-    /// The pair that promises most evidence for what it costs; a build costs `trials` trials.
+    /// The pair with the most expected evidence for its cost; a build costs `trials` trials.
     ///
     /// `built` states for each of the n + 1 commits whether it can run without a build.
     ///
@@ -268,7 +267,7 @@ impl Search {
         self.own[commit - 1]
     }
 
-    /// ln of what F of a commit must reach; infinite before its own pair was run.
+    /// ln of the value that F of a commit must reach; infinite before its own pair was run.
     #[must_use]
     pub fn own_bar(&self, commit: usize) -> f64 {
         self.bars[commit - 1]
@@ -283,7 +282,7 @@ impl Search {
             .collect()
     }
 
-    /// Differences up to this, in log units, count as none.
+    /// Differences up to this, in log units, count as 0.
     #[must_use]
     pub fn margin(&self) -> f64 {
         self.margin
@@ -353,7 +352,7 @@ impl Search {
         self.steer(before, after, ratio);
     }
 
-    /// Multiply the weights of the commits that a pair holds by e to the ratio.
+    /// Multiply the weights of the commits inside a pair by e to the power of the ratio.
     fn steer(&mut self, before: usize, after: usize, ratio: f64) {
         for likelihood in &mut self.likelihoods[before..after] {
             *likelihood += ratio;
@@ -386,8 +385,8 @@ impl Search {
         }
     }
 
-    /// Σ of what each commit's exclusion still wants, weighted by how likely the commit is, up to
-    /// each index.
+    /// Σ of the evidence still missing for each commit's exclusion, weighted by the commit's
+    /// likelihood, up to each index.
     fn urgency(&self) -> Vec<f64> {
         let floor = URGENCY_FLOOR / self.commits as f64;
         let mut sum = 0.0;

@@ -135,8 +135,8 @@ impl Blocks {
         stretch_lanes(&self.high, &axes.scales, &mut into.high);
     }
 
-    /// Some points as queries, one after another, `axes` numbers each; those that are not there are
-    /// not a number, and near nobody.
+    /// Some points as queries, one after another, `axes` numbers each; missing points are NaN, and
+    /// near no point.
     #[allow(clippy::cast_possible_truncation)] // Single precision is meant.
     pub fn queries(&self, points: std::ops::Range<usize>, axes: &Axes, into: &mut Vec<f32>) {
         into.clear();

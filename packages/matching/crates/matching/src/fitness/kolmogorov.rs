@@ -62,7 +62,8 @@ pub fn exact(reach: u64, treated: usize, controls: usize, ends: &[usize]) -> f64
     for step in 1..=treated + controls {
         let left = (treated + controls - step + 1) as f64;
         let (low, high) = (step.saturating_sub(controls), step.min(treated));
-        // From above downwards, in place: i treated come from i - 1 and one more, or from i.
+        // Downwards, in place: i treated follow from i - 1 by another treated, or from i by a
+        // control.
         for i in (low..=high).rev() {
             let from_control = if i < step && step - 1 - i < controls {
                 mass[i] * (controls - (step - 1 - i)) as f64

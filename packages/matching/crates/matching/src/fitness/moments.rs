@@ -69,8 +69,8 @@ impl Differences {
         }
     }
 
-    /// The p-values of the paired tests: the variance is divided by the weight, of which the
-    /// degrees of freedom are one less.
+    /// The p-values of the paired tests: the variance is divided by the weight, and the degrees of
+    /// freedom are the weight minus 1.
     pub fn p_values(&self, columns: usize, matched: f64, into: &mut Vec<f64>) {
         let student = Student::new(matched - 1.0);
         for column in 0..columns {
@@ -145,9 +145,8 @@ impl Batch<'_> {
 
 /// The p-values of Welch's tests of the matched treated against the matched controls.
 ///
-/// `weight` is what each point's pairs weigh together, `matched` what all do; a variance is divided
-/// by one less. Where neither arm varies, means that differ have a p-value of 0; R's is not a
-/// number.
+/// `weight` is the total weight of each point's pairs, `matched` that of all pairs; a variance is
+/// divided by that minus 1. If neither arm varies, different means have a p-value of 0; R's is NaN.
 pub fn welch(
     covariates: &Covariates,
     controls: usize,
@@ -187,7 +186,7 @@ fn arm(
             .filter(|&point| weight[point] > 0.0)
             .map(|point| (weight[point], covariates.of(point)[column]))
     };
-    // Around one of the values, so that a constant has no rounding.
+    // Relative to one of the values, so that a constant has no rounding error.
     let origin = values().next().map_or(0.0, |(_, value)| value);
     let total: f64 = values().map(|(weight, _)| weight).sum();
     let shift: f64 = values()

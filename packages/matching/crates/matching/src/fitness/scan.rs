@@ -10,7 +10,7 @@ use crate::instructions::Instructions;
 
 /// Visitor of pairs, with the reach of each point.
 pub trait Hits {
-    /// Largest distance of each query; less than 0 for those that are not there.
+    /// Largest distance of each query; less than 0 for missing queries.
     fn reach(&self) -> &[f32; TOGETHER];
 
     /// Largest distance of the points of a block; only if both ways are searched.
@@ -27,7 +27,7 @@ pub trait Hits {
     fn hit(&mut self, query: usize, point: usize);
 }
 
-/// Tells `hits` of every pair within reach: of the query's, or with `BOTH` of the point's.
+/// Reports to `hits` every pair within the reach of the query or, with `BOTH`, of the point.
 ///
 /// `queries` are `TOGETHER` stretched points, one after another.
 pub fn scan<H: Hits, const BOTH: bool>(
@@ -114,7 +114,7 @@ fn scan_by_parts<H: Hits, const BOTH: bool, const FUSED: bool>(
     queries: &[f32],
     hits: &mut H,
 ) {
-    // So many sums fit into the registers.
+    // Number of sums that fit into the registers.
     const PART: usize = 4;
     let axes = points.axes;
     let mut near = Near::<BOTH>::new(points, queries);
