@@ -93,7 +93,8 @@ impl Options {
 
     /// Reads the value of the option: the name of one of the choices.
     ///
-    /// # Errors The value is missing, or is not a choice.
+    /// # Errors
+    /// The value is missing, or is not a choice.
     pub fn choice<Kind: Copy>(&mut self, choices: &[(&str, Kind)]) -> Result<Kind, Problem> {
         let name = self.text()?;
         let chosen = choices.iter().find(|(choice, _)| *choice == name);

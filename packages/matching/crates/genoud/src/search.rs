@@ -120,7 +120,8 @@ impl Search {
 
     /// The values of the requested points, `criteria` of them for each.
     ///
-    /// # Errors If no values were requested, or their number for each point has changed.
+    /// # Errors
+    /// If no values were requested, or their number for each point has changed.
     pub fn tell(&mut self, values: &[f64], criteria: usize) -> Result<(), Unusable> {
         let Phase::Evaluating { rows, .. } = &self.phase else {
             return Err(Unusable("no values were asked for".into()));
@@ -149,7 +150,8 @@ impl Search {
 
     /// Takes the polished points and the values there.
     ///
-    /// # Errors If no polishing was requested, or the numbers of points differ.
+    /// # Errors
+    /// If no polishing was requested, or the numbers of points differ.
     pub fn tell_polished(&mut self, polished: Vec<Individual>) -> Result<(), Unusable> {
         let Step::Polish(starts) = &self.pending else {
             return Err(Unusable("nothing was to be polished".into()));

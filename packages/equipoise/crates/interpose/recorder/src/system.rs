@@ -135,7 +135,8 @@ fn map(bytes: usize, flags: c_int, descriptor: c_int) -> *mut c_void {
 
 /// Removes a mapping.
 ///
-/// # Safety Nothing uses the mapping any more.
+/// # Safety
+/// Nothing uses the mapping any more.
 pub unsafe fn unmap(address: *mut c_void, bytes: usize) {
     // SAFETY: the caller vouches for it.
     unsafe { libc::syscall(libc::SYS_munmap, address, bytes) };

@@ -151,7 +151,8 @@ impl Search {
     /// `number` is remembered for the commits that the block excludes; `rank` is the k that a
     /// commit gets whose own pair is run for the first time.
     ///
-    /// # Panics If the pair does not consist of two commits that run.
+    /// # Panics
+    /// If the pair does not consist of two commits that run.
     pub fn add(&mut self, block: &PairBlock, number: usize, rank: usize) -> bool {
         let (before, after) = (block.before, block.after);
         assert!(before < after && self.runs[before] && self.runs[after]);
