@@ -127,7 +127,7 @@ def test_two_orders_at_once_start_one_process(host: Path) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    until(partial(reached, order, 1))
+    until(partial(has_blocks, order, 1))
     halted(order)
     assert status_at_end(order).stopped_because == "interrupted"
     assert len(recorded(host).segments) == 1
@@ -136,7 +136,7 @@ def test_two_orders_at_once_start_one_process(host: Path) -> None:
 def test_a_halted_campaign_goes_on_in_the_next_session(host: Path) -> None:
     order = order_for(plan_for(blocks=LONG))
     begun(order)
-    until(partial(reached, order, 2))
+    until(partial(has_blocks, order, 2))
     assert halted(order).state in ("running", "ended")
     end = status_at_end(order)
     assert (end.failure, end.state, end.stopped_because) == (None, "ended", "interrupted")
@@ -158,7 +158,7 @@ def test_a_campaign_that_is_still_ending_goes_on_in_the_next_session(host: Path)
     slow = replace(plan.conditions[0], hooks=Hooks(cleanup="sleep 1"))
     order = order_for(replace(plan, conditions=(slow, plan.conditions[1])))
     begun(order)
-    until(partial(reached, order, 1))
+    until(partial(has_blocks, order, 1))
     assert halted(order).state in ("running", "ended")
     assert begun(replace(order, session=2)).state in ("waiting", "running")
     progress = CampaignFolder.of(order.fleet, order.place).progress()
@@ -187,12 +187,12 @@ def test_a_killed_laboratory_goes_on_where_it_stood(host: Path) -> None:
     for more in random.Random(7).choices(range(1, 4), k=2):
         begun(order)
         blocks += more
-        until(partial(reached, order, blocks))
+        until(partial(has_blocks, order, blocks))
         kill(order.fleet)
         assert until(lambda: state_after_death(order.fleet)) == "died"
         kept.append(recorded(host))
     assert begun(order).state in ("waiting", "running")
-    until(partial(reached, order, blocks + 2))
+    until(partial(has_blocks, order, blocks + 2))
     halted(order)
     status_at_end(order)
     after = recorded(host)
@@ -202,8 +202,8 @@ def test_a_killed_laboratory_goes_on_where_it_stood(host: Path) -> None:
     assert len(after.segments) == 3
 
 
-def reached(order: Order, blocks: int) -> bool | None:
-    """Whether a campaign has so many complete blocks."""
+def has_blocks(order: Order, blocks: int) -> bool | None:
+    """Whether a campaign has this number of complete blocks."""
     return followed(order).status.blocks >= blocks or None
 
 
@@ -265,13 +265,13 @@ def trial_of(fleet: str) -> psutil.Process | None:
 
 
 def process_of(fleet: str) -> int:
-    """The process of a campaign that goes on, once it has said its number."""
+    """The number of a campaign's process, once it is reported."""
 
-    def said() -> int | None:
+    def reported_number() -> int | None:
         progress = CampaignFolder.of(fleet, 0).progress()
         return None if progress is None else progress.process
 
-    return until(said)
+    return until(reported_number)
 
 
 def kill(fleet: str) -> None:

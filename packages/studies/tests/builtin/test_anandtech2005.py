@@ -34,7 +34,7 @@ MICROSECONDS = {
 }
 
 
-def measured(microseconds: dict[str, float] | None = None, blocks: int = 20) -> ResultDocument:
+def document_with(microseconds: dict[str, float] | None = None, blocks: int = 20) -> ResultDocument:
     known = MICROSECONDS if microseconds is None else microseconds
     return study_document(
         "anandtech2005",
@@ -51,8 +51,8 @@ def paragraph(document: ResultDocument, part: str) -> str:
 
 
 def test_the_four_machines_stand_above_this_host_in_the_articles_layout() -> None:
-    processes, calls, ipc, threads = findings(StudyData(measured())).tables
-    assert findings(StudyData(measured())).answer.startswith(
+    processes, calls, ipc, threads = findings(StudyData(document_with())).tables
+    assert findings(StudyData(document_with())).answer.startswith(
         "This host is faster than all four machines of the article"
     )
     assert processes.headings == ("host", "OS", "MHz", "fork", "exec", "sh")
@@ -72,37 +72,37 @@ def test_the_four_machines_stand_above_this_host_in_the_articles_layout() -> Non
 
 
 def test_null_io_is_the_mean_of_a_read_and_a_write() -> None:
-    calls = findings(StudyData(measured())).tables[1]
+    calls = findings(StudyData(document_with())).tables[1]
     own = dict(zip(calls.headings, calls.rows[-1], strict=True))
     assert float(own["null I/O"]) == pytest.approx(0.15, rel=0.02)
 
 
 def test_the_ratios_to_the_four_machines_are_computed_from_this_host() -> None:
-    text = paragraph(measured(), "Processes: in ")
+    text = paragraph(document_with(), "Processes: in ")
     assert "in 3 of 3 columns this host is faster" in text
-    slow = measured({**MICROSECONDS, "fork": 500.0})
+    slow = document_with({**MICROSECONDS, "fork": 500.0})
     assert "in 2 of 3 columns" in paragraph(slow, "Processes: in ")
     assert "fork ×4" in paragraph(slow, "Processes: in ")
 
 
 def test_the_two_systems_on_one_processor_differ_as_published() -> None:
-    text = paragraph(measured(), "On the two G5s")
+    text = paragraph(document_with(), "On the two G5s")
     assert "13 of 15 columns" in text
     assert "×8.07 for null call" in text
 
 
 def test_placement_and_threads_are_reported_with_their_ratios() -> None:
-    assert paragraph(measured(), "Time across CPUs").count("×10") >= 2
-    thread = paragraph(measured(), "A fork takes")
+    assert paragraph(document_with(), "Time across CPUs").count("×10") >= 2
+    thread = paragraph(document_with(), "A fork takes")
     assert "×5" in thread and "a fork costs more than a thread here" in thread
-    equal = paragraph(measured({**MICROSECONDS, "thread": 90.0}), "A fork takes")
+    equal = paragraph(document_with({**MICROSECONDS, "thread": 90.0}), "A fork takes")
     assert "no difference can be shown" in equal
-    early = paragraph(measured(blocks=5), "A fork takes")
+    early = paragraph(document_with(blocks=5), "A fork takes")
     assert "too few blocks for a verdict" in early
 
 
 def test_forbidden_measurement_has_its_reason_below_the_table() -> None:
-    document = measured()
+    document = document_with()
     forbidden = [name for name in MICROSECONDS if name.endswith("across_cpus")]
     document = replace(
         document,

@@ -28,7 +28,7 @@ WITH_PAGES = (
 )
 
 
-def named(study: BuiltInStudy) -> str:
+def study_name(study: BuiltInStudy) -> str:
     return study.name
 
 
@@ -56,7 +56,7 @@ def test_the_studies_of_2006_are_there() -> None:
     assert set(OF_2006) < {study.name for study in STUDIES}
 
 
-@pytest.mark.parametrize("study", STUDIES, ids=named)
+@pytest.mark.parametrize("study", STUDIES, ids=study_name)
 def test_a_built_in_study_is_valid_and_called_as_its_folder(
     study: BuiltInStudy, native_folder: Path, tmp_path: Path
 ) -> None:
@@ -66,7 +66,7 @@ def test_a_built_in_study_is_valid_and_called_as_its_folder(
     assert compares(parsed, grid(parsed, native_folder, tmp_path))
 
 
-@pytest.mark.parametrize("study", STUDIES, ids=named)
+@pytest.mark.parametrize("study", STUDIES, ids=study_name)
 def test_its_quick_form_is_smaller_and_ends_within_two_minutes(
     study: BuiltInStudy, native_folder: Path, tmp_path: Path
 ) -> None:
@@ -79,7 +79,7 @@ def test_its_quick_form_is_smaller_and_ends_within_two_minutes(
     assert compares(quick, grid(quick, native_folder, tmp_path))
 
 
-@pytest.mark.parametrize("study", STUDIES, ids=named)
+@pytest.mark.parametrize("study", STUDIES, ids=study_name)
 def test_compared_conditions_have_equally_many_threads(
     study: BuiltInStudy, native_folder: Path, tmp_path: Path
 ) -> None:

@@ -23,7 +23,7 @@ from equipoise_studies.builtin.sekhon2006.analysis import (
     empirical_p,
     figure_1_rows,
     findings,
-    normalised,
+    normalise,
     ratio_rows,
 )
 from equipoise_studies.builtin.sekhon2006.charts import figures
@@ -148,7 +148,7 @@ def test_the_p_value_counts_pairs_in_the_wrong_order() -> None:
 
 
 def test_figure_1_divides_the_mean_of_the_best_by_n_squared_log_n() -> None:
-    assert normalised(445**2 * math.log(445), 445) == pytest.approx(1.0)
+    assert normalise(445**2 * math.log(445), 445) == pytest.approx(1.0)
     measured = StudyData(document({"445": 1.0, "890": 1.0}))
     rows = [row for row in figure_1_rows(measured) if row["source"] == "here"]
     assert len(rows) == 12

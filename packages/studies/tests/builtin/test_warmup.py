@@ -29,7 +29,7 @@ HELPERS = Path(equipoise.__file__).parent / "helpers"
 KERNELS = ("nbody", "fannkuch", "spectral")
 
 
-def reported(folder: Path, *command: str) -> tuple[float, FloatArray]:
+def run_kernel(folder: Path, *command: str) -> tuple[float, FloatArray]:
     """The answer of a kernel and its iterations."""
     metrics_file = folder / "metrics"
     metrics_file.unlink(missing_ok=True)
@@ -40,9 +40,9 @@ def reported(folder: Path, *command: str) -> tuple[float, FloatArray]:
     return next(line["value"] for line in lines if line["metric"] == "answer"), np.array(series)
 
 
-def undisturbed(folder: Path, *command: str) -> FloatArray:
-    """The least that each iteration took in five runs: other work disturbs one here, one there."""
-    runs = [reported(folder, *command)[1] for _ in range(5)]
+def fastest_iterations(folder: Path, *command: str) -> FloatArray:
+    """The shortest time of each iteration in five runs, because other work may disturb a run."""
+    runs = [run_kernel(folder, *command)[1] for _ in range(5)]
     return np.asarray(np.min(runs, axis=0))
 
 
@@ -72,7 +72,7 @@ def test_every_language_gives_the_same_answer(
     commands: dict[str, tuple[str, ...]], tmp_path: Path, kernel: str
 ) -> None:
     answers = {
-        runtime: reported(tmp_path, *command, kernel, "1", "1")[0]
+        runtime: run_kernel(tmp_path, *command, kernel, "1", "1")[0]
         for runtime, command in commands.items()
     }
     assert list(answers.values()) == pytest.approx([answers["cpython"]] * len(answers), rel=1e-12)
@@ -94,12 +94,12 @@ def test_jvm_warms_up_and_compiled_programs_do_not(
     # every machine, however busy.
     java, *words = commands["jvm"]
     compiles = ("-Xbatch", "-XX:-TieredCompilation", "-XX:CompileThresholdScaling=100")
-    jvm = undisturbed(tmp_path, java, *compiles, *words, "spectral", "150", "1")
+    jvm = fastest_iterations(tmp_path, java, *compiles, *words, "spectral", "150", "1")
     shape = classify_trial(jvm)
     assert shape is not None and shape.kind in ("warm-up", "no steady state")
     assert jvm[0] > 3 * np.median(jvm[-40:])
     # The lowest of the first few: one disturbed iteration is not a warm-up.
-    compiled = undisturbed(tmp_path, *commands["compiled"], "spectral", "150", "20")
+    compiled = fastest_iterations(tmp_path, *commands["compiled"], "spectral", "150", "20")
     assert compiled[:5].min() < 2 * np.median(compiled[-40:])
 
 

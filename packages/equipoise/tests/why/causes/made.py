@@ -94,13 +94,13 @@ def faults(baseline: float, candidate: float, by: str = "toucher") -> FaultsChan
     return FaultsChange(count, {function(by): count})
 
 
-def made(**fields: Any) -> Difference:
-    """One second more in the candidate, on one thread; nothing else differs but the fields."""
+def difference_with(**fields: Any) -> Difference:
+    """A difference of one second more in the candidate, on one thread, with these fields."""
     plain = Difference("candidate", change(1.0, 2.0, 0.1), processes=ONE, threads=ONE, programs=ONE)
     return replace(plain, **fields)
 
 
-def named(difference: Difference) -> list[str]:
+def cause_ids(difference: Difference) -> list[str]:
     """The ids of all causes, the most seconds first."""
     return [cause.cause for cause in suggested_causes(difference)]
 

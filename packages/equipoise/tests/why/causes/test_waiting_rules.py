@@ -9,23 +9,23 @@ from equipoise.why.causes.ranking import suggested_causes
 from equipoise.why.differences.changes import Locking
 from packages.equipoise.tests.why.causes.made import (
     calls,
+    cause_ids,
     change,
+    difference_with,
     file,
     first,
     found_by,
     function,
     lock,
-    made,
-    named,
     wait,
 )
 
-SLEEP = made(
+SLEEP = difference_with(
     waits={wait("clock_nanosleep", "clock_nanosleep"): change(0.0, 0.95, 0.1)},
     calls={"clock_nanosleep": calls(0, 60)},
 )
 
-LOCK = made(
+LOCK = difference_with(
     threads=change(5, 5),
     waits={wait("futex", "(unknown)"): change(0.1, 2.0, 0.5)},
     calls={"futex": calls(2, 182)},
@@ -43,15 +43,15 @@ def test_sleep_is_named_by_its_call() -> None:
 
 
 def test_polling_of_nobody_is_sleep() -> None:
-    polling = made(waits={wait("poll", "poll"): change(0.0, 0.9, 0.1)})
+    polling = difference_with(waits={wait("poll", "poll"): change(0.0, 0.9, 0.1)})
     assert first(polling).cause == "sleeping"
     answered = replace(polling, files={"socket": file()})
     assert first(answered).cause == "waiting"
 
 
 def test_uncertain_sleep_is_not_named() -> None:
-    unsure = made(waits={wait("clock_nanosleep"): change(0.0, 0.9, 1.0)})
-    assert named(unsure) == []
+    unsure = difference_with(waits={wait("clock_nanosleep"): change(0.0, 0.9, 1.0)})
+    assert cause_ids(unsure) == []
 
 
 def test_thread_that_sleeps_while_another_computes_is_no_cause() -> None:
@@ -61,7 +61,7 @@ def test_thread_that_sleeps_while_another_computes_is_no_cause() -> None:
         on_processor=change(1.0, 1.98),
         functions={function("work"): change(1.0, 1.98, 0.1)},
     )
-    assert named(ticking) == ["more_time_in_function"]
+    assert cause_ids(ticking) == ["more_time_in_function"]
 
 
 def test_one_thread_cannot_compute_and_sleep_at_once() -> None:
@@ -70,7 +70,7 @@ def test_one_thread_cannot_compute_and_sleep_at_once() -> None:
         on_processor=change(1.0, 1.9),
         functions={function("work"): change(1.0, 1.9, 0.1)},
     )
-    assert set(named(both)) == {"more_time_in_function", "sleeping"}
+    assert set(cause_ids(both)) == {"more_time_in_function", "sleeping"}
 
 
 def test_a_contended_lock_is_named_and_explains_no_more_than_the_gap() -> None:
@@ -83,7 +83,7 @@ def test_a_contended_lock_is_named_and_explains_no_more_than_the_gap() -> None:
 
 LOCK_FUNCTION = function("pthread_mutex_lock", "libc.so.6")
 # Eight threads on two processors: the work at the lock alone is more than the gap.
-BUSY_LOCK = made(
+BUSY_LOCK = difference_with(
     threads=change(9, 9),
     on_processor=change(0.0, 2.0, 0.5),
     entries={"futex": change(0.0, 0.9, 1.0)},
@@ -144,17 +144,17 @@ def test_a_lock_in_memory_without_a_name_is_named_by_the_function() -> None:
 
 
 def test_who_waits_for_a_child_that_computes_is_not_named() -> None:
-    parent = made(
+    parent = difference_with(
         processes=change(2, 2),
         on_processor=change(1.0, 2.0),
         functions={function("work"): change(1.0, 2.0, 0.1)},
         waits={wait("kernel_wait4", "wait4"): change(1.0, 2.0, 0.1)},
     )
-    assert named(parent) == ["more_time_in_function"]
+    assert cause_ids(parent) == ["more_time_in_function"]
 
 
 def test_waiting_that_no_work_explains_is_named_by_its_entry_point() -> None:
-    server = made(waits={wait("recvfrom", "answer"): change(0.1, 0.9, 0.1)})
+    server = difference_with(waits={wait("recvfrom", "answer"): change(0.1, 0.9, 0.1)})
     cause = first(server)
     assert (cause.cause, cause.evidence["syscall"]) == ("waiting", "recvfrom")
     assert cause.evidence["function"] == "answer"
@@ -166,4 +166,4 @@ def test_waiting_counts_once_although_two_threads_wait() -> None:
         threads=change(2, 2),
         waits={**SLEEP.waits, wait("futex", "join"): change(0.0, 0.95, 0.1)},
     )
-    assert named(pair) == ["sleeping"]
+    assert cause_ids(pair) == ["sleeping"]

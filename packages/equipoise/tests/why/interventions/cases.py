@@ -41,7 +41,7 @@ def case_of(
     return Case((baseline, candidate), at or site())
 
 
-def named(name: str, case: Case) -> Intervention:
+def intervention_named(name: str, case: Case) -> Intervention:
     """The intervention of that name for a case."""
     return next(
         intervention for intervention in relevant_interventions(case) if intervention.name == name
@@ -87,7 +87,7 @@ def ran(condition: Condition, folder: Path, output: Output | None = None) -> Tri
     return done
 
 
-def printed(condition: Condition, folder: Path) -> str:
+def output_of(condition: Condition, folder: Path) -> str:
     """Return the output of one trial of a condition."""
     ran(condition, folder)
     return (folder / "printed").read_text()

@@ -26,7 +26,7 @@ def using(name: str, **environment: str) -> Condition:
     )
 
 
-def those(case: Case) -> dict[str, Intervention]:
+def interventions_by_name(case: Case) -> dict[str, Intervention]:
     return {intervention.name: intervention for intervention in blas.blas_interventions(case)}
 
 
@@ -41,12 +41,12 @@ def those(case: Case) -> dict[str, Intervention]:
 def test_each_library_is_set_to_the_best_core_type_of_this_cpu(
     instructions: frozenset[str], names: set[str]
 ) -> None:
-    interventions = those(case_of(at=site(instructions=instructions)))
+    interventions = interventions_by_name(case_of(at=site(instructions=instructions)))
     assert interventions.keys() == names | {"openblas", "blis"}
 
 
 def test_a_core_type_is_set_and_the_library_must_report_it() -> None:
-    intervention = those(case_of(at=site(instructions=AVX512)))["openblas_skylakex"]
+    intervention = interventions_by_name(case_of(at=site(instructions=AVX512)))["openblas_skylakex"]
     altered = intervention.alter(using("openblas", OPENBLAS_CORETYPE="Haswell"))
     assert altered.environment["OPENBLAS_CORETYPE"] == "SkylakeX"
     assert altered.tuned_for == ("SkylakeX",)
@@ -54,7 +54,7 @@ def test_a_core_type_is_set_and_the_library_must_report_it() -> None:
 
 
 def test_core_type_does_not_change_other_libraries() -> None:
-    intervention = those(case_of(at=site(instructions=AVX512)))["blis_skylakex"]
+    intervention = interventions_by_name(case_of(at=site(instructions=AVX512)))["blis_skylakex"]
     assert intervention.alter(using("openblas")) == using("openblas")
     assert intervention.alter(BASELINE).tuned_for == ("skx",)
 
@@ -65,7 +65,7 @@ def test_another_library_takes_the_place_of_one_and_of_its_settings() -> None:
         tuned_for=("Haswell",),
         mapped_from=("/opt/other", FOLDER["openblas"]),
     )
-    altered = those(case_of())["blis"].alter(candidate)
+    altered = interventions_by_name(case_of())["blis"].alter(candidate)
     assert altered.environment == {"LD_LIBRARY_PATH": FOLDER["blis"]}
     assert altered.mapped_from == ("/opt/other", FOLDER["blis"])
     assert altered.tuned_for == ()
@@ -73,12 +73,12 @@ def test_another_library_takes_the_place_of_one_and_of_its_settings() -> None:
 
 def test_folders_that_hold_no_blas_stay_on_the_path() -> None:
     case = case_of(at=site(environment={"LD_LIBRARY_PATH": f"/opt/lib:{FOLDER['atlas']}"}))
-    altered = those(case)["openblas"].alter(CANDIDATE)
+    altered = interventions_by_name(case)["openblas"].alter(CANDIDATE)
     assert altered.environment["LD_LIBRARY_PATH"] == f"{FOLDER['openblas']}:/opt/lib"
 
 
 def test_library_already_used_changes_nothing() -> None:
-    assert those(case_of())["blis"].alter(using("blis")) == using("blis")
+    assert interventions_by_name(case_of())["blis"].alter(using("blis")) == using("blis")
 
 
 def test_a_library_that_is_not_installed_says_which_package_has_it(

@@ -22,7 +22,7 @@ from packages.equipoise.tests.why.interventions.cases import (
     CANDIDATE,
     case_of,
     cause,
-    named,
+    intervention_named,
     site,
 )
 
@@ -117,7 +117,7 @@ def test_unavailable_intervention_is_proposed_with_its_reason() -> None:
 def test_a_path_that_cannot_be_preloaded_is_the_reason() -> None:
     spaced = msgspec.structs.replace(site(), find_library=lambda name: f"/my home/{name}")
     for name in ("quick_sync", "dlmalloc"):
-        reason = named(name, case_of(at=spaced)).impossible_because
+        reason = intervention_named(name, case_of(at=spaced)).impossible_because
         assert "LD_PRELOAD cannot name /my home/libequipoise_" in str(reason)
 
 
@@ -156,7 +156,7 @@ def test_sham_is_the_same_library_without_effect() -> None:
 def test_interventions_only_for_tests_have_no_advice() -> None:
     for name in ("quick_sync", "output_discarded", "fixed_addresses", "no_sleep"):
         case = Case((BASELINE, CANDIDATE), site(), output=Output("inherit"))
-        assert named(name, case).advice is None
+        assert intervention_named(name, case).advice is None
 
 
 def test_every_cause_of_an_intervention_has_a_rule() -> None:

@@ -24,7 +24,7 @@ MAX_BLOCKS = 100
 """Beside other work it takes long until a gap is certain; alone a few blocks do."""
 
 
-def observed(
+def observe(
     planted: Planted,
     folder: Path,
     *,

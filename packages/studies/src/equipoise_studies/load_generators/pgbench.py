@@ -52,7 +52,7 @@ def read(output: str, logs: Iterable[Path]) -> Load:
         latency_mean_s=sum(latencies) / len(latencies),
         latency_max_s=latencies[-1],
         percentiles={percent: _percentile(latencies, percent) for percent in PERCENTILES},
-        intervals=tuple(_by_second(transactions)),
+        intervals=tuple(_intervals_by_second(transactions)),
     )
 
 
@@ -64,7 +64,7 @@ def _transactions(log: Path) -> Iterator[tuple[float, int]]:
             yield int(columns[_LATENCY]) * _US, int(columns[_SECOND])
 
 
-def _by_second(transactions: list[tuple[float, int]]) -> Iterator[Interval]:
+def _intervals_by_second(transactions: list[tuple[float, int]]) -> Iterator[Interval]:
     """Yield the seconds of the clock, without the first and the last, which are incomplete."""
     by_second = defaultdict(list)
     for latency, second in transactions:

@@ -265,14 +265,14 @@ def to_markdown(document: ResultDocument, unit: str | None = None) -> str:
 
 def to_asciidoc(document: ResultDocument, unit: str | None = None) -> str:
     """Return AsciiDoc like that of ``hyperfine --export-asciidoc``, see `to_markdown`."""
-    table = _table(document, unit, lambda name: _monospaced(name, "`"))
+    table = _table(document, unit, lambda name: _monospace(name, "`"))
     lines = ["".join(f"| {cell} \n" for cell in row) for row in table]
     return '[cols="<,>,>,>,>"]\n|===\n' + "\n".join(lines) + "|===\n"
 
 
 def to_orgmode(document: ResultDocument, unit: str | None = None) -> str:
     """Return Org-mode like that of ``hyperfine --export-orgmode``, see `to_markdown`."""
-    table = _table(document, unit, lambda name: _monospaced(name, "="))
+    table = _table(document, unit, lambda name: _monospace(name, "="))
     first, *others = (f"| {name}  |  {' |  '.join(cells)} |" for name, *cells in table)
     return "\n".join([first, "|--+--+--+--+--|", *others]) + "\n"
 
@@ -360,7 +360,7 @@ def _relative(result: _ExportedResult, fastest: _ExportedResult | None) -> str:
     return f"{ratio:.2f} ± {spread:.2f}"
 
 
-def _monospaced(text: str, mark: str) -> str:
+def _monospace(text: str, mark: str) -> str:
     """Return a text between two marks, for a cell of a table."""
     return f"{mark}{_in_one_line(text)}{mark}".replace("|", r"\|")
 

@@ -116,15 +116,15 @@ def _file_evidence(name: str | None) -> dict[str, Any]:
 
 def tiny_writes(remaining: Remaining) -> Iterator[Cause]:
     """Find the same bytes written in many more calls, for instance one call for each line."""
-    return _in_tiny_pieces(remaining, _WRITES, "writes", "written")
+    return _tiny_transfers(remaining, _WRITES, "writes", "written")
 
 
 def tiny_reads(remaining: Remaining) -> Iterator[Cause]:
     """Find the same bytes read in many more calls, for instance one call for each line."""
-    return _in_tiny_pieces(remaining, _READS, "reads", "read")
+    return _tiny_transfers(remaining, _READS, "reads", "read")
 
 
-def _in_tiny_pieces(
+def _tiny_transfers(
     remaining: Remaining, syscalls: Sequence[str], field: str, participle: str
 ) -> Iterator[Cause]:
     """Find calls that transfer few bytes; ``field`` of `FileChange` counts them."""

@@ -55,7 +55,7 @@ def where_the_time_goes(difference: Difference) -> str:
     clauses = (
         _split(difference),
         ", ".join(rises[: 2 * MAX_ITEMS_OF_A_KIND]),
-        _allocated(difference, about_memory=about_memory),
+        _allocation_sentence(difference, about_memory=about_memory),
         None if rises else _uncertain(difference),
     )
     return "; ".join(filter(None, clauses))
@@ -76,7 +76,7 @@ def _split(difference: Difference) -> str:
     if mentioned:
         mentioned.sort(key=lambda name: -fractions[name])
         if sum(map(fractions.__getitem__, mentioned)) > _MAX_SUM_OF_PARTS:
-            return _more_than_the_gap(difference, mentioned)
+            return _growth_above_gap(difference, mentioned)
         parts = [f"{100 * fractions[name]:.0f} % {name}" for name in mentioned]
         return joined([parts[0].replace(" % ", " % of the extra time is ", 1), *parts[1:]])
     if "waiting_s" in difference.split:
@@ -86,7 +86,7 @@ def _split(difference: Difference) -> str:
     return "the accounts of its trials are not known"
 
 
-def _more_than_the_gap(difference: Difference, mentioned: Sequence[str]) -> str:
+def _growth_above_gap(difference: Difference, mentioned: Sequence[str]) -> str:
     """Return the growth of parts that add up to more than the gap, and the reason."""
     extra_s = {
         name: difference.split[part].extra
@@ -170,7 +170,7 @@ def _largest(changes: Mapping[Place, Change], difference: Difference) -> list[tu
     return [item for item in certain if item[1].extra >= min_extra_s][:MAX_ITEMS_OF_A_KIND]
 
 
-def _allocated(difference: Difference, *, about_memory: bool) -> str | None:
+def _allocation_sentence(difference: Difference, *, about_memory: bool) -> str | None:
     """Return the size of most blocks of the slower condition, if it concerns the gap."""
     allocations = difference.allocations
     if allocations is None or not (about_memory or allocations.count.is_certain):

@@ -178,7 +178,7 @@ def with_process(condition: Condition, **settings: Any) -> Condition:
 def variable(condition: Condition, name: str, site: Site) -> str | None:
     """Return the value of a variable when the condition starts."""
     started = condition.started
-    assignments = started.command[1 : _program_at(started.command)]
+    assignments = started.command[1 : _program_index(started.command)]
     env_variables = dict(word.split("=", 1) for word in assignments)
     return {**site.environment, **started.environment, **env_variables}.get(name)
 
@@ -189,7 +189,7 @@ def with_variables(
     """Return the condition with some variables set, and without its settings of others."""
     removed = without | changed.keys()
     started = condition.started
-    words, program = started.command, _program_at(started.command)
+    words, program = started.command, _program_index(started.command)
     assignments = (word for word in words[1:program] if word.partition("=")[0] not in removed)
     others = {name: value for name, value in started.environment.items() if name not in removed}
     environment = {**others, **changed}
@@ -233,7 +233,7 @@ def with_prepared(condition: Condition, line: str) -> Condition:
     return replace(condition, hooks=replace(condition.hooks, prepare=both))
 
 
-def _program_at(words: Words) -> int:
+def _program_index(words: Words) -> int:
     """Return the index after ``env`` and its assignments; 1 without ``env``."""
     if not words or os.path.basename(words[0]) != "env":
         return 1

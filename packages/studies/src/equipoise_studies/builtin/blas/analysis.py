@@ -28,7 +28,7 @@ def findings(data: StudyData) -> Findings:
     paragraphs = [_huge_pages(data)]
     if len(tasks) > 1 and sizes:
         largest = max(sizes, key=float)
-        at_largest, libraries = _at_size(data, largest), _untuned(data)
+        at_largest, libraries = _select_size(data, largest), _default_libraries(data)
         ranking = Ranking(at_largest, TIME, "task", "library", libraries, "libraries")
         _, order = ranking.sentences()
         paragraphs.append(f"At {largest} rows, without huge pages, on one thread: {order}")
@@ -42,7 +42,7 @@ def _answer(data: StudyData) -> str:
         return ""
     task, size = data.levels("task")[0], max(sizes, key=float)
     known = data.medians(TIME, "library", task=task, size=size)
-    medians = {library: known[library] for library in _untuned(data) if library in known}
+    medians = {library: known[library] for library in _default_libraries(data) if library in known}
     if not medians:
         return ""
     best, slowest = min(medians, key=medians.__getitem__), max(medians, key=medians.__getitem__)
@@ -53,7 +53,7 @@ def _answer(data: StudyData) -> str:
     )
 
 
-def _at_size(data: StudyData, size: str) -> StudyData:
+def _select_size(data: StudyData, size: str) -> StudyData:
     conditions = tuple(
         condition
         for condition in data.document.conditions
@@ -63,7 +63,7 @@ def _at_size(data: StudyData, size: str) -> StudyData:
     return StudyData(replace(data.document, conditions=conditions))
 
 
-def _untuned(data: StudyData) -> list[str]:
+def _default_libraries(data: StudyData) -> list[str]:
     """Return the libraries that detect their core type themselves."""
     libraries = data.levels("library")
     return [library for library in libraries if CORE_TYPE_SEPARATOR not in library]
@@ -96,7 +96,7 @@ def _core_types(data: StudyData) -> FindingTable:
 
 
 def _speeds(data: StudyData, task: str) -> FindingTable:
-    libraries = _untuned(data)
+    libraries = _default_libraries(data)
     varied = [factor for factor in OTHER_FACTORS if data.levels(factor)]
     rows: list[tuple[str, ...]] = []
     for size, *others in itertools.product(*map(data.levels, ("size", *varied))):

@@ -99,7 +99,7 @@ def findings(data: StudyData) -> Findings:
         *_grows_with_size(data),
         *_vanishes(data),
         *_speed_up(data),
-        *_unsolved(data),
+        *_open_question(data),
     )
     return findings_of(tables, claims, _answer(data))
 
@@ -111,19 +111,19 @@ def _answer(data: StudyData) -> str:
         f"the {name} algorithm {times(ratio.ratio)} "
         f"({'certain' if ratio.is_certain else 'not certain'})"
         for algorithm, name in ((OLD, "old"), (NEW, "BLAS"))
-        if (ratio := _by_rows(data, algorithm, FROM_15K, LEA).get(rows))
+        if (ratio := _ratios_by_rows(data, algorithm, FROM_15K, LEA).get(rows))
     ]
     if not costs:
         return ""
     return f"The 15 KB policy costs {joined(costs)} over Doug Lea's malloc, at {rows} rows."
 
 
-def _by_rows(data: StudyData, algorithm: str, above: str, below: str) -> dict[str, Ratio]:
+def _ratios_by_rows(data: StudyData, algorithm: str, above: str, below: str) -> dict[str, Ratio]:
     """Return the ratio of two allocators by the number of rows, where both were run."""
     return data.ratios(SEARCH, "allocator", above, below, by="rows", algorithm=algorithm)
 
 
-def _listed(ratios: Mapping[str, Ratio]) -> str:
+def _list_ratios(ratios: Mapping[str, Ratio]) -> str:
     return joined(f"{ratio.text()} at {rows} rows" for rows, ratio in ratios.items())
 
 
@@ -147,20 +147,20 @@ def _holds(claim: bool) -> str:
 
 
 def _old_under_15k(data: StudyData) -> Iterator[str]:
-    ratios = _by_rows(data, OLD, FROM_15K, LEA)
+    ratios = _ratios_by_rows(data, OLD, FROM_15K, LEA)
     if ratios:
         holds = _holds(all(ratio.ratio >= 1.5 for ratio in ratios.values()))
         yield (
             "Claim: the old algorithm is far slower if malloc goes to the kernel from 15 KB on "
             "(published at 445 rows: 22.78 s on OS X, 8.84 s on Linux, ×2.58; the reply: 24 s, "
             f"with Doug Lea's malloc 10 s). {holds} here: over Doug Lea's malloc, glibc with the "
-            f"15 KB policy takes {_listed(ratios)}; {_certainties(ratios)}."
+            f"15 KB policy takes {_list_ratios(ratios)}; {_certainties(ratios)}."
         )
-    default = _by_rows(data, OLD, DEFAULT, LEA)
+    default = _ratios_by_rows(data, OLD, DEFAULT, LEA)
     if default:
         yield (
             "Not in the article: with the old algorithm, over Doug Lea's malloc, today's default "
-            f"glibc takes {_listed(default)}."
+            f"glibc takes {_list_ratios(default)}."
         )
 
 
@@ -169,7 +169,7 @@ def _grows_with_size(data: StudyData) -> Iterator[str]:
         (NEW, "published for it: none at 445 rows, then 20, 40 and up to 50 %"),
         (OLD, "published with the BLAS algorithm only"),
     ):
-        ratios = _by_rows(data, algorithm, FROM_15K, DEFAULT)
+        ratios = _ratios_by_rows(data, algorithm, FROM_15K, DEFAULT)
         if len(ratios) < 2:
             continue
         values = [ratio.ratio for ratio in ratios.values()]
@@ -182,14 +182,14 @@ def _grows_with_size(data: StudyData) -> Iterator[str]:
         yield (
             "Claim: the gap of the 15 KB policy grows with the size of the data. "
             f"{verdict} here with the algorithm {algorithm} ({published}): over the default, "
-            f"{_listed(ratios)}; {_certainties(ratios)}."
+            f"{_list_ratios(ratios)}; {_certainties(ratios)}."
         )
 
 
 def _vanishes(data: StudyData) -> Iterator[str]:
     for algorithm in (NEW, OLD):
-        gaps = _by_rows(data, algorithm, FROM_15K, DEFAULT)
-        remainders = _by_rows(data, algorithm, LEA, DEFAULT)
+        gaps = _ratios_by_rows(data, algorithm, FROM_15K, DEFAULT)
+        remainders = _ratios_by_rows(data, algorithm, LEA, DEFAULT)
         largest = next((rows for rows in reversed(gaps) if rows in remainders), None)
         if largest is None:
             continue
@@ -210,12 +210,12 @@ def _speed_up(data: StudyData) -> Iterator[str]:
         yield (
             "Claim: BLAS makes the algorithm faster (published at 445 rows on Linux: 8.84 s and "
             f"4.4 s, ×2.0). {holds} here: over the BLAS algorithm, with the default allocator, the "
-            f"old algorithm takes {_listed(ratios)}."
+            f"old algorithm takes {_list_ratios(ratios)}."
         )
 
 
-def _unsolved(data: StudyData) -> Iterator[str]:
-    by_rows = _by_rows(data, NEW, LEA, DEFAULT)
+def _open_question(data: StudyData) -> Iterator[str]:
+    by_rows = _ratios_by_rows(data, NEW, LEA, DEFAULT)
     ratios = {rows: by_rows[rows] for rows in by_rows if rows in ("890", "1780")}
     if not ratios:
         return
@@ -228,7 +228,8 @@ def _unsolved(data: StudyData) -> Iterator[str]:
         verdict = "Partly seen here"
     yield (
         "Open question of the article: Doug Lea's malloc was 11 % slower than Linux at 890 rows "
-        f"and 8 % at 1780 (BLAS algorithm). {verdict}: {_listed(ratios)}; {_certainties(ratios)}. "
+        f"and 8 % at 1780 (BLAS algorithm). {verdict}: {_list_ratios(ratios)}; "
+        f"{_certainties(ratios)}. "
         "Here both run on the same operating system, so its part of the difference is missing."
     )
 
@@ -248,7 +249,7 @@ def empirical_p(baseline: FloatArray, candidate: FloatArray) -> float | None:
     return float((differences < 0).mean() + 0.5 * (differences == 0).mean())
 
 
-def normalised(seconds: float, rows: int) -> float:
+def normalise(seconds: float, rows: int) -> float:
     """Return seconds over N² log N, as in Figure 1: the growth of N quicksorts of N values."""
     return seconds / (rows**2 * math.log(rows))
 
@@ -260,9 +261,9 @@ def figure_1_rows(data: StudyData) -> Iterator[dict[str, Any]]:
         for levels in data.combinations(*CONDITION)
         if len(best := data.values(BEST, **levels))
     }
-    for source, by_condition in ((HERE, seconds), (THERE, _published(data, SECONDS))):
+    for source, by_condition in ((HERE, seconds), (THERE, _published_numbers(data, SECONDS))):
         for key, value in by_condition.items():
-            yield _chart_row(key, normalised(value, int(key[1])) * 1e9, source)
+            yield _chart_row(key, normalise(value, int(key[1])) * 1e9, source)
 
 
 def ratio_rows(data: StudyData) -> Iterator[dict[str, Any]]:
@@ -271,11 +272,11 @@ def ratio_rows(data: StudyData) -> Iterator[dict[str, Any]]:
         low, high = ratio.ratio_ci
         low, high = ratio.smallest if low is None else low, ratio.largest if high is None else high
         yield {**_chart_row(levels.values(), ratio.ratio, HERE), "low": low, "high": high}
-    for condition, published in _published(data, RATIOS).items():
+    for condition, published in _published_numbers(data, RATIOS).items():
         yield {**_chart_row(condition, published, THERE), "low": published, "high": published}
 
 
-def _published(
+def _published_numbers(
     data: StudyData, numbers: Mapping[tuple[str, ...], float]
 ) -> dict[tuple[str, ...], float]:
     """Return the published numbers of the algorithms that were run."""
