@@ -19,8 +19,8 @@ from benchmarks.scale.growth import Growth
 from equipoise.cluster import tasks
 from equipoise.cluster.coordinator import Coordinator, FleetListener, HostCampaign, HostLine
 from equipoise.cluster.messages import (
-    Follow,
-    Followed,
+    FollowReply,
+    FollowRequest,
     Introduction,
     Order,
     Status,
@@ -84,11 +84,11 @@ class _Hosts:
             order = from_bytes(request, Order)
             self._begun.setdefault(order.place, now)
             return to_bytes(Status("running"))
-        question = from_bytes(request, Follow)
+        question = from_bytes(request, FollowRequest)
         ran = min(now - self._begun[question.place], self._budget_s)
         state = "ended" if ran >= self._budget_s else "running"
         status = Status(state, int(ran), ran, "budget" if state == "ended" else None)
-        return to_bytes(Followed(status, bytes(SLICE_BYTES)))
+        return to_bytes(FollowReply(status, bytes(SLICE_BYTES)))
 
 
 class _Store:
@@ -122,9 +122,11 @@ def follow(hosts: int, budget_s: float) -> Course:
         roster = Roster(transport)
         keeping = asyncio.create_task(roster.keep())
         while not roster.is_complete:
-            await roster.news(1.0)
+            await roster.wait_for_change(1.0)
         places = [
-            HostCampaign(_order(place), HostReference(name, name), HostLine(name), may_go_on=False)
+            HostCampaign(
+                _order(place), HostReference(name, name), HostLine(name), may_have_ended=False
+            )
             for place, name in enumerate(await transport.workers())
         ]
         await Coordinator("run", places, roster, _Store(), FleetListener()).run()

@@ -17,7 +17,7 @@ pub fn check<Number: PartialOrd + Default>(result: Number) -> io::Result<Number>
 /// Takes the descriptor that a call has returned.
 ///
 /// # Safety
-/// The result is negative, or a new descriptor that nobody else owns.
+/// The result is negative, or a new descriptor without another owner.
 ///
 /// # Errors
 /// The last error of this thread, for a negative result.

@@ -8,8 +8,8 @@ use std::ptr;
 
 use crate::call::{check, retried};
 
-/// Waits for a child to end; returns how it ended, and what it and the children that it waited for
-/// consumed.
+/// Waits for a child to end; returns its exit status, and the resources that it and its own reaped
+/// children used.
 ///
 /// # Errors
 /// The error of `wait4`.

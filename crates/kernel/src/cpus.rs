@@ -87,7 +87,7 @@ impl Cpus {
 /// # Errors
 /// The error of `sched_getcpu`.
 pub fn current_cpu() -> io::Result<libc::c_int> {
-    // SAFETY: takes nothing and touches no memory of ours.
+    // SAFETY: takes no arguments and touches no memory of ours.
     check(unsafe { libc::sched_getcpu() })
 }
 

@@ -7,7 +7,7 @@ use lexopt::{Arg, Parser};
 
 use crate::problem::Problem;
 
-/// The options of a command, read one after the other.
+/// The options of a command, read one by one.
 pub struct Options {
     parser: Parser,
     /// Name of the option that was read last.
@@ -31,10 +31,10 @@ impl Options {
         words.is_some_and(|words| words.as_slice().iter().any(is_help))
     }
 
-    /// Reads the name of the next option; none after the last option.
+    /// Reads the name of the next option; `None` after the last option.
     ///
     /// # Errors
-    /// The next word is no long option.
+    /// The next word is not a long option.
     pub fn next_name(&mut self) -> Result<Option<String>, Problem> {
         match self.parser.next()? {
             None => Ok(None),
@@ -91,10 +91,10 @@ impl Options {
         self.number(range).map(to_usize)
     }
 
-    /// Reads the value of the option, which is the name of one of the choices.
+    /// Reads the value of the option: the name of one of the choices.
     ///
     /// # Errors
-    /// There is no value, or no choice of this name.
+    /// The value is missing, or is not a choice.
     pub fn choice<Kind: Copy>(&mut self, choices: &[(&str, Kind)]) -> Result<Kind, Problem> {
         let name = self.text()?;
         let chosen = choices.iter().find(|(choice, _)| *choice == name);

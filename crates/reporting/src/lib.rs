@@ -1,4 +1,4 @@
-//! What every program of Equipoise in Rust shares: options, metrics, problems, and how a program
+//! The common part of Equipoise's Rust programs: options, metrics, problems, and how a program
 //! begins and ends.
 
 pub mod arguments;

@@ -1,7 +1,7 @@
 //! The metrics of a built-in program, reported in the same way as those of any other program.
 //!
-//! `EQUIPOISE_METRICS` names a file to which JSON lines are appended; without it the lines go
-//! to standard output, for whoever runs a workload by hand. Facts that are no numbers (which
+//! `EQUIPOISE_METRICS` names a file to which JSON lines are appended; without it, as when a user
+//! runs a workload by hand, the lines go to standard output. Facts that are not numbers (which
 //! library was opened) always go to standard output, as one JSON object.
 
 use std::ffi::OsString;
@@ -38,9 +38,9 @@ struct Metric {
     value: f64,
     unit: &'static str,
     better: Better,
-    /// Iteration, counted from 1; none for the trial as a whole.
+    /// Iteration, counted from 1; `None` for the trial as a whole.
     iteration: Option<usize>,
-    /// Smallest step that the value can make, in its unit; none if it rests on no clock.
+    /// Resolution of the value, in its unit; `None` if no clock measured it.
     resolution: Option<f64>,
 }
 
@@ -54,7 +54,7 @@ impl Metric {
             Better::Lower => "lower",
             Better::Higher => "higher",
         };
-        // Without a value above 0 there is no step to tell.
+        // Without a value above 0 there is no step to report.
         let resolution = self
             .resolution
             .filter(|step| step.is_finite() && *step > 0.0)
@@ -107,8 +107,8 @@ impl Report {
         self.timed("work_s", seconds, "s", Better::Lower, elapsed)
     }
 
-    /// Adds the times of repetitions: each as an iteration, their mean as the trial's metric and
-    /// as what one unit of the work took.
+    /// Adds the times of repetitions: each as an iteration, their mean as the trial's metric and as
+    /// the seconds of one unit of the work.
     #[must_use]
     pub fn times(self, name: &'static str, times: &[Duration]) -> Self {
         let total: Duration = times.iter().sum();
@@ -157,7 +157,7 @@ impl Report {
         }
     }
 
-    /// Adds a fact that is no metric.
+    /// Adds a fact that is not a metric.
     #[must_use]
     pub fn fact(mut self, name: &'static str, value: String) -> Self {
         self.facts.push((name, value));
@@ -213,7 +213,7 @@ impl Report {
     }
 }
 
-/// Returns the median; none without values.
+/// Returns the median; `None` without values.
 #[must_use]
 pub fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();

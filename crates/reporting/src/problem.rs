@@ -32,12 +32,12 @@ impl Problem {
         }
     }
 
-    /// Turns what the system says about a thing into a problem: exit status 1.
+    /// Turns an error of the system about a thing into a problem with exit status 1.
     pub fn system(thing: &str) -> impl Fn(io::Error) -> Self + Copy + '_ {
         move |error| Self::failure(format!("{thing}: {error}"))
     }
 
-    /// This machine, or what the process may do on it, does not allow the work: exit status 69.
+    /// This machine does not allow the work, or lacks what it needs: exit status 69.
     pub fn unavailable(message: impl Into<String>) -> Self {
         Self {
             message: message.into(),

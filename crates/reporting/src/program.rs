@@ -42,7 +42,7 @@ pub fn finish(program: &str, result: Result<String, Problem>) -> ExitCode {
             } else {
                 format!("{program}: {problem}\n")
             };
-            // Standard error may be closed; there is nowhere left to say so.
+            // Standard error may be closed; there is no other place to report it.
             let _ = std::io::stderr().write_all(line.as_bytes());
             (Ok(()), problem.exit_status())
         }

@@ -7,7 +7,7 @@ use std::f64::consts::PI;
 
 /// Least size of a part of the continued fraction, so that none is zero.
 const TINY: f64 = 1e-300;
-/// Beyond this, 1 is lost beside the square.
+/// Beyond this, adding 1 to the square changes nothing.
 const FAR: f64 = 1e100;
 const MOST_STEPS: usize = 10_000;
 /// From here on, the series of the ratio of two gamma functions has all digits.

@@ -42,10 +42,10 @@ class ScriptedBuilds:
     made: list[int] = field(default_factory=list)
     before: Callable[[], None] = lambda: None
 
-    def built(self) -> Collection[int]:
+    def built_commits(self) -> Collection[int]:
         return set(self.made)
 
-    def seconds(self) -> float:
+    def typical_seconds(self) -> float:
         return BUILD_S if self.made else 0.0
 
     def make(self, commits: tuple[int, ...]) -> Mapping[int, str]:

@@ -49,11 +49,11 @@ def violations(source: Path) -> list[str]:
     return found
 
 
-def test_no_room_imports_a_higher_one() -> None:
+def test_no_package_imports_a_higher_one() -> None:
     assert violations(SOURCE) == []
 
 
-def test_every_module_says_what_it_is() -> None:
+def test_every_module_has_a_docstring() -> None:
     assert undocumented(SOURCE.parent) == []
 
 

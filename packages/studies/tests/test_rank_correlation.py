@@ -13,7 +13,7 @@ from equipoise_studies.rank_correlation import chance_level, rank_correlation
 CAMPAIGNS = 1000
 
 
-def test_it_is_that_of_scipy_with_ties_too() -> None:
+def test_equals_scipy_with_ties_too() -> None:
     generator = np.random.default_rng(1)
     for points in (5, 12, 40):
         first = generator.integers(0, 6, points).astype(float)
@@ -43,7 +43,7 @@ def test_the_interval_holds_the_truth_about_as_often_as_it_says() -> None:
     assert 0.92 <= held / CAMPAIGNS <= 0.98
 
 
-def test_too_few_points_and_what_never_changes_have_none() -> None:
+def test_too_few_points_and_constants_have_no_correlation() -> None:
     short, flat = np.arange(4.0), np.ones(9)
     assert rank_correlation(short, short) is None
     assert rank_correlation(flat, np.arange(9.0)) is None
@@ -64,7 +64,9 @@ def test_the_largest_of_several_is_beyond_the_level_as_often_as_alpha() -> None:
     for _ in range(CAMPAIGNS):
         shared = generator.normal(size=points)
         others = generator.normal(size=(tried, points))
-        found = [rank_correlation(one, shared) for one in others]
-        beyond += max(abs(one.value) for one in found if one is not None) > level
+        found = [rank_correlation(other, shared) for other in others]
+        beyond += (
+            max(abs(correlation.value) for correlation in found if correlation is not None) > level
+        )
     # 0.1, give or take four Monte Carlo errors of 0.01.
     assert 0.06 <= beyond / CAMPAIGNS <= 0.14

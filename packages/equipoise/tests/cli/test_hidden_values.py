@@ -28,7 +28,7 @@ from equipoise.model.plan import Condition, Contrast, Hooks, Plan, Server
 from equipoise.model.record import CampaignWarning, Draw, RunRecord
 from equipoise.model.revisions import BENCHMARK, Revision
 from equipoise.report.json_document import decode
-from equipoise.why.gap import as_reported, choose_gap
+from equipoise.why.gap import choose_gap, gap_for_report
 from packages.equipoise.tests.cli.conftest import Equipoise, plan_from
 from packages.equipoise.tests.plans import plan_of, trial_of
 
@@ -323,11 +323,11 @@ def test_the_gap_that_why_explains_has_the_names_of_the_report(ledger: Path) -> 
         found = store.read_run("last")
     (shown,) = records_for_display((found,), show_env=False)
     gap = choose_gap(found)
-    named = as_reported(gap, found, shown)
+    named = gap_for_report(gap, found, shown)
     assert CANARY in gap.comparison.summary
     assert CANARY not in named.comparison.summary
     assert named.comparison.ratio_ci == gap.comparison.ratio_ci
-    assert as_reported(gap, found, found) is gap
+    assert gap_for_report(gap, found, found) is gap
 
 
 def test_a_campaign_is_resumed_with_the_values_that_it_had(

@@ -14,12 +14,12 @@ from msgspec.structs import replace
 
 from equipoise.campaign.plans import compare_plan
 from equipoise.cluster import tasks
-from equipoise.cluster.files import portable
+from equipoise.cluster.files import portable_plan
 from equipoise.cluster.folders import CampaignFolder
 from equipoise.cluster.messages import (
-    Follow,
-    Followed,
-    Halt,
+    FollowReply,
+    FollowRequest,
+    HaltRequest,
     Order,
     Status,
     from_bytes,
@@ -52,7 +52,7 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def _is_over(folder: CampaignFolder) -> bool | None:
-    return None if folder.lives() else True
+    return None if folder.is_alive() else True
 
 
 def plan_for(*commands: str, blocks: int = 3) -> Plan:
@@ -72,7 +72,7 @@ def order_for(plan: Plan, *, place: int = 0, builds: Sequence[str] = ()) -> Orde
         fleet=fleet,
         place=place,
         session=1,
-        plan=portable(member, builds),
+        plan=portable_plan(member, builds),
         identity=f"{int(fleet, 16) ^ (place + 1):032x}",
         allow_concurrent=True,
     )
@@ -85,13 +85,13 @@ def begun(order: Order) -> Status:
 
 def halted(order: Order) -> Status:
     """The status after a campaign was halted."""
-    return from_bytes(tasks.halt(to_bytes(Halt(order.fleet, order.place))), Status)
+    return from_bytes(tasks.halt(to_bytes(HaltRequest(order.fleet, order.place))), Status)
 
 
-def followed(order: Order, after: bytes = b"") -> Followed:
+def followed(order: Order, after: bytes = b"") -> FollowReply:
     """How the campaign of an order goes, and what it recorded after a cursor."""
-    question = Follow(order.fleet, order.place, order.identity, after)
-    return from_bytes(tasks.follow(to_bytes(question)), Followed)
+    question = FollowRequest(order.fleet, order.place, order.identity, after)
+    return from_bytes(tasks.follow(to_bytes(question)), FollowReply)
 
 
 def status_at_end(order: Order) -> Status:

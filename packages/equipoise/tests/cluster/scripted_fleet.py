@@ -19,9 +19,9 @@ import pytest
 from equipoise.cluster.coordinator import FleetListener, FleetProgress
 from equipoise.cluster.files import Places, local_plan
 from equipoise.cluster.messages import (
-    Follow,
-    Followed,
-    Halt,
+    FollowReply,
+    FollowRequest,
+    HaltRequest,
     Introduction,
     Inventory,
     Order,
@@ -71,7 +71,7 @@ class ImpatientLoop(asyncio.SelectorEventLoop):
 
 
 def conducted(work: Coroutine[Any, Any, T]) -> T:
-    """What a coroutine returns, without waiting."""
+    """Return the result of a coroutine, without waiting."""
     with asyncio.Runner(loop_factory=ImpatientLoop) as runner:
         return runner.run(work)
 
@@ -160,14 +160,14 @@ class ScriptedHost:
             self._end("ended", "interrupted", now)
         return self.status()
 
-    def follow(self, question: Follow, now: float) -> Followed:
+    def follow(self, question: FollowRequest, now: float) -> FollowReply:
         """Say how the campaign goes, and what it recorded."""
         self.advance(now)
         if not self._run:
-            return Followed(self.status())
+            return FollowReply(self.status())
         after = b"" if self.repeats and self.blocks < 5 else question.after
         content, more = self.ledger.slice(question.identity, after, max_trials=MAX_TRIALS)
-        return Followed(self.status(), content, more)
+        return FollowReply(self.status(), content, more)
 
     def status(self) -> Status:
         """How the campaign goes."""
@@ -181,7 +181,7 @@ class ScriptedHost:
         )
 
     def record(self) -> RunRecord:
-        """What its own ledger has."""
+        """Return the run in its own ledger."""
         return self.ledger.read_run(self._run)
 
 
@@ -242,9 +242,9 @@ class ScriptedCluster:
             case "begin":
                 return host.order(from_bytes(request, Order), now)
             case "follow":
-                return host.follow(from_bytes(request, Follow), now)
+                return host.follow(from_bytes(request, FollowRequest), now)
             case "halt":
-                assert from_bytes(request, Halt).fleet == host.orders[0].fleet
+                assert from_bytes(request, HaltRequest).fleet == host.orders[0].fleet
                 return host.halt(now)
         pytest.fail(f"no host has a task {task}")
 
@@ -310,7 +310,11 @@ class ScriptedFleet:
         """The copies of the hosts' campaigns in the coordinator's ledger, by host."""
         record = self.ledger.read_run()
         assert isinstance(record.plan.terms, FleetPlan)
-        places = {one.plan.membership.place: one for one in record.members if one.plan.membership}
+        places = {
+            member.plan.membership.place: member
+            for member in record.members
+            if member.plan.membership
+        }
         return {
             host.name: places[place]
             for place, host in enumerate(record.plan.terms.hosts)

@@ -1,4 +1,4 @@
-"""What the tests of strata on a cluster have a worker do: it must be importable there."""
+"""Tasks that the tests of strata run on a worker, which must be able to import them."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def server_that_says(greeting: bytes) -> Iterator[str]:
 def test_another_server_is_no_scheduler(greeting: bytes) -> None:
     with (
         server_that_says(greeting) as address,
-        pytest.raises(UnusableInput, match="what answers there is not a Dask scheduler"),
+        pytest.raises(UnusableInput, match="the server there is not a Dask scheduler"),
     ):
         connect(address, timeout_s=PATIENCE_S)
 
@@ -157,7 +157,7 @@ def test_workers_of_this_host_obey_nobody_without_their_key() -> None:
 def test_a_cluster_with_a_key_of_its_own_takes_no_tls_files(tmp_path: Path) -> None:
     files = TlsFiles(tmp_path / "ca", tmp_path / "certificate", tmp_path / "key")
     with (
-        pytest.raises(UnusableInput, match="local:1 makes a key for itself"),
+        pytest.raises(UnusableInput, match="local:1 makes its own key"),
         running_scheduler(ClusterAccess(LocalWorkers("local:1", 1), files)),
     ):
         pytest.fail("it was started")

@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from equipoise.campaign.conduct import Interrupted
-from equipoise.cluster.messages import Follow, Followed
+from equipoise.cluster.messages import FollowReply, FollowRequest
 from equipoise.cluster.roster import DaskTransport, NoAnswer, Unreachable
 from equipoise.design.limits import CampaignLimits
 from equipoise.kinds.fleet.conducting import FleetOptions, host_seed
@@ -51,7 +51,7 @@ def test_every_host_measures_with_its_own_coin_and_the_coordinator_gets_every_tr
     assert isinstance(record.plan.terms, FleetPlan)
     assert record.plan.terms.weights == (1 / 3, 1 / 3, 1 / 3)
     assert not record.trials
-    orders = {tuple(draw.order for draw in one.draws) for one in fleet.members().values()}
+    orders = {tuple(draw.order for draw in member.draws) for member in fleet.members().values()}
     assert len(orders) == 3
 
 
@@ -100,7 +100,7 @@ def test_a_host_that_vanished_is_named_and_fetched_by_resume(
     fleet.cluster.at(5, lambda: fleet.cluster.gone.add("bob"))
     outcome = fleet.start(plan)
     assert [line.host for line in outcome.missing] == ["bob"]
-    assert "no worker of it is connected" in str(outcome.missing[0].problem)
+    assert "none of its workers is connected" in str(outcome.missing[0].problem)
     assert fleet.ledger.read_run().segments[-1].stopped_because == "a host is missing"
     assert len(fleet.members()["bob"].trials) < 2 * BLOCKS
     fleet.cluster.gone.clear()
@@ -154,7 +154,7 @@ def test_a_copy_that_contradicts_its_host_fails_alone(fleet_of: MakeFleet, plan:
     fleet = fleet_of()
 
     def fork() -> None:
-        # A snapshot of the host was put back: its run begins anew, with other trials.
+        # A snapshot of the host was put back: its run begins again, with other trials.
         host = fleet.hosts[1]
         host.ledger.close()
         for file in host.folder.glob("bob.db*"):
@@ -239,7 +239,7 @@ def test_a_cluster_without_workers_is_named(fleet_of: MakeFleet, plan: Plan) -> 
         fleet.start(plan)
 
 
-def test_workers_of_one_host_are_one_host_or_as_many_campaigns(tmp_path: Path, plan: Plan) -> None:
+def test_workers_of_one_host_run_one_campaign_or_one_each(tmp_path: Path, plan: Plan) -> None:
     for for_each_worker, campaigns in ((False, 1), (True, 2)):
         folder = tmp_path / str(campaigns)
         folder.mkdir()
@@ -275,7 +275,7 @@ def test_a_host_adds_nothing_to_the_run_of_another_one(
     ada, bob, cyd = fleet.hosts
     own = bob.follow
 
-    def of_cyd(question: Follow, now: float) -> Followed:
+    def of_cyd(question: FollowRequest, now: float) -> FollowReply:
         if not cyd.blocks:
             return own(question, now)
         other = replace(question, identity=cyd.orders[0].identity, after=b"")
@@ -284,7 +284,7 @@ def test_a_host_adds_nothing_to_the_run_of_another_one(
     monkeypatch.setattr(bob, "follow", of_cyd)
     outcome = fleet.start(plan)
     assert [line.state for line in outcome.lines] == ["ended", "failed", "ended"]
-    assert "which nobody asked for" in str(outcome.lines[1].problem)
+    assert "came without a request" in str(outcome.lines[1].problem)
     members = fleet.members()
     assert contents(members["cyd"]) == contents(cyd.record())
 
@@ -301,12 +301,12 @@ def test_a_host_that_tells_no_time_is_asked_at_the_usual_pace(
     assert whole(fleet)
 
 
-def test_a_host_that_only_promises_more_is_given_up(
+def test_host_that_sends_only_empty_slices_is_given_up(
     fleet_of: MakeFleet, plan: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fleet = fleet_of()
     bob = fleet.hosts[1]
-    monkeypatch.setattr(bob, "follow", lambda *_: Followed(bob.status(), b"", more=True))
+    monkeypatch.setattr(bob, "follow", lambda *_: FollowReply(bob.status(), b"", more=True))
     outcome = fleet.start(plan)
     assert [line.state for line in outcome.lines] == ["ended", "missing", "ended"]
     assert "sends nothing new" in str(outcome.missing[0].problem)
@@ -343,14 +343,14 @@ def transport() -> DaskTransport:
     return opened  # type: ignore[no-any-return]
 
 
-def test_a_client_that_closes_itself_is_a_scheduler_that_does_not_answer(
+def test_closed_client_means_an_unreachable_scheduler(
     transport: DaskTransport,
 ) -> None:
     with pytest.raises(Unreachable, match="Dask closed the connection"):
         asyncio.run(transport.workers())
 
 
-def test_a_client_that_closes_itself_interrupts_no_follower(transport: DaskTransport) -> None:
+def test_closed_client_gives_a_follower_no_answer(transport: DaskTransport) -> None:
     with pytest.raises(NoAnswer, match="Dask closed the connection"):
         asyncio.run(transport.call("tcp://ada:1", bytes, b"", 1.0))
 
@@ -365,7 +365,7 @@ def test_an_answer_that_is_not_bytes_is_no_answer(transport: DaskTransport) -> N
         asyncio.run(transport.call("tcp://ada:1", bytes, b"", 1.0))
 
 
-def test_whoever_is_cancelled_meanwhile_ends(transport: DaskTransport) -> None:
+def test_cancelled_request_ends(transport: DaskTransport) -> None:
     waits = asyncio.Event()
 
     class Waiting(ClosingClient):

@@ -34,13 +34,13 @@ def test_equal_hosts_are_compared_and_ship_nothing() -> None:
     hosts = [introduction("ash"), introduction("birch")]
     found = compare_hosts(FILES, hosts, [Inventory(FILES)] * 2, ship=True)
     assert found.comparable == {host.host: () for host in hosts}
-    assert found.refused == ()
+    assert found.refusals == ()
 
 
 def test_another_version_is_refused_by_name() -> None:
     old = replace(introduction("ash"), equipoise="1.0")
     found = compare_hosts(FILES, [old, introduction("birch")], [None, Inventory(FILES)], ship=True)
-    (refused,) = found.refused
+    (refused,) = found.refusals
     own = version("equipoise")
     assert refused.what == f"ash has Equipoise 1.0, this machine has {own}"
     assert refused.hint == f"install Equipoise {own} on ash"
@@ -58,8 +58,8 @@ def test_a_file_that_differs_is_named_or_shipped(there: File, complaint: str) ->
     answer = Inventory((TOOL, there, SYSTEM))
     found = compare_hosts(FILES, [introduction("ash")], [answer], ship=False)
     assert not found.comparable
-    assert found.refused[0].what == f"ash: {complaint}"
-    assert found.refused[0].hint == "add --ship, or copy the same into /srv/ash on ash"
+    assert found.refusals[0].what == f"ash: {complaint}"
+    assert found.refusals[0].hint == "add --ship, or copy the same into /srv/ash on ash"
     found = compare_hosts(FILES, [introduction("ash")], [answer], ship=True)
     # Its campaign gets a folder of its own: what is equal has to lie there as well.
     assert list(found.comparable.values()) == [(TOOL, WORDS)]
@@ -70,14 +70,14 @@ def test_a_program_of_the_system_is_never_shipped() -> None:
     for ship in (True, False):
         found = compare_hosts(FILES, [introduction("ash")], [answer], ship=ship)
         assert not found.comparable
-        assert found.refused[0].what == "ash: /usr/bin/gzip has another content"
-        assert str(found.refused[0].hint).startswith("install the same on ash")
+        assert found.refusals[0].what == "ash: /usr/bin/gzip has another content"
+        assert str(found.refusals[0].hint).startswith("install the same on ash")
 
 
 def test_a_program_that_cannot_be_executed_is_named() -> None:
     answer = Inventory((replace(TOOL, mode=0o644), WORDS, SYSTEM))
     found = compare_hosts(FILES, [introduction("ash")], [answer], ship=False)
-    assert found.refused[0].what == "ash: tool cannot be executed"
+    assert found.refusals[0].what == "ash: tool cannot be executed"
 
 
 def test_of_many_differences_the_first_are_named() -> None:
@@ -85,12 +85,12 @@ def test_of_many_differences_the_first_are_named() -> None:
     missing = Inventory(tuple(replace(file, digest=None) for file in many))
     found = compare_hosts(many, [introduction("ash")], [missing], ship=False)
     expected = "ash: f0 is missing; f1 is missing; f2 is missing; and 6 more"
-    assert found.refused[0].what == expected
+    assert found.refusals[0].what == expected
 
 
-def test_an_answer_about_other_files_is_refused() -> None:
+def test_answer_without_the_requested_files_is_refused() -> None:
     found = compare_hosts(FILES, [introduction("ash")], [Inventory((TOOL,))], ship=True)
-    assert "did not say which files it has" in found.refused[0].what
+    assert "did not report its files" in found.refusals[0].what
 
 
 @pytest.fixture
@@ -140,7 +140,7 @@ def test_a_hook_for_a_shell_is_not_read(project: Path) -> None:
 def test_the_programs_of_a_server_are_files_of_a_plan(project: Path) -> None:
     plan = planned("true", "true")
     server = Server(start=("sh", "run.py", "{port}"), ready=("cat", "data"))
-    conditions = tuple(replace(one, server=server) for one in plan.conditions)
+    conditions = tuple(replace(condition, server=server) for condition in plan.conditions)
     paths = {file.path for file in files_of(replace(plan, conditions=conditions))}
     assert {"run.py", "data"} <= paths
     assert "cat" in {os.path.basename(path) for path in paths}
@@ -149,7 +149,7 @@ def test_the_programs_of_a_server_are_files_of_a_plan(project: Path) -> None:
 def test_a_program_of_the_package_is_that_of_each_host(project: Path) -> None:
     plan = planned("equipoise-workload sort", "true")
     assert "{equipoise:package:equipoise-studies}/_bin/equipoise-workload" in {
-        one.path for one in files_of(plan)
+        file.path for file in files_of(plan)
     }
 
 
@@ -179,7 +179,7 @@ def test_a_build_of_the_hosts_is_not_compared(project: Path) -> None:
 
 
 def test_a_file_that_changes_while_it_is_shipped_is_refused(project: Path) -> None:
-    (file,) = (one for one in files_of(planned("cat data", "true")) if one.path == "data")
+    (file,) = (file for file in files_of(planned("cat data", "true")) if file.path == "data")
     assert shipment_of(file, str(project)).content == b"data"
     (project / "data").write_text("other")
     with pytest.raises(UnusableInput, match="changed while it was shipped"):

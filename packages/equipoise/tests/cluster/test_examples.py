@@ -23,16 +23,16 @@ MODULE = "equipoise.cluster.worker"
 
 
 def options_of_supervisor(words: list[str]) -> Any:
-    return worker.options_in(words[words.index(MODULE) + 1 :])
+    return worker.parse_options(words[words.index(MODULE) + 1 :])
 
 
 def test_the_service_starts_the_supervisor() -> None:
-    (line,) = (one for one in UNIT.read_text().splitlines() if one.startswith("ExecStart="))
+    (line,) = (line for line in UNIT.read_text().splitlines() if line.startswith("ExecStart="))
     options = options_of_supervisor(shlex.split(line.removeprefix("ExecStart=")))
     assert options.scheduler == "tcp://10.0.0.1:8786"
 
 
-def test_the_hosts_of_slurm_keep_dasks_files_out_of_the_shared_folder(
+def test_slurm_hosts_keep_files_of_dask_out_of_the_shared_folder(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     pytest.importorskip("dask")
@@ -81,7 +81,7 @@ def test_systemd_takes_the_service(tmp_path: Path) -> None:
     assert complaints(here) == []
 
 
-def test_each_pod_of_kubernetes_is_supervised_and_has_a_node_of_its_own() -> None:
+def test_each_kubernetes_pod_is_supervised_on_a_separate_node() -> None:
     cluster = yaml.safe_load((FOLDER / "kubernetes.yaml").read_text())
     pod = cluster["spec"]["worker"]["spec"]
     (container,) = pod["containers"]
@@ -91,5 +91,7 @@ def test_each_pod_of_kubernetes_is_supervised_and_has_a_node_of_its_own() -> Non
     name = cluster["metadata"]["name"]
     assert apart["labelSelector"]["matchLabels"]["dask.org/cluster-name"] == name
     (mount,) = container["volumeMounts"]
-    state = {one["name"]: one.get("value") for one in container["env"]}["XDG_STATE_HOME"]
+    state = {variable["name"]: variable.get("value") for variable in container["env"]}[
+        "XDG_STATE_HOME"
+    ]
     assert Path(state).is_relative_to(mount["mountPath"])

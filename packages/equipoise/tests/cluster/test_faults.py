@@ -19,7 +19,7 @@ SHORT = Length(seconds=0.1, blocks=60, shorter=0.05, patience_s=240.0)
 """Twelve seconds of trials on each host; cuts of one and three seconds."""
 
 
-def test_nothing_is_lost_or_twice_when_everything_goes_wrong_once(tmp_path: Path) -> None:
+def test_no_trial_is_lost_or_doubled_after_one_fault_of_each_kind(tmp_path: Path) -> None:
     reason = why_no_namespaces()
     if reason is not None:
         pytest.skip(reason)

@@ -10,13 +10,13 @@ from msgspec.structs import replace
 
 from equipoise.cluster import files, tasks
 from equipoise.cluster.equality import files_of, shipment_of
-from equipoise.cluster.files import FOLDER, Places, inside, local_plan, portable
+from equipoise.cluster.files import FOLDER, Places, is_inside, local_plan, portable_plan
 from equipoise.cluster.folders import CampaignFolder
 from equipoise.cluster.messages import (
     File,
     Inventory,
-    Received,
     Shipment,
+    ShipmentReply,
     from_bytes,
     to_bytes,
 )
@@ -49,14 +49,14 @@ def test_a_host_says_which_files_it_has(host: Path) -> None:
 
 
 def test_a_program_of_the_system_is_found_where_it_lies_here(host: Path) -> None:
-    found = files.file_here(File("/nowhere/bin/sh", None, is_program=True), str(host))
+    found = files.local_file(File("/nowhere/bin/sh", None, is_program=True), str(host))
     assert found.digest == files.digest_of_file("/bin/sh")
-    assert files.file_here(File("/nowhere/bin/sh", None), str(host)).digest is None
+    assert files.local_file(File("/nowhere/bin/sh", None), str(host)).digest is None
 
 
 def test_a_shipped_file_is_kept_once_by_its_content(host: Path) -> None:
     receive = to_bytes(Shipment(PROGRAM, CONTENT))
-    assert from_bytes(tasks.receive(receive), Received).digest == PROGRAM.digest
+    assert from_bytes(tasks.receive(receive), ShipmentReply).digest == PROGRAM.digest
     kept = private_folder(files.SHIPPED) / str(PROGRAM.digest)
     before = kept.stat()
     tasks.receive(receive)
@@ -67,46 +67,47 @@ def test_a_shipped_file_is_kept_once_by_its_content(host: Path) -> None:
     assert kept.read_bytes() == CONTENT
 
 
-def test_what_is_not_the_content_of_its_digest_is_refused(host: Path) -> None:
-    with pytest.raises(UnusableInput, match="another content than was sent"):
-        from_bytes(tasks.receive(to_bytes(Shipment(PROGRAM, CONTENT + b"#"))), Received)
+def test_content_with_another_digest_is_refused(host: Path) -> None:
+    with pytest.raises(UnusableInput, match="arrived with a different content"):
+        from_bytes(tasks.receive(to_bytes(Shipment(PROGRAM, CONTENT + b"#"))), ShipmentReply)
     assert list(private_folder(files.SHIPPED).iterdir()) == []
 
 
 def test_a_file_that_is_too_large_is_named(host: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "MAX_SHIPPED_BYTES", len(CONTENT) - 1)
     with pytest.raises(UnusableInput, match="bin/tool is too large to be shipped") as refusal:
-        from_bytes(tasks.receive(to_bytes(Shipment(PROGRAM, CONTENT))), Received)
+        from_bytes(tasks.receive(to_bytes(Shipment(PROGRAM, CONTENT))), ShipmentReply)
     assert "copy it to every host" in str(refusal.value.hint)
 
 
-def test_shipped_files_take_a_bounded_room(host: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shipped_files_take_bounded_disk_space(host: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "MAX_KEPT_BYTES", 25)
     contents = [bytes([65 + number]) * 10 for number in range(4)]
     for content in contents:
         file = File("data", files.digest_of(content))
         tasks.receive(to_bytes(Shipment(file, content)))
-    kept = {one.read_bytes() for one in private_folder(files.SHIPPED).iterdir()}
+    kept = {file.read_bytes() for file in private_folder(files.SHIPPED).iterdir()}
     assert kept == set(contents[2:])
 
 
 @pytest.mark.parametrize("path", ["../tool", "/tmp/tool", "a/../../tool", "", ".", "a\0b"])
 def test_a_path_out_of_the_folder_is_refused_by_every_task(host: Path, path: str) -> None:
     hostile = replace(PROGRAM, path=path)
-    with pytest.raises(UnusableInput, match="outside of the working folder"):
-        from_bytes(tasks.receive(to_bytes(Shipment(hostile, CONTENT))), Received)
+    with pytest.raises(UnusableInput, match="outside the working folder"):
+        from_bytes(tasks.receive(to_bytes(Shipment(hostile, CONTENT))), ShipmentReply)
     tasks.receive(to_bytes(Shipment(PROGRAM, CONTENT)))
     order = replace(order_for(plan_for()), shipped=(hostile,))
-    with pytest.raises(UnusableInput, match="outside of the working folder"):
+    with pytest.raises(UnusableInput, match="outside the working folder"):
         begun(order)
     assert not CampaignFolder.of(order.fleet, 0).working_folder.exists()
 
 
 @pytest.mark.parametrize("digest", [None, "", "../../x", "A" * 32])
-def test_a_digest_that_is_none_is_refused(host: Path, digest: str | None) -> None:
-    with pytest.raises(UnusableInput, match="is no digest"):
+def test_invalid_digest_is_refused(host: Path, digest: str | None) -> None:
+    with pytest.raises(UnusableInput, match="is not a digest"):
         from_bytes(
-            tasks.receive(to_bytes(Shipment(replace(PROGRAM, digest=digest), CONTENT))), Received
+            tasks.receive(to_bytes(Shipment(replace(PROGRAM, digest=digest), CONTENT))),
+            ShipmentReply,
         )
 
 
@@ -123,7 +124,7 @@ def test_a_file_that_was_not_shipped_is_named(host: Path) -> None:
         begun(replace(order_for(plan_for()), shipped=(PROGRAM,)))
 
 
-def test_a_campaign_runs_what_was_shipped_in_a_folder_of_its_own(
+def test_campaign_runs_shipped_files_in_a_separate_folder(
     host: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     machine = tmp_path / "coordinator"
@@ -174,12 +175,12 @@ def made_here() -> Plan:
 
 
 def test_a_plan_comes_back_as_it_was_on_the_same_machine() -> None:
-    assert local_plan(portable(made_here()), HERE) == made_here()
+    assert local_plan(portable_plan(made_here()), HERE) == made_here()
 
 
 def test_a_plan_has_the_paths_of_the_host_that_reads_it() -> None:
     there = Places("/srv/w", package="/opt/equipoise", environment="/opt/venv")
-    plan = local_plan(portable(made_here()), there)
+    plan = local_plan(portable_plan(made_here()), there)
     first, second = plan.conditions
     assert plan.measure.working_folder == "/srv/w"
     assert plan.measure.input == "/srv/w/words"
@@ -196,7 +197,7 @@ def test_a_program_of_another_package_is_that_of_the_host() -> None:
     command = (f"{HERE.packages['equipoise-studies']}/_bin/equipoise-workload", "sort")
     plan = replace(plan, conditions=(replace(plan.conditions[0], command=command),))
     there = Places("/srv/w", packages={"equipoise-studies": "/opt/studies"})
-    (condition,) = local_plan(portable(plan), there).conditions
+    (condition,) = local_plan(portable_plan(plan), there).conditions
     assert condition.command == ("/opt/studies/_bin/equipoise-workload", "sort")
 
 
@@ -205,7 +206,7 @@ def test_a_build_of_a_level_is_that_of_the_host() -> None:
         plan_of(measure=Measure("/home/me/project")),
         conditions=(Condition("fast", ("/home/me/project/.equipoise/builds/fast-1/run",)),),
     )
-    text = portable(plan, ["/home/me/project/.equipoise/builds/fast-1"])
+    text = portable_plan(plan, ["/home/me/project/.equipoise/builds/fast-1"])
     there = Places("/srv/w", builds=("/var/builds/fast-9",))
     assert local_plan(text, there).conditions[0].command == ("/var/builds/fast-9/run",)
 
@@ -213,11 +214,11 @@ def test_a_build_of_a_level_is_that_of_the_host() -> None:
 def test_a_campaign_in_the_root_folder_keeps_its_paths() -> None:
     plan = plan_of("a", "b")
     assert Places("/").portable("/bin/a") == "/bin/a"
-    assert local_plan(portable(plan), Places("/srv")).conditions == plan.conditions
+    assert local_plan(portable_plan(plan), Places("/srv")).conditions == plan.conditions
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"conditions": 1, "measure": {}}', "[" * 9999])
-def test_what_is_no_plan_is_refused(text: str) -> None:
+def test_malformed_plan_is_refused(text: str) -> None:
     with pytest.raises(UnusableInput, match="cannot be read"):
         local_plan(text, HERE)
 
@@ -227,9 +228,9 @@ def test_what_is_no_plan_is_refused(text: str) -> None:
     ["", ".", "..", "../a", "a/../../b", "/a", "a//b", "./a", "a/", "a\0b", FOLDER + "/../a"],
 )
 def test_a_path_that_leaves_its_folder_is_found(path: str) -> None:
-    assert not inside(path)
+    assert not is_inside(path)
 
 
 @pytest.mark.parametrize("path", ["a", "a/b", "..a", "a/..b", ".a"])
 def test_a_path_that_stays_in_its_folder_is_found(path: str) -> None:
-    assert inside(path)
+    assert is_inside(path)

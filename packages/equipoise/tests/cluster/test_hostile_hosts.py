@@ -13,11 +13,11 @@ from equipoise.cluster import coordinator, equality, files
 from equipoise.cluster.coordinator import FleetProgress, HostLine
 from equipoise.cluster.messages import (
     File,
-    Follow,
-    Followed,
+    FollowReply,
+    FollowRequest,
     Inventory,
-    Received,
     Refusal,
+    ShipmentReply,
     Status,
     to_bytes,
 )
@@ -54,14 +54,14 @@ def line_of_liar(outcome: FleetProgress) -> HostLine:
 
 
 @pytest.mark.parametrize("state", ["waiting", "running"])
-def test_a_host_that_says_the_same_for_ever_is_left_behind_and_named(
+def test_host_without_progress_is_given_up_and_named(
     fleet_of: MakeFleet, plan: Plan, monkeypatch: pytest.MonkeyPatch, state: Any
 ) -> None:
     fleet = fleet_of()
     bob = fleet.hosts[1]
     answer = Status(state, hint="another campaign runs on this host")
     monkeypatch.setattr(bob, "order", lambda *_: answer)
-    monkeypatch.setattr(bob, "follow", lambda *_: Followed(answer))
+    monkeypatch.setattr(bob, "follow", lambda *_: FollowReply(answer))
     line = line_of_liar(fleet.start(plan))
     assert line.state == "missing"
     assert "recorded nothing for 36" in str(line.problem)
@@ -77,9 +77,9 @@ def test_a_host_that_waits_for_less_than_an_hour_is_waited_for(
     bob = fleet.hosts[1]
     own = bob.follow
 
-    def waits(question: Follow, now: float) -> Followed:
+    def waits(question: FollowRequest, now: float) -> FollowReply:
         began = fleet.watcher.began
-        return own(question, now) if now > began + 3000.0 else Followed(Status("waiting"))
+        return own(question, now) if now > began + 3000.0 else FollowReply(Status("waiting"))
 
     monkeypatch.setattr(bob, "follow", waits)
     assert line_of_liar(fleet.start(plan)).state == "ended"
@@ -103,14 +103,14 @@ def test_a_host_that_never_knows_its_order_is_not_ordered_without_end(
     assert len(orders) == coordinator.MAX_ABSENCES + 1
 
 
-def test_a_host_whose_process_dies_behind_ever_more_blocks_is_given_up(
+def test_host_whose_process_dies_too_often_is_given_up(
     fleet_of: MakeFleet, plan: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fleet = fleet_of()
     monkeypatch.setattr(coordinator, "MAX_RESTARTS", 9)
     bob, claimed = fleet.hosts[1], iter(range(1, 10**6))
     monkeypatch.setattr(bob, "order", lambda *_: Status("running"))
-    monkeypatch.setattr(bob, "follow", lambda *_: Followed(Status("died", next(claimed))))
+    monkeypatch.setattr(bob, "follow", lambda *_: FollowReply(Status("died", next(claimed))))
     line = line_of_liar(fleet.start(plan))
     assert line.state == "failed"
     assert line.problem == "its process died 10 times"
@@ -123,7 +123,7 @@ GARBAGE = {
     "blocks below zero": msgspec.msgpack.encode({"status": {"state": "running", "blocks": -1}}),
     "a text for a number": msgspec.msgpack.encode({"status": {"state": "ended", "blocks": "all"}}),
     "nested too deep": b"\x91" * 100_000 + b"\xc0",
-    "a slice that is none": to_bytes(Followed(Status("running"), b"no slice")),
+    "a slice that is none": to_bytes(FollowReply(Status("running"), b"no slice")),
 }
 
 
@@ -139,13 +139,13 @@ def test_garbage_in_the_place_of_an_answer_fails_its_host_alone(
     assert others_are_whole(fleet)
 
 
-def test_what_a_host_says_of_itself_is_one_short_line(
+def test_description_of_a_host_is_cut_to_one_line(
     fleet_of: MakeFleet, plan: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fleet = fleet_of()
     hostile = "\x1b[2Jall is well\n\u202e" + 1_000_000 * "z"
     answer = Status("failed", running_s=1e308, failure=hostile, hint=hostile)
-    monkeypatch.setattr(fleet.hosts[1], "follow", lambda *_: Followed(answer))
+    monkeypatch.setattr(fleet.hosts[1], "follow", lambda *_: FollowReply(answer))
     line = line_of_liar(fleet.start(plan))
     assert len(str(line.problem)) <= 400
     assert len(str(line.hint)) <= 400
@@ -157,7 +157,7 @@ def test_a_reason_of_a_host_is_recorded_as_one_short_line(
 ) -> None:
     fleet = fleet_of()
     answer = Status("ended", stopped_because="\x1b]0;owned\x07" + 1_000_000 * "z")
-    monkeypatch.setattr(fleet.hosts[1], "follow", lambda *_: Followed(answer))
+    monkeypatch.setattr(fleet.hosts[1], "follow", lambda *_: FollowReply(answer))
     fleet.start(plan)
     reason = str(fleet.ledger.read_run().segments[-1].stopped_because)
     assert "\x1b" not in reason
@@ -188,9 +188,9 @@ def _everything(ledger: Ledger, identity: str) -> bytes:
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [
-        ({"host": HostReference("9" * 32, "bob")}, "a run of another host than bob came"),
-        ({"seed": 12345}, "a run with another plan than the ordered one came"),
-        ({"study": "another"}, "a run with another plan than the ordered one came"),
+        ({"host": HostReference("9" * 32, "bob")}, "the run comes from another host than bob"),
+        ({"seed": 12345}, "the run has another plan than the order"),
+        ({"study": "another"}, "the run has another plan than the order"),
     ],
 )
 def test_a_run_that_was_not_ordered_is_refused_in_its_hosts_line(
@@ -204,8 +204,8 @@ def test_a_run_that_was_not_ordered_is_refused_in_its_hosts_line(
     fleet = fleet_of()
     bob = fleet.hosts[1]
 
-    def lies(*_: object) -> Followed:
-        return Followed(bob.status(), forged(tmp_path, fleet, **changes))
+    def lies(*_: object) -> FollowReply:
+        return FollowReply(bob.status(), forged(tmp_path, fleet, **changes))
 
     monkeypatch.setattr(bob, "follow", lies)
     line = line_of_liar(fleet.start(plan))
@@ -214,7 +214,7 @@ def test_a_run_that_was_not_ordered_is_refused_in_its_hosts_line(
 
 
 def left_out(fleet: ScriptedFleet) -> list[str]:
-    """What the warnings say of workers and hosts that do not measure."""
+    """Return the warnings about workers and hosts that do not measure."""
     return [notice.summary for notice in fleet.ledger.read_run().notices]
 
 
@@ -227,7 +227,7 @@ def test_a_host_without_an_identity_is_left_out_and_named(
     outcome = fleet.start(plan)
     assert [line.host for line in outcome.lines] == ["ada", "cyd"]
     (warning,) = left_out(fleet)
-    assert "'bob' has no identity of a host" in warning
+    assert "'bob' has no valid identity" in warning
 
 
 def test_the_identity_of_another_machine_is_no_way_into_its_run(
@@ -240,7 +240,7 @@ def test_the_identity_of_another_machine_is_no_way_into_its_run(
     outcome = fleet.start(plan)
     assert [line.host for line in outcome.lines] == ["ada", "cyd"]
     (warning,) = left_out(fleet)
-    assert "says that it is ada, which answers at tcp://ada:1" in warning
+    assert "has the identity of ada, which answers at tcp://ada:1" in warning
     assert not bob.orders
 
 
@@ -248,16 +248,16 @@ def test_a_host_that_keeps_no_shipped_file_is_left_out(
     tmp_path: Path, fleet_of: MakeFleet, plan: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "words").write_bytes(b"words")
-    words = files.file_here(File("words", None), str(tmp_path))
+    words = files.local_file(File("words", None), str(tmp_path))
     plan = replace(plan, measure=replace(plan.measure, working_folder=str(tmp_path)))
     monkeypatch.setattr("equipoise.kinds.fleet.conducting.files_of", lambda *_: (words,))
     fleet = fleet_of()
     fleet.options = FleetOptions("tcp://scheduler:8786", ship=True)
     lacks = replace(words, digest=None)
     answers: dict[str, Any] = {
-        "ada": Received(str(words.digest)),
+        "ada": ShipmentReply(str(words.digest)),
         "bob": Refusal("no room", "make room"),
-        "cyd": Received("anything"),
+        "cyd": ShipmentReply("anything"),
     }
 
     def answer(self: ScriptedCluster, host: ScriptedHost, task: str, *rest: Any) -> Any:

@@ -96,7 +96,7 @@ def test_a_campaign_runs_to_its_end_and_the_same_order_starts_no_other(host: Pat
     assert recorded(host) == record
 
 
-def test_what_is_followed_by_slices_is_what_the_host_recorded(
+def test_slices_reproduce_the_record_of_the_host(
     host: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tasks, "_MAX_TRIALS", 3)
@@ -127,7 +127,7 @@ def test_two_orders_at_once_start_one_process(host: Path) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    until(partial(reached, order, 1))
+    until(partial(has_blocks, order, 1))
     halted(order)
     assert status_at_end(order).stopped_because == "interrupted"
     assert len(recorded(host).segments) == 1
@@ -136,7 +136,7 @@ def test_two_orders_at_once_start_one_process(host: Path) -> None:
 def test_a_halted_campaign_goes_on_in_the_next_session(host: Path) -> None:
     order = order_for(plan_for(blocks=LONG))
     begun(order)
-    until(partial(reached, order, 2))
+    until(partial(has_blocks, order, 2))
     assert halted(order).state in ("running", "ended")
     end = status_at_end(order)
     assert (end.failure, end.state, end.stopped_because) == (None, "ended", "interrupted")
@@ -158,7 +158,7 @@ def test_a_campaign_that_is_still_ending_goes_on_in_the_next_session(host: Path)
     slow = replace(plan.conditions[0], hooks=Hooks(cleanup="sleep 1"))
     order = order_for(replace(plan, conditions=(slow, plan.conditions[1])))
     begun(order)
-    until(partial(reached, order, 1))
+    until(partial(has_blocks, order, 1))
     assert halted(order).state in ("running", "ended")
     assert begun(replace(order, session=2)).state in ("waiting", "running")
     progress = CampaignFolder.of(order.fleet, order.place).progress()
@@ -187,12 +187,12 @@ def test_a_killed_laboratory_goes_on_where_it_stood(host: Path) -> None:
     for more in random.Random(7).choices(range(1, 4), k=2):
         begun(order)
         blocks += more
-        until(partial(reached, order, blocks))
+        until(partial(has_blocks, order, blocks))
         kill(order.fleet)
         assert until(lambda: state_after_death(order.fleet)) == "died"
         kept.append(recorded(host))
     assert begun(order).state in ("waiting", "running")
-    until(partial(reached, order, blocks + 2))
+    until(partial(has_blocks, order, blocks + 2))
     halted(order)
     status_at_end(order)
     after = recorded(host)
@@ -202,8 +202,8 @@ def test_a_killed_laboratory_goes_on_where_it_stood(host: Path) -> None:
     assert len(after.segments) == 3
 
 
-def reached(order: Order, blocks: int) -> bool | None:
-    """Whether a campaign has so many complete blocks."""
+def has_blocks(order: Order, blocks: int) -> bool | None:
+    """Whether a campaign has this number of complete blocks."""
     return followed(order).status.blocks >= blocks or None
 
 
@@ -265,13 +265,13 @@ def trial_of(fleet: str) -> psutil.Process | None:
 
 
 def process_of(fleet: str) -> int:
-    """The process of a campaign that goes on, once it has said its number."""
+    """The number of a campaign's process, once it is reported."""
 
-    def said() -> int | None:
+    def reported_number() -> int | None:
         progress = CampaignFolder.of(fleet, 0).progress()
         return None if progress is None else progress.process
 
-    return until(said)
+    return until(reported_number)
 
 
 def kill(fleet: str) -> None:
@@ -282,7 +282,7 @@ def kill(fleet: str) -> None:
 def state_after_death(fleet: str) -> str | None:
     """The state once the process is gone."""
     folder = CampaignFolder.of(fleet, 0)
-    return None if folder.lives() else folder.status().state
+    return None if folder.is_alive() else folder.status().state
 
 
 def test_a_level_of_a_study_is_built_on_the_host(host: Path) -> None:
@@ -322,7 +322,7 @@ def test_folders_of_ended_campaigns_are_bounded(
     assert sorted(path.name for path in fleets.iterdir()) == ["1", "2", "3", "4", "5"]
 
 
-@pytest.mark.parametrize("moment", ["progress", "starting"])
+@pytest.mark.parametrize("moment", ["progress", "lock_life"])
 def test_a_folder_that_another_worker_removes_meanwhile_is_no_failure(
     host: Path, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
@@ -392,7 +392,7 @@ print(status_at_end(order).state, kept()[: len(before)] == before)
 """
 
 
-def test_a_full_disk_is_named_and_nothing_recorded_is_lost(tmp_path: Path) -> None:
+def test_full_disk_is_named_and_keeps_recorded_trials(tmp_path: Path) -> None:
     # A name space of its own: the disk vanishes with the process.
     apart = ["unshare", "--mount"]
     if os.geteuid() != 0:
@@ -418,7 +418,7 @@ def test_a_full_disk_is_named_and_nothing_recorded_is_lost(tmp_path: Path) -> No
     assert went_on == "ended True"
 
 
-def test_a_plan_that_is_none_is_refused(host: Path) -> None:
+def test_unreadable_or_misplaced_plan_is_refused(host: Path) -> None:
     order = order_for(plan_for())
     with pytest.raises(UnusableInput, match="cannot be read"):
         begun(replace(order, plan="{}"))
@@ -430,11 +430,11 @@ def test_a_plan_that_is_none_is_refused(host: Path) -> None:
 @pytest.mark.parametrize("fleet", ["", "..", "../../etc", "a" * 31, "A" * 32, "g" * 32])
 def test_a_fleet_without_identity_is_refused(host: Path, fleet: str) -> None:
     order = order_for(plan_for())
-    with pytest.raises(UnusableInput, match="no identity"):
+    with pytest.raises(UnusableInput, match="not the identity"):
         begun(replace(order, fleet=fleet))
 
 
-def test_what_dask_sets_for_a_worker_reaches_no_trial(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_variables_of_a_dask_worker_reach_no_trial(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DASK_LOGGING__DISTRIBUTED", "info")
     monkeypatch.setenv("MALLOC_TRIM_THRESHOLD_", "65536")
     monkeypatch.setenv("PYTHONHASHSEED", "6640")
@@ -452,7 +452,7 @@ def test_what_dask_sets_for_a_worker_reaches_no_trial(monkeypatch: pytest.Monkey
     assert laboratory.undisturbed_environment() == kept
 
 
-def test_the_nanny_sets_what_is_withheld_from_trials() -> None:
+def test_trials_lack_exactly_the_variables_of_the_nanny() -> None:
     # A later version of Dask may set more.
     config = pytest.importorskip("dask").config
     importlib.import_module("distributed")

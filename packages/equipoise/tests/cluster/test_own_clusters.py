@@ -68,7 +68,7 @@ def planted() -> bool:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
-def test_what_another_user_planted_is_neither_imported_nor_led_to_a_file_of_the_caller(
+def test_planted_files_are_not_imported_and_planted_links_not_followed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shared, own = tmp_path / "shared", tmp_path / "own"

@@ -144,7 +144,7 @@ def test_hosts_that_are_reached_through_ssh_form_an_encrypted_cluster(
             of_scheduler = client.run_on_scheduler(
                 lambda dask_scheduler: dask_scheduler.local_directory
             )
-    kept = [of_scheduler, *(one["local_directory"] for one in workers)]
+    kept = [of_scheduler, *(worker["local_directory"] for worker in workers)]
     found = {where[worker]: who[worker] for worker in where}
     assert found == {str(folder): folder.name for folder in folders}
     assert len(kept) == 3
@@ -165,7 +165,7 @@ def test_the_host_that_does_not_answer_is_named(tmp_path: Path, ssh_port: int) -
 
 
 @needs_sshd
-def test_a_host_without_equipoise_says_what_is_missing(tmp_path: Path, ssh_port: int) -> None:
+def test_host_without_equipoise_is_reported_with_its_python(tmp_path: Path, ssh_port: int) -> None:
     file = hosts_file(tmp_path, f"127.0.0.1:{ssh_port} python=/nowhere/python\n")
     with pytest.raises(
         UnusableInput, match="Equipoise does not run on 127.0.0.1 .*/nowhere/python"

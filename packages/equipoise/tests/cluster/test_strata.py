@@ -16,9 +16,9 @@ from equipoise.cluster.connection import connect
 from equipoise.cluster.messages import from_bytes, to_bytes
 from equipoise.cluster.strata import (
     DaskWorkers,
-    Lost,
+    LostWorker,
     StratumRequest,
-    judge_on,
+    judge_on_workers,
     judge_request,
     read_reply,
 )
@@ -56,7 +56,7 @@ def alone(strata: StratifiedLog[StratumRows]) -> ObservationResult:
 
 
 class Scripted:
-    """Workers that judge at once; ``instead`` may give another answer, or raise `Lost`.
+    """Workers that judge at once; ``instead`` may give another answer, or raise `LostWorker`.
 
     The last started task ends first, or all at a time end ``together``. A worker that ``vanishes``
     names is gone with its first task.
@@ -114,12 +114,12 @@ class Scripted:
                 self._open.remove(task)
 
 
-def on(workers: Any, strata: StratifiedLog[StratumRows], **changed: Any) -> ObservationResult:
+def judge_on(workers: Any, strata: StratifiedLog[StratumRows], **changed: Any) -> ObservationResult:
     return observe_strata(
         strata,
         msgspec.structs.replace(QUESTION, **changed),
         source="log",
-        judge=judge_on(workers),
+        judge=judge_on_workers(workers),
     )
 
 
@@ -130,19 +130,19 @@ def test_workers_give_the_document_of_one_machine_to_the_last_bit(
     assert alone.strata is not None
     assert alone.strata.each[3].dropped == "no row of 2.0"
     workers = Scripted(("w1", "w2", "w3"))
-    answer = on(workers, strata)
+    answer = judge_on(workers, strata)
     assert msgspec.json.encode(answer) == msgspec.json.encode(alone)
     assert [name for _, name in workers.started] == [*RACKS]
     searched = msgspec.structs.replace(QUESTION, method="genetic")
     here = observe_strata(strata, searched, source="log")
-    assert on(Scripted(), strata, method="genetic") == here
+    assert judge_on(Scripted(), strata, method="genetic") == here
 
 
 def test_a_stratum_of_a_lost_worker_is_judged_by_another(
     strata: StratifiedLog[StratumRows], alone: ObservationResult
 ) -> None:
     workers = Scripted(("w1", "w2"), vanishes=("w2",))
-    assert on(workers, strata) == alone
+    assert judge_on(workers, strata) == alone
     assert workers.started[:3] == [("w1", "a"), ("w2", "b"), ("w1", "b")]
     assert workers.forgotten == ["b"]
 
@@ -150,19 +150,19 @@ def test_a_stratum_of_a_lost_worker_is_judged_by_another(
 def test_a_stratum_that_costs_three_workers_is_given_up(strata: StratifiedLog[StratumRows]) -> None:
     def lost_over_b(request: StratumRequest) -> bytes | None:
         if request.name == "b":
-            raise Lost("killed")
+            raise LostWorker("killed")
         return None
 
     workers = Scripted(instead=lost_over_b)
-    with pytest.raises(UnusableInput, match="stratum b: 3 workers were lost") as caught:
-        on(workers, strata)
+    with pytest.raises(UnusableInput, match="stratum b: it made 3 workers fail") as caught:
+        judge_on(workers, strata)
     assert "smaller strata" in (caught.value.hint or "")
     assert [name for _, name in workers.started].count("b") == 3
 
 
 @pytest.mark.parametrize("together", [True, False])
 @pytest.mark.parametrize("count", [1, 2, 4])
-def test_the_first_stratum_that_cannot_be_judged_speaks(
+def test_error_of_the_first_failed_stratum_is_reported(
     file: Path, tmp_path: Path, count: int, together: bool
 ) -> None:
     log = pandas.read_parquet(file)
@@ -176,7 +176,7 @@ def test_the_first_stratum_that_cannot_be_judged_speaks(
         observe_strata(strata, QUESTION, source="log")
     workers = Scripted([f"w{number}" for number in range(count)], together=together)
     with pytest.raises(UnusableInput) as there:
-        on(workers, strata)
+        judge_on(workers, strata)
     assert (there.value.what, there.value.hint) == (here.value.what, here.value.hint)
     assert ("d" in {name for _, name in workers.started}) is (count == 4)
 
@@ -187,11 +187,11 @@ def test_a_worker_that_does_not_see_the_file_is_named(file: Path, tmp_path: Path
     strata = find_strata(str(elsewhere), "rack", QUESTION)
     elsewhere.unlink()
     with pytest.raises(UnusableInput, match=f"the worker w. does not see {elsewhere}") as caught:
-        on(Scripted(), strata)
+        judge_on(Scripted(), strata)
     assert "same files at the same path" in (caught.value.hint or "")
     pandas.read_parquet(file).iloc[::-1].to_parquet(elsewhere)
     with pytest.raises(UnusableInput, match="sees another file as"):
-        on(Scripted(), strata)
+        judge_on(Scripted(), strata)
 
 
 def test_a_worker_with_another_version_is_named(strata: StratifiedLog[StratumRows]) -> None:
@@ -199,7 +199,7 @@ def test_a_worker_with_another_version_is_named(strata: StratifiedLog[StratumRow
         return judge_request(to_bytes(msgspec.structs.replace(request, version="0.0.1")))
 
     with pytest.raises(UnusableInput, match=r"the worker w. has Equipoise .*0\.0\.1") as caught:
-        on(Scripted(instead=older), strata)
+        judge_on(Scripted(instead=older), strata)
     assert "same version" in (caught.value.hint or "")
 
 
@@ -213,9 +213,9 @@ def test_a_worker_with_another_version_is_named(strata: StratifiedLog[StratumRow
         msgspec.msgpack.encode({"outcome": {"name": "a"}}),
     ],
 )
-def test_what_is_no_answer_is_refused(strata: StratifiedLog[StratumRows], answer: bytes) -> None:
+def test_malformed_answer_is_refused(strata: StratifiedLog[StratumRows], answer: bytes) -> None:
     with pytest.raises(UnusableInput) as caught:
-        on(Scripted(instead=lambda _: answer), strata)
+        judge_on(Scripted(instead=lambda _: answer), strata)
     assert "same version of Equipoise" in (caught.value.hint or "")
 
 
@@ -227,7 +227,7 @@ def test_an_answer_that_does_not_fit_together_is_refused(
     def note(request: StratumRequest) -> None:
         requests[request.name] = request
 
-    on(Scripted(instead=note), strata)
+    judge_on(Scripted(instead=note), strata)
     answer = judge_request(to_bytes(requests["a"]))
     assert read_reply(answer, "a").outcome is not None
     document = msgspec.msgpack.decode(answer)
@@ -239,7 +239,7 @@ def test_an_answer_that_does_not_fit_together_is_refused(
         {"reason": "both an answer and a reason"},
     ):
         changed = {**document, "outcome": {**document["outcome"], **changes}}
-        with pytest.raises(UnusableInput, match="stratum a does not fit together"):
+        with pytest.raises(UnusableInput, match="stratum a is inconsistent"):
             read_reply(msgspec.msgpack.encode(changed), "a")
 
 
@@ -254,7 +254,7 @@ def test_clusters_of_any_kind_are_the_same_in_every_stratum(file: Path, tmp_path
         assert here.strata is not None
         assert here.strata.shared_clusters is not None
         assert here.strata.shared_clusters > 30
-        assert on(Scripted(), strata) == here
+        assert judge_on(Scripted(), strata) == here
 
 
 def test_an_answer_is_bounded(
@@ -262,7 +262,7 @@ def test_an_answer_is_bounded(
 ) -> None:
     monkeypatch.setattr("equipoise.cluster.strata.MAX_ANSWER_BYTES", 1000)
     with pytest.raises(UnusableInput, match="the answer of a stratum has") as caught:
-        on(Scripted(), strata)
+        judge_on(Scripted(), strata)
     assert "without --cluster ADDRESS" in (caught.value.hint or "")
 
 
@@ -275,7 +275,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         yield connected
 
 
-def test_two_processes_give_the_same_although_one_is_killed(
+def test_killed_process_does_not_change_the_result(
     client: Any, strata: StratifiedLog[StratumRows], alone: ObservationResult, tmp_path: Path
 ) -> None:
     class Deadly(DaskWorkers):
@@ -284,7 +284,7 @@ def test_two_processes_give_the_same_although_one_is_killed(
                 dies_once, str(tmp_path / "died"), request, workers=[worker], pure=False
             )
 
-    answer = on(Deadly(client), strata)
+    answer = judge_on(Deadly(client), strata)
     assert (tmp_path / "died").exists()
     assert msgspec.json.encode(answer) == msgspec.json.encode(alone)
 
@@ -295,4 +295,4 @@ def test_two_processes_tell_the_error_of_the_first_stratum(client: Any, tmp_path
     pandas.DataFrame(log).to_parquet(tmp_path / "log.parquet")
     strata = find_strata(str(tmp_path / "log.parquet"), "host_type", QUESTION)
     with pytest.raises(UnusableInput, match="stratum amd: wall_s: 0 or less"):
-        on(DaskWorkers(client), strata)
+        judge_on(DaskWorkers(client), strata)

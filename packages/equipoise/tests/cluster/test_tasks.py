@@ -9,7 +9,7 @@ import pytest
 from equipoise.cluster import tasks
 from equipoise.cluster.folders import CampaignFolder, Progress
 from equipoise.cluster.messages import (
-    Follow,
+    FollowRequest,
     Introduction,
     Inventory,
     Status,
@@ -48,9 +48,9 @@ def test_a_slice_is_bounded_in_bytes(size: int, number_of_reads: int) -> None:
     assert len(ledger.asked) <= number_of_reads
 
 
-def test_what_a_host_refuses_is_an_answer_that_raises_when_it_is_read(host: Path) -> None:
-    answer = tasks.follow(to_bytes(Follow("none", 0, "none", b"")))
-    with pytest.raises(UnusableInput, match="'none' is no identity of a run") as refusal:
+def test_refusal_of_a_host_raises_when_it_is_read(host: Path) -> None:
+    answer = tasks.follow(to_bytes(FollowRequest("none", 0, "none", b"")))
+    with pytest.raises(UnusableInput, match="'none' is not the identity of a run") as refusal:
         from_bytes(answer, Status)
     assert refusal.value.hint == "install the same version of Equipoise on every host"
 
@@ -58,7 +58,7 @@ def test_what_a_host_refuses_is_an_answer_that_raises_when_it_is_read(host: Path
 @pytest.mark.parametrize(
     "content", [b"", b"\xc1", b"\x81\xa1x" + b"\x91" * 100_000 + b"\xc0", b"\x91" * 100_000]
 )
-def test_what_is_no_message_is_refused_however_deep_it_is(content: bytes) -> None:
+def test_malformed_or_deeply_nested_message_is_refused(content: bytes) -> None:
     with pytest.raises(UnusableInput, match="a message of the cluster cannot be read"):
         from_bytes(content, Status)
 
@@ -79,7 +79,7 @@ def test_an_order_that_another_version_stored_is_named(host: Path) -> None:
         followed(order)
 
 
-def test_a_worker_whose_folder_is_gone_says_so(host: Path) -> None:
+def test_worker_reports_its_missing_folder(host: Path) -> None:
     host.rmdir()
     with pytest.raises(UnusableInput, match="No such file or directory") as refusal:
         from_bytes(tasks.introduce(b""), Introduction)
@@ -91,7 +91,7 @@ def test_a_campaign_that_nobody_ordered_is_absent(host: Path) -> None:
     assert (answer.status.state, answer.slice, answer.more) == ("absent", b"", False)
 
 
-def test_the_last_word_has_its_room_whatever_it_says(host: Path) -> None:
+def test_final_progress_fits_the_reserved_file_size(host: Path) -> None:
     folder = CampaignFolder(host)
     folder.write_progress(Progress("waiting", session=1))
     size = (host / "state").stat().st_size
@@ -107,7 +107,7 @@ def test_the_last_word_has_its_room_whatever_it_says(host: Path) -> None:
     assert read.failure.endswith("…")
 
 
-def test_a_state_that_is_half_written_is_none(host: Path) -> None:
+def test_damaged_state_is_ignored(host: Path) -> None:
     folder = CampaignFolder(host)
     folder.write_progress(Progress("running", session=1, process=123))
     content = (host / "state").read_bytes()

@@ -105,7 +105,7 @@ def test_a_name_goes_to_the_host_s_environment(monkeypatch: pytest.MonkeyPatch) 
 
 def test_the_files_of_tls_go_to_the_worker() -> None:
     files = ["--tls-ca", "ca.pem", "--tls-cert", "here.pem", "--tls-key", "here.key"]
-    options = worker.options_in(["tls://scheduler:8786", *files])
+    options = worker.parse_options(["tls://scheduler:8786", *files])
     command = worker.worker_command(options, "10.0.0.2", Path("/private"))
     assert command[-6:] == [
         *("--tls-ca-file", "ca.pem", "--tls-cert", "here.pem", "--tls-key", "here.key")
@@ -126,12 +126,12 @@ def test_an_address_and_its_tls_files_must_agree(
     arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit):
-        worker.options_in(arguments)
-    assert "go with an address tls://" in capsys.readouterr().err
+        worker.parse_options(arguments)
+    assert "needs --tls-ca, --tls-cert and --tls-key" in capsys.readouterr().err
 
 
 def in_the_clear(*words: str) -> argparse.Namespace:
-    return worker.options_in([SCHEDULER, *words])
+    return worker.parse_options([SCHEDULER, *words])
 
 
 def test_a_worker_listens_on_this_hosts_address_towards_the_scheduler() -> None:
@@ -149,7 +149,7 @@ def test_a_worker_in_the_clear_listens_on_a_public_address_only_by_name(host: st
 
 
 def test_a_worker_of_a_public_scheduler_in_the_clear_is_refused() -> None:
-    public = worker.options_in(["tcp://203.0.113.7:8786"])
+    public = worker.parse_options(["tcp://203.0.113.7:8786"])
     with pytest.raises(UnusableInput, match="unprotected"):
         worker.listening_address(public)
 

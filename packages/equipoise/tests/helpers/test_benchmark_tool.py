@@ -43,7 +43,7 @@ def reported(folder: Path, tool: str, *command: str, **variables: str) -> dict[s
 
 def run(tool: str, *command: str, **variables: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        TOOLS[tool].reading(command),
+        TOOLS[tool].reading_command(command),
         env={**os.environ, **variables},
         capture_output=True,
         text=True,
@@ -168,7 +168,7 @@ def test_output_that_is_cut_off_is_not_guessed(tmp_path: Path) -> None:
 def test_no_module_of_the_repository_stands_in_for_ours(tmp_path: Path) -> None:
     (tmp_path / "json.py").write_text("raise SystemExit('the wrong one')\n")
     done = subprocess.run(
-        TOOLS["go"].reading(("true",)), cwd=tmp_path, capture_output=True, check=True
+        TOOLS["go"].reading_command(("true",)), cwd=tmp_path, capture_output=True, check=True
     )
     assert done.stderr == b""
 

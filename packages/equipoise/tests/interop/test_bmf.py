@@ -1,4 +1,4 @@
-"""What Bencher reads: names, measures, values and bounds."""
+"""Bencher Metric Format: names, measures, values and bounds."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_the_primary_time_is_latency_in_nanoseconds() -> None:
     assert written["a"]["latency"]["value"] == document.conditions[0].metrics["wall_s"].median * 1e9
 
 
-def test_what_is_unknown_is_left_out() -> None:
+def test_unknown_values_are_left_out() -> None:
     document = document_of("a", "b")
     first = document.conditions[0]
     wall = replace(first.metrics["wall_s"], median_ci=(None, None))

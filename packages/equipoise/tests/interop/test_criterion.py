@@ -45,7 +45,7 @@ def test_every_sample_is_there(folder: str, names: set[str]) -> None:
     assert {(benchmark, name) for benchmark in FOLDERS for name in names} <= read
 
 
-def test_every_sample_of_what_cargo_bench_writes_now(tmp_path: Path) -> None:
+def test_every_sample_of_the_current_cargo_bench(tmp_path: Path) -> None:
     folder = tmp_path / "criterion"
     environment = {
         **os.environ,
@@ -69,18 +69,22 @@ def test_every_sample_of_what_cargo_bench_writes_now(tmp_path: Path) -> None:
 
 def test_a_plain_run_is_not_compared_with_its_own_copy() -> None:
     _, reading = reading_of(WRITTEN / "plain")
-    assert [one.levels["saved"] for one in reading.processes] == ["new", "new"]
-    assert reading.notes == ("2 saved runs, each a copy of another one",)
+    assert [process.levels["saved"] for process in reading.processes] == ["new", "new"]
+    assert reading.notes == ("2 saved runs, each a copy of another run",)
     assert imported(WRITTEN / "plain").plan.chosen_contrasts == ()
 
 
 def test_a_saved_baseline_comes_first_and_the_latest_run_is_compared_with_it() -> None:
     _, reading = reading_of(WRITTEN / "baseline")
-    of_one = [one.levels["saved"] for one in reading.processes if one.benchmark == "group/sum/10"]
+    of_one = [
+        process.levels["saved"]
+        for process in reading.processes
+        if process.benchmark == "group/sum/10"
+    ]
     assert of_one == ["mine", "base", "new"]
 
 
-def test_the_name_that_was_given_stays_where_the_latest_run_is_the_saved_one(
+def test_saved_name_stays_if_the_latest_run_is_the_saved_one(
     tmp_path: Path,
 ) -> None:
     folder = tmp_path / "criterion"
@@ -88,7 +92,7 @@ def test_the_name_that_was_given_stays_where_the_latest_run_is_the_saved_one(
     for benchmark in ("group/sum/10", "plain sum_with slash"):
         shutil.copytree(folder / benchmark / "mine", folder / benchmark / "new", dirs_exist_ok=True)
     _, reading = reading_of(folder)
-    assert {one.levels["saved"] for one in reading.processes} == {"mine", "base"}
+    assert {process.levels["saved"] for process in reading.processes} == {"mine", "base"}
 
 
 def test_a_folder_of_too_many_samples_is_refused_before_they_are_read(

@@ -62,7 +62,7 @@ def read_or_refused(path: Path, content: bytes, form: str | None) -> bool:
     return True
 
 
-def test_every_format_of_a_file_has_a_whole_one_here(tmp_path: Path) -> None:
+def test_every_file_format_has_an_undamaged_example(tmp_path: Path) -> None:
     assert set(WHOLE) == {name for name, form in FORMATS.items() if not form.reads_folders}
     for form, content in WHOLE.items():
         assert read_or_refused(tmp_path / "whole", content, form)
@@ -83,7 +83,7 @@ def test_a_file_that_is_cut_off_anywhere(form: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", WHOLE)
-def test_a_file_with_something_else_in_its_midst(form: str, tmp_path: Path) -> None:
+def test_file_with_foreign_bytes_inside(form: str, tmp_path: Path) -> None:
     generator = random.Random(form)
     content = WHOLE[form]
     refused = 0

@@ -60,7 +60,7 @@ def test_every_value_of_a_file_that_hyperfine_2_wrote() -> None:
                 name: one["value"] for name, one in theirs["parameters"].items()
             }
             assert process.exit == run.pop("exit_code")
-            assert list(process.values.values()) == [one["value"] for one in run.values()]
+            assert list(process.values.values()) == [quantity["value"] for quantity in run.values()]
         assert reading.environment["command_lines"][theirs["name"]] == theirs["command"]
         assert reading.environment["variables"][theirs["name"]] == theirs["environment"]
     assert next(ours, None) is None
@@ -77,20 +77,20 @@ def test_the_metric_that_hyperfine_2_was_asked_for_is_compared(tmp_path: Path) -
 
 def test_each_fork_of_jmh_is_a_process_and_its_scores_are_iterations() -> None:
     _, reading = reading_of(SAMPLES / "jmh.json")
-    adds = [one for one in reading.processes if one.benchmark.endswith("add")]
-    assert [list(one.iterations["operations_per_s"]) for one in adds] == [
+    adds = [process for process in reading.processes if process.benchmark.endswith("add")]
+    assert [list(process.iterations["operations_per_s"]) for process in adds] == [
         [2.0e6, 2.1e6, 2.2e6],
         [1.9e6, 2.0e6, 2.1e6],
     ]
-    assert [list(one.iterations["gc.alloc.rate"]) for one in adds] == [
+    assert [list(process.iterations["gc.alloc.rate"]) for process in adds] == [
         [10.0, 20.0, 15.0],
         [14.0, 16.0, 15.0],
     ]
     assert adds[0].values == {"time_s": pytest.approx(1.0 / 2.1e6)}
     assert adds[0].levels == {"mode": "thrpt", "size": "100"}
-    (remove,) = [one for one in reading.processes if one.benchmark.endswith("remove")]
+    (remove,) = [process for process in reading.processes if process.benchmark.endswith("remove")]
     assert list(remove.iterations["time_s"]) == pytest.approx([2.25e-6, 2.75e-6])
-    (find,) = [one for one in reading.processes if one.benchmark.endswith("find")]
+    (find,) = [process for process in reading.processes if process.benchmark.endswith("find")]
     assert list(find.iterations["time_s_seen"]) == pytest.approx([0.25e-3, 1.25e-3])
     assert list(find.iterations["time_s_times"]) == [3.0, 1.0]
     assert find.values["time_s"] == pytest.approx(0.5e-3)
@@ -100,11 +100,11 @@ def test_each_saved_run_of_criterion_is_one_process() -> None:
     _, reading = reading_of(SAMPLES / "criterion")
     parse, base, new = reading.processes
     assert (parse.benchmark, base.benchmark, new.benchmark) == ("parse", "sort/small", "sort/small")
-    assert [one.levels["saved"] for one in reading.processes] == ["new", "base", "new"]
+    assert [process.levels["saved"] for process in reading.processes] == ["new", "base", "new"]
     assert list(base.iterations["time_s"]) == pytest.approx([100e-9, 110e-9, 100e-9])
     assert list(base.iterations["iterations_of_sample"]) == [10.0, 20.0, 30.0]
     assert new.values["time_s"] == pytest.approx(340e-9 / 3)
-    assert reading.compared == "saved"
+    assert reading.compared_factor == "saved"
 
 
 def test_count_of_go_gives_iterations_of_one_process() -> None:
@@ -125,9 +125,9 @@ def test_count_of_go_gives_iterations_of_one_process() -> None:
 def test_go_runs_appended_to_one_file_are_processes_of_their_own(tmp_path: Path) -> None:
     text = (SAMPLES / "go.txt").read_text()
     _, reading = reading_of(written(tmp_path, "both.txt", text + text))
-    small = [one for one in reading.processes if one.benchmark == "BenchmarkSort/small"]
+    small = [process for process in reading.processes if process.benchmark == "BenchmarkSort/small"]
     assert len(small) == 2
-    assert [len(one.iterations["time_s"]) for one in small] == [2, 2]
+    assert [len(process.iterations["time_s"]) for process in small] == [2, 2]
 
 
 def test_invocations_of_rebench_are_processes() -> None:
@@ -138,10 +138,10 @@ def test_invocations_of_rebench_are_processes() -> None:
         if line[:1].isdigit()
     ]
     assert len(reading.processes) == 8
-    values = [value for one in reading.processes for value in one.iterations["time_s"]]
+    values = [value for process in reading.processes for value in process.iterations["time_s"]]
     assert values == [float(row[2]) * 1e-3 for row in rows]
-    assert {one.levels["executor"] for one in reading.processes} == {"fast", "slow"}
-    assert reading.compared == "executor"
+    assert {process.levels["executor"] for process in reading.processes} == {"fast", "slow"}
+    assert reading.compared_factor == "executor"
 
 
 def test_rebench_without_a_header_and_with_criteria_beside_the_total(tmp_path: Path) -> None:
@@ -201,7 +201,7 @@ def test_columns_of_a_csv_that_are_not_used_are_named(tmp_path: Path) -> None:
     assert reading.notes == ("columns that are not used: 'colour'",)
 
 
-def test_a_rate_is_no_cost_and_is_not_taken_for_one(tmp_path: Path) -> None:
+def test_rate_is_not_read_as_a_cost(tmp_path: Path) -> None:
     path = written(tmp_path, "rate.csv", "condition,operations_per_s\na,1\n")
     with pytest.raises(UnusableInput, match="does not name the columns"):
         reading_of(path, "csv")
@@ -217,7 +217,7 @@ def test_means_of_pytest_benchmark_without_rounds_are_said_to_be_that(tmp_path: 
     _, reading = reading_of(path)
     assert reading.processes[0].values == {"time_s": 0.25}
     assert not reading.processes[0].iterations
-    assert reading.notes == ("1 benchmarks have their mean alone, no rounds",)
+    assert reading.notes == ("1 benchmarks have a mean but no rounds",)
 
 
 def test_aggregates_alone_of_google_benchmark_are_refused(tmp_path: Path) -> None:
@@ -226,11 +226,11 @@ def test_aggregates_alone_of_google_benchmark_are_refused(tmp_path: Path) -> Non
         "aggregates.json",
         '{"context": {}, "benchmarks": [{"name": "A_mean", "run_type": "aggregate"}]}',
     )
-    with pytest.raises(UnusableInput, match="it holds aggregates only"):
+    with pytest.raises(UnusableInput, match="it has only aggregates"):
         reading_of(path)
 
 
-def test_pyperf_suites_keep_what_their_runs_share(tmp_path: Path) -> None:
+def test_pyperf_suites_keep_the_common_metadata(tmp_path: Path) -> None:
     path = written(
         tmp_path,
         "suite.json",

@@ -18,7 +18,7 @@ from packages.equipoise.tests.interop.test_damaged import WHOLE
 
 HUGE = 200 * 2**20
 SPARE = 16 * 2**20
-"""What the allocator and the kernel's own accounting may add to the peak."""
+"""Bytes that the allocator and the kernel's own accounting may add to the peak."""
 IMPORTED = """
 import contextlib, io, json, re, sys
 from pathlib import Path
@@ -42,7 +42,7 @@ print(json.dumps([small, *map(imported, others)]))
 
 
 def imported_one_by_one(folder: Path, *names: str) -> list[dict[str, Any]]:
-    """What each import said, and the peak until then in bytes."""
+    """Return the messages of each import, and the peak in bytes after it."""
     done = subprocess.run(
         [sys.executable, "-c", IMPORTED, *names],
         cwd=folder,
@@ -96,13 +96,13 @@ def test_a_file_just_within_the_limit_takes_a_small_multiple_of_its_size(tmp_pat
         tmp_path, "small.csv", "long name.json", "long line.csv"
     )
     assert f"a name has more than {assembly.MAX_WORD_BYTES} characters" in name["errors"]
-    assert "line 2 has not the 2 columns" in line["errors"]
+    assert "line 2 does not have the 2 columns" in line["errors"]
     assert {name["status"], line["status"]} == {EXIT_UNUSABLE_INPUT}
     assert line["peak"] - small["peak"] < 8 * MAX_BYTES
 
 
 @pytest.mark.parametrize("device", ["/dev/zero", "/proc/self/mem"])
-def test_what_has_no_end_is_not_read(tmp_path: Path, device: str) -> None:
+def test_endless_device_is_not_read(tmp_path: Path, device: str) -> None:
     (refusal,) = imported_one_by_one(tmp_path, device)
     assert refusal["status"] == EXIT_UNUSABLE_INPUT
     assert refusal["errors"].startswith(f"equipoise: {device}")

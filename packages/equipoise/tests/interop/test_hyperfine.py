@@ -136,7 +136,7 @@ def test_only_analysed_measured_trials_count() -> None:
     assert result["memory_usage_byte"] == [4096, None]
 
 
-def test_what_is_not_known_is_null_empty_or_said_never_zero() -> None:
+def test_unknown_value_is_null_or_empty_and_never_zero() -> None:
     document = _with_rows(
         _document({"a": [], "b": []}),
         _row("b", 2.0, user_s=None, sys_s=None, max_rss_bytes=None),
@@ -225,9 +225,7 @@ KINDS = ("json", "csv", "markdown", "asciidoc", "orgmode")
         ["sh -c 'true | true'", 'sh -c "exit 0"', "true"],
     ],
 )
-def test_the_real_hyperfine_writes_the_same_of_the_same_times(
-    tmp_path: Path, commands: list[str]
-) -> None:
+def test_hyperfine_writes_the_same_for_the_same_times(tmp_path: Path, commands: list[str]) -> None:
     tool = shutil.which("hyperfine")
     if tool is None:
         pytest.skip("hyperfine is missing: apt-get install hyperfine")

@@ -60,16 +60,16 @@ def holds_every_value(path: Path) -> list[str]:
     assert reading.tool == "JMH 1.37"
     processes = iter(reading.processes)
     theirs: list[dict[str, Any]] = json.loads(path.read_text())
-    for one in theirs:
-        metric = one["primaryMetric"]
-        for fork in range(one["forks"]):
+    for result in theirs:
+        metric = result["primaryMetric"]
+        for fork in range(result["forks"]):
             process = next(processes)
-            assert process.benchmark == one["benchmark"]
-            assert process.levels == {"mode": one["mode"], **one["params"]}
+            assert process.benchmark == result["benchmark"]
+            assert process.levels == {"mode": result["mode"], **result["params"]}
             ours = {name: list(values) for name, values in process.iterations.items()}
-            for name, other in one["secondaryMetrics"].items():
+            for name, other in result["secondaryMetrics"].items():
                 assert ours[name] == other["rawData"][fork]
-            if one["mode"] == "sample":
+            if result["mode"] == "sample":
                 pairs = [
                     pair for iteration in metric["rawDataHistogram"][fork] for pair in iteration
                 ]
@@ -78,18 +78,18 @@ def holds_every_value(path: Path) -> list[str]:
                 ]
                 assert ours["time_s"] == pytest.approx(
                     [
-                        sum(seconds * times for seconds, times in one)
-                        / sum(times for _, times in one)
-                        for one in metric["rawDataHistogram"][fork]
+                        sum(seconds * times for seconds, times in histogram)
+                        / sum(times for _, times in histogram)
+                        for histogram in metric["rawDataHistogram"][fork]
                     ]
                 )
-            elif one["mode"] == "thrpt":
+            elif result["mode"] == "thrpt":
                 assert ours["operations_per_s"] == metric["rawData"][fork]
             else:
                 factor = SECONDS[metric["scoreUnit"]]
                 assert ours["time_s"] == [factor * score for score in metric["rawData"][fork]]
     assert next(processes, None) is None
-    return [one["mode"] for one in theirs]
+    return [result["mode"] for result in theirs]
 
 
 def test_every_value_of_a_file_that_jmh_wrote() -> None:

@@ -16,19 +16,19 @@ def test_each_line_is_one_process_without_iterations(tmp_path: Path) -> None:
     path.write_text(LIBTEST)
     form, reading = reading_of(path)
     assert (form, reading.tool) == ("libtest", "cargo bench")
-    values = {one.benchmark: one.values["time_s"] for one in reading.processes}
+    values = {process.benchmark: process.values["time_s"] for process in reading.processes}
     assert values == {
         "parsing::deep nesting": pytest.approx(1234.5e-9),
         "adds": pytest.approx(15e-9),
     }
-    assert not any(one.iterations for one in reading.processes)
+    assert not any(process.iterations for process in reading.processes)
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         (LIBTEST + LIBTEST, "line 9: two benchmarks are called 'parsing::deep nesting'"),
-        ("test a ... bench: 1.2.3 ns/iter (+/- 1)\n", "line 1: '1.2.3' is no number"),
+        ("test a ... bench: 1.2.3 ns/iter (+/- 1)\n", "line 1: '1.2.3' is not a number"),
     ],
 )
 def test_ambiguous_or_unreadable_lines_are_refused(text: str, message: str, tmp_path: Path) -> None:

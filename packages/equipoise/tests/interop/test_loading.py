@@ -37,7 +37,7 @@ def test_an_empty_file_is_named(tmp_path: Path, content: str) -> None:
 
 def test_an_unknown_file_is_told_which_formats_there_are(tmp_path: Path) -> None:
     error = refusal(written(tmp_path, "poem.txt", "the quick brown fox\n"))
-    assert "of no format that is known here" in error.what
+    assert "its format is unknown" in error.what
     assert all(name in str(error.hint) for name in FORMATS)
 
 
@@ -53,7 +53,7 @@ def test_json_that_is_cut_off_is_refused(tmp_path: Path, sample: str, share: flo
     text = (SAMPLES / sample).read_text()
     path = written(tmp_path, sample, text[: int(share * len(text))])
     form = "hyperfine" if "hyperfine" in sample else "jmh"
-    assert "no result of" in refusal(path, form).what
+    assert "not a result of" in refusal(path, form).what
     refusal(path)
 
 
@@ -72,12 +72,12 @@ def test_lines_that_are_cut_off_are_told_by_number(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("condition,value\na,1\nb\n", "line 3 has not the 2 columns"),
-        ("condition,value\na,fast\n", "line 2: 'fast' is no value"),
-        ("condition,value\na,nan\n", "line 2: 'nan' is no value"),
+        ("condition,value\na,1\nb\n", "line 3 does not have the 2 columns"),
+        ("condition,value\na,fast\n", "line 2: 'fast' is not a number"),
+        ("condition,value\na,nan\n", "line 2: 'nan' is not a number"),
         ("condition,value\na,\n", "line 2 has no value"),
         ("condition,value,block\na,1,\n", "line 2 has no block"),
-        ("condition,value,block\na,1,1.5\n", "is no whole number"),
+        ("condition,value,block\na,1,1.5\n", "is not a whole number"),
         ("condition,value,condition\na,1,b\n", "more than one column 'condition'"),
         ("condition,value\n", "no measurement"),
     ],
@@ -95,7 +95,11 @@ def test_a_broken_csv_is_refused_with_its_line(tmp_path: Path, text: str, messag
             '{"results": [{"command": "a", "times": [1, 2], "exit_codes": [0]}]}',
             "2 times but 1 exit_codes",
         ),
-        ("hyperfine", '{"results": [{"command": "a", "times": ["x"]}]}', "no result of hyperfine"),
+        (
+            "hyperfine",
+            '{"results": [{"command": "a", "times": ["x"]}]}',
+            "not a result of hyperfine",
+        ),
         ("hyperfine", '{"results": []}', "no measurement"),
         ("google-benchmark", '{"benchmarks": [{"name": "a"}]}', "has no real_time"),
         ("pyperf", '{"benchmarks": [{"runs": [{}]}]}', "no measurement"),
@@ -109,7 +113,7 @@ def test_a_broken_csv_is_refused_with_its_line(tmp_path: Path, text: str, messag
             '[{"benchmark": "a", "mode": "avgt", "primaryMetric": {"scoreUnit": "B/op"}}]',
             "neither a time nor a throughput",
         ),
-        ("pytest-benchmark", '{"benchmarks": [{"name": "a"}]}', "no result of pytest-benchmark"),
+        ("pytest-benchmark", '{"benchmarks": [{"name": "a"}]}', "not a result of pytest-benchmark"),
         ("sysbench", "nothing of the kind", "no measurement"),
         ("csv", "a,b\n1,2\n", "does not name the columns condition and value"),
     ],

@@ -77,11 +77,11 @@ def test_times_and_exit_codes_of_hyperfine(tmp_path: Path) -> None:
     form, reading = reading_of(path)
     assert form == "hyperfine"
     theirs = decoded(path)["results"]
-    assert [one.values["wall_s"] for one in reading.processes] == [
+    assert [process.values["wall_s"] for process in reading.processes] == [
         time for result in theirs for time in result["times"]
     ]
-    assert [one.exit for one in reading.processes] == [0, 0, 0, 1, 1, 1]
-    assert [one.levels["name"] for one in reading.processes] == ["true"] * 3 + ["false"] * 3
+    assert [process.exit for process in reading.processes] == [0, 0, 0, 1, 1, 1]
+    assert [process.levels["name"] for process in reading.processes] == ["true"] * 3 + ["false"] * 3
     means = reading.environment["mean_cpu_seconds"]
     assert means["true"] == {"user": theirs[0]["user"], "system": theirs[0]["system"]}
 
@@ -97,10 +97,10 @@ def test_values_and_warm_ups_of_pyperf(tmp_path: Path) -> None:
     assert form == "pyperf"
     assert reading.tool is not None and reading.tool.startswith("pyperf 2")
     runs = decoded(path)["benchmarks"][0]["runs"]
-    assert [list(one.iterations["time_s"]) for one in reading.processes] == [
+    assert [list(process.iterations["time_s"]) for process in reading.processes] == [
         run["values"] for run in runs
     ]
-    assert [list(one.iterations["warmup_time_s"]) for one in reading.processes] == [
+    assert [list(process.iterations["warmup_time_s"]) for process in reading.processes] == [
         [value for _, value in run["warmups"]] for run in runs
     ]
     assert reading.environment == decoded(path)["metadata"]
@@ -116,7 +116,10 @@ def test_peak_memory_and_a_suite_of_pyperf(tmp_path: Path) -> None:
         )
     form, reading = reading_of(path)
     assert (form, reading.metric) == ("pyperf", "memory_bytes")
-    assert [(one.benchmark, list(one.iterations["memory_bytes"])) for one in reading.processes] == [
+    assert [
+        (process.benchmark, list(process.iterations["memory_bytes"]))
+        for process in reading.processes
+    ] == [
         (name, run["values"])
         for name, benchmark in zip(("first", "second"), decoded(path)["benchmarks"], strict=True)
         for run in benchmark["runs"]
@@ -135,11 +138,13 @@ def test_rounds_of_pytest_benchmark_are_iterations_of_one_process(tmp_path: Path
     form, reading = reading_of(path)
     assert form == "pytest-benchmark"
     theirs = decoded(path)["benchmarks"]
-    assert [one.benchmark for one in reading.processes] == [one["fullname"] for one in theirs]
-    assert [list(one.iterations["time_s"]) for one in reading.processes] == [
-        one["stats"]["data"] for one in theirs
+    assert [process.benchmark for process in reading.processes] == [
+        result["fullname"] for result in theirs
     ]
-    assert all(len(one.iterations["time_s"]) == 4 for one in reading.processes)
+    assert [list(process.iterations["time_s"]) for process in reading.processes] == [
+        result["stats"]["data"] for result in theirs
+    ]
+    assert all(len(process.iterations["time_s"]) == 4 for process in reading.processes)
     assert reading.environment["machine"] == decoded(path)["machine_info"]
 
 
@@ -163,18 +168,18 @@ def test_repetitions_and_counters_of_google_benchmark(tmp_path: Path) -> None:
     form, reading = reading_of(path)
     assert form == "google-benchmark"
     measured = [
-        one
-        for one in decoded(path)["benchmarks"]
-        if one["run_type"] == "iteration" and not one.get("error_occurred")
+        benchmark
+        for benchmark in decoded(path)["benchmarks"]
+        if benchmark["run_type"] == "iteration" and not benchmark.get("error_occurred")
     ]
     names = ["Copy/8", "Copy/64", "Manual/iterations:2/manual_time/threads:2"]
     assert [process.benchmark for process in reading.processes] == names
     for process in reading.processes:
-        own = [one for one in measured if one["run_name"] == process.benchmark]
+        own = [benchmark for benchmark in measured if benchmark["run_name"] == process.benchmark]
         assert len(own) == 3
         factor = UNITS[own[0]["time_unit"]]
         expected = {
-            metric: [one[key] * (factor if key in OWN_NAMES else 1.0) for one in own]
+            metric: [benchmark[key] * (factor if key in OWN_NAMES else 1.0) for benchmark in own]
             for key in own[0]
             if key not in PLACES and not isinstance(own[0][key], str)
             for metric in (OWN_NAMES.get(key, key),)

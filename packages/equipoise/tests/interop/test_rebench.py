@@ -51,7 +51,7 @@ def test_every_row_of_rebench_is_an_iteration_of_its_invocation(tmp_path: Path) 
     printed_by(REBENCH, "--no-denoise", "sums.conf", folder=tmp_path)
     path = tmp_path / "out.data"
     form, reading = reading_of(path)
-    assert (form, reading.compared, reading.metric) == ("rebench", "executor", "time_s")
+    assert (form, reading.compared_factor, reading.metric) == ("rebench", "executor", "time_s")
     lines = path.read_text().splitlines()
     rows = list(
         csv.DictReader((line for line in lines if not line.startswith("#")), delimiter="\t")
@@ -79,7 +79,9 @@ def test_every_row_of_rebench_is_an_iteration_of_its_invocation(tmp_path: Path) 
         assert list(process.iterations["memory_MB"]) in values["MB"].values()
         times = [1e3 * seconds for seconds in process.iterations["time_s"]]
         assert any(times == pytest.approx(theirs) for theirs in values["ms"].values())
-        assert {len(theirs) for one in values.values() for theirs in one.values()} == {2}
+        assert {len(theirs) for by_metric in values.values() for theirs in by_metric.values()} == {
+            2
+        }
     keys = [
         (process.benchmark, *process.levels.values(), *process.iterations["time_s"])
         for process in reading.processes

@@ -1,4 +1,4 @@
-"""What is exported is read back with every value, by us and by the programs that it is for."""
+"""Exported files are read back with every value, by Equipoise and by the tools themselves."""
 
 from __future__ import annotations
 
@@ -66,9 +66,11 @@ def comes_back(theirs: Path, ours: Path, recorded: Recorded) -> None:
             close = name in ("mean", "stddev", "median")
             assert value == (pytest.approx(their[name], rel=1e-12) if close else their[name])
     first, second = imported(theirs), imported(ours)
-    assert [one.samples for one in first.trials] == [one.samples for one in second.trials]
-    assert [one.accounting for one in first.trials] == [one.accounting for one in second.trials]
-    assert [one.exit for one in first.trials] == [one.exit for one in second.trials]
+    assert [trial.samples for trial in first.trials] == [trial.samples for trial in second.trials]
+    assert [trial.accounting for trial in first.trials] == [
+        trial.accounting for trial in second.trials
+    ]
+    assert [trial.exit for trial in first.trials] == [trial.exit for trial in second.trials]
 
 
 def test_a_file_of_hyperfine_2_comes_back_in_the_layout_of_1(recorded: Recorded) -> None:
@@ -130,16 +132,16 @@ def test_trials_exported_as_csv_are_a_csv_to_import(tmp_path: Path, recorded: Re
         writer.writeheader()
         writer.writerows(rows)
     again = imported(tmp_path / "again.csv")
-    assert [one.accounting.wall_s for one in again.trials] == [
+    assert [trial.accounting.wall_s for trial in again.trials] == [
         row.wall_s for row in document.trials
     ]
 
 
 @pytest.mark.parametrize("sample", ["hyperfine_2.0.0.json", "jmh_1.37.json", "go.txt"])
-def test_bmf_has_the_median_of_each_metric_of_an_import(sample: str, recorded: Recorded) -> None:
+def test_bmf_has_the_median_of_each_imported_metric(sample: str, recorded: Recorded) -> None:
     document = recorded(imported(SAMPLES / sample))
     written = msgspec.json.decode(to_bmf(document))
-    assert list(written) == [one.name for one in document.conditions]
+    assert list(written) == [condition.name for condition in document.conditions]
     for condition in document.conditions:
         measures = written[condition.name]
         assert measures.keys() - {"latency"} == condition.metrics.keys()

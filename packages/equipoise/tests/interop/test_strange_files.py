@@ -1,4 +1,4 @@
-"""What is no file, is written in another way, or holds impossible numbers."""
+"""Paths that are not files, files in other encodings, and impossible numbers."""
 
 from __future__ import annotations
 
@@ -54,9 +54,7 @@ def refusal(path: Path, form: str | None = None) -> UnusableInput:
 
 @pytest.mark.parametrize("number", ["1e400", "NaN", "-Infinity", '"one"', "1e300", HUGE_NUMBER])
 @pytest.mark.parametrize("form", NUMBERS)
-def test_a_number_that_is_none_or_beyond_all_is_refused(
-    form: str, number: str, tmp_path: Path
-) -> None:
+def test_nan_and_infinite_numbers_are_refused(form: str, number: str, tmp_path: Path) -> None:
     whole = written(tmp_path, "whole", NUMBERS[form] % "1.5")
     assert len(imported(whole).trials) == 1
     text = NUMBERS[form] % number
@@ -81,12 +79,12 @@ def test_a_number_that_is_none_or_beyond_all_is_refused(
         ),
     ],
 )
-def test_a_whole_number_beyond_all_is_refused(form: str, text: str, tmp_path: Path) -> None:
+def test_too_large_integer_is_refused(form: str, text: str, tmp_path: Path) -> None:
     assert reading_of(written(tmp_path, "file", text % 2))[0] == form
     refusal(written(tmp_path, "file", text % HUGE_NUMBER), form)
 
 
-def test_iterations_whose_sum_is_beyond_all_are_refused(tmp_path: Path) -> None:
+def test_iterations_with_an_infinite_sum_are_refused(tmp_path: Path) -> None:
     assert mean([1.7e308, 1.7e308]) == float("inf")
     refusal(written(tmp_path, "file", NUMBERS["pyperf"] % "1.7e308, 1.7e308"))
 
@@ -134,13 +132,13 @@ def test_a_compressed_file_is_told_to_be_unpacked(
     assert "is compressed" in refusal(path).what
 
 
-def test_what_is_no_file_is_named(tmp_path: Path) -> None:
+def test_path_that_is_no_file_is_named(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "zero").symlink_to("/dev/zero")
     (tmp_path / "loop").symlink_to("loop")
     (tmp_path / "broken").symlink_to("nothing")
-    assert "no regular file" in refusal(tmp_path / "pipe").what
-    assert "no regular file" in refusal(tmp_path / "zero").what
+    assert "not a regular file" in refusal(tmp_path / "pipe").what
+    assert "not a regular file" in refusal(tmp_path / "zero").what
     assert "too many levels of symbolic links" in refusal(tmp_path / "loop").what
     for missing in ("broken", "nothing", "pipe/below a file"):
         assert "there is no such file" in refusal(tmp_path / missing).what
@@ -177,7 +175,7 @@ def test_samples_of_criterion_that_are_no_files(tmp_path: Path) -> None:
     assert "no sample.json of criterion" in refusal(tmp_path / "criterion").what
     sample.rmdir()
     os.mkfifo(sample)
-    assert "sample.json is no regular file" in refusal(tmp_path / "criterion").what
+    assert "sample.json is not a regular file" in refusal(tmp_path / "criterion").what
 
 
 def test_a_damaged_name_of_a_benchmark_of_criterion_is_refused(tmp_path: Path) -> None:
@@ -185,4 +183,4 @@ def test_a_damaged_name_of_a_benchmark_of_criterion_is_refused(tmp_path: Path) -
     saved.mkdir(parents=True)
     (saved / "sample.json").write_text('{"iters": [1], "times": [1]}')
     (saved / "benchmark.json").write_text("{")
-    assert "benchmark.json: no result of criterion" in refusal(tmp_path / "criterion").what
+    assert "benchmark.json: not a result of criterion" in refusal(tmp_path / "criterion").what

@@ -1,4 +1,4 @@
-"""What sysbench prints now is read with every figure."""
+"""Every figure in the output of the installed sysbench is read."""
 
 from __future__ import annotations
 

@@ -25,7 +25,8 @@ def rich_document() -> ResultDocument:
     """Levels, covariates, own metrics, iterations, timeouts and hostile names."""
     document = document_of(HOSTILE, 'b,"quoted"\nin two lines', blocks=4, timeouts=frozenset({2}))
     conditions = tuple(
-        replace(one, levels={"allocator": HOSTILE, "rows": "445"}) for one in document.conditions
+        replace(condition, levels={"allocator": HOSTILE, "rows": "445"})
+        for condition in document.conditions
     )
     trials = tuple(
         replace(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from equipoise.model.errors import UnusableInput
-from equipoise.revisions.benchmarks import Benchmark, benchmarks_named, read_suite
+from equipoise.revisions.benchmarks import Benchmark, parse_benchmarks, read_suite
 
 
 def suite(folder: Path, text: str) -> Path:
@@ -61,4 +61,4 @@ def test_a_missing_file_or_one_without_text_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_name_ends_at_its_first_equals_sign() -> None:
-    assert benchmarks_named(("a=env X=1 ./bench",)) == (Benchmark("a", ("env", "X=1", "./bench")),)
+    assert parse_benchmarks(("a=env X=1 ./bench",)) == (Benchmark("a", ("env", "X=1", "./bench")),)

@@ -21,7 +21,7 @@ from equipoise.revisions.benchmarks import TOOLS
 from equipoise.revisions.build_cache import (
     LIMIT_VARIABLE,
     BuildCache,
-    NoFolder,
+    MissingFolder,
     Source,
     cache_folder,
     cache_limit,
@@ -101,7 +101,7 @@ def test_a_build_is_made_once_and_used_again(
 
 
 @pytest.mark.parametrize("change", ["echo more >> program", "rm source"])
-def test_a_build_of_which_a_trial_changed_a_file_is_made_anew(
+def test_build_with_a_file_changed_by_a_trial_is_rebuilt(
     change: str, made: MadeRepository, tmp_path: Path, log: Path
 ) -> None:
     second = sources(made)[1]
@@ -115,7 +115,7 @@ def test_a_build_of_which_a_trial_changed_a_file_is_made_anew(
     assert times_built(log) == 2
 
 
-def test_a_build_of_which_a_file_was_changed_and_its_time_set_back_is_made_again(
+def test_build_with_a_changed_file_and_old_time_stamp_is_rebuilt(
     made: MadeRepository, tmp_path: Path, log: Path
 ) -> None:
     second = sources(made)[1]
@@ -144,7 +144,7 @@ def test_files_that_trials_add_leave_a_build_as_it_is(
     assert times_built(log) == 1
 
 
-def test_without_a_line_a_commit_is_only_checked_out(
+def test_without_a_build_command_a_commit_is_only_checked_out(
     made: MadeRepository, tmp_path: Path, log: Path
 ) -> None:
     second = sources(made)[1]
@@ -155,9 +155,7 @@ def test_without_a_line_a_commit_is_only_checked_out(
     assert times_built(log) == 0
 
 
-def test_the_key_is_of_all_that_decides_a_build_and_of_nothing_else(
-    made: MadeRepository, tmp_path: Path
-) -> None:
+def test_key_depends_exactly_on_the_inputs_of_a_build(made: MadeRepository, tmp_path: Path) -> None:
     repo = repository_at(made.path)
     compiler = tmp_path / "bin" / "cc"
     compiler.parent.mkdir()
@@ -185,7 +183,7 @@ def test_the_key_is_of_all_that_decides_a_build_and_of_nothing_else(
     }
     compiler.write_text("#!/bin/sh\n# a later version\n")
     assert len({*others, key()}) == len(others) + 1
-    assert {len(one) for one in others} == {32}
+    assert {len(other) for other in others} == {32}
 
 
 def test_a_build_that_fails_leaves_nothing(made: MadeRepository, tmp_path: Path, log: Path) -> None:
@@ -204,7 +202,7 @@ def test_a_commit_without_the_folder_of_the_user_is_told_apart(
     inside = Repository(made.path, "later")
     with (
         open_cache(inside, LOGGED, None, tmp_path) as cache,
-        pytest.raises(NoFolder, match="commit two has no folder later"),
+        pytest.raises(MissingFolder, match="commit two has no folder later"),
     ):
         cache.get(sources(made)[1], "commit two")
 
@@ -234,12 +232,14 @@ def test_threads_that_need_one_build_make_it_once(
 ) -> None:
     third, second, first = sources(made)
     with opened(made, tmp_path) as cache, ThreadPoolExecutor(4) as threads:
-        builds = [threads.submit(cache.get, one, "it") for one in (first, second, third, second)]
-        assert sum(not one.result().reused for one in builds) == 2
+        builds = [
+            threads.submit(cache.get, source, "it") for source in (first, second, third, second)
+        ]
+        assert sum(not build.result().reused for build in builds) == 2
     assert times_built(log) == 2
 
 
-def test_who_comes_to_make_a_build_that_is_made_and_used_meanwhile_does_not_wait(
+def test_late_process_uses_a_build_made_meanwhile(
     made: MadeRepository, tmp_path: Path, log: Path
 ) -> None:
     second = sources(made)[1]
@@ -294,7 +294,7 @@ def wait_for(condition: Callable[[], object], process: subprocess.Popen[str]) ->
 
 
 def builds_running(tree: Path) -> list[psutil.Process]:
-    """What runs of the build of a tree."""
+    """Return the running processes of the build of a tree."""
     found = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error, OSError):
@@ -303,7 +303,7 @@ def builds_running(tree: Path) -> list[psutil.Process]:
     return found
 
 
-def test_what_a_killed_build_left_is_removed_by_the_next(
+def test_next_build_removes_files_of_a_killed_build(
     made: MadeRepository, tmp_path: Path, log: Path
 ) -> None:
     line = f'{LOGGED}; test -f "$LOG.go" || sleep 300'
@@ -315,20 +315,20 @@ def test_what_a_killed_build_left_is_removed_by_the_next(
     with opened(made, tmp_path, None) as other:
         folder = other.tree_of(second).parents[2]
     # Whoever opens the cache next removes it, also for another line.
-    assert [one.name for one in folder.iterdir()] == []
+    assert [file.name for file in folder.iterdir()] == []
     with opened(made, tmp_path, line) as cache:
         assert builds_running(cache.tree_of(second)) == []
         Path(f"{log}.go").touch()
         assert not cache.get(second, "it").reused
 
 
-def test_two_processes_make_a_build_once_and_neither_removes_it_under_the_other(
+def test_two_processes_share_one_build_and_keep_it_while_in_use(
     made: MadeRepository, tmp_path: Path, log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     line = f"{LOGGED}; sleep 0.5"
     third, second, _ = sources(made)
     others = [another_process(made, tmp_path, line, second) for _ in range(2)]
-    reused = sorted(str(one.stdout and one.stdout.readline().strip()) for one in others)
+    reused = sorted(str(other.stdout and other.stdout.readline().strip()) for other in others)
     assert reused == ["False", "True"]
     assert times_built(log) == 1
     monkeypatch.setenv(LIMIT_VARIABLE, "0")
@@ -339,9 +339,9 @@ def test_two_processes_make_a_build_once_and_neither_removes_it_under_the_other(
     with opened(made, tmp_path, line) as cache:
         assert cache.seconds_of(third) is None
         assert cache.seconds_of(second) is not None
-    for one in others:
-        one.communicate("")
-        assert one.returncode == 0
+    for other in others:
+        other.communicate("")
+        assert other.returncode == 0
     with opened(made, tmp_path, line) as cache:
         assert list(cache.tree_of(second).parents[2].iterdir()) == []
 
@@ -367,7 +367,7 @@ def test_the_builds_that_were_used_longest_ago_go_first(
     assert notes.read_text() == "mine\n"
 
 
-def test_a_limit_leaves_what_the_next_block_needs(
+def test_limit_keeps_the_builds_of_the_next_block(
     made: MadeRepository, tmp_path: Path, log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(LIMIT_VARIABLE, "0")
@@ -411,7 +411,7 @@ def test_without_a_folder_of_the_user_builds_go_with_the_campaign(
     assert not Path("~").exists()
 
 
-def test_a_folder_that_takes_no_build_is_named(
+def test_unusable_build_folder_is_named(
     made: MadeRepository, tmp_path: Path, log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(_: Path, content: bytes) -> int:
@@ -430,11 +430,11 @@ def test_the_environment_names_the_folder_and_the_limit() -> None:
     assert cache_limit({LIMIT_VARIABLE: "0.5"}) == 1 << 29
     assert cache_limit({}) == 10 << 30
     for text in ("many", "-1", "nan", "inf"):
-        with pytest.raises(UnusableInput, match="is no size of a cache"):
+        with pytest.raises(UnusableInput, match="is not the size of a cache"):
             cache_limit({LIMIT_VARIABLE: text})
 
 
-def test_a_tool_that_was_killed_while_it_told_its_version_is_no_other_toolchain(
+def test_tool_killed_while_printing_its_version_keeps_the_toolchain(
     made: MadeRepository, tmp_path: Path
 ) -> None:
     programs = tmp_path / "programs"
@@ -442,5 +442,5 @@ def test_a_tool_that_was_killed_while_it_told_its_version_is_no_other_toolchain(
     go = programs / "go"
     go.write_text("#!/bin/sh\nkill -KILL $$\n")
     go.chmod(0o755)
-    with pytest.raises(UnusableInput, match="go version does not tell its version: .*SIGKILL"):
+    with pytest.raises(UnusableInput, match="go version does not print its version: .*SIGKILL"):
         digest_of_toolchain("make", {"PATH": str(programs)}, repository_at(made.path))

@@ -13,9 +13,9 @@ from equipoise.revisions.checkout import (
     WORKING_TREE,
     changed_submodules,
     check_out,
+    find_revision,
     fork_point,
     repository_at,
-    revision_named,
     revision_of_working_tree,
     untracked_files,
 )
@@ -41,7 +41,7 @@ def made(tmp_path: Path) -> MadeRepository:
 def checked_out(made: MadeRepository, name: str, side: Path) -> Path:
     side.mkdir()
     repo = repository_at(made.path)
-    return check_out(repo, revision_named(repo, name, "--baseline"), side)
+    return check_out(repo, find_revision(repo, name, "--baseline"), side)
 
 
 def touch_after_commit(made: MadeRepository, name: str) -> None:
@@ -105,7 +105,7 @@ def test_no_hook_of_the_repository_runs(made: MadeRepository, tmp_path: Path) ->
     assert not (tmp_path / "ran").exists()
 
 
-def test_what_was_changed_in_tracked_files_is_part_of_the_working_tree(
+def test_changes_of_tracked_files_are_part_of_the_working_tree(
     made: MadeRepository, tmp_path: Path
 ) -> None:
     made.write("value", "changed\n")
@@ -155,7 +155,7 @@ def test_the_fork_point_is_where_a_branch_was_left(made: MadeRepository) -> None
     made.write("other", "of somebody else\n")
     made.commit()
     repo = repository_at(made.path)
-    main, feature = (revision_named(repo, name, "--baseline") for name in ("main", "feature"))
+    main, feature = (find_revision(repo, name, "--baseline") for name in ("main", "feature"))
     forked = fork_point(repo, main, feature)
     assert forked.commit == left
     assert forked.label == f"the fork point from main ({left[:10]})"
@@ -168,7 +168,7 @@ def test_without_a_commit_in_common_there_is_a_hint(made: MadeRepository) -> Non
     made.git("checkout", "--quiet", "--orphan", "apart")
     made.commit()
     repo = repository_at(made.path)
-    main = revision_named(repo, "main", "--baseline")
+    main = find_revision(repo, "main", "--baseline")
     with pytest.raises(UnusableInput, match="have no commit in common") as caught:
         fork_point(repo, main, revision_of_working_tree(repo))
     assert "fetch-depth: 0" in str(caught.value.hint)
@@ -189,7 +189,7 @@ def test_a_working_tree_of_a_bare_repository_has_its_revisions(
 ) -> None:
     bare = tmp_path / "bare.git"
     made.git("clone", "--quiet", "--bare", str(made.path), str(bare))
-    with pytest.raises(UnusableInput, match="is in no git working tree"):
+    with pytest.raises(UnusableInput, match="is not in a readable git working tree"):
         repository_at(bare)
     linked = MadeRepository(tmp_path / "linked")
     MadeRepository(bare).git("worktree", "add", "--quiet", str(linked.path), "main")
@@ -245,10 +245,10 @@ def test_submodules_are_checked_out_from_the_users_own(
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_what_is_no_revision_is_refused_and_never_run(made: MadeRepository, name: str) -> None:
+def test_unknown_revision_is_refused_and_never_run(made: MadeRepository, name: str) -> None:
     before = everything_in(made.path)
     with pytest.raises(UnusableInput, match="there is no such commit"):
-        revision_named(repository_at(made.path), name, "--baseline")
+        find_revision(repository_at(made.path), name, "--baseline")
     assert everything_in(made.path) == before
 
 
@@ -264,7 +264,7 @@ def test_a_repository_may_have_any_name(name: str, tmp_path: Path) -> None:
 
 
 def test_a_folder_without_repository_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(UnusableInput, match="is in no git working tree"):
+    with pytest.raises(UnusableInput, match="is not in a readable git working tree"):
         repository_at(tmp_path)
 
 
@@ -274,14 +274,16 @@ def test_a_repository_without_commit_has_no_candidate(tmp_path: Path) -> None:
         revision_of_working_tree(repository_at(empty.path))
 
 
-def test_without_git_the_mend_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_git_the_hint_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(UnusableInput, match="git is not installed") as caught:
+    with pytest.raises(
+        UnusableInput, match="git, which reads the revisions of a repository, is not installed"
+    ) as caught:
         repository_at(tmp_path)
     assert "apt-get install git" in str(caught.value.hint)
 
 
-def test_what_a_hook_of_git_sets_leads_nobody_back(
+def test_variables_set_by_a_git_hook_are_ignored(
     made: MadeRepository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = repository(tmp_path / "other")
@@ -319,7 +321,7 @@ def test_files_that_git_stores_as_pointers_or_ciphers_are_no_sources(
         checked_out(made, "HEAD", tmp_path / "new")
 
 
-def test_a_filter_of_the_repository_alone_is_not_applied_and_says_so(
+def test_filter_of_the_repository_is_refused_with_a_hint(
     made: MadeRepository, tmp_path: Path
 ) -> None:
     filtered(made, "upper")
@@ -339,9 +341,7 @@ def test_a_filter_of_the_user_is_applied(
     assert (checked_out(made, "HEAD", tmp_path / "new") / "secret").read_text() == "STORED\n"
 
 
-def test_a_filter_that_only_changes_what_is_stored_stops_nothing(
-    made: MadeRepository, tmp_path: Path
-) -> None:
+def test_clean_filter_does_not_prevent_a_checkout(made: MadeRepository, tmp_path: Path) -> None:
     filtered(made, "stripped")
     made.git("config", "filter.stripped.clean", "cat")
     assert (checked_out(made, "HEAD", tmp_path / "new") / "secret").read_text() == "stored\n"
@@ -370,5 +370,5 @@ def test_a_name_that_is_not_a_commit_has_a_hint_that_helps(
     made: MadeRepository, name: str, hint: str
 ) -> None:
     with pytest.raises(UnusableInput) as refusal:
-        revision_named(repository_at(made.path), name, "--baseline")
+        find_revision(repository_at(made.path), name, "--baseline")
     assert hint in str(refusal.value.hint)

@@ -54,21 +54,25 @@ def between(made: MadeRepository, good: str, bad: str) -> tuple[Commit, ...]:
 def test_a_range_follows_first_parents_and_knows_its_merges(made: MadeRepository) -> None:
     before = everything_in(made.path)
     commits = between(made, "first", "main")
-    assert [one.subject for one in commits] == ["the first", "a merge", "größer, with 'quotes'"]
-    assert [one.is_merge for one in commits] == [False, True, False]
+    assert [commit.subject for commit in commits] == [
+        "the first",
+        "a merge",
+        "größer, with 'quotes'",
+    ]
+    assert [commit.is_merge for commit in commits] == [False, True, False]
     assert commits[1].parents == (named(made, "first").commit, named(made, "side").commit)
-    assert {one.author for one in commits} == {"Ada"}
+    assert {commit.author for commit in commits} == {"Ada"}
     assert commits[2].date.startswith("20")
-    trees = trees_of(repository_at(made.path), [one.hash for one in commits])
-    assert [trees[one.hash] for one in commits] == [
-        made.git("rev-parse", f"{one.hash}^{{tree}}").strip() for one in commits
+    trees = trees_of(repository_at(made.path), [commit.hash for commit in commits])
+    assert [trees[commit.hash] for commit in commits] == [
+        made.git("rev-parse", f"{commit.hash}^{{tree}}").strip() for commit in commits
     ]
     assert everything_in(made.path) == before
 
 
 def test_a_branch_of_a_merge_is_a_range_of_its_own(made: MadeRepository) -> None:
     commits = between(made, "first", "side")
-    assert [one.subject for one in commits] == ["the first", "side 1", "side 2"]
+    assert [commit.subject for commit in commits] == ["the first", "side 1", "side 2"]
 
 
 def test_commits_that_change_only_prose_are_known_by_the_names_of_their_files(
@@ -89,7 +93,7 @@ def test_commits_that_change_only_prose_are_known_by_the_names_of_their_files(
     made.write("README.md", "Changed since.\n")
     repo = repository_at(made.path)
     commits = commits_between(repo, named(made, "first"), revision_of_working_tree(repo))
-    subjects = [one.subject for one in commits]
+    subjects = [commit.subject for commit in commits]
     prose = prose_commits(repo, commits)
     assert [subjects[place] for place in prose] == ["prose", "nothing at all", "a merge of prose"]
     assert prose_commits(repo, commits[:1]) == ()
@@ -119,7 +123,7 @@ def test_the_working_tree_is_the_last_commit(made: MadeRepository) -> None:
     repo = repository_at(made.path)
     bad = revision_of_working_tree(repo)
     commits = commits_between(repo, named(made, "main"), bad)
-    assert [one.uncommitted for one in commits] == [False, True]
+    assert [commit.uncommitted for commit in commits] == [False, True]
     assert commits[0].hash == commits[1].hash
     assert commits[1].short == commits[0].short + "+"
     assert commits[1].subject.startswith(WORKING_TREE)
@@ -132,10 +136,10 @@ def test_the_working_tree_is_the_last_commit(made: MadeRepository) -> None:
         ("main", "first", "is older than good", "exchange --good and --bad"),
         ("side", "main", "came to bad by a merge", "--good {first}"),
         ("apart", "main", "no commit in common", "name an older commit"),
-        ("other", "main", "is no ancestor of bad", "--good {first}"),
+        ("other", "main", "is not an ancestor of bad", "--good {first}"),
     ],
 )
-def test_a_good_revision_off_the_line_is_refused_with_one_that_is_on_it(
+def test_good_revision_off_the_line_is_refused_with_one_on_the_line(
     made: MadeRepository, good: str, bad: str, what: str, hint: str
 ) -> None:
     made.git("checkout", "--quiet", "-b", "other", "first")
@@ -165,7 +169,7 @@ def test_likely_commits_weigh_more_and_others_never_less_than_a_tenth(
         weights_by_path(repo, commits, ("source", "sauce"))
 
 
-def test_what_changed_in_the_working_tree_is_likely_where_it_changed(
+def test_changes_of_the_working_tree_weigh_by_path(
     made: MadeRepository,
 ) -> None:
     made.write("source", "three\n")
@@ -179,13 +183,16 @@ def merged(made: MadeRepository, good: str, bad: str) -> tuple[list[str], Merged
     """Return the subject of each commit of a search, and the branches of its merges."""
     line = between(made, good, bad)
     found = merged_commits(repository_at(made.path), line)
-    return [one.subject for one in (*line, *found.commits)], found
+    return [commit.subject for commit in (*line, *found.commits)], found
 
 
 def branches_of(made: MadeRepository, good: str, bad: str) -> list[tuple[str, list[str]]]:
     """Return the subject of each merge, and those of the commits of its branch."""
     subjects, found = merged(made, good, bad)
-    return [(subjects[one.merge], [subjects[at] for at in one.commits]) for one in found.branches]
+    return [
+        (subjects[branch.merge], [subjects[at] for at in branch.commits])
+        for branch in found.branches
+    ]
 
 
 def test_the_branch_of_a_merge_runs_from_its_fork_to_the_other_parent(made: MadeRepository) -> None:
@@ -195,7 +202,7 @@ def test_the_branch_of_a_merge_runs_from_its_fork_to_the_other_parent(made: Made
     assert everything_in(made.path) == before
 
 
-def test_branches_of_branches_and_what_is_on_another_line(made: MadeRepository) -> None:
+def test_nested_branches_and_commits_on_another_line(made: MadeRepository) -> None:
     # It begins before the good commit, takes main in, and merges a branch of its own.
     made.git("checkout", "--quiet", "-b", "long", "first")
     made.write("long/1", "")

@@ -8,12 +8,12 @@ from equipoise.model.errors import UnusableInput
 from equipoise.model.revisions import Commit, Revision
 from equipoise.revisions.checkout import repository_at
 from equipoise.revisions.commits import (
-    MEASURED,
+    CURVE_ENDS,
     commits_between,
-    every_nth,
-    last_before,
-    later_than,
-    tagged,
+    commits_since,
+    every_nth_commit,
+    last_commit_before,
+    tagged_commits,
 )
 from equipoise.revisions.git import Repository
 from packages.equipoise.tests.repositories import MadeRepository, repository
@@ -42,27 +42,27 @@ def line(made: MadeRepository) -> Line:
         Revision(name, made.git("rev-parse", name).strip()) for name in ("HEAD~6", "HEAD")
     )
     here = repository_at(made.path)
-    return here, commits_between(here, first, last, MEASURED)
+    return here, commits_between(here, first, last, CURVE_ENDS)
 
 
 def test_every_second_or_fourth_commit_and_both_ends(line: Line) -> None:
-    assert every_nth(line[1], 1) == tuple(range(7))
-    assert every_nth(line[1], 2) == (0, 2, 4, 6)
-    assert every_nth(line[1], 4) == (0, 4, 6)
-    assert every_nth(line[1], 100) == (0, 6)
+    assert every_nth_commit(line[1], 1) == tuple(range(7))
+    assert every_nth_commit(line[1], 2) == (0, 2, 4, 6)
+    assert every_nth_commit(line[1], 4) == (0, 4, 6)
+    assert every_nth_commit(line[1], 100) == (0, 6)
 
 
 def test_tags_of_both_kinds_are_found(line: Line) -> None:
-    assert tagged(*line) == (0, 2, 4, 6)
+    assert tagged_commits(*line) == (0, 2, 4, 6)
     with pytest.raises(UnusableInput, match="no commit after the baseline has a tag"):
-        tagged(line[0], (line[1][2], line[1][3]))
+        tagged_commits(line[0], (line[1][2], line[1][3]))
 
 
 def test_a_date_is_read_as_git_reads_it(line: Line, made: MadeRepository) -> None:
-    assert later_than(*line, "2026-05-15") == (0, 5, 6)
+    assert commits_since(*line, "2026-05-15") == (0, 5, 6)
     with pytest.raises(UnusableInput, match="no commit after the baseline is that late"):
-        later_than(*line, "2036-05-15")
+        commits_since(*line, "2036-05-15")
     latest = Revision("HEAD", line[1][-1].hash)
-    before = last_before(line[0], latest, "2026-05-15")
+    before = last_commit_before(line[0], latest, "2026-05-15")
     assert before is not None and before.commit == line[1][4].hash
-    assert last_before(line[0], latest, "2020-01-01") is None
+    assert last_commit_before(line[0], latest, "2020-01-01") is None

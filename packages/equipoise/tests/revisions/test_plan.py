@@ -17,7 +17,7 @@ from equipoise.model.revisions import Revision
 from equipoise.revisions.benchmarks import READER, TOOLS, Benchmark
 from equipoise.revisions.commit_plans import chosen_benchmarks
 from equipoise.revisions.git import Repository
-from equipoise.revisions.plan import CheckedOut, conditions_of_gate
+from equipoise.revisions.plan import Checkout, conditions_of_gate
 
 
 @pytest.fixture
@@ -31,29 +31,36 @@ def sides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pair:
         folder.mkdir(parents=True)
         (folder / "bench").write_text("#!/bin/sh\n")
         (folder / "bench").chmod(0o755)
-        made.append(CheckedOut(role, Revision(name, commit), folder.parent, repository))
+        made.append(Checkout(role, Revision(name, commit), folder.parent, repository))
     return made[0], made[1]
 
 
 def test_one_benchmark_is_two_conditions_in_their_own_folders(sides: Pair, tmp_path: Path) -> None:
     benchmark = Benchmark("b", ("./bench", "$HOME;"))
     conditions, contrasts = conditions_of_gate([benchmark], sides, None)
-    assert [one.name for one in conditions] == [
+    assert [condition.name for condition in conditions] == [
         "baseline old (1111111111)",
         "candidate new (2222222222)",
     ]
-    assert [one.command for one in conditions] == [
+    assert [condition.command for condition in conditions] == [
         (str(tmp_path / side / "inside" / "bench"), "$HOME;") for side in ("old", "new")
     ]
-    assert [one.process.working_folder for one in conditions] == [str(one.folder) for one in sides]
+    assert [condition.process.working_folder for condition in conditions] == [
+        str(side.folder) for side in sides
+    ]
     assert contrasts == (Contrast(0, 1, "revision", {}),)
 
 
 def test_each_of_several_benchmarks_is_compared_with_itself(sides: Pair, tmp_path: Path) -> None:
     benchmarks = [Benchmark("one", ("./bench",)), Benchmark("two", ("true",))]
     conditions, contrasts = conditions_of_gate(benchmarks, sides, None)
-    assert [one.levels["benchmark"] for one in conditions] == ["one", "one", "two", "two"]
-    assert [(one.baseline, one.candidate) for one in contrasts] == [(0, 1), (2, 3)]
+    assert [condition.levels["benchmark"] for condition in conditions] == [
+        "one",
+        "one",
+        "two",
+        "two",
+    ]
+    assert [(contrast.baseline, contrast.candidate) for contrast in contrasts] == [(0, 1), (2, 3)]
     assert contrasts[1].stratum == {"benchmark": "two"}
     assert conditions[2].command == conditions[3].command == ("/bin/true",)
 
@@ -108,7 +115,7 @@ def test_a_benchmark_that_a_program_lists_is_named_with_the_program() -> None:
     assert options["words"] == ("./bench", "a b")
 
 
-def test_slower_benchmarks_are_bisected_by_one_line() -> None:
+def test_one_command_bisects_all_slower_benchmarks() -> None:
     lines = joined_bisect_lines(lines_of("cpu_s"))
     assert lines["parse"] == lines["render"]
     options = command.make_context("bisect", shlex.split(lines["parse"])[2:]).params
@@ -128,13 +135,13 @@ def test_lines_that_differ_in_more_stay_apart() -> None:
         assert joined == {name: shell_line_with_placeholders(one) for name, one in apart.items()}
 
 
-def test_what_reads_a_tool_is_the_same_for_both(sides: Pair, tmp_path: Path) -> None:
+def test_reading_command_is_the_same_for_both_revisions(sides: Pair, tmp_path: Path) -> None:
     tool = TOOLS["cargo"]
     conditions, _ = conditions_of_gate([Benchmark("b", ("true", "x"))], sides, tool)
     for condition, side in zip(conditions, sides, strict=True):
         assert condition.command[1:] == ("-P", "-m", READER, "cargo", "--", "/bin/true", "x")
         assert condition.environment == {"CARGO_TARGET_DIR": f"{side.tree}/target"}
-    lengths = {len(one.environment["CARGO_TARGET_DIR"]) for one in conditions}
+    lengths = {len(condition.environment["CARGO_TARGET_DIR"]) for condition in conditions}
     assert len(lengths) == 1
 
 
@@ -184,7 +191,7 @@ def test_names_may_have_commas(text: str | None, chosen: tuple[str, ...]) -> Non
 
 
 @pytest.mark.parametrize("text", ["Nothing", "Same,Nothing", "Sum<int", "", "Same,"])
-def test_what_is_no_name_is_refused_with_the_names(text: str) -> None:
+def test_unknown_name_is_refused_with_the_known_names(text: str) -> None:
     with pytest.raises(UnusableInput, match="has no benchmark") as refused:
         chosen_benchmarks(TOOLS["google-benchmark"], text, NAMES)
     assert "it has Sum<int, 4>, Sum<int>" in refused.value.what

@@ -19,9 +19,9 @@ from equipoise.model.plan import Contrast, Measure, Plan, Stopping
 from equipoise.model.record import Accounting, Draw, Observation, RunRecord, Trial
 from equipoise.report.json_document import encode
 from equipoise.why.evidence.collect import EvidenceRequest, missing_runs, observe
-from equipoise.why.evidence.sources import BY_DEFAULT
+from equipoise.why.evidence.sources import DEFAULT_SOURCES
 from equipoise.why.explanation import latest_evidence, with_causes
-from equipoise.why.gap import choose_gap, explains_gap, largest_gap, nothing_to_explain
+from equipoise.why.gap import choose_gap, explains_gap, largest_gap, nothing_to_explain_sentence
 from equipoise.why.result import latest_experiment, result_of
 from packages.equipoise.tests.kinds.explain.simulated import (
     NOISES,
@@ -80,17 +80,17 @@ def profile(seconds: float) -> bytes:
 
 def profiles(*conditions: tuple[int, float]) -> tuple[Observation, ...]:
     """A gathering of profiles, three of each condition."""
-    evidence = [(repetition, *one) for repetition in (1, 2, 3) for one in conditions]
+    evidence = [(repetition, *condition) for repetition in (1, 2, 3) for condition in conditions]
     return tuple(
         Observation("profile", condition, repetition, place, 2.0, profile(seconds), None)
         for place, (repetition, condition, seconds) in enumerate(evidence)
     )
 
 
-def test_the_only_comparison_is_the_one_that_is_meant() -> None:
+def test_only_comparison_is_chosen() -> None:
     gap = choose_gap(record_of(1.0, 2.0))
     assert (gap.comparison.baseline, gap.comparison.candidate) == ("a", "b")
-    assert gap.is_called
+    assert gap.is_explainable
     assert gap.chosen_because is None
     assert len(gap.trials.baseline) == len(gap.trials.candidate) == BLOCKS
     assert gap.longest_s == max(trial.accounting.wall_s or 0.0 for trial in gap.trials.candidate)
@@ -99,7 +99,10 @@ def test_the_only_comparison_is_the_one_that_is_meant() -> None:
 def test_the_largest_called_gap_of_several_is_chosen_with_the_reason() -> None:
     gap = choose_gap(record_of(1.0, 2.0, 0.1))
     assert gap.comparison.candidate == "c"
-    assert gap.chosen_because == "of 2 comparisons this is the largest gap that was called"
+    assert (
+        gap.chosen_because
+        == "of 2 comparisons this is the largest gap whose verdict is faster or slower"
+    )
     assert largest_gap(record_of(1.0, 2.0, 0.1)) == gap
 
 
@@ -121,7 +124,7 @@ def test_a_named_comparison_is_chosen_whatever_its_size() -> None:
     ("baseline", "candidate", "what"),
     [(None, "z", "no condition 'z'"), ("b", "c", "does not compare c with b")],
 )
-def test_a_comparison_that_there_is_not_is_refused_with_those_that_there_are(
+def test_unknown_comparison_is_refused_with_the_known_ones(
     baseline: str | None, candidate: str, what: str
 ) -> None:
     with pytest.raises(UnusableInput, match=what) as refusal:
@@ -144,11 +147,11 @@ def test_a_campaign_without_a_complete_block_is_refused() -> None:
         choose_gap(replace(record, trials=record.trials[:1]))
 
 
-def test_where_the_two_take_the_same_time_there_is_nothing_to_explain() -> None:
+def test_equal_times_need_no_explanation() -> None:
     record = record_of(1.0, 1.0)
     gap = choose_gap(record)
-    assert not gap.is_called
-    assert nothing_to_explain(gap).startswith("there is nothing to explain: ")
+    assert not gap.is_explainable
+    assert nothing_to_explain_sentence(gap).startswith("there is nothing to explain: ")
     # Even if somebody has observed them.
     assert result_of(replace(record, observations=profiles((0, 1.0), (1, 1.0)))).why == ()
 
@@ -157,8 +160,8 @@ def test_a_remark_states_that_time_is_explained_where_another_metric_was_compare
     plan = plan_of()
     judged = replace(plan, judgement=replace(plan.judgement, primary_metric="user_s"))
     remark = "Equipoise explains wall time, not user_s"
-    assert remark in nothing_to_explain(choose_gap(record_of(1.0, 1.0, plan=judged)))
-    assert remark not in nothing_to_explain(choose_gap(record_of(1.0, 1.0)))
+    assert remark in nothing_to_explain_sentence(choose_gap(record_of(1.0, 1.0, plan=judged)))
+    assert remark not in nothing_to_explain_sentence(choose_gap(record_of(1.0, 1.0)))
 
 
 def test_a_campaign_on_another_metric_is_explained_by_its_times() -> None:
@@ -176,7 +179,7 @@ def test_the_extra_time_is_split_by_the_accounts_of_the_trials() -> None:
     assert extra is not None
     assert (extra.baseline, extra.candidate, extra.slower) == ("a", "b", "b")
     assert extra.gap_s == pytest.approx(1.0, rel=0.02)
-    shares = {one.part: one.share_of_gap for one in extra.parts}
+    shares = {part.part: part.share_of_gap for part in extra.parts}
     assert shares["system"] == pytest.approx(0.9, abs=0.01)
     assert shares["user"] == pytest.approx(0.1, abs=0.01)
     assert extra.summary.startswith("90 % of the extra time is system time and 10 % user time")
@@ -279,16 +282,16 @@ def test_an_interrupted_observation_goes_on_with_the_missing_runs() -> None:
     observe(record, gap, missing, notes, starter_factory=starting(starter))
     record = replace(record, observations=tuple(notes.kept))
     assert missing_runs(record, gap, request) == ()
-    assert len(missing_runs(record, gap, replace(request, again=True))) == 6
+    assert len(missing_runs(record, gap, replace(request, repeat_known=True))) == 6
     evidence = latest_evidence(record)
     assert evidence is not None
     assert len(evidence.evidence.system_calls.baseline) == 3
 
 
-def test_other_sources_are_added_to_what_is_known() -> None:
+def test_other_sources_are_added_to_known_evidence() -> None:
     record = record_of(1.0, 2.0, observations=profiles((0, 1.0), (1, 2.0)))
     runs = missing_runs(record, choose_gap(record), EvidenceRequest())
-    assert {run.source for run in runs} == {*BY_DEFAULT} - {"profile"}
+    assert {run.source for run in runs} == {*DEFAULT_SOURCES} - {"profile"}
 
 
 def test_an_observation_is_decoded_as_it_was_encoded() -> None:
@@ -316,7 +319,7 @@ class Shelf:
     """Campaigns that explain any other, the newest first."""
 
     def __init__(self, *records: RunRecord) -> None:
-        self._records = {one.id: one for one in records}
+        self._records = {record.id: record for record in records}
 
     def explaining(self, run_id: str) -> tuple[str, ...]:
         return tuple(self._records)
@@ -333,17 +336,17 @@ def test_the_latest_with_a_complete_block_counts() -> None:
     assert latest_experiment(explained(), Shelf()) is None
 
 
-def test_a_campaign_of_another_pair_does_not_count_for_this_one() -> None:
+def test_campaign_of_another_pair_does_not_count() -> None:
     made = explained()
     assert explains_gap(experiment("x"), made, Contrast(0, 1))
     assert not explains_gap(experiment("x"), made, Contrast(0, 2))
     assert latest_experiment(made, Shelf(experiment("x")), Contrast(0, 2)) is None
 
 
-def test_the_explained_run_shows_what_was_tested_and_so_does_the_test_itself() -> None:
+def test_explained_run_and_test_run_show_the_tests() -> None:
     made, test = explained(), experiment("test")
     shown = validated(result_of(made, test)).why
-    assert [(one.cause, one.status) for one in shown] == [("cause 0", "confirmed")]
+    assert [(cause.cause, cause.status) for cause in shown] == [("cause 0", "confirmed")]
     assert shown[0].share_of_gap == pytest.approx(1.0, abs=0.1)
     assert validated(result_of(test)).why == shown
     assert validated(result_of(made)).why == ()

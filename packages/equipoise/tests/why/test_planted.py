@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from equipoise.why.causes.ranking import suggested_causes
 from equipoise.why.differences.changes import Change, Difference
 from packages.equipoise.tests.why.evidence.test_sampled import needs_kernel
-from packages.equipoise.tests.why.planted.observing import observed
+from packages.equipoise.tests.why.planted.observing import observe
 from packages.equipoise.tests.why.planted.pairs import (
     Planted,
     alike,
@@ -39,7 +39,7 @@ def test_the_first_cause_is_the_planted_one(planted: Planted, folder: Path) -> N
         pytest.skip(f"misses {', '.join(missing)}")
     if planted.at_once and not two_threads_run_at_once(folder):
         pytest.skip("no two threads run at once here, now: the pair has no gap")
-    difference = observed(planted, folder, max_rounds=MAX_ROUNDS)
+    difference = observe(planted, folder, max_rounds=MAX_ROUNDS)
     causes = suggested_causes(difference)
     if not causes and planted.at_once and changes_from_run_to_run(difference.gap):
         pytest.skip(f"the cache of these processors is shared now and then: {difference.gap}")
@@ -60,7 +60,7 @@ def changes_from_run_to_run(gap: Change) -> bool:
 
 @pytest.mark.parametrize("planted", alike(), ids=lambda planted: planted.name)
 def test_two_equal_conditions_differ_in_no_setting(planted: Planted, folder: Path) -> None:
-    difference = observed(planted, folder, max_blocks=4)
+    difference = observe(planted, folder, max_blocks=4)
     # Whether the gap is called is the campaign's to say. Even if it were, and as large as the run
     # itself, there is nothing that the sources see.
     assert suggested_causes(with_gap(difference)) == ()

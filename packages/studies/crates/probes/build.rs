@@ -1,9 +1,8 @@
 //! Builds the fork server, the small static program that the process probes start and that
 //! `equipoise-probe` includes.
 //!
-//! It is static, whatever the rest of the workspace is, and has a panic handler of its own, so cargo
-//! cannot build it beside the others. The C compiler links it, so that it lies in memory as a C
-//! program does.
+//! It is always static and has its own panic handler, so cargo cannot build it with the other
+//! crates. The C compiler links it, so that it has the memory layout of a C program.
 
 use std::env;
 use std::fs;
@@ -27,7 +26,7 @@ fn main() {
     if !(compiled(&folder.join("libfork_server.a"))
         && linked(&folder.join("libfork_server.a"), &program))
     {
-        // The process probes report it; everything else works without.
+        // The process probes report it; the other probes do not need the program.
         println!(
             "cargo::warning={SOURCE} could not be built, so there will be no figures for fork, \
              exec and sh: is there a static C library (Debian: libc6-dev, Fedora: glibc-static)?"
@@ -46,8 +45,9 @@ fn compiled(library: &Path) -> bool {
     succeeded(compiler.arg("-o").arg(library).arg(SOURCE))
 }
 
-/// The linker of cargo comes first. One that links for older systems (zig) has no static C library;
-/// a static program needs none of the system that it runs on, so that of this host will do.
+/// The linker of cargo comes first. A linker for older systems (zig) has no static C library. Then
+/// the library of this host is used, because a static program needs none of the system that it runs
+/// on.
 fn linked(library: &Path, program: &Path) -> bool {
     let linkers = [env::var_os("RUSTC_LINKER"), Some("cc".into())];
     linkers.into_iter().flatten().any(|compiler| {

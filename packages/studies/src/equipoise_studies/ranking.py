@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 MAX_REVERSALS = 6
 HOW_TO_READ = (
     "One line for each choice, from task to task: where two lines cross, the order of the two "
-    "reverses. The best on each task stands at 1."
+    "reverses. The best on each task is at 1."
 )
 
 
@@ -31,30 +31,30 @@ class RankedLevel(Struct, frozen=True):
     level: str
     median: float
     rank: int
-    """1 for the fastest; of medians, so without an error of its own."""
+    """Rank by medians, 1 for the fastest; it has no interval."""
     over_best: float
 
 
 class Reversal(Struct, frozen=True):
-    """Two levels, the first of which is the faster one on one task and the slower on another."""
+    """Two levels, of which the first is faster on one task and slower on another."""
 
     first: str
     second: str
     faster_on: str
     faster: Ratio
-    """The first over the second where it is faster."""
+    """Ratio of the first to the second on the task where the first is faster."""
     slower_on: str
     slower: Ratio
-    """The first over the second where it is slower."""
+    """Ratio of the first to the second on the task where the first is slower."""
 
     @property
     def is_certain(self) -> bool:
-        """Whether both intervals exclude "no difference", each pair of intervals by itself."""
+        """Whether both intervals exclude "no difference", without a correction for their number."""
         return self.faster.surely_below and self.slower.surely_above
 
     @property
     def size(self) -> float:
-        """The smaller of the two effects, in log units."""
+        """Smaller of the two effects, in log units."""
         return min(-math.log(self.faster.ratio), math.log(self.slower.ratio))
 
     def text(self) -> str:
@@ -66,21 +66,21 @@ class Reversal(Struct, frozen=True):
 
 
 class Ranking(Struct, frozen=True):
-    """Levels of a factor that are ranked among each other on each task."""
+    """Levels of a factor, ranked on each task."""
 
-    measured: StudyData
+    data: StudyData
     metric: str
     tasks: str
-    """Factor over whose levels the order may differ."""
+    """Factor whose levels are the tasks."""
     factor: str
     levels: Sequence[str]
-    what: str
+    plural: str
     """Name of the levels in sentences, such as ``allocators``."""
 
     def ranks(self) -> Iterator[RankedLevel]:
         """Yield the levels that ran on each task, fastest first."""
-        for task in self.measured.levels(self.tasks):
-            medians = self.measured.medians(self.metric, self.factor, **{self.tasks: task})
+        for task in self.data.levels(self.tasks):
+            medians = self.data.medians(self.metric, self.factor, **{self.tasks: task})
             ranked = sorted(
                 (level for level in self.levels if level in medians), key=medians.__getitem__
             )
@@ -89,24 +89,25 @@ class Ranking(Struct, frozen=True):
                 yield RankedLevel(task, level, medians[level], rank, over_best)
 
     def reversals(self) -> list[Reversal]:
-        """Return every pair of levels whose typical ratio lies on other sides of 1 on two tasks.
+        """Return the pairs of levels whose order by the typical ratio reverses between two tasks.
 
-        Of each pair the two tasks with the strongest effects; certain ones first, then by size.
+        Each pair has the two tasks with the strongest effects. Certain pairs come first, then
+        larger ones.
         """
         reversals: list[Reversal] = []
         for first, second in itertools.combinations(self.levels, 2):
-            ratios = self.measured.ratios(self.metric, self.factor, first, second, by=self.tasks)
+            ratios = self.data.ratios(self.metric, self.factor, first, second, by=self.tasks)
             if not ratios:
                 continue
-            (faster_on, faster), (slower_on, slower) = (
-                choose(ratios.items(), key=lambda one: one[1].ratio) for choose in (min, max)
-            )
+            faster_on = min(ratios, key=lambda task: ratios[task].ratio)
+            slower_on = max(ratios, key=lambda task: ratios[task].ratio)
+            faster, slower = ratios[faster_on], ratios[slower_on]
             if faster.ratio < 1.0 < slower.ratio:
                 reversals.append(Reversal(first, second, faster_on, faster, slower_on, slower))
         return sorted(reversals, key=lambda reversal: (not reversal.is_certain, -reversal.size))
 
     def table(self) -> FindingTable:
-        """Return a row for each level, a column for each task: rank, median, ratio to the best."""
+        """Return a table with a row for each level and a column for each task."""
         cells = {
             (rank.task, rank.level): f"{rank.rank}. {quantity(self.metric, rank.median)} "
             f"({times(rank.over_best)})"
@@ -115,44 +116,44 @@ class Ranking(Struct, frozen=True):
         tasks = tuple(dict.fromkeys(task for task, _ in cells))
         ranked = {level for _, level in cells}
         return FindingTable(
-            f"Rank of the {self.what}",
+            f"Rank of the {self.plural}",
             (self.factor, *tasks),
             tuple(
                 (level, *(cells.get((task, level), "") for task in tasks))
                 for level in self.levels
                 if level in ranked
             ),
-            ("the rank and the ratio to the best are those of the medians",),
+            ("the rank and the ratio to the best are of the medians",),
         )
 
     def sentences(self) -> tuple[str, str]:
-        """Return where the order of two levels reverses: in one sentence, and as a paragraph."""
+        """Return the reversals in the order of levels, as one sentence and as a paragraph."""
         reversals = self.reversals()
         certain = [reversal for reversal in reversals if reversal.is_certain]
         if not reversals:
-            same = f"The order of the {self.what} is the same on every task."
+            same = f"The order of the {self.plural} is the same on every task."
             return same, same
         if not certain:
-            nowhere = f"The order of the {self.what} reverses nowhere for certain"
-            return f"{nowhere} from task to task.", (
-                f"{nowhere}; pairs whose medians stand in another order on another task: "
-                f"{len(reversals)}, most of all {reversals[0].text()}."
+            uncertain = f"No pair of {self.plural} certainly reverses its order"
+            return f"{uncertain} from task to task.", (
+                f"{uncertain}. The medians of {len(reversals)} pairs reverse, most of all "
+                f"{reversals[0].text()}."
             )
         pairs, verb = (
             ("one pair", "reverses") if len(certain) == 1 else (f"{len(certain)} pairs", "reverse")
         )
-        listed = [one.text() for one in certain[:MAX_REVERSALS]]
+        texts = [reversal.text() for reversal in certain[:MAX_REVERSALS]]
         if len(certain) > MAX_REVERSALS:
-            listed.append(f"and {len(certain) - MAX_REVERSALS} more")
+            texts.append(f"and {len(certain) - MAX_REVERSALS} more")
         return (
-            f"The order of the {self.what} depends on the task: {pairs} {verb} for certain.",
-            f"The order of the {self.what} reverses for certain in {pairs}: {'; '.join(listed)}. "
-            "Benchmark the code that is actually going to be used.",
+            f"The order of the {self.plural} depends on the task: {pairs} certainly {verb}.",
+            f"The order of the {self.plural} certainly reverses in {pairs}: {'; '.join(texts)}. "
+            "Benchmark the code that you are going to use.",
         )
 
 
 def ranking_findings(rankings: Sequence[Ranking]) -> Findings:
-    """Return the tables of ranks, and where the orders reverse."""
+    """Return the tables of ranks, and the reversals in their orders."""
     tables = [
         (ranking.table(), *ranking.sentences()) for ranking in rankings if ranking.table().rows
     ]
@@ -170,7 +171,7 @@ def ranking_figures(rankings: Sequence[Ranking]) -> Iterator[Figure]:
     for ranking in rankings:
         if ranks := list(ranking.ranks()):
             chart = _chart(ranking, ranks)
-            yield Figure(ranking.what.replace(" ", "_"), HOW_TO_READ, chart)
+            yield Figure(ranking.plural.replace(" ", "_"), HOW_TO_READ, chart)
 
 
 def _chart(ranking: Ranking, ranks: Sequence[RankedLevel]) -> alt.LayerChart:
@@ -183,7 +184,7 @@ def _chart(ranking: Ranking, ranks: Sequence[RankedLevel]) -> alt.LayerChart:
     rows = [{"task": rank.task, "condition": rank.level, "value": rank.over_best} for rank in ranks]
     largest = max(rank.over_best for rank in ranks)
     order = list(dict.fromkeys(rank.task for rank in ranks))
-    title = f"{ranking.what[:1].upper()}{ranking.what[1:]} by task"
+    title = f"{ranking.plural[:1].upper()}{ranking.plural[1:]} by task"
     return frame(
         lines(
             rows,

@@ -1,4 +1,4 @@
-"""A study's result, asked for by levels instead of by names of conditions."""
+"""A study's result by levels of factors instead of names of conditions."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ ALPHA = 0.05
 
 
 class Ratio(Struct, frozen=True):
-    """One condition over another on one metric, within blocks."""
+    """Ratio of one condition to another on one metric, within blocks."""
 
     ratio: float
     ratio_ci: Interval
-    """The confidence sequence at 95 %, of this pair by itself; ``None`` where still unlimited."""
+    """Confidence sequence at 95 % for this single pair; a bound is ``None`` while unlimited."""
     e_value: float
     smallest: float
     largest: float
@@ -43,12 +43,12 @@ class Ratio(Struct, frozen=True):
 
     @property
     def surely_above(self) -> bool:
-        """Whether the interval lies above 1."""
+        """Whether the interval is above 1."""
         return self.ratio_ci[0] is not None and self.ratio_ci[0] > 1.0
 
     @property
     def surely_below(self) -> bool:
-        """Whether the interval lies below 1."""
+        """Whether the interval is below 1."""
         return self.ratio_ci[1] is not None and self.ratio_ci[1] < 1.0
 
     @property
@@ -61,7 +61,7 @@ class Ratio(Struct, frozen=True):
         return f"{times(self.ratio)} ({self.interval_text()})"
 
     def interval_text(self) -> str:
-        """Return the interval, or the range over blocks where there is none yet."""
+        """Return the interval, or else the range over blocks."""
         low, high = self.ratio_ci
         if low is not None and high is not None:
             return f"{times(low)} to {times(high)}"
@@ -76,41 +76,45 @@ class StudyData(Struct, frozen=True):
     document: ResultDocument
 
     def levels(self, factor: str) -> tuple[str, ...]:
-        """Return the levels of a factor that were run, in the order of the plan."""
+        """Return the levels of a factor in the campaign, in the order of the plan."""
         by_condition = (condition.levels for condition in self.document.conditions)
         return tuple(dict.fromkeys(levels[factor] for levels in by_condition if factor in levels))
 
     def condition(self, **levels: str) -> ConditionResult | None:
-        """Return the condition that has these levels, whatever its others; ``None`` if none has."""
-        conditions = self.document.conditions
-        return next((one for one in conditions if levels.items() <= one.levels.items()), None)
+        """Return the first condition that has these levels, or ``None``."""
+        matching = (
+            condition
+            for condition in self.document.conditions
+            if levels.items() <= condition.levels.items()
+        )
+        return next(matching, None)
 
     def combinations(self, *factors: str) -> Iterator[dict[str, str]]:
-        """Yield the combinations of levels of some factors that were run."""
+        """Yield the combinations of levels of some factors that the campaign has."""
         for levels in itertools.product(*map(self.levels, factors)):
             combination = dict(zip(factors, levels, strict=True))
             if self.condition(**combination) is not None:
                 yield combination
 
     def summary(self, metric: str, **levels: str) -> MetricSummary | None:
-        """Return the distribution of a metric; ``None`` where it was not measured."""
+        """Return the distribution of a metric; ``None`` if it was not measured."""
         condition = self.condition(**levels)
         return None if condition is None else condition.metrics.get(metric)
 
     def median(self, metric: str, **levels: str) -> float | None:
-        """Return the median of a metric; ``None`` where it was not measured."""
+        """Return the median of a metric; ``None`` if it was not measured."""
         summary = self.summary(metric, **levels)
         return None if summary is None else summary.median
 
     def medians(self, metric: str, factor: str, **others: str) -> dict[str, float]:
-        """Return the median of a metric by level of a factor, where it was measured."""
+        """Return the medians of a metric by level of a factor, without unmeasured levels."""
         medians = {
             level: self.median(metric, **{**others, factor: level}) for level in self.levels(factor)
         }
         return {level: median for level, median in medians.items() if median is not None}
 
     def values(self, metric: str, **levels: str) -> FloatArray:
-        """Return a metric of the analysed trials that ended, as they ran, shape (n,)."""
+        """Return a metric of the analysed trials that ended, in their order, shape (n,)."""
         condition = self.condition(**levels)
         by_name = analysed_values(self.document, metric)
         return np.array(by_name[condition.name] if condition else [], np.float64)
@@ -127,23 +131,28 @@ class StudyData(Struct, frozen=True):
         return np.fromiter(values, np.float64)
 
     def comparison(self, metric: str, **levels: str) -> Comparison | None:
-        """Return the verdict on the candidate with these levels."""
+        """Return the comparison of the candidate with these levels, or ``None``."""
         condition = self.condition(**levels)
-        key = (metric, None if condition is None else condition.name)
-        return next((o for o in self.document.comparisons if (o.metric, o.candidate) == key), None)
+        name = None if condition is None else condition.name
+        matching = (
+            comparison
+            for comparison in self.document.comparisons
+            if (comparison.metric, comparison.candidate) == (metric, name)
+        )
+        return next(matching, None)
 
     def ratio(
         self, metric: str, factor: str, candidate: str, baseline: str, /, **others: str
     ) -> Ratio | None:
-        """Return one level of a factor over another one, at the same levels of other factors.
+        """Return the ratio of two levels of a factor, at the same levels of other factors.
 
         ``None`` if the two never ran in the same block.
         """
-        above = self.condition(**{**others, factor: candidate})
-        below = self.condition(**{**others, factor: baseline})
-        if above is None or below is None or above.name == below.name:
+        numerator = self.condition(**{**others, factor: candidate})
+        denominator = self.condition(**{**others, factor: baseline})
+        if numerator is None or denominator is None or numerator.name == denominator.name:
             return None
-        pairs = self._pairs(metric, above.name, below.name)
+        pairs = self._pairs(metric, numerator.name, denominator.name)
         if len(pairs) == 0:
             return None
         verdict = judge([pairs], min_effect=0.0, alpha=ALPHA)[0]
@@ -160,7 +169,7 @@ class StudyData(Struct, frozen=True):
     def ratios(
         self, metric: str, factor: str, candidate: str, baseline: str, /, by: str, **others: str
     ) -> dict[str, Ratio]:
-        """Return the ratio at each level of another factor, where the two ran in the same block."""
+        """Return the ratio at each level of another factor, if the two ran in the same block."""
         ratios = {
             level: self.ratio(metric, factor, candidate, baseline, **{**others, by: level})
             for level in self.levels(by)
@@ -172,17 +181,19 @@ class StudyData(Struct, frozen=True):
         for _, row, value in known_values(self.document, metric):
             if row.analysed and row.condition in (candidate, baseline) and 0 < value < math.inf:
                 blocks.setdefault(row.block, {})[row.condition] = (row.position, value)
-        both = [(block[baseline], block[candidate]) for block in blocks.values() if len(block) == 2]
+        pairs = [
+            (block[baseline], block[candidate]) for block in blocks.values() if len(block) == 2
+        ]
         return PairedBlocks(
-            [cost for (_, cost), _ in both],
-            [cost for _, (_, cost) in both],
-            [BASELINE_FIRST if below < above else CANDIDATE_FIRST for below, above in both],
+            [cost for (_, cost), _ in pairs],
+            [cost for _, (_, cost) in pairs],
+            [BASELINE_FIRST if first < second else CANDIDATE_FIRST for first, second in pairs],
             resolution=Resolution(self.document.resolutions.get(metric)),
         )
 
 
 def ratio_text(ratio: Ratio | None, unknown: str = "") -> str:
-    """Return a ratio with its interval, where there is one."""
+    """Return a ratio with its interval; ``unknown`` without a ratio."""
     return unknown if ratio is None else ratio.text()
 
 
@@ -198,7 +209,7 @@ def findings_of(
 
 
 def times(ratio: float) -> str:
-    """Return a ratio as people read it: ``×2.31``, or ``+3.1 %`` where it is near 1."""
+    """Return a ratio as text: ``×2.31``, or ``+3.1 %`` if it is near 1."""
     if ratio >= FACTOR_FROM:
         return f"×{short(ratio)}"
     if reads_as_factor(ratio):
@@ -208,7 +219,7 @@ def times(ratio: float) -> str:
 
 
 def quantity(metric: str, value: float | None) -> str:
-    """Return a value with the unit that its metric's name ends in."""
+    """Return a value with the unit at the end of its metric's name."""
     if value is None:
         return UNKNOWN
     if value == 0:
@@ -218,7 +229,7 @@ def quantity(metric: str, value: float | None) -> str:
 
 
 def short(value: float) -> str:
-    """Return three significant digits, without an exponent where it is readable."""
+    """Return three significant digits; very small and very large values have an exponent."""
     if not math.isfinite(value):
         return "unlimited"
     if abs(value) >= 100:
@@ -227,7 +238,7 @@ def short(value: float) -> str:
 
 
 def size_text(count: float) -> str:
-    """Return bytes in powers of two, as allocators count: ``15 KB``, ``128 KB``."""
+    """Return bytes in powers of two, such as ``15 KB`` or ``128 KB``."""
     for unit, power in (("MB", 20), ("KB", 10)):
         if count >= 1 << power:
             return f"{short(count / (1 << power))} {unit}"

@@ -34,7 +34,7 @@ MICROSECONDS = {
 }
 
 
-def measured(microseconds: dict[str, float] | None = None, blocks: int = 20) -> ResultDocument:
+def document_with(microseconds: dict[str, float] | None = None, blocks: int = 20) -> ResultDocument:
     known = MICROSECONDS if microseconds is None else microseconds
     return study_document(
         "anandtech2005",
@@ -45,13 +45,15 @@ def measured(microseconds: dict[str, float] | None = None, blocks: int = 20) -> 
 
 
 def paragraph(document: ResultDocument, part: str) -> str:
-    return next(one for one in findings(StudyData(document)).paragraphs if part in one)
+    return next(
+        paragraph for paragraph in findings(StudyData(document)).paragraphs if part in paragraph
+    )
 
 
 def test_the_four_machines_stand_above_this_host_in_the_articles_layout() -> None:
-    processes, calls, ipc, threads = findings(StudyData(measured())).tables
-    assert findings(StudyData(measured())).answer.startswith(
-        "This host is below the least of the article's"
+    processes, calls, ipc, threads = findings(StudyData(document_with())).tables
+    assert findings(StudyData(document_with())).answer.startswith(
+        "This host is faster than all four machines of the article"
     )
     assert processes.headings == ("host", "OS", "MHz", "fork", "exec", "sh")
     assert processes.rows[0] == ("G5 2.7 GHz", "Darwin", "2700", "659", "2308", "4960")
@@ -70,43 +72,45 @@ def test_the_four_machines_stand_above_this_host_in_the_articles_layout() -> Non
 
 
 def test_null_io_is_the_mean_of_a_read_and_a_write() -> None:
-    calls = findings(StudyData(measured())).tables[1]
+    calls = findings(StudyData(document_with())).tables[1]
     own = dict(zip(calls.headings, calls.rows[-1], strict=True))
     assert float(own["null I/O"]) == pytest.approx(0.15, rel=0.02)
 
 
-def test_what_differs_is_computed_from_this_host() -> None:
-    text = paragraph(measured(), "Processes: in ")
-    assert "in 3 of 3 columns this host is below" in text
-    slow = measured({**MICROSECONDS, "fork": 500.0})
+def test_the_ratios_to_the_four_machines_are_computed_from_this_host() -> None:
+    text = paragraph(document_with(), "Processes: in ")
+    assert "in 3 of 3 columns this host is faster" in text
+    slow = document_with({**MICROSECONDS, "fork": 500.0})
     assert "in 2 of 3 columns" in paragraph(slow, "Processes: in ")
     assert "fork ×4" in paragraph(slow, "Processes: in ")
 
 
 def test_the_two_systems_on_one_processor_differ_as_published() -> None:
-    text = paragraph(measured(), "Of the two G5s")
+    text = paragraph(document_with(), "On the two G5s")
     assert "13 of 15 columns" in text
     assert "×8.07 for null call" in text
 
 
 def test_placement_and_threads_are_reported_with_their_ratios() -> None:
-    assert paragraph(measured(), "Across CPUs").count("×10") >= 2
-    thread = paragraph(measured(), "A fork takes")
-    assert "×5" in thread and "fork is no stand-in for a thread here" in thread
-    equal = paragraph(measured({**MICROSECONDS, "thread": 90.0}), "A fork takes")
-    assert "cannot be told apart" in equal
-    early = paragraph(measured(blocks=5), "A fork takes")
-    assert "too few blocks to say whether that is chance" in early
+    assert paragraph(document_with(), "Time across CPUs").count("×10") >= 2
+    thread = paragraph(document_with(), "A fork takes")
+    assert "×5" in thread and "a fork costs more than a thread here" in thread
+    equal = paragraph(document_with({**MICROSECONDS, "thread": 90.0}), "A fork takes")
+    assert "no difference can be shown" in equal
+    early = paragraph(document_with(blocks=5), "A fork takes")
+    assert "too few blocks for a verdict" in early
 
 
-def test_what_this_machine_forbids_has_no_number_and_its_reason_below_the_table() -> None:
-    document = measured()
+def test_forbidden_measurement_has_its_reason_below_the_table() -> None:
+    document = document_with()
     forbidden = [name for name in MICROSECONDS if name.endswith("across_cpus")]
     document = replace(
         document,
         conditions=tuple(
-            replace(one, metrics={}, unknown={LATENCY: REASON}) if one.name in forbidden else one
-            for one in document.conditions
+            replace(condition, metrics={}, unknown={LATENCY: REASON})
+            if condition.name in forbidden
+            else condition
+            for condition in document.conditions
         ),
     )
     ipc = findings(StudyData(document)).tables[2]

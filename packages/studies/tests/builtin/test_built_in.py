@@ -28,7 +28,7 @@ WITH_PAGES = (
 )
 
 
-def named(study: BuiltInStudy) -> str:
+def study_name(study: BuiltInStudy) -> str:
     return study.name
 
 
@@ -56,7 +56,7 @@ def test_the_studies_of_2006_are_there() -> None:
     assert set(OF_2006) < {study.name for study in STUDIES}
 
 
-@pytest.mark.parametrize("study", STUDIES, ids=named)
+@pytest.mark.parametrize("study", STUDIES, ids=study_name)
 def test_a_built_in_study_is_valid_and_called_as_its_folder(
     study: BuiltInStudy, native_folder: Path, tmp_path: Path
 ) -> None:
@@ -66,7 +66,7 @@ def test_a_built_in_study_is_valid_and_called_as_its_folder(
     assert compares(parsed, grid(parsed, native_folder, tmp_path))
 
 
-@pytest.mark.parametrize("study", STUDIES, ids=named)
+@pytest.mark.parametrize("study", STUDIES, ids=study_name)
 def test_its_quick_form_is_smaller_and_ends_within_two_minutes(
     study: BuiltInStudy, native_folder: Path, tmp_path: Path
 ) -> None:
@@ -79,7 +79,7 @@ def test_its_quick_form_is_smaller_and_ends_within_two_minutes(
     assert compares(quick, grid(quick, native_folder, tmp_path))
 
 
-@pytest.mark.parametrize("study", STUDIES, ids=named)
+@pytest.mark.parametrize("study", STUDIES, ids=study_name)
 def test_compared_conditions_have_equally_many_threads(
     study: BuiltInStudy, native_folder: Path, tmp_path: Path
 ) -> None:
@@ -97,7 +97,7 @@ def test_compared_conditions_have_equally_many_threads(
 
 @pytest.mark.parametrize("name", WITH_PAGES)
 def test_a_study_with_findings_has_a_page_that_shows_its_command(name: str) -> None:
-    study = next(one for one in STUDIES if one.name == name)
+    study = next(study for study in STUDIES if study.name == name)
     text = (study.folder / "page.md").read_text()
     assert text.startswith(f"# {name}\n")
     assert f"equipoise run {name} --quick" in text
@@ -127,12 +127,12 @@ def test_quick_sekhon2006_has_these_levels(native_folder: Path, tmp_path: Path) 
         "rows": {"445", "890"},
     }
     quick = grid(quick_form(read_study(path)), native_folder, tmp_path)
-    commands = [one.command for one in quick.conditions]
+    commands = [condition.command for condition in quick.conditions]
     assert all(words[words.index("--candidates") + 1] == "4" for words in commands)
 
 
 def test_each_trial_of_sekhon2006_searches_three_times(native_folder: Path, tmp_path: Path) -> None:
     path, _ = find_study("sekhon2006")
     full = grid(read_study(path), native_folder, tmp_path)
-    commands = [one.command for one in full.conditions]
+    commands = [condition.command for condition in full.conditions]
     assert all(words[words.index("--repeat") + 1] == "3" for words in commands)

@@ -31,8 +31,8 @@ def planted(effect: float, *, seed: int = 3) -> ResultDocument:
         document,
         comparisons=(),
         conditions=tuple(
-            replace(one, levels=dict(zip(factors, one.name.split(), strict=True)))
-            for one in document.conditions
+            replace(condition, levels=dict(zip(factors, condition.name.split(), strict=True)))
+            for condition in document.conditions
         ),
         trials=tuple(
             replace(
@@ -52,14 +52,14 @@ def answers(document: ResultDocument) -> list[str]:
     return [row[6] for row in findings(StudyData(document)).tables[0].rows]
 
 
-def test_what_layouts_alone_make_is_not_told_apart_over_layouts() -> None:
+def test_effect_of_layouts_alone_is_no_difference_over_layouts() -> None:
     verdicts = [answers(planted(0.0, seed=seed)) for seed in range(20)]
-    apart = sum(one != ["cannot be told apart"] for one in verdicts)
+    apart = sum(verdict != ["no difference shown"] for verdict in verdicts)
     # 5 % of 20 is 1; more than 4 has a chance below 0.3 %.
     assert apart <= 4
 
 
-def test_one_layout_alone_is_sure_of_what_layouts_do_not_bear_out() -> None:
+def test_certain_difference_in_one_layout_disappears_over_layouts() -> None:
     measured = StudyData(planted(0.0))
     alone = measured.ratio("iteration_s", "program", "gcc_O3", "gcc_O2", kernel="nbody", layout="1")
     assert alone is not None and (alone.surely_above or alone.surely_below)
@@ -68,9 +68,9 @@ def test_one_layout_alone_is_sure_of_what_layouts_do_not_bear_out() -> None:
 
 
 @pytest.mark.parametrize(("effect", "answer"), [(0.3, "slower"), (-0.3, "faster")])
-def test_a_true_effect_is_told_apart(effect: float, answer: str) -> None:
+def test_true_effect_is_found(effect: float, answer: str) -> None:
     result = findings(StudyData(planted(effect)))
-    assert result.answer.startswith("Across layouts 1 of 1 questions can be told apart")
+    assert result.answer.startswith("Across layouts, 1 of 1 questions show a difference")
     assert [row[6] for row in result.tables[0].rows] == [answer]
     assert "1 of 1 kernels (nbody)" in result.paragraphs[0]
 

@@ -13,8 +13,8 @@ from equipoise_studies.builtin.database.analysis import THROUGHPUT, curve_of, fi
 from equipoise_studies.builtin.database.charts import figures
 from equipoise_studies.builtin.database.client import (
     mariadb_command,
+    parse_options,
     postgresql_command,
-    understand,
 )
 from equipoise_studies.study_data import StudyData
 from packages.studies.tests.builtin.synthetic import study_document
@@ -76,14 +76,14 @@ def test_the_knee_is_where_the_two_bounds_cross(document: ResultDocument) -> Non
     assert curve.knee.clients == pytest.approx(SERVED_AT_ONCE, rel=0.02)
 
 
-def test_a_server_that_more_clients_only_slow_down_has_its_knee_at_one() -> None:
+def test_server_slowed_by_more_clients_has_its_knee_at_1() -> None:
     falling = study_document(
         "database",
         {**FACTORS, "load": ("closed",)},
         lambda levels: {"throughput_per_s": 100.0 / int(levels["threads"])},
     )
     table = findings(StudyData(falling)).tables[0]
-    assert [row[-1] for row in table.rows] == ["1: more clients brought no more"] * 2
+    assert [row[-1] for row in table.rows] == ["1: more clients do not increase it"] * 2
     assert table.rows[0][-2] == "█▅▃▂▁"
 
 
@@ -113,15 +113,15 @@ def test_the_paragraph_says_where_the_knees_lie(document: ResultDocument) -> Non
         findings(StudyData(document)).paragraphs,
     )
     assert answer.startswith("mariadb, read_only: ")
-    assert "transactions per s at most, with glibc at " in answer
-    assert paragraph.startswith("mariadb, read_only: the knee of the curve lies at glibc ")
+    assert "transactions per s, with glibc at " in answer
+    assert paragraph.startswith("mariadb, read_only: the knee of the curve is at glibc ")
 
 
 def test_there_is_a_curve_of_throughput_and_one_of_latency(document: ResultDocument) -> None:
     charts = {figure.name: figure.chart.to_dict() for figure in figures(StudyData(document))}
     assert list(charts) == ["throughput_mariadb_read_only", "latency_mariadb_read_only"]
     marks = {
-        name: [one["mark"]["type"] for one in chart["layer"]] for name, chart in charts.items()
+        name: [layer["mark"]["type"] for layer in chart["layer"]] for name, chart in charts.items()
     }
     # Throughput has its knees beside lines, intervals and points.
     assert marks["latency_mariadb_read_only"] == ["line", "rule", "point"]
@@ -130,7 +130,7 @@ def test_there_is_a_curve_of_throughput_and_one_of_latency(document: ResultDocum
 
 def options(*more: str) -> argparse.Namespace:
     usual = ["--work=read_write", "--threads=4", "--seconds=2", "--folder=/f", "--port=1"]
-    return understand(["mariadb", "--load=closed", "--password-file=/secret", *usual, *more])
+    return parse_options(["mariadb", "--load=closed", "--password-file=/secret", *usual, *more])
 
 
 @pytest.mark.parametrize("command_of", [mariadb_command, postgresql_command])

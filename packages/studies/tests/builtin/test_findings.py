@@ -1,4 +1,4 @@
-"""What the other studies say of results whose answers are known."""
+"""Findings of the other studies on results with known answers."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def fish(blocks: int = 20) -> ResultDocument:
     return study_document("ridiculousfish2006", factors, values, blocks=blocks)
 
 
-def test_each_allocators_step_is_the_one_that_was_found() -> None:
+def test_smallest_block_that_goes_back_to_the_kernel_per_allocator() -> None:
     by_allocator = steps(StudyData(fish()))
     assert by_allocator == {
         "glibc": 131_049,
@@ -52,18 +52,20 @@ def test_each_allocators_step_is_the_one_that_was_found() -> None:
         "dlmalloc": 262_144,
     }
     table = next(
-        one
-        for one in fish_findings(StudyData(fish())).tables
-        if one.headings[:2] == ("allocator", "found")
+        table
+        for table in fish_findings(StudyData(fish())).tables
+        if table.headings[:2] == ("allocator", "size")
     )
     texts = {row[0]: " ".join(row[1:]) for row in table.rows}
     assert texts["glibc_15k"] == "15,337 bytes 15 KB"
-    assert texts["tcmalloc"].startswith("from no size")
+    assert texts["tcmalloc"].startswith("none up to")
 
 
 def test_at_35_kb_the_ratio_the_faults_and_the_calls_are_reported() -> None:
     paragraph = next(
-        one for one in fish_findings(StudyData(fish())).paragraphs if one.startswith("At 35 KB")
+        paragraph
+        for paragraph in fish_findings(StudyData(fish())).paragraphs
+        if paragraph.startswith("At 35 KB,")
     )
     ratio = StudyData(fish()).ratio("work_s", "allocator", "glibc_15k", "glibc", block="35840")
     assert ratio is not None and ratio.ratio == pytest.approx(1000, rel=0.02)
@@ -91,7 +93,7 @@ def test_the_three_ways_stand_beside_the_published_ones() -> None:
 
 
 def test_each_cost_by_block_that_was_measured_is_drawn() -> None:
-    names = [one.name for one in fish_figures(StudyData(fish(blocks=2)))]
+    names = [figure.name for figure in fish_figures(StudyData(fish(blocks=2)))]
     assert names == ["by_block_work_s", "by_block_faults_per_pair", "by_block_calls_per_pair"]
 
 
@@ -116,8 +118,8 @@ def swept() -> ResultDocument:
     return study_document("threshold", factors, values)
 
 
-def test_the_front_has_what_nothing_beats_in_both() -> None:
-    on_front = {one.threshold: one.on_front for one in points(StudyData(swept()), "fragment")}
+def test_front_has_thresholds_that_no_other_beats_in_both_costs() -> None:
+    on_front = {point.threshold: point.on_front for point in points(StudyData(swept()), "fragment")}
     assert on_front == {
         "default": True,
         "4096": True,
@@ -127,7 +129,7 @@ def test_the_front_has_what_nothing_beats_in_both() -> None:
     }
 
 
-def test_a_threshold_that_is_good_for_one_workload_only_is_no_optimum() -> None:
+def test_threshold_good_for_only_one_workload_is_not_the_optimum() -> None:
     result = threshold_findings(StudyData(swept()))
     last = result.paragraphs[-1]
     assert last.startswith("Is there an optimal threshold?")
@@ -135,7 +137,7 @@ def test_a_threshold_that_is_good_for_one_workload_only_is_no_optimum() -> None:
     assert result.answer.startswith("On the front of time and memory of every workload: ")
     assert "64 KB" not in result.answer and "of 5 thresholds" in result.answer
     assert [len(table.rows) for table in result.tables] == [5, 5]
-    assert [one.name for one in threshold_figures(StudyData(swept()))] == [
+    assert [figure.name for figure in threshold_figures(StudyData(swept()))] == [
         "front_fragment",
         "front_malloc",
     ]
@@ -167,18 +169,19 @@ def test_an_order_that_reverses_is_found_for_certain() -> None:
     reversals = Ranking(
         StudyData(result), "work_s", "task", "exchanged", ["glibc", "jemalloc"], "allocators"
     ).reversals()
-    assert [(one.first, one.second, one.faster_on, one.slower_on) for one in reversals] == [
-        ("glibc", "jemalloc", "dgemm", "sort")
-    ]
+    assert [
+        (reversal.first, reversal.second, reversal.faster_on, reversal.slower_on)
+        for reversal in reversals
+    ] == [("glibc", "jemalloc", "dgemm", "sort")]
     assert reversals[0].is_certain
     paragraphs = " ".join(tasks_findings(StudyData(result)).paragraphs)
-    assert "The order of the allocators reverses for certain in one pair" in paragraphs
+    assert "The order of the allocators certainly reverses in one pair" in paragraphs
     assert "The order of the BLAS libraries is the same on every task." in paragraphs
     assert tasks_findings(StudyData(result)).answer == (
         "The order of the BLAS libraries is the same on every task. The order of the allocators "
-        "depends on the task: one pair reverses for certain."
+        "depends on the task: one pair certainly reverses."
     )
-    assert [one.name for one in tasks_figures(StudyData(result))] == [
+    assert [figure.name for figure in tasks_figures(StudyData(result))] == [
         "BLAS_libraries",
         "allocators",
     ]
@@ -189,10 +192,10 @@ def test_an_order_that_holds_and_one_that_is_uncertain_are_told_apart() -> None:
         tasks_findings(StudyData(ranked(1.3))).paragraphs
     )
     uncertain = " ".join(tasks_findings(StudyData(ranked(0.8, blocks=3))).paragraphs)
-    assert "The order of the allocators reverses nowhere for certain" in uncertain
+    assert "No pair of allocators certainly reverses its order" in uncertain
 
 
-def test_what_a_task_does_not_use_has_no_rank_in_it() -> None:
+def test_unused_primitive_has_no_rank_in_a_task() -> None:
     libraries, allocators = tasks_findings(StudyData(ranked(0.8))).tables
     assert libraries.headings == ("exchanged", "dgemm")
     assert allocators.headings == ("exchanged", "dgemm", "sort")

@@ -1,4 +1,4 @@
-"""What is said of primitives beside a server's throughput, where it is known which one moves."""
+"""Findings on primitives and a server's throughput, with a known correlation."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_the_primitive_that_moves_with_the_throughput_comes_first(document: Resu
     assert first.correlation is not None
     assert first.correlation.points == 12
     assert first.correlation.value < -0.95
-    assert [one.name for one in others] == ["null_call"]
+    assert [other.name for other in others] == ["null_call"]
 
 
 def test_the_findings_say_how_little_they_prove(document: ResultDocument) -> None:
@@ -51,17 +51,19 @@ def test_the_findings_say_how_little_they_prove(document: ResultDocument) -> Non
     assert table.headings[1:4] == ("rank correlation", "95 % interval", "conditions")
     assert [row[0] for row in table.rows] == ["round_trip", "null_call"]
     most, little = result.paragraphs[:2]
-    assert most.startswith("round_trip moves with the throughput most: -")
-    assert "beyond what chance does" in most
-    assert result.answer.startswith("round_trip moves with the throughput most (rank correlation -")
-    assert result.answer.endswith("over 12 conditions), beyond what chance does.")
-    assert little.startswith("How little 12 conditions can prove: by chance alone")
+    assert most.startswith("round_trip correlates most with the throughput: -")
+    assert "beyond the range of chance" in most
+    assert result.answer.startswith(
+        "round_trip correlates most with the throughput (rank correlation -"
+    )
+    assert result.answer.endswith("over 12 conditions), beyond the range of chance.")
+    assert little.startswith("12 conditions prove little: by chance alone")
 
 
 def test_too_few_conditions_are_not_ranked() -> None:
     small = study_document("predicts", {**FACTORS, "memory": ("glibc",)}, values, blocks=3)
     (table,) = findings(StudyData(small)).tables
-    assert {row[2] for row in table.rows} == {"under 5 conditions, or nothing changes"}
+    assert {row[2] for row in table.rows} == {"under 5 conditions, or no change"}
     assert findings(StudyData(small)).paragraphs == (
         "No primitive changed over enough conditions to be ranked.",
     )
@@ -71,6 +73,6 @@ def test_too_few_conditions_are_not_ranked() -> None:
 def test_a_point_is_drawn_for_each_condition(document: ResultDocument) -> None:
     figure = next(iter(figures(StudyData(document))))
     assert figure.name == "beside_round_trip"
-    marks = [one["mark"]["type"] for one in figure.chart.to_dict()["layer"]]
+    marks = [layer["mark"]["type"] for layer in figure.chart.to_dict()["layer"]]
     # The text twice: as letters, and as the ground that keeps lines from them.
     assert marks == ["point", "text", "text"]

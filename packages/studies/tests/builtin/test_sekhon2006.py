@@ -23,7 +23,7 @@ from equipoise_studies.builtin.sekhon2006.analysis import (
     empirical_p,
     figure_1_rows,
     findings,
-    normalised,
+    normalise,
     ratio_rows,
 )
 from equipoise_studies.builtin.sekhon2006.charts import figures
@@ -56,7 +56,9 @@ def document(
 
 
 def claim(result: ResultDocument, beginning: str) -> str:
-    paragraphs = [one for one in findings(StudyData(result)).paragraphs if beginning in one]
+    paragraphs = [
+        paragraph for paragraph in findings(StudyData(result)).paragraphs if beginning in paragraph
+    ]
     assert paragraphs, beginning
     return paragraphs[0]
 
@@ -68,7 +70,7 @@ def test_a_gap_that_grows_is_found_with_its_numbers() -> None:
     assert "certain here" in paragraph
 
 
-def test_the_answer_is_what_the_policy_costs_by_algorithm() -> None:
+def test_answer_is_the_cost_of_the_policy_by_algorithm() -> None:
     answer = findings(StudyData(document({"445": 2.5, "890": 2.5}))).answer
     assert answer.startswith("The 15 KB policy costs the old algorithm ×2.")
     assert "(certain) and the BLAS algorithm ×2." in answer
@@ -89,14 +91,14 @@ def test_the_old_algorithm_under_the_15_kb_policy_is_compared_with_doug_leas_mal
     assert "Does not hold here" in near
 
 
-def test_whether_the_gap_vanishes_depends_on_what_doug_leas_malloc_leaves() -> None:
+def test_gap_vanishes_if_none_remains_with_doug_leas_malloc() -> None:
     gap = {"445": 1.5, "890": 1.5}
     assert "Holds here" in claim(document(gap), "the gap vanishes")
     assert "Does not hold here" in claim(document(gap, lea=1.3), "the gap vanishes")
     assert "Nothing to vanish" in claim(document({"445": 1.0, "890": 1.0}), "the gap vanishes")
 
 
-def test_the_speed_up_of_blas_is_the_true_one() -> None:
+def test_speed_up_of_blas_is_correct() -> None:
     paragraph = claim(
         document({"445": 1.0, "890": 1.0}, old=7.0), "BLAS makes the algorithm faster"
     )
@@ -105,10 +107,10 @@ def test_the_speed_up_of_blas_is_the_true_one() -> None:
     assert "Does not hold here" in slower
 
 
-def test_what_was_left_unsolved_is_seen_or_not() -> None:
+def test_open_question_is_seen_or_not() -> None:
     gap = {"445": 1.0, "890": 1.0}
-    assert "Seen here too" in claim(document(gap, lea=1.1), "Left unsolved")
-    assert "Not seen here" in claim(document(gap, lea=1.0), "Left unsolved")
+    assert "Seen here too" in claim(document(gap, lea=1.1), "Open question")
+    assert "Not seen here" in claim(document(gap, lea=1.0), "Open question")
 
 
 def test_too_few_blocks_are_not_certain_and_show_their_range() -> None:
@@ -146,7 +148,7 @@ def test_the_p_value_counts_pairs_in_the_wrong_order() -> None:
 
 
 def test_figure_1_divides_the_mean_of_the_best_by_n_squared_log_n() -> None:
-    assert normalised(445**2 * math.log(445), 445) == pytest.approx(1.0)
+    assert normalise(445**2 * math.log(445), 445) == pytest.approx(1.0)
     measured = StudyData(document({"445": 1.0, "890": 1.0}))
     rows = [row for row in figure_1_rows(measured) if row["source"] == "here"]
     assert len(rows) == 12
@@ -159,10 +161,10 @@ def test_figure_1_divides_the_mean_of_the_best_by_n_squared_log_n() -> None:
     assert {row["source"] for row in ratio_rows(measured)} == {"here", "published in 2006"}
 
 
-def test_both_figures_are_drawn_with_what_was_published() -> None:
+def test_both_figures_show_the_published_values() -> None:
     charts = {
-        one.name: one.chart.to_dict()
-        for one in figures(StudyData(document({"445": 1.0, "890": 1.2})))
+        figure.name: figure.chart.to_dict()
+        for figure in figures(StudyData(document({"445": 1.0, "890": 1.2})))
     }
     assert list(charts) == ["figure_1", "ratios"]
     for chart in charts.values():
@@ -189,7 +191,10 @@ def quick_plan(native_folder: Path) -> Plan:
     plan, _ = study_plan(study, grid, CampaignLimits(seed=3))
     return replace(
         plan,
-        conditions=tuple(Condition(one.name, ("/bin/x",), one.levels) for one in plan.conditions),
+        conditions=tuple(
+            Condition(condition.name, ("/bin/x",), condition.levels)
+            for condition in plan.conditions
+        ),
         judgement=Judgement(min_effect=plan.judgement.min_effect),
     )
 
@@ -199,15 +204,17 @@ def test_the_quick_form_decides_a_clear_gap_within_its_budget(
 ) -> None:
     plan = quick_plan(native_folder)
     medians = tuple(
-        SECONDS[one.levels["algorithm"], one.levels["rows"]][one.levels["allocator"]]
-        for one in plan.conditions
+        SECONDS[condition.levels["algorithm"], condition.levels["rows"]][
+            condition.levels["allocator"]
+        ]
+        for condition in plan.conditions
     )
     stage = Stage(tmp_path, medians=medians, noise=0.05)
     result = analyse_campaign(stage.ledger.read_run(stage.start(plan)))
     assert stage.clock.seconds < plan.stopping.budget_s + sum(medians)
-    verdicts = {one.candidate: one.verdict for one in result.comparisons}
+    verdicts = {comparison.candidate: comparison.verdict for comparison in result.comparisons}
     for rows in ("445", "890"):
         assert verdicts[f"algorithm=scythe glibc_15k rows={rows}"] == "slower"
         assert verdicts[f"algorithm=scythe dlmalloc rows={rows}"] == "faster"
     assert not any("algorithm=fast" in name for name in verdicts)
-    assert all(one.trials for one in result.conditions)
+    assert all(condition.trials for condition in result.conditions)

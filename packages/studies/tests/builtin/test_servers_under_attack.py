@@ -118,7 +118,7 @@ class Life:
     def processes(self) -> list[psutil.Process]:
         """The server's processes: those that work in its folder."""
         scratch = str(self.folder.parent)
-        return [one for one in psutil.process_iter() if works_in(one, scratch)]
+        return [process for process in psutil.process_iter() if is_working_in(process, scratch)]
 
     @property
     def open_ports(self) -> set[int]:
@@ -140,7 +140,7 @@ class Life:
         return list(self.place.fill_all(self.condition.command))
 
 
-def works_in(process: psutil.Process, folder: str) -> bool:
+def is_working_in(process: psutil.Process, folder: str) -> bool:
     try:
         return str(process.cwd()).startswith(folder)
     except (psutil.NoSuchProcess, psutil.AccessDenied, OSError):
@@ -211,8 +211,8 @@ def attackers_of(life: Life) -> list[Attacker]:
     return [Attacker(STRANGER, STRANGER), Attacker(owner.pw_uid, owner.pw_gid)]
 
 
-def ways_in(life: Life, *logins: tuple[str, ...]) -> list[str]:
-    """Try to get in, and return what succeeded.
+def successful_attacks(life: Life, *logins: tuple[str, ...]) -> list[str]:
+    """Try to get in, and return the commands that succeeded.
 
     Parameters
     ----------
@@ -238,7 +238,7 @@ def ways_in(life: Life, *logins: tuple[str, ...]) -> list[str]:
     ]
 
 
-def who_knows(password: str) -> list[str]:
+def processes_with_password(password: str) -> list[str]:
     """Return the processes that have the password in their command line or environment."""
     found = []
     for process in psutil.process_iter():
@@ -257,9 +257,11 @@ def assert_the_password_stays_in_its_file(life: Life, folder: Path) -> None:
     password = file.read_text().strip()
     assert len(password) >= 32
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert [one for one in attackers_of(life) if one.successes([("cat", str(file))])] == []
+    assert [
+        attacker for attacker in attackers_of(life) if attacker.successes([("cat", str(file))])
+    ] == []
     metrics = folder / "metrics.jsonl"
-    seen = set(who_knows(password))
+    seen = set(processes_with_password(password))
     with subprocess.Popen(
         life.client,
         env={**own_environment(), "EQUIPOISE_METRICS": str(metrics)},
@@ -267,7 +269,7 @@ def assert_the_password_stays_in_its_file(life: Life, folder: Path) -> None:
         text=True,
     ) as client:
         while client.poll() is None:
-            seen.update(who_knows(password))
+            seen.update(processes_with_password(password))
         assert client.stderr is not None
         assert client.returncode == 0, client.stderr.read()
     assert '"throughput_per_s"' in metrics.read_text()
@@ -307,7 +309,12 @@ def test_no_other_user_gets_into_mariadb(
     by_socket, by_tcp = built_in("database", *chosen)
     with living(servers, requests, by_socket) as life:
         port, (path,) = f"--port={life.place.port}", life.sockets
-        assert ways_in(life, mariadb(f"--socket={path}"), mariadb(f"--host={LOOPBACK}", port)) == []
+        assert (
+            successful_attacks(
+                life, mariadb(f"--socket={path}"), mariadb(f"--host={LOOPBACK}", port)
+            )
+            == []
+        )
         assert life.open_ports == set()
         assert OURSELVES.successes(
             [("mariadb", "--no-defaults", f"--socket={path}", "--execute=select 1")]
@@ -315,7 +322,12 @@ def test_no_other_user_gets_into_mariadb(
     with living(servers, requests, by_tcp) as life:
         port, (path,) = f"--port={life.place.port}", life.sockets
         assert life.open_ports == {life.place.port}
-        assert ways_in(life, mariadb(f"--socket={path}"), mariadb(f"--host={LOOPBACK}", port)) == []
+        assert (
+            successful_attacks(
+                life, mariadb(f"--socket={path}"), mariadb(f"--host={LOOPBACK}", port)
+            )
+            == []
+        )
         assert_the_password_stays_in_its_file(life, tmp_path)
 
 
@@ -327,7 +339,7 @@ def test_no_other_user_gets_into_postgresql(
     by_socket, by_tcp = built_in("database", *chosen)
     with living(servers, requests, by_socket) as life:
         folder, port = life.place.folder, life.place.port
-        assert ways_in(life, psql(folder, port), psql(LOOPBACK, port)) == []
+        assert successful_attacks(life, psql(folder, port), psql(LOOPBACK, port)) == []
         assert life.open_ports == set()
         target = (f"--host={folder}", f"--port={port}", "--username=pgbench")
         assert OURSELVES.successes(
@@ -336,7 +348,7 @@ def test_no_other_user_gets_into_postgresql(
     with living(servers, requests, by_tcp) as life:
         folder, port = life.place.folder, life.place.port
         assert life.open_ports == {port}
-        assert ways_in(life, psql(folder, port), psql(LOOPBACK, port)) == []
+        assert successful_attacks(life, psql(folder, port), psql(LOOPBACK, port)) == []
         assert_the_password_stays_in_its_file(life, tmp_path)
 
 
@@ -345,12 +357,24 @@ def test_no_other_user_gets_into_postgresql(
 def test_the_study_predicts_starts_the_same_server_as_the_study_database() -> None:
     chosen = ("memory=glibc", "placement=across_cpus")
     database = built_in("database", "server=mariadb", "threads=1", "setting=glibc,tcp")
-    predicts = [one for one in built_in("predicts", *chosen) if one.server is not None]
-    wanted = [msgspec.structs.replace(one.server, prepare=None) for one in database if one.server]
-    found = [msgspec.structs.replace(one.server, prepare=None) for one in predicts if one.server]
+    predicts = [
+        condition for condition in built_in("predicts", *chosen) if condition.server is not None
+    ]
+    wanted = [
+        msgspec.structs.replace(condition.server, prepare=None)
+        for condition in database
+        if condition.server
+    ]
+    found = [
+        msgspec.structs.replace(condition.server, prepare=None)
+        for condition in predicts
+        if condition.server
+    ]
     assert found == wanted
     lines = [
-        one.server.prepare[2] for one in (*database, *predicts) if one.server and one.server.prepare
+        condition.server.prepare[2]
+        for condition in (*database, *predicts)
+        if condition.server and condition.server.prepare
     ]
     assert len(lines) == 4
     assert len(set(lines)) == 1
@@ -367,14 +391,17 @@ def test_no_other_user_gets_into_the_documented_servers(
             assert life.open_ports == set()
             (path,) = life.sockets
             ways = redis("-s", str(path)), redis_without_name("-s", str(path))
-            assert ways_in(life, *ways) == []
+            assert successful_attacks(life, *ways) == []
             assert OURSELVES.successes([("redis-cli", "-e", "-s", str(path), "ping")])
     with living(servers, requests, documented(1, tmp_path)) as life:
         port = life.place.port
         assert life.open_ports == {port}
-        assert ways_in(life, redis("-p", str(port)), redis_without_name("-p", str(port))) == []
+        assert (
+            successful_attacks(life, redis("-p", str(port)), redis_without_name("-p", str(port)))
+            == []
+        )
         password = Path(life.place.password_file).read_text().strip()
-        assert who_knows(password) == []
+        assert processes_with_password(password) == []
         with socket.create_connection((LOOPBACK, port), timeout=PATIENCE_S) as line:
             line.sendall(f"AUTH {password}\r\n".encode())
             assert line.recv(16) == b"+OK\r\n"

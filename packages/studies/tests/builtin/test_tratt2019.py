@@ -33,8 +33,11 @@ def planted(linear: FloatArray, binary: FloatArray, *, misleads: bool = False) -
     return replace(
         document,
         conditions=tuple(
-            replace(one, levels=dict(zip(("program", "algorithm"), one.name.split(), strict=True)))
-            for one in document.conditions
+            replace(
+                condition,
+                levels=dict(zip(("program", "algorithm"), condition.name.split(), strict=True)),
+            )
+            for condition in document.conditions
         ),
         comparisons=(comparison,),
         trials=tuple(
@@ -52,11 +55,11 @@ def paragraphs_of(document: ResultDocument) -> str:
     return "\n".join(findings(StudyData(document)).paragraphs)
 
 
-def test_steps_and_times_that_go_together_are_shown_with_their_correlation(
+def test_the_correlation_of_steps_and_times_is_shown(
     generator: np.random.Generator,
 ) -> None:
     result = findings(StudyData(planted(generator.uniform(1e-3, 1e-1, RUNS), np.full(RUNS, 1e-3))))
-    table = next(one for one in result.tables if one.title.startswith("Steps"))
+    table = next(table for table in result.tables if table.title.startswith("Correlation of steps"))
     walk = next(row for row in table.rows if row[0] == "hashwalk")
     assert float(walk[1]) > 0.99
     # A binary search has one number of steps, which goes with nothing.
@@ -69,10 +72,10 @@ def test_the_minimum_and_the_median_name_different_winners(
     linear = generator.uniform(1e-2, 1e-1, RUNS)
     linear[7] = 1e-5
     result = findings(StudyData(planted(linear, np.full(RUNS, 1e-3), misleads=True)))
-    table = next(one for one in result.tables if one.title.startswith("What each number"))
+    table = next(table for table in result.tables if table.title.startswith("Linear and binary"))
     named = {row[0]: row[3] for row in table.rows}
     assert named["minimum"] == "linear"
-    assert {named[one] for one in named if one != "minimum"} == {"binary"}
+    assert {named[name] for name in named if name != "minimum"} == {"binary"}
 
 
 def test_a_minimum_that_misled_is_reported(generator: np.random.Generator) -> None:
@@ -83,7 +86,7 @@ def test_a_minimum_that_misled_is_reported(generator: np.random.Generator) -> No
     assert "would have misled" in paragraphs
     assert f"1 of {RUNS} linear runs" in paragraphs
     answer = findings(StudyData(planted(linear, binary, misleads=True))).answer
-    assert answer.startswith("The verdict is for binary search: ")
+    assert answer.startswith("Binary search is faster: ")
     assert answer.endswith("The minimum would have misled.")
 
 
@@ -93,7 +96,7 @@ def test_a_flat_distribution_has_a_tenth_in_each_tenth(generator: np.random.Gene
     assert shares_of_tenths(generator.normal(0.0, 1.0, 20_000)).max() > 0.15
 
 
-def test_what_is_constant_goes_with_nothing() -> None:
+def test_constant_has_no_correlation() -> None:
     assert correlation(np.ones(50), np.arange(50.0)) is None
 
 

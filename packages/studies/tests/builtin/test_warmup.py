@@ -29,26 +29,26 @@ HELPERS = Path(equipoise.__file__).parent / "helpers"
 KERNELS = ("nbody", "fannkuch", "spectral")
 
 
-def reported(folder: Path, *command: str) -> tuple[float, FloatArray]:
+def run_kernel(folder: Path, *command: str) -> tuple[float, FloatArray]:
     """The answer of a kernel and its iterations."""
-    door = folder / "metrics"
-    door.unlink(missing_ok=True)
-    environment = {**os.environ, "EQUIPOISE_METRICS": str(door)}
+    metrics_file = folder / "metrics"
+    metrics_file.unlink(missing_ok=True)
+    environment = {**os.environ, "EQUIPOISE_METRICS": str(metrics_file)}
     subprocess.run(command, env=environment, check=True, timeout=600)
-    lines = [json.loads(line) for line in door.read_text().splitlines()]
+    lines = [json.loads(line) for line in metrics_file.read_text().splitlines()]
     series = [line["value"] for line in lines if "iteration" in line]
-    return next(one["value"] for one in lines if one["metric"] == "answer"), np.array(series)
+    return next(line["value"] for line in lines if line["metric"] == "answer"), np.array(series)
 
 
-def undisturbed(folder: Path, *command: str) -> FloatArray:
-    """The least that each iteration took in five runs: other work disturbs one here, one there."""
-    runs = [reported(folder, *command)[1] for _ in range(5)]
+def fastest_iterations(folder: Path, *command: str) -> FloatArray:
+    """The shortest time of each iteration in five runs, because other work may disturb a run."""
+    runs = [run_kernel(folder, *command)[1] for _ in range(5)]
     return np.asarray(np.min(runs, axis=0))
 
 
 @pytest.fixture(scope="module")
 def commands(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, ...]]:
-    """What runs the kernels here, by runtime."""
+    """Return the commands of the installed runtimes that run the kernels."""
     build = tmp_path_factory.mktemp("kernels")
     by_runtime: dict[str, tuple[str, ...]] = {
         "cpython": (sys.executable, str(FOLDER / "kernels.py"))
@@ -72,7 +72,7 @@ def test_every_language_gives_the_same_answer(
     commands: dict[str, tuple[str, ...]], tmp_path: Path, kernel: str
 ) -> None:
     answers = {
-        runtime: reported(tmp_path, *command, kernel, "1", "1")[0]
+        runtime: run_kernel(tmp_path, *command, kernel, "1", "1")[0]
         for runtime, command in commands.items()
     }
     assert list(answers.values()) == pytest.approx([answers["cpython"]] * len(answers), rel=1e-12)
@@ -87,19 +87,19 @@ def test_every_language_gives_the_same_answer(
 
 @pytest.mark.live("javac", "java", package="default-jdk-headless")
 @pytest.mark.live("cc", package="gcc")
-def test_the_jvm_warms_up_and_what_is_compiled_does_not(
+def test_jvm_warms_up_and_compiled_programs_do_not(
     commands: dict[str, tuple[str, ...]], tmp_path: Path
 ) -> None:
     # It interprets the first 55 iterations, and waits for what it compiles: both are the same on
     # every machine, however busy.
     java, *words = commands["jvm"]
     compiles = ("-Xbatch", "-XX:-TieredCompilation", "-XX:CompileThresholdScaling=100")
-    jvm = undisturbed(tmp_path, java, *compiles, *words, "spectral", "150", "1")
+    jvm = fastest_iterations(tmp_path, java, *compiles, *words, "spectral", "150", "1")
     shape = classify_trial(jvm)
     assert shape is not None and shape.kind in ("warm-up", "no steady state")
     assert jvm[0] > 3 * np.median(jvm[-40:])
-    # The lowest of the first few: one disturbed iteration is no warm-up.
-    compiled = undisturbed(tmp_path, *commands["compiled"], "spectral", "150", "20")
+    # The lowest of the first few: one disturbed iteration is not a warm-up.
+    compiled = fastest_iterations(tmp_path, *commands["compiled"], "spectral", "150", "20")
     assert compiled[:5].min() < 2 * np.median(compiled[-40:])
 
 
@@ -113,8 +113,11 @@ def planted(*conditions: Series) -> ResultDocument:
     return replace(
         document,
         conditions=tuple(
-            replace(one, levels=dict(zip(("runtime", "kernel"), one.name.split(), strict=True)))
-            for one in document.conditions
+            replace(
+                condition,
+                levels=dict(zip(("runtime", "kernel"), condition.name.split(), strict=True)),
+            )
+            for condition in document.conditions
         ),
     )
 
@@ -136,7 +139,7 @@ def test_each_condition_has_its_series_drawn() -> None:
     own = analysis_of("warmup")
     assert own is not None
     assert own.figures(document) == ()
-    assert [one.name for one in iteration_figures(document)] == [
+    assert [figure.name for figure in iteration_figures(document)] == [
         "iterations_jvm_nbody_iteration_s",
         "iterations_compiled_nbody_iteration_s",
     ]

@@ -42,8 +42,8 @@ def run_in(home: Path, equipoise_process: Equipoise, *words: str) -> dict[str, A
     return document
 
 
-def what_lives_in(home: Path) -> list[str]:
-    """Processes that work in the folder or below it, and what is in it."""
+def files_and_processes(home: Path) -> list[str]:
+    """The files in a folder, and the processes that work in it or below it."""
     found = [str(path) for path in home.iterdir()]
     for process in psutil.process_iter():
         try:
@@ -58,20 +58,23 @@ def what_lives_in(home: Path) -> list[str]:
 @SYSBENCH
 def test_mariadb_lives_for_a_trial_and_is_gone(equipoise_process: Equipoise, home: Path) -> None:
     chosen = ("server=mariadb", "threads=4", "setting=glibc,tcp")
-    factors = [word for one in chosen for word in ("--factor", one)]
+    factors = [word for choice in chosen for word in ("--factor", choice)]
     document = run_in(home, equipoise_process, "database", "--quick", *factors)
-    assert [one["levels"]["setting"] for one in document["conditions"]] == ["glibc", "tcp"]
+    assert [condition["levels"]["setting"] for condition in document["conditions"]] == [
+        "glibc",
+        "tcp",
+    ]
     for trial in document["trials"]:
         assert trial["metrics"]["throughput_per_s"] > 0
         assert trial["metrics"]["server_user_s"] > 0
         assert trial["metrics"]["server_minor_faults"] > 0
-    assert what_lives_in(home) == []
+    assert files_and_processes(home) == []
 
 
 @pytest.mark.live("pg_lsclusters", package="postgresql")
 def test_postgresql_lives_for_a_trial_and_is_gone(equipoise_process: Equipoise, home: Path) -> None:
     chosen = ("server=postgresql", "threads=4", "setting=glibc,glibc_15k")
-    factors = [word for one in chosen for word in ("--factor", one)]
+    factors = [word for choice in chosen for word in ("--factor", choice)]
     document = run_in(home, equipoise_process, "database", "--quick", *factors)
     usual, often = (trial["metrics"] for trial in sorted_by_condition(document))
     assert usual["errors"] == often["errors"] == 0
@@ -80,7 +83,7 @@ def test_postgresql_lives_for_a_trial_and_is_gone(equipoise_process: Equipoise, 
         return metrics["server_minor_faults"] / metrics["transactions"]
 
     assert faults(often) > 1.5 * faults(usual)
-    assert what_lives_in(home) == []
+    assert files_and_processes(home) == []
 
 
 def sorted_by_condition(document: dict[str, Any]) -> list[dict[str, Any]]:
@@ -89,11 +92,14 @@ def sorted_by_condition(document: dict[str, Any]) -> list[dict[str, Any]]:
 
 @pytest.mark.live("redis-server")
 @pytest.mark.live("redis-benchmark", package="redis-tools")
-def test_the_documented_server_of_ones_own_runs(equipoise_process: Equipoise, home: Path) -> None:
+def test_documented_own_server_runs(equipoise_process: Equipoise, home: Path) -> None:
     document = run_in(home, equipoise_process, str(REDIS), "--factor", "requests=2000")
-    assert [one["levels"]["appends"] for one in document["conditions"]] == ["no", "every_second"]
+    assert [condition["levels"]["appends"] for condition in document["conditions"]] == [
+        "no",
+        "every_second",
+    ]
     assert all(trial["metrics"]["throughput_per_s"] > 0 for trial in document["trials"])
-    assert what_lives_in(home) == []
+    assert files_and_processes(home) == []
 
 
 @MARIADB
@@ -119,6 +125,6 @@ def test_kill_9_of_the_tool_leaves_no_server(
     campaign.send_signal(signal.SIGKILL)
     assert campaign.wait() == -signal.SIGKILL
     assert equipoise_process("doctor", "--quiet", environment={"TMPDIR": str(home)}).status == 0
-    while what_lives_in(home) and time.monotonic() < deadline:
+    while files_and_processes(home) and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert what_lives_in(home) == []
+    assert files_and_processes(home) == []

@@ -21,10 +21,10 @@ def test_compilers_builds_layouts_and_answers_over_them(
     )
     assert answer.status == 0, answer.err
     assert "gcc: -O3 over -O2" in answer.out
-    assert "What layout adds" in answer.out
+    assert "Variance that layout adds" in answer.out
 
 
-def test_warmup_classes_what_runs_here(equipoise: Equipoise, tmp_path: Path) -> None:
+def test_warmup_classifies_the_runtimes_of_this_host(equipoise: Equipoise, tmp_path: Path) -> None:
     answer = equipoise(
         *("run", "warmup", "--factor", "runtime=cpython", "--factor", "kernel=nbody"),
         *("--factor", "iterations=40", "--blocks", "2", "--allow-concurrent"),

@@ -1,4 +1,4 @@
-"""What sysbench and pgbench wrote, as they wrote it here, and what is reported of it."""
+"""Reports of recorded output of sysbench and pgbench."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from equipoise_studies.load_generators import pgbench, sysbench
-from equipoise_studies.load_generators.load_generator import Interval, reported
+from equipoise_studies.load_generators.load_generator import Interval, run_and_report
 
 SYSBENCH = """\
 Threads started!
@@ -79,20 +79,20 @@ def test_pgbench_and_its_logs_are_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("output", ["", "Threads started!\n"])
-def test_a_run_that_says_nothing_is_no_result(output: str, tmp_path: Path) -> None:
+def test_run_without_output_is_no_result(output: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no histogram"):
         sysbench.read(output)
     with pytest.raises(ValueError, match="no transaction"):
         pgbench.read(output, [])
 
 
-def test_what_was_read_is_reported_with_what_the_client_consumed(
+def test_results_are_reported_with_the_cost_of_the_client(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    door = tmp_path / "metrics.jsonl"
-    monkeypatch.setenv("EQUIPOISE_METRICS", str(door))
-    reported([sys.executable, "-c", f"print({SYSBENCH!r})"], sysbench.read)
-    lines = [json.loads(line) for line in door.read_text().splitlines()]
+    metrics_file = tmp_path / "metrics.jsonl"
+    monkeypatch.setenv("EQUIPOISE_METRICS", str(metrics_file))
+    run_and_report([sys.executable, "-c", f"print({SYSBENCH!r})"], sysbench.read)
+    lines = [json.loads(line) for line in metrics_file.read_text().splitlines()]
     whole = {line["metric"]: line for line in lines if "iteration" not in line}
     assert whole["throughput_per_s"]["value"] == 49.98
     assert whole["throughput_per_s"]["better"] == "higher"
@@ -103,20 +103,20 @@ def test_what_was_read_is_reported_with_what_the_client_consumed(
         "better": "lower",
     }
     assert whole["client_user_s"]["value"] > 0
-    by_second = [one["value"] for one in lines if one.get("iteration")]
+    by_second = [line["value"] for line in lines if line.get("iteration")]
     assert by_second == pytest.approx([2802.0, 0.00349, 0.0])
 
 
 def test_a_generator_that_fails_is_told_with_its_last_lines() -> None:
     with pytest.raises(SystemExit, match="ended with status 7\nFATAL: lost connection"):
-        reported(
+        run_and_report(
             [sys.executable, "-c", "print('FATAL: lost connection'); raise SystemExit(7)"],
             sysbench.read,
         )
 
 
-def test_a_generator_that_is_not_there_or_says_something_else_is_told() -> None:
+def test_a_missing_generator_or_unknown_output_is_reported() -> None:
     with pytest.raises(SystemExit, match="cannot start /no/such"):
-        reported(["/no/such"], sysbench.read)
-    with pytest.raises(SystemExit, match="wrote what cannot be read: there is no histogram"):
-        reported([sys.executable, "-c", "print('hello')"], sysbench.read)
+        run_and_report(["/no/such"], sysbench.read)
+    with pytest.raises(SystemExit, match="cannot be read: there is no histogram"):
+        run_and_report([sys.executable, "-c", "print('hello')"], sysbench.read)

@@ -44,14 +44,14 @@ def test_a_load_generator_finds_its_password_in_a_private_file_only(
     file.write_text(f"{PASSWORD}\n")
     program.write_text(PROGRAM.format(python=sys.executable, told=str(told)))
     program.chmod(0o755)
-    with pytest.raises(SystemExit, match="wrote what cannot be read"):
+    with pytest.raises(SystemExit, match="cannot be read"):
         run([f"--password-file={file}", "--threads=1"], str(program))
     result = json.loads(told.read_text())
     ((mode, text, where),) = result["files"]
     assert (stat.S_IMODE(mode), text.splitlines()) == (0o600, lines)
     assert "--threads=1" in result["words"]
-    assert not any(PASSWORD in one or str(file) in one for one in result["words"])
-    assert not any(PASSWORD in one for one in result["variables"])
+    assert not any(PASSWORD in word or str(file) in word for word in result["words"])
+    assert not any(PASSWORD in variable for variable in result["variables"])
     assert not Path(where).exists()
 
 
@@ -63,7 +63,7 @@ def test_a_password_file_that_is_no_plain_file_is_refused(tmp_path: Path) -> Non
     assert read_password(str(real)) == PASSWORD
     with pytest.raises(SystemExit, match="cannot read the password file .*link"):
         read_password(str(link))
-    with pytest.raises(SystemExit, match=r"pipe must hold one line of letters"):
+    with pytest.raises(SystemExit, match=r"pipe must contain one line of letters"):
         read_password(str(pipe))
 
 
@@ -71,5 +71,5 @@ def test_a_password_file_that_is_no_plain_file_is_refused(tmp_path: Path) -> Non
 def test_a_password_that_would_need_quotes_is_refused(text: str, tmp_path: Path) -> None:
     file = tmp_path / "password"
     file.write_text(text, encoding="utf-8")
-    with pytest.raises(SystemExit, match="must hold one line of letters, digits"):
+    with pytest.raises(SystemExit, match="must contain one line of letters, digits"):
         read_password(str(file))

@@ -73,7 +73,7 @@ def preloaded(library: Path, *command: str) -> str:
     return done.stdout
 
 
-def test_a_small_program_does_what_it_does_without(library: Path) -> None:
+def test_small_program_behaves_as_without_the_library(library: Path) -> None:
     plain = subprocess.run(["/bin/ls", "/"], capture_output=True, text=True, check=True)
     assert preloaded(library, "/bin/ls", "/") == plain.stdout
 
@@ -98,6 +98,6 @@ def test_a_program_with_threads_of_its_own(library: Path, tmp_path: Path) -> Non
     assert preloaded(library, *command) == plain.stdout
 
 
-def test_it_exports_what_a_replacement_of_malloc_must(library: Path) -> None:
+def test_exports_the_functions_of_a_malloc_replacement(library: Path) -> None:
     loaded = ctypes.CDLL(str(library))
     assert [name for name in EXPORTED if not hasattr(loaded, name)] == []

@@ -53,7 +53,7 @@ BETWEEN = 0.01
 """How much the processes of a row differ, in log units."""
 
 Value = Callable[[str, int, float], float]
-"""What a process reports: by its row, its block and what it would have reported otherwise."""
+"""Returns the value that a process reports, from its row, its block and its usual value."""
 
 
 def plan_of_rows(*rows: ProbeRow, blocks: int = 7, seed: int = 3) -> Plan:
@@ -78,7 +78,7 @@ class ProbeRunner:
     clock: ScriptedClock = field(default_factory=ScriptedClock)
     value: Value = lambda name, block, usual: usual
     failures: Mapping[str, str] = field(default_factory=dict)
-    """What the processes of a row fail of, by its name."""
+    """Failures of processes by the name of the row."""
     generator: np.random.Generator = field(default_factory=lambda: np.random.default_rng(5))
     covariates: Callable[[int], dict[str, float | None]] = lambda block: {"load_1_minute": 0.1}
     before_trial: Callable[[Draw, int], None] = lambda draw, place: None

@@ -16,10 +16,10 @@ def result() -> ResultDocument:
     return result_of(record_of(ProbeRunner(plan_of_rows(), failures=failures)))
 
 
-def test_of_primitives_there_is_one_figure_for_each_thing_that_is_reported() -> None:
+def test_primitives_have_one_figure_per_metric() -> None:
     assert is_of_primitives(result())
     assert not is_of_primitives(document_of())
-    assert [one.name for one in gallery(result(), {})] == [
+    assert [figure.name for figure in gallery(result(), {})] == [
         "primitives_latency_s",
         "primitives_bandwidth_bytes_per_s",
     ]
@@ -39,5 +39,5 @@ def test_a_dot_stands_for_each_process_and_a_line_for_each_median() -> None:
     assert all(low <= row["value"] <= high for row in dots)
 
 
-def test_what_no_row_reports_has_no_figure() -> None:
+def test_metric_without_rows_has_no_figure() -> None:
     assert primitives(document_of(), "latency_s") is None

@@ -17,7 +17,7 @@ DOCS = Path(__file__).resolve().parents[4] / "docs" / "reference" / "primitives.
 SHORT = ("os", "--only", "null_call,pipe_same_cpu", "--quick", "--warmup", "0", "--seed", "7")
 
 
-def test_rows_are_measured_in_several_processes_and_held_against_themselves(
+def test_rows_are_measured_in_several_processes_and_compared_with_repeats(
     equipoise: Equipoise, tmp_path: Path
 ) -> None:
     first = equipoise(*SHORT, "--blocks", "6", "--json", "there.json")
@@ -28,7 +28,10 @@ def test_rows_are_measured_in_several_processes_and_held_against_themselves(
     assert document["run"]["command_line"] == (
         "equipoise os --only null_call,pipe_same_cpu --quick --warmup 0 --seed 7 --blocks 6"
     )
-    assert [one["name"] for one in document["conditions"]] == ["null_call", "pipe_same_cpu"]
+    assert [condition["name"] for condition in document["conditions"]] == [
+        "null_call",
+        "pipe_same_cpu",
+    ]
     for condition in document["conditions"]:
         assert condition["trials"] == 6
         low, high = condition["metrics"][LATENCY]["median_ci"]
@@ -67,7 +70,7 @@ def test_a_campaign_that_has_its_blocks_goes_on_when_more_are_asked_for(
     assert document["against"] is None
 
 
-def test_what_cannot_be_asked_for_is_named_before_anything_runs(equipoise: Equipoise) -> None:
+def test_impossible_request_is_refused_before_anything_runs(equipoise: Equipoise) -> None:
     for arguments, answer in (
         (("--only", "nul_call"), "is it null_call?"),
         (("--only", "null_call,"), "empty name"),
@@ -95,5 +98,5 @@ def test_the_example_of_a_probe_in_a_study_runs(equipoise: Equipoise, tmp_path: 
     )
     assert ran.status == 0, ran.err
     document = json.loads(ran.out)
-    assert [one["metric"] for one in document["comparisons"]] == [LATENCY]
-    assert all(LATENCY in one["metrics"] for one in document["conditions"])
+    assert [comparison["metric"] for comparison in document["comparisons"]] == [LATENCY]
+    assert all(LATENCY in condition["metrics"] for condition in document["conditions"])

@@ -27,7 +27,7 @@ def test_rows_are_chosen_by_row_probe_or_table_in_their_own_order(
     assert [row.name for row in chosen_rows(ROWS, asked)] == names
 
 
-def test_a_name_that_is_none_is_refused_with_what_was_probably_meant() -> None:
+def test_unknown_name_is_refused_with_a_suggestion() -> None:
     with pytest.raises(UnusableInput, match="nul_call") as refused:
         chosen_rows(ROWS, ["nul_call"])
     assert refused.value.hint is not None and "is it null_call?" in refused.value.hint

@@ -37,15 +37,20 @@ def screen(document: ResultDocument, capsys: pytest.CaptureFixture[str]) -> str:
 
 
 def line(text: str, name: str) -> str:
-    return next(one for one in text.splitlines() if one.split()[:1] == [name])
+    return next(line for line in text.splitlines() if line.split()[:1] == [name])
 
 
 def test_each_class_has_its_table_and_each_row_its_unit(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     text = screen(result(), capsys)
-    headings = [one for one in text.splitlines() if " 95 % interval " in one]
-    assert [one.split("  ")[0] for one in headings] == ["system calls", "process", "ipc", "memory"]
+    headings = [line for line in text.splitlines() if " 95 % interval " in line]
+    assert [heading.split("  ")[0] for heading in headings] == [
+        "system calls",
+        "process",
+        "ipc",
+        "memory",
+    ]
     assert " ns " in line(text, "null_call") and "±" in line(text, "null_call")
     assert " GB/s to " in line(text, "memory_read")
     assert line(text, "null_call").split()[-1] == "7"
@@ -95,7 +100,7 @@ def test_imported_trials_are_not_taken_for_primitives_where_a_metric_has_their_n
     assert not is_of_primitives(document_as(ImportedDocument, result(), imported=trials))
 
 
-def test_the_page_shows_rows_by_what_they_report() -> None:
+def test_page_groups_rows_by_metric() -> None:
     result_here = result()
     comparison = compare_with_reference(result(seed=4), result_here, min_effect=5.0, alpha=0.05)
     text = page([CampaignReport(replace(result_here, against=comparison))])

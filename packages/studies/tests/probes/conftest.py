@@ -1,4 +1,4 @@
-"""What tests of probes share: the program, and the rows that it lists."""
+"""Fixtures of the tests of probes: the program, and the rows that it lists."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def program(native_folder: Path) -> Path:
 
 @pytest.fixture
 def run(program: Path) -> Run:
-    """Runs the program without a door for metrics."""
+    """Runs the program without a metrics file."""
 
     def start(*words: str, **options: Any) -> subprocess.CompletedProcess[str]:
         environment = {key: text for key, text in os.environ.items() if key != "EQUIPOISE_METRICS"}
@@ -54,7 +54,7 @@ def run(program: Path) -> Run:
 
 @pytest.fixture
 def listed(run: Run) -> list[dict[str, Any]]:
-    """What `--list` says of each probe."""
+    """Return the line of `--list` for each probe."""
     return [json.loads(line) for line in run("--list").stdout.splitlines()]
 
 

@@ -56,15 +56,15 @@ def test_each_row_reports_every_batch_and_their_median_or_why_there_is_none(
     run: Run, rows: list[Row], tmp_path: Path
 ) -> None:
     for row in rows:
-        door = tmp_path / row.name
-        done = run(*row.words, *SHORT, env={"EQUIPOISE_METRICS": str(door)})
+        metrics_file = tmp_path / row.name
+        done = run(*row.words, *SHORT, env={"EQUIPOISE_METRICS": str(metrics_file)})
         if done.returncode == UNAVAILABLE:
             assert reason(done)
-            assert not door.exists()
+            assert not metrics_file.exists()
             continue
         assert (done.returncode, done.stderr) == (0, ""), row.name
         unit, better = UNITS[row.metric]
-        lines = [json.loads(line) for line in door.read_text().splitlines()]
+        lines = [json.loads(line) for line in metrics_file.read_text().splitlines()]
         own = [line for line in lines if line["metric"] == row.metric]
         assert {(line["unit"], line["better"]) for line in own} == {(unit, better)}
         whole, *batches = own
@@ -76,7 +76,7 @@ def test_each_row_reports_every_batch_and_their_median_or_why_there_is_none(
         assert all(0 < line["resolution"] < 0.01 * line["value"] for line in own), row.name
 
 
-def test_without_a_door_the_metrics_go_to_standard_output(run: Run) -> None:
+def test_without_a_metrics_path_metrics_go_to_standard_output(run: Run) -> None:
     lines = [json.loads(line) for line in run("null_call", *SHORT).stdout.splitlines()]
     assert [line["metric"] for line in lines] == ["latency_s"] * (1 + BATCHES)
 
@@ -110,7 +110,7 @@ def test_help_shows_the_usage(run: Run, words: tuple[str, ...]) -> None:
         (("null_call", "extra"), "extra"),
     ],
 )
-def test_a_wrong_word_gets_one_line_and_status_2(
+def test_wrong_argument_gives_one_line_and_status_2(
     run: Run, words: tuple[str, ...], named: str
 ) -> None:
     done = run(*words)
@@ -119,8 +119,8 @@ def test_a_wrong_word_gets_one_line_and_status_2(
     assert named in done.stderr
 
 
-def test_a_door_that_cannot_be_opened_is_said_with_status_1(run: Run, tmp_path: Path) -> None:
-    door = str(tmp_path / "nowhere" / "metrics")
-    done = run("null_call", *SHORT, env={"EQUIPOISE_METRICS": door})
+def test_unusable_metrics_path_exits_with_status_1(run: Run, tmp_path: Path) -> None:
+    metrics_file = str(tmp_path / "nowhere" / "metrics")
+    done = run("null_call", *SHORT, env={"EQUIPOISE_METRICS": metrics_file})
     assert done.returncode == 1
-    assert door in done.stderr
+    assert metrics_file in done.stderr

@@ -70,9 +70,7 @@ def test_a_probe_whose_process_group_is_told_to_end_leaves_nothing(
     assert until(partial(is_empty, tmp_path))
 
 
-def test_a_probe_of_which_all_processes_of_its_name_are_killed_leaves_no_file(
-    program: Path, tmp_path: Path
-) -> None:
+def test_probe_with_all_its_processes_killed_leaves_no_file(program: Path, tmp_path: Path) -> None:
     with running(program, "file_create", "--folder", str(tmp_path)) as killed:
         assert until(lambda: list(tmp_path.iterdir()))
         for number in killed.alive():
@@ -84,9 +82,7 @@ def test_a_probe_of_which_all_processes_of_its_name_are_killed_leaves_no_file(
     assert is_empty(tmp_path)
 
 
-def test_what_is_left_where_the_cleaner_is_killed_too_is_named_and_no_sooner(
-    program: Path, tmp_path: Path
-) -> None:
+def test_folder_is_reported_only_after_its_cleaner_is_killed(program: Path, tmp_path: Path) -> None:
     with running(program, "file_create", "--folder", str(tmp_path)) as killed:
         assert until(lambda: list(tmp_path.glob("equipoise-probe-*")))
         assert abandoned_probes(tmp_path) == ()
@@ -104,9 +100,7 @@ def test_what_is_left_where_the_cleaner_is_killed_too_is_named_and_no_sooner(
 
 
 @pytest.mark.parametrize("probe", ["fork", "exec", "sh"])
-def test_a_probe_whose_small_process_is_killed_fails_and_gives_no_number(
-    program: Path, probe: str
-) -> None:
+def test_probe_whose_helper_is_killed_fails_without_a_number(program: Path, probe: str) -> None:
     with running(program, probe) as broken:
         small = until(partial(small_process, broken.process.pid, probe))
         assert small is not None
@@ -117,7 +111,7 @@ def test_a_probe_whose_small_process_is_killed_fails_and_gives_no_number(
         assert until(broken.has_ended)
 
 
-def test_a_killed_probe_leaves_no_connection_that_waits(program: Path) -> None:
+def test_killed_probe_leaves_no_waiting_socket(program: Path) -> None:
     with running(program, "select_tcp") as killed:
         watching = psutil.Process(killed.process.pid)
         assert until(lambda: len(watching.net_connections()) >= 100)

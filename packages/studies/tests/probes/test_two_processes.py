@@ -36,14 +36,14 @@ def two_cpus() -> None:
 
 
 def facts(done: subprocess.CompletedProcess[str]) -> dict[str, str]:
-    """What a run says beside its metrics."""
+    """Return the values in the output of a run besides its metrics."""
     assert (done.returncode, done.stderr) == (0, "")
     found = [line for line in map(json.loads, done.stdout.splitlines()) if "metric" not in line]
     return dict(pair for line in found for pair in line.items())
 
 
 @pytest.mark.parametrize("probe", TALKING)
-def test_with_one_cpu_there_is_a_row_for_it_and_none_across_cpus(run: Run, probe: str) -> None:
+def test_one_cpu_has_no_row_across_cpus(run: Run, probe: str) -> None:
     cpu = max(os.sched_getaffinity(0))
     only = partial(os.sched_setaffinity, 0, {cpu})
     same = run(probe, "--placement", "same_cpu", *SHORT, preexec_fn=only)
@@ -54,7 +54,9 @@ def test_with_one_cpu_there_is_a_row_for_it_and_none_across_cpus(run: Run, probe
 
 @pytest.mark.usefixtures("two_cpus")
 @pytest.mark.parametrize("probe", TALKING)
-def test_across_cpus_each_process_is_held_on_its_own(run: Run, program: Path, probe: str) -> None:
+def test_across_cpus_each_process_is_pinned_to_its_own_cpu(
+    run: Run, program: Path, probe: str
+) -> None:
     said = facts(run(probe, "--placement", "across_cpus", *SHORT))
     assert said["cpu"] != said["helper_cpu"]
     with running(program, probe, "--placement", "across_cpus") as talking:
@@ -64,7 +66,7 @@ def test_across_cpus_each_process_is_held_on_its_own(run: Run, program: Path, pr
         assert psutil.Process(talking.process.pid).cpu_affinity() == [int(said["cpu"])]
 
 
-def test_a_ring_has_as_many_processes_as_asked_for_on_one_cpu(run: Run, program: Path) -> None:
+def test_ring_has_the_requested_number_of_processes_on_one_cpu(run: Run, program: Path) -> None:
     cpu = max(os.sched_getaffinity(0))
     said = facts(run(*RING, *SHORT, preexec_fn=partial(os.sched_setaffinity, 0, {cpu})))
     assert (said["cpu"], said["helper_cpu"].split()) == (str(cpu), 15 * [str(cpu)])
@@ -78,7 +80,7 @@ def test_a_ring_has_as_many_processes_as_asked_for_on_one_cpu(run: Run, program:
 
 
 @pytest.mark.parametrize("probe", [(probe,) for probe in TALKING] + [RING])
-def test_a_probe_whose_other_side_is_killed_fails_and_gives_no_number(
+def test_probe_whose_other_process_is_killed_fails_without_a_number(
     program: Path, probe: tuple[str, ...]
 ) -> None:
     with running(program, *probe) as broken:
@@ -90,7 +92,7 @@ def test_a_probe_whose_other_side_is_killed_fails_and_gives_no_number(
 
 
 @pytest.mark.parametrize("probe", ["tcp", "tcp_bandwidth"])
-def test_a_killed_probe_leaves_no_connection_and_had_none_but_to_itself(
+def test_killed_probe_was_connected_only_to_itself_and_leaves_no_connection(
     program: Path, probe: str
 ) -> None:
     with running(program, probe) as killed:
@@ -104,7 +106,7 @@ def test_a_killed_probe_leaves_no_connection_and_had_none_but_to_itself(
     assert until(lambda: not [row for row in tcp_rows() if ends & {row[1], row[2]}])
 
 
-def test_connecting_many_times_leaves_nothing_waiting(program: Path) -> None:
+def test_many_connections_leave_no_socket(program: Path) -> None:
     with running(program, "tcp_connect") as connecting:
         (port,) = until(lambda: listening(psutil.Process(connecting.process.pid)))
         time.sleep(0.1)
@@ -115,7 +117,7 @@ def test_connecting_many_times_leaves_nothing_waiting(program: Path) -> None:
 
 
 def tcp_rows() -> list[list[str]]:
-    """What the kernel knows of TCP over IPv4, connections that only wait for late packets too."""
+    """Return the kernel's table of TCP connections over IPv4, also closed ones in TIME_WAIT."""
     return [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
 
 

@@ -1,4 +1,4 @@
-"""What tests of workloads share: running one and reading what it reports."""
+"""Fixtures of the tests of workloads: run a workload and read its report."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """What one run reported."""
+    """The report of one run."""
 
     metrics: dict[str, float]
     iterations: dict[str, list[float]]
@@ -35,11 +35,11 @@ def measured(native_folder: Path, tmp_path: Path) -> Measured:
     """Runs a workload, which must end well, with the given environment beside our own."""
 
     def run(*arguments: str, **environment: str) -> Reported:
-        door = tmp_path / "metrics"
-        door.unlink(missing_ok=True)
+        metrics_file = tmp_path / "metrics"
+        metrics_file.unlink(missing_ok=True)
         done = subprocess.run(
             [native_folder / "equipoise-workload", *arguments],
-            env=os.environ | {"EQUIPOISE_METRICS": str(door)} | environment,
+            env=os.environ | {"EQUIPOISE_METRICS": str(metrics_file)} | environment,
             capture_output=True,
             text=True,
             timeout=600,
@@ -48,7 +48,7 @@ def measured(native_folder: Path, tmp_path: Path) -> Measured:
         assert (done.returncode, done.stderr) == (0, "")
         metrics: dict[str, float] = {}
         iterations: dict[str, list[float]] = {}
-        for line in map(json.loads, door.read_text().splitlines()):
+        for line in map(json.loads, metrics_file.read_text().splitlines()):
             if "iteration" in line:
                 values = iterations.setdefault(line["metric"], [])
                 assert line["iteration"] == len(values) + 1

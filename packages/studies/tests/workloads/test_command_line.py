@@ -16,7 +16,7 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 @pytest.fixture
 def run(native_folder: Path) -> Run:
-    """Runs the program without a door for metrics."""
+    """Runs the program without a metrics file."""
 
     def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
         own = {name: value for name, value in os.environ.items() if name != "EQUIPOISE_METRICS"}
@@ -49,7 +49,7 @@ def test_help_shows_the_usage(run: Run, arguments: tuple[str, ...]) -> None:
     assert done.stdout.startswith("usage: equipoise-workload")
 
 
-def test_without_a_door_the_metric_goes_to_standard_output(run: Run) -> None:
+def test_without_a_metrics_path_the_metric_goes_to_standard_output(run: Run) -> None:
     line = json.loads(run("spin", "--work", "1000").stdout)
     assert line["value"] > 0
     assert (line["metric"], line["unit"], line["better"]) == ("ns_per_step", "ns", "lower")
@@ -95,7 +95,7 @@ def test_a_time_tells_the_step_of_its_clock_in_its_own_unit(run: Run) -> None:
         (("genmatch2006", "--weights", "1,2"), "10 positive numbers"),
     ],
 )
-def test_a_wrong_word_gets_one_line_and_status_2(
+def test_wrong_argument_gives_one_line_and_status_2(
     run: Run, arguments: tuple[str, ...], named: str
 ) -> None:
     done = run(*arguments)
@@ -105,8 +105,8 @@ def test_a_wrong_word_gets_one_line_and_status_2(
     assert named in done.stderr
 
 
-def test_a_door_that_cannot_be_opened_is_said_with_status_1(run: Run, tmp_path: Path) -> None:
-    door = str(tmp_path / "nowhere" / "metrics")
-    done = run("spin", "--work", "10", EQUIPOISE_METRICS=door)
+def test_unusable_metrics_path_exits_with_status_1(run: Run, tmp_path: Path) -> None:
+    metrics_file = str(tmp_path / "nowhere" / "metrics")
+    done = run("spin", "--work", "10", EQUIPOISE_METRICS=metrics_file)
     assert done.returncode == 1
-    assert door in done.stderr
+    assert metrics_file in done.stderr

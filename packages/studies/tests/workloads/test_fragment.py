@@ -10,7 +10,7 @@ MIB = 1024 * 1024
 LIVE = ("--live", str(16 * MIB))
 
 
-def test_what_is_kept_of_the_last_round_is_live(measured: Measured) -> None:
+def test_blocks_kept_from_the_last_round_are_live(measured: Measured) -> None:
     found = measured("fragment", *LIVE, "--keep", "25").metrics
     assert found["live_bytes"] == pytest.approx(0.25 * 16 * MIB, rel=0.2)
     assert found["ns_per_call"] > 0

@@ -102,7 +102,9 @@ def test_the_old_algorithm_pays_for_temporaries_that_come_from_the_kernel(
     assert kept < 0.01 * kernel
 
 
-def test_with_doug_leas_malloc_it_pays_nothing(measured: Measured, native_folder: Path) -> None:
+def test_temporaries_are_free_with_doug_leas_malloc(
+    measured: Measured, native_folder: Path
+) -> None:
     library = str(native_folder / "libequipoise_dlmalloc.so")
     found = measured("genmatch2006", "--algorithm", "scythe", *ONE, LD_PRELOAD=library)
     assert found.metrics["faults_per_search"] < ROWS
@@ -116,7 +118,7 @@ def test_the_fast_algorithm_hardly_allocates_whatever_the_allocator_does(
     assert found["faults_per_search"] < ROWS
 
 
-def test_memory_is_reported_beyond_what_the_program_held(measured: Measured) -> None:
+def test_reported_memory_excludes_the_memory_of_the_program(measured: Measured) -> None:
     found = measured("genmatch2006", "--algorithm", "scythe", *ONE).metrics
     assert 2 * TEMPORARY < found["peak_bytes"] < 100 * TEMPORARY
     assert found["retained_bytes"] <= found["peak_bytes"] + 4096

@@ -22,9 +22,7 @@ def blas(request: pytest.FixtureRequest) -> Blas:
 
 @pytest.mark.live
 @pytest.mark.parametrize("workload", ["dgemm", "invert"])
-def test_the_library_of_the_level_is_the_one_that_works(
-    measured: Measured, blas: Blas, workload: str
-) -> None:
+def test_library_of_the_level_is_used(measured: Measured, blas: Blas, workload: str) -> None:
     found = measured(workload, "--size", "60", "--repeat", "2", LD_LIBRARY_PATH=str(blas.folder))
     assert Path(found.facts["blas"]).is_relative_to(blas.folder.resolve())
     assert len(found.iterations["call_s"]) == 2

@@ -1,7 +1,7 @@
 """`equipoise-workload malloc` does what it counts, with the allocator that it is given.
 
 What it does is seen in page faults, which depend on no clock: a glibc that goes to the kernel
-for every block (docs/evidence/workloads.md#malloc-35-kb) must provide each touched page anew.
+for every block (docs/evidence/workloads.md#malloc-35-kb) must provide each touched page again.
 """
 
 from __future__ import annotations
@@ -70,12 +70,12 @@ def test_every_thread_does_all_pairs(faults: Faults) -> None:
     assert faults("--threads", "3", **TO_THE_KERNEL) >= 3 * PAIRS * PAGES
 
 
-def test_a_preloaded_allocator_is_what_it_uses(faults: Faults, native_folder: Path) -> None:
+def test_preloaded_allocator_is_used(faults: Faults, native_folder: Path) -> None:
     library = str(native_folder / "libequipoise_dlmalloc.so")
     assert faults(LD_PRELOAD=library, **TO_THE_KERNEL) < SPARE
 
 
-def test_memory_that_cannot_be_had_is_said_with_status_1(native_folder: Path) -> None:
+def test_failed_allocation_exits_with_status_1(native_folder: Path) -> None:
     program = native_folder / "equipoise-workload"
     command = f"ulimit -v 200000 && exec '{program}' malloc --size 1000000000"
     done = subprocess.run(
@@ -85,7 +85,7 @@ def test_memory_that_cannot_be_had_is_said_with_status_1(native_folder: Path) ->
     assert done.stderr == "equipoise-workload: malloc: no memory for 1000000000 bytes\n"
 
 
-def test_what_a_pair_costs_is_reported(measured: Measured) -> None:
+def test_cost_of_a_pair_is_reported(measured: Measured) -> None:
     from_lists = measured("malloc", "--count", str(PAIRS)).metrics
     assert set(from_lists) == {
         "ns_per_pair",

@@ -12,7 +12,7 @@ WORDS = ("--dictionary", "made", "--words", "3000")
 @pytest.mark.parametrize(
     "program", [("hashwalk", "--walks", "100"), ("wordsearch", "--algorithm", "linear")]
 )
-def test_each_process_draws_its_own_steps(measured: Measured, program: tuple[str, ...]) -> None:
+def test_each_process_draws_different_steps(measured: Measured, program: tuple[str, ...]) -> None:
     steps = [measured(*program, *WORDS).metrics["steps"] for _ in range(20)]
     assert max(steps) > 1.5 * min(steps)
 

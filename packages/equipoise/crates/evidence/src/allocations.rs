@@ -73,7 +73,7 @@ pub fn stacks(folder: &Path) -> Result<Report, Problem> {
     Ok(reading.finish())
 }
 
-/// The file of one process, most of which was never written.
+/// The file of one process; most of the file was never written.
 struct Recording(File);
 
 /// Words of a file.
@@ -199,8 +199,8 @@ impl Reading {
     }
 }
 
-/// For how many bytes a sample stands: a block of `size` bytes is sampled with the probability
-/// `1 - exp(-size / interval)`.
+/// Number of bytes that a sample represents: a block of `size` bytes is sampled with the
+/// probability `1 - exp(-size / interval)`.
 fn estimated_bytes(size: u64, interval: u64) -> f64 {
     size as f64 / -(-(size as f64) / interval as f64).exp_m1()
 }

@@ -73,7 +73,7 @@ pub fn start_paused(command: Vec<OsString>) -> Result<PausedCommand, Problem> {
     match pid.map_err(Problem::system("a new process"))? {
         0 => {
             drop(gate_in);
-            // SAFETY: it is what the last call has returned.
+            // SAFETY: the last call has returned it.
             unsafe { libc::signal(libc::SIGXFSZ, file_too_long) };
             become_command(&pointers, &gate_out, &refusal_in)
         }

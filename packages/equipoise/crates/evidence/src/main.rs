@@ -33,7 +33,7 @@ fn main() -> ExitCode {
     )
 }
 
-/// Does what a request says, and returns the text for standard output.
+/// Carries out a request, and returns the text for standard output.
 fn run(request: Request) -> Result<String, Problem> {
     match request {
         Request::Help => return Ok(USAGE.to_owned()),

@@ -22,7 +22,7 @@ the file CONDITIONS holds, as SVG or as a profile for profiler.firefox.com. Exit
 command ended; with 1 if it could not, with 2 if it cannot be used like that.
 ";
 
-/// What the command line requests.
+/// The request of the command line.
 pub enum Request {
     Help,
     Evidence {
@@ -57,7 +57,7 @@ pub enum Source {
     Recordings(PathBuf),
 }
 
-/// Samples a second: not a multiple of what else may be regular.
+/// Samples per second: not a multiple of other regular rates.
 const FREQUENCY: u64 = 999;
 
 /// Reads the command line.

@@ -15,7 +15,7 @@ const FORWARDED: [libc::c_int; 6] = [
 ];
 const NOBODY: libc::pid_t = 0;
 
-/// A handler knows nothing but what is static.
+/// A handler can only use static data.
 static COMMAND: AtomicI32 = AtomicI32::new(NOBODY);
 
 /// Passes signals on from now on.
@@ -24,7 +24,7 @@ pub fn forward_to(command: libc::pid_t) {
     let handler: extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut c_void) = forward;
     for signal in FORWARDED {
         // SAFETY: all-zero is a value of this plain structure; `forward` has the type that
-        // SA_SIGINFO asks for and does only what a handler may do.
+        // SA_SIGINFO asks for and does only what signal safety allows.
         unsafe {
             let mut action: libc::sigaction = std::mem::zeroed();
             action.sa_sigaction = handler as usize;

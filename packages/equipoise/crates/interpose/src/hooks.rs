@@ -30,7 +30,7 @@ macro_rules! exports {
     )*};
 }
 
-/// Exports C functions, and declares a module `next` with the functions that they stand before.
+/// Exports C functions, and declares a module `next` with the functions that they replace.
 ///
 /// A function with an `else` block may be called while the thread looks up another function (the C
 /// library may allocate for a look-up); its `next` function then returns the value of the block.
@@ -72,7 +72,7 @@ macro_rules! hooks {
     };
 }
 
-/// Looks up a function for `hooks!`; leaves the calling function where there is an `else` block.
+/// Looks up a function for `hooks!`; returns from the calling function if there is an `else` block.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! next_address {
@@ -172,7 +172,7 @@ impl Next {
 mod tests {
     use super::*;
 
-    /// One test, because the thread that looks up is one for the process.
+    /// Only one test, because a process has only one thread that looks up.
     #[test]
     fn a_function_is_null_if_no_library_has_it_or_its_thread_looks_up_another_one() {
         let known = Next::new("getpid\0");

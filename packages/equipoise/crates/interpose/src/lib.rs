@@ -1,6 +1,6 @@
-//! What every preloadable library of Equipoise needs. Nothing here allocates or panics.
+//! The common part of Equipoise's preloadable libraries. Nothing here allocates or panics.
 //!
-//! - [`hooks`]: exports C functions, and calls the functions that they stand before.
+//! - [`hooks`]: exports C functions, and calls the functions that they replace.
 //! - [`errno`]: the error number of the calling thread.
 //! - [`process`]: the environment, the start and the end of the process.
 

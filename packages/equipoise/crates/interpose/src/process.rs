@@ -16,7 +16,7 @@ pub fn variable(name: &CStr) -> Option<&'static CStr> {
 /// Writes the parts of one line to standard error and aborts: a panic would allocate.
 pub fn abort_with(parts: &[&[u8]]) -> ! {
     for part in parts {
-        // SAFETY: the part is valid for its length. Nothing can be done about a failed write.
+        // SAFETY: the part is valid for its length. A failed write is ignored.
         unsafe { libc::write(libc::STDERR_FILENO, part.as_ptr().cast(), part.len()) };
     }
     // SAFETY: abort has no conditions.

@@ -1,4 +1,4 @@
-//! How a trial ended and what it consumed, as the kernel accounts for it.
+//! The end of a trial and its resources, as the kernel accounts for them.
 
 use std::fs;
 use std::io;
@@ -24,11 +24,11 @@ pub enum Ending {
     TimedOut,
     /// It waits for a terminal that it does not have.
     Stopped,
-    /// The other side of the pipe is gone, or a signal told the launcher to stop.
+    /// The other side of the pipe is gone, or a signal stopped the launcher.
     Abandoned,
 }
 
-/// Reaps a trial, and enters how it ended and what it consumed.
+/// Reaps a trial, and enters its end and its resources.
 pub fn enter_end(started: &Started, ending: Ending, report: &mut Report) -> io::Result<()> {
     if ending != Ending::Exited && !dies(started.process.as_raw_fd())? {
         report.usage_unknown("it did not die of SIGKILL: it is stuck in the kernel");
@@ -63,7 +63,7 @@ fn dies(process: RawFd) -> io::Result<bool> {
     }
 }
 
-/// Enters what a trial consumed into its report.
+/// Enters the resources of a trial into its report.
 fn enter_usage(report: &mut Report, usage: &libc::rusage) {
     let count = |value: libc::c_long| u64::try_from(value).ok();
     report.user_s = Some(seconds(usage.ru_utime));
@@ -105,8 +105,8 @@ fn run_delay_s(pid: libc::pid_t) -> Result<f64, String> {
     })
 }
 
-/// Returns the second number, in seconds. The third one, the number of runs, is 0 for a process that
-/// has run only where the kernel accounts for none of them.
+/// Returns the second number, in seconds. The third one, the number of runs, is 0 for a process
+/// that has run only if the kernel does not account for delays.
 fn delay_s(schedstat: &str) -> Option<f64> {
     let mut numbers = schedstat.split_ascii_whitespace().skip(1);
     let delay_ns: u64 = numbers.next()?.parse().ok()?;
@@ -114,7 +114,8 @@ fn delay_s(schedstat: &str) -> Option<f64> {
     (times_run > 0).then_some(delay_ns as f64 * 1e-9)
 }
 
-/// Returns field 39 of the line, counted from behind the name in brackets, which may hold anything.
+/// Returns field 39 of the line, counted from the end of the name in brackets, which may contain
+/// any character.
 fn processor(stat: &[u8]) -> Option<u32> {
     const FIELDS_AFTER_NAME: usize = 36;
     let end = stat.iter().rposition(|&byte| byte == b')')?;

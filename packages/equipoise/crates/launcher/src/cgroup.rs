@@ -1,4 +1,4 @@
-//! A cgroup (version 2) that holds one trial after the other.
+//! A cgroup (version 2) for the trials, one at a time.
 
 use std::cell::Cell;
 use std::fs::{self, File};
@@ -20,9 +20,9 @@ const ATTEMPTS: u32 = 3;
 
 /// A leaf below the launcher's own cgroup, removed when dropped.
 ///
-/// Its name, `equipoise-IDENTITY-PID-NUMBER`, says to which campaign it belongs: by the identity in
-/// the user's lock files Equipoise finds what is in it after this launcher is killed. The leaf is
-/// locked (`flock(2)`) for as long as its launcher lives, in whatever process namespace.
+/// Its name, `equipoise-IDENTITY-PID-NUMBER`, shows to which campaign it belongs. If this launcher
+/// is killed, Equipoise finds the leaf's processes by the identity in the user's lock files. The
+/// leaf is locked (`flock(2)`) while its launcher lives, in any process namespace.
 pub struct Leaf {
     parent: PathBuf,
     folder: PathBuf,
@@ -79,8 +79,9 @@ impl Leaf {
 
     /// Replaces a leaf that was killed once.
     ///
-    /// Linux (seen on 6.18) kills whatever is started in such a cgroup from outside: it
-    /// compares the kills of the new cgroup with those of the parent process's own.
+    /// Linux (seen on 6.18) kills every process that is started in such a cgroup from outside: it
+    /// compares the number of kills of that cgroup with the number of the starting process's
+    /// cgroup.
     pub fn renew_if_killed(&mut self) -> Result<(), String> {
         if self.killed.get() {
             let number = self.number.wrapping_add(1);
@@ -120,8 +121,8 @@ impl Leaf {
         Ok(field(&events, "populated") != Some(0))
     }
 
-    /// Returns the number of its processes that were killed for want of memory so far, or the reason
-    /// why it is unknown.
+    /// Returns the number of its processes killed so far because memory ran out, or the reason why
+    /// it is unknown.
     pub fn out_of_memory_kills(&self) -> Result<u64, String> {
         let events = fs::read_to_string(self.folder.join("memory.events"))
             .map_err(|_| "the trial's cgroup has no memory controller".to_owned())?;
@@ -196,8 +197,8 @@ fn folder_in_mount(line: &str, cgroup: &str) -> Option<PathBuf> {
 
 /// Removes the empty leaves of this user whose launchers are gone.
 ///
-/// A launcher that lives holds the lock of its leaf. A leaf with processes cannot be removed: what
-/// is in it is killed by whoever finds its identity among the user's lock files.
+/// A living launcher holds the lock of its leaf. A leaf with processes cannot be removed; Equipoise
+/// kills them when it finds the identity of the leaf among the user's lock files.
 fn remove_stale(parent: &Path) {
     let Ok(entries) = fs::read_dir(parent) else {
         return;
@@ -221,7 +222,7 @@ fn is_name_of_leaf(name: &str) -> bool {
 }
 
 fn is_abandoned(folder: &Path) -> bool {
-    // SAFETY: takes nothing, touches no memory, and cannot fail.
+    // SAFETY: takes no arguments, touches no memory, and cannot fail.
     let user = unsafe { libc::geteuid() };
     File::open(folder).is_ok_and(|handle| {
         handle.metadata().is_ok_and(|about| about.uid() == user) && handle.try_lock().is_ok()

@@ -8,7 +8,7 @@ use std::ptr;
 /// Function that a child runs; it must not return.
 pub type Entry = extern "C" fn(*mut c_void) -> libc::c_int;
 
-/// Stack on which children run until they execute, one after the other.
+/// Stack on which children run until they execute, one at a time.
 pub struct Stack {
     bottom: *mut c_void,
 }
@@ -62,7 +62,7 @@ pub unsafe fn vfork_with(
         // SAFETY: as above.
         Some(cgroup) => unsafe { into_cgroup(stack, cgroup, &raw mut descriptor, entry, argument) },
     }?;
-    // SAFETY: CLONE_PIDFD stored a new descriptor (close-on-exec) that nobody else owns.
+    // SAFETY: CLONE_PIDFD stored a new descriptor (close-on-exec) without another owner.
     Ok((pid, unsafe { OwnedFd::from_raw_fd(descriptor) }))
 }
 

@@ -12,7 +12,7 @@ use equipoise_kernel::clock::{SECOND_NS, monotonic_ns};
 
 use crate::cgroup::Leaf;
 
-/// How long a process that does not die is killed again; only one stuck in the kernel lasts.
+/// How long kills of a process are repeated; only a process stuck in the kernel survives the first.
 pub const KILL_TIMEOUT_NS: u64 = 10 * SECOND_NS;
 
 /// Makes orphans of this process's descendants its own children.
@@ -28,8 +28,8 @@ pub fn kill_trial(pid: libc::pid_t) {
     kill_with_group(pid, pid);
 }
 
-/// Kills a child, and its group if that is its own or that of the trial: a child may also have moved
-/// into the group of the process that drives the launcher.
+/// Kills a child, and its process group if that is the child's own or the trial's: a child may also
+/// have moved into the group of the process that drives the launcher.
 fn kill_with_group(pid: libc::pid_t, trial: libc::pid_t) {
     // SAFETY: passes numbers only. `pid` is a child that was not reaped, so it and, while it
     // is a member, its group keep their numbers.
@@ -103,7 +103,7 @@ pub fn sweep(trial: libc::pid_t, leaf: Option<&Leaf>) -> SweepResult {
             return result;
         }
         if let Some(leaf) = leaf.filter(|_| children_left) {
-            // What it misses is killed one by one below.
+            // Processes that this misses are killed one by one below.
             drop(leaf.kill());
         }
         for child in children {

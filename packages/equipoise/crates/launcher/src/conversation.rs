@@ -19,12 +19,12 @@ const KEPT_ROOM: usize = 64 << 10;
 
 const CHUNK: usize = 16 << 10;
 
-/// What came over the pipe.
+/// A message from the pipe.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Message<'a> {
     /// One line.
     Line(&'a [u8]),
-    /// The other side is gone, or a signal told the launcher to stop.
+    /// The other side is gone, or a signal stopped the launcher.
     End,
 }
 
@@ -79,7 +79,7 @@ impl Conversation {
             if count == 0 {
                 return Ok(Message::End);
             }
-            // One request at a time: a line's end is the end of what was sent.
+            // One request at a time: the end of the line is the end of the request.
             if self.room.last() == Some(&b'\n') {
                 return Ok(Message::Line(&self.room[..self.room.len() - 1]));
             }
@@ -107,8 +107,8 @@ pub fn watch(descriptor: RawFd, events: libc::c_short) -> libc::pollfd {
     }
 }
 
-/// Waits until something happens on a descriptor, or for `timeout_ns`; `None` waits for ever. An
-/// interruption by a signal is no error.
+/// Waits until something happens on a descriptor, or for `timeout_ns`; `None` has no limit. An
+/// interruption by a signal is not an error.
 pub fn poll(watched: &mut [libc::pollfd], timeout_ns: Option<u64>) -> io::Result<()> {
     let timeout = timeout_ns.map(timespec);
     let timeout = timeout.as_ref().map_or(ptr::null(), ptr::from_ref);
@@ -132,7 +132,7 @@ pub fn poll(watched: &mut [libc::pollfd], timeout_ns: Option<u64>) -> io::Result
 
 /// Returns a span of time for `ppoll`.
 fn timespec(duration_ns: u64) -> libc::timespec {
-    // A longer wait than i32::MAX seconds (68 years) is as good as that one.
+    // Longer waits are cut to i32::MAX seconds (68 years).
     let seconds = i32::try_from(duration_ns / SECOND_NS).unwrap_or(i32::MAX);
     // A remainder below 10^9 fits.
     let nanoseconds = i32::try_from(duration_ns % SECOND_NS).unwrap_or(i32::MAX);

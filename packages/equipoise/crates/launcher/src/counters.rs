@@ -1,4 +1,4 @@
-//! Counters of a trial: which there are, why one is unknown here, and what a trial adds.
+//! Counters of a trial: their list, the reasons of unknown ones, and their increase in a trial.
 
 use std::fs;
 use std::io;
@@ -9,7 +9,7 @@ use equipoise_kernel::perf::{HARDWARE, SOFTWARE, is_forbidden};
 use crate::perf::{Config, Count, Event, Modes};
 use crate::protocol::Report;
 
-/// What a counter still counts where the part inside the kernel may not be counted.
+/// The part that a counter counts if it may not count inside the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WithoutKernel {
     /// Everything: it is a clock.
@@ -78,7 +78,7 @@ struct Counter {
 pub struct Reading(Vec<Option<io::Result<Count>>>);
 
 impl Counters {
-    /// Opens the counters. One that cannot be opened keeps the reason.
+    /// Opens the counters. A counter that cannot be opened keeps the reason.
     pub fn open(kinds: &[&'static Kind]) -> Self {
         Self(kinds.iter().map(|kind| Counter::open(kind)).collect())
     }
@@ -88,7 +88,7 @@ impl Counters {
         Reading(self.0.iter().map(Counter::read).collect())
     }
 
-    /// Enters what a trial has added, after its usage was entered.
+    /// Enters the increase in a trial, after its usage was entered.
     pub fn enter(&self, before: Reading, after: Reading, report: &mut Report) {
         let consumed = report.user_s.zip(report.sys_s);
         let consumed_s = consumed.map(|(user, sys)| user + sys);

@@ -62,10 +62,10 @@ fn run() -> Result<(), String> {
     served.and(options.scratch.as_deref().map_or(Ok(()), remove))
 }
 
-/// Removes a folder with all that is in it; one that is gone already is as good.
+/// Removes a folder with its content; an absent folder is not an error.
 ///
-/// A server that another launcher of the same campaign is ending may still write into it, so
-/// what comes back is removed again, for as long as that launcher may take.
+/// A server that another launcher of the same campaign is ending may still write into the folder,
+/// so new files are removed again, for as long as that launcher may take.
 fn remove(folder: &Path) -> Result<(), String> {
     let deadline = Instant::now() + REMOVAL_TIMEOUT;
     loop {

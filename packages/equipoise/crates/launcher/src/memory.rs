@@ -1,4 +1,4 @@
-//! The launcher's own memory, and which process the kernel ends first when there is none left.
+//! The launcher's own memory, and the process that the kernel ends first when memory runs out.
 
 use std::fs;
 use std::io;
@@ -10,18 +10,17 @@ use crate::reading::cannot_read;
 const OOM_SCORE: &str = "/proc/self/oom_score_adj";
 const CLEAR: &str = "/proc/self/clear_refs";
 
-/// Makes the launcher, and with it each trial, the kernel's first choice when memory runs
-/// out. Among them the largest goes first: the trial, never the launcher, and neither the
-/// tool that drives it.
+/// Makes the launcher, and with it each trial, the kernel's first choice when memory runs out. Of
+/// these the kernel ends the largest: the trial, and never the launcher or the tool that drives it.
 pub fn offer_first() -> Result<(), String> {
     fs::write(OOM_SCORE, "1000").map_err(|error| format!("cannot write {OOM_SCORE}: {error}"))
 }
 
-/// Gives back the memory that only the start needed, and resets the peak.
+/// Releases the memory that only the start needed, and resets the peak.
 ///
-/// The launcher's peak is the least that any trial's can be, and more than half of it are
-/// pages of the C library that the dynamic linker touched, or that the kernel mapped around
-/// those. They stay in the page cache; what is needed again comes back by a minor fault.
+/// No trial's peak can be below the launcher's peak, and more than half of that is pages of the C
+/// library that the dynamic linker touched, or that the kernel mapped around them. They stay in the
+/// page cache; a minor fault maps a page again when it is needed.
 pub fn shrink() -> Result<(), String> {
     const FORGET_PEAK: &str = "5";
     let path = "/proc/self/smaps";
@@ -32,8 +31,8 @@ pub fn shrink() -> Result<(), String> {
     fs::write(CLEAR, FORGET_PEAK).map_err(|error| format!("cannot write {CLEAR}: {error}"))
 }
 
-/// Mappings that hold nothing but what is in their file: read-only, and without a page that
-/// was ever written to (as relocation does to some).
+/// Mappings with only the content of their file: read-only, and without a page that was ever
+/// written to (relocation writes to some).
 fn pure_file_mappings(smaps: &str) -> Vec<(usize, usize)> {
     let mut mappings = Vec::new();
     let mut candidate = None;

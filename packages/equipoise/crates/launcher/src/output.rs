@@ -1,8 +1,8 @@
-//! Files without a name that take what a trial writes.
+//! Files without a name for the output of a trial.
 //!
-//! A regular file never blocks its writer. Only the end of the output is kept. The room of the rest is
-//! given back to the file system while the trial runs, by punching holes: the size of the file stays
-//! the exact count of bytes.
+//! A regular file never blocks its writer. Only the end of the output is kept. The space of the
+//! rest is given back to the file system while the trial runs, by punching holes; the size of the
+//! file stays the exact count of bytes.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -69,7 +69,7 @@ impl Capture {
         let length = self.len().ok()?;
         let end = libc::off_t::try_from(length).ok()?;
         let reserved = fallocate(&self.file, libc::FALLOC_FL_KEEP_SIZE, end, PROBED);
-        // Gives back the reserved bytes behind the end; ext4 punches no hole there.
+        // Gives back the reserved bytes after the end; ext4 punches no hole there.
         let given_back = reserved.and_then(|()| self.file.set_len(length));
         match given_back.err()?.raw_os_error() {
             Some(libc::ENOSPC | libc::EDQUOT) => {

@@ -30,7 +30,7 @@ pub enum Modes {
 /// it switches from one to the other. An exchange between this process and a child that has not
 /// executed yet would let the exec enable this process's event instead of the child's, and that
 /// one for the last time: the next trials would count nothing (seen on 6.18). Processes are
-/// exchangeable only if all events were inherited, so one that is not stands beside each.
+/// exchangeable only if all events were inherited, so each has a partner that is not inherited.
 pub struct Event {
     file: File,
     _not_inherited: File,
@@ -48,7 +48,7 @@ pub struct Count {
 }
 
 impl Count {
-    /// Returns what was counted since an earlier reading.
+    /// Returns the count since an earlier reading.
     pub fn since(self, before: Self) -> Self {
         Self {
             value: self.value.wrapping_sub(before.value),
@@ -77,7 +77,7 @@ impl Event {
         })
     }
 
-    /// Reads the count, of processes that have ended and of those that run.
+    /// Reads the count over ended and running processes.
     pub fn read(&self) -> io::Result<Count> {
         let mut words = [[0; 8]; 3];
         (&self.file).read_exact(words.as_flattened_mut())?;

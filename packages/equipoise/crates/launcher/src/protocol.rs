@@ -1,7 +1,7 @@
 //! The JSON lines of the pipe: one requests a trial, one reports it.
 //!
 //! Arguments, environment and paths are bytes, not text. They travel as JSON strings in
-//! which each character, U+0000 to U+00FF, stands for the byte of that value, so that every
+//! which each character, U+0000 to U+00FF, represents the byte of that value, so that every
 //! byte string round-trips and the common ones stay readable.
 
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ impl Bytes {
     }
 }
 
-/// Returns the text in which each character stands for one byte.
+/// Returns the text in which each character represents one byte.
 pub fn text_of(bytes: &[u8]) -> String {
     bytes.iter().copied().map(char::from).collect()
 }
@@ -121,14 +121,14 @@ pub struct User {
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Containment {
-    /// In a cgroup of its own, and a process group.
+    /// In a separate cgroup and process group.
     Cgroup,
-    /// In a process group of its own.
+    /// In a separate process group.
     #[default]
     ProcessGroup,
 }
 
-/// One trial that was run. What could not be read is null, with its reason in `unknown`.
+/// The report of one trial. A value that could not be read is null; `unknown` has the reason.
 #[derive(Debug, Default, Clone, Serialize)]
 pub struct Report {
     /// The process.
@@ -141,8 +141,8 @@ pub struct Report {
     pub sys_s: Option<f64>,
     /// Peak resident memory of the largest of these processes.
     pub max_rss_bytes: Option<u64>,
-    /// The launcher's own peak after the trial; `max_rss_bytes` is never below what it was
-    /// at the start (give or take the kernel's rounding).
+    /// The launcher's own peak after the trial; `max_rss_bytes` is never below the launcher's peak
+    /// at the start (except for the kernel's rounding).
     pub floor_rss_bytes: Option<u64>,
     /// Faults served without I/O.
     pub minor_faults: Option<u64>,
@@ -191,7 +191,7 @@ pub struct Report {
     pub unknown: BTreeMap<&'static str, String>,
 }
 
-/// The fields that say what the trial consumed.
+/// The fields about the resources of the trial.
 pub const USAGE_FIELDS: [&str; 11] = [
     "user_s",
     "sys_s",
@@ -234,7 +234,7 @@ impl Report {
 /// Answer to a line that is not a request.
 #[derive(Debug, Serialize)]
 pub struct Refusal {
-    /// What is wrong with the line.
+    /// The error in the line.
     pub refused: String,
 }
 

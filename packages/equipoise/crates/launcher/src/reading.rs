@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// Returns what turns an error into the reason why a file cannot be read.
+/// Returns a function from an error to the reason why a file cannot be read.
 pub fn cannot_read(path: &str) -> impl Fn(io::Error) -> String + '_ {
     move |error| format!("cannot read {path}: {error}")
 }

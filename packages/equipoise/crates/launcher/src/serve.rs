@@ -1,4 +1,4 @@
-//! Sets the launcher up, and serves one request after the other.
+//! Sets the launcher up, and serves requests one by one.
 
 use std::io;
 use std::os::fd::{AsFd, FromRawFd, OwnedFd, RawFd};
@@ -17,7 +17,7 @@ use crate::protocol::{Refusal, Request};
 use crate::signals::Signals;
 use crate::trial::TrialRunner;
 
-/// Serves until the other side hangs up or a signal tells the launcher to stop.
+/// Serves until the other side hangs up or a signal stops the launcher.
 pub fn serve(options: &Options) -> io::Result<()> {
     let mut runner = set_up(options)?;
     if let Err(reason) = memory::shrink() {
@@ -87,7 +87,7 @@ fn set_up(options: &Options) -> io::Result<TrialRunner> {
     })
 }
 
-/// Begins a session of its own, without a terminal, for the launcher and all of its trials.
+/// Begins a separate session, without a terminal, for the launcher and all of its trials.
 ///
 /// A signal from the terminal is for the process that drives the launcher. A trial that opens
 /// `/dev/tty` is refused at once, where in the background of the terminal it would be stopped. One

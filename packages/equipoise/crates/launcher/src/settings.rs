@@ -9,7 +9,7 @@ use equipoise_kernel::cpus::Cpus;
 
 use crate::protocol::User;
 
-/// Settings of one process. A setting that is absent stays as the launcher has it.
+/// Settings of one process. An absent setting is inherited from the launcher.
 #[derive(Clone, Copy, Default)]
 pub struct Settings {
     /// CPUs that it may use.
@@ -46,7 +46,7 @@ impl Settings {
         if self.cpus.is_some_and(|cpus| cpus.apply().is_err()) {
             return Err(Setting::Cpus);
         }
-        // Last: another user may not be permitted to make the others.
+        // Last: another user may lack the permission for the others.
         match self.user {
             Some(user) if !become_user(user) => Err(Setting::User),
             _ => Ok(()),
@@ -148,7 +148,7 @@ mod tests {
             }),
             ..Settings::default()
         };
-        // SAFETY: takes nothing and returns a number.
+        // SAFETY: takes no arguments and returns a number.
         let user = || unsafe { libc::syscall(libc::SYS_geteuid) };
         let before = user();
         let (applied, after) = std::thread::spawn(move || (nobody.apply(), user()))

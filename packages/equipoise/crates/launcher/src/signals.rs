@@ -1,4 +1,4 @@
-//! Signals that reach the launcher, and those that its children must get back.
+//! Signals of the launcher, and signals whose default actions its children must get back.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -15,15 +15,15 @@ const LAST_SIGNAL: libc::c_int = 64;
 
 /// The launcher's signals after they were set up.
 pub struct Signals {
-    /// Descriptor that is readable as soon as a signal tells the launcher to stop.
+    /// Descriptor that is readable as soon as a signal stops the launcher.
     pub stop: OwnedFd,
     /// Signals that the launcher ignores, and its children must not.
     pub ignored: Vec<libc::c_int>,
 }
 
 impl Signals {
-    /// Ignores an interrupt from the terminal (whoever drives the launcher decides, by
-    /// closing the pipe) and takes the signals to stop from a descriptor.
+    /// Ignores an interrupt from the terminal (the process that drives the launcher closes the pipe
+    /// to end it) and reads the signals to stop from a descriptor.
     pub fn set_up() -> io::Result<Self> {
         // SAFETY: ignoring a signal runs no code of ours.
         unsafe {
@@ -54,8 +54,8 @@ fn ignored() -> Vec<libc::c_int> {
     (1..=LAST_SIGNAL)
         .filter(|&signal| {
             let mut action = MaybeUninit::<libc::sigaction>::uninit();
-            // SAFETY: with no new action the call only writes the present one; it fails for
-            // the numbers that libc keeps to itself, and then nothing is read.
+            // SAFETY: with no new action the call only writes the present one; it fails for the
+            // numbers that libc reserves, and then nothing is read.
             unsafe {
                 libc::sigaction(signal, ptr::null(), action.as_mut_ptr()) == 0
                     && action.assume_init().sa_sigaction == libc::SIG_IGN

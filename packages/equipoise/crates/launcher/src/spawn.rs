@@ -46,7 +46,8 @@ struct Outcome {
     affinity_errno: AtomicI32,
 }
 
-/// What the child may fail to use; `step` is the place in this list, from 1, or 0 if nothing failed.
+/// Resources that the child may fail to use; `step` is the place in this list, from 1, or 0 if
+/// nothing failed.
 const STEPS: [Resource; 6] = [
     Resource::Streams,
     Resource::WorkingFolder,
@@ -96,7 +97,7 @@ pub enum Resource {
 }
 
 impl<'a> Program<'a> {
-    /// Lays out what the kernel will read.
+    /// Lays out the data that the kernel will read.
     pub fn new(
         file: &'a Bytes,
         arguments: &'a [Bytes],
@@ -182,7 +183,7 @@ impl<'a> Program<'a> {
         // on NUL-terminated strings and NULL-terminated arrays that it keeps alive.
         unsafe {
             libc::setpgid(0, 0);
-            // If the launcher itself is killed, nobody else could end the trial.
+            // If the launcher itself is killed, no other process can end the trial.
             let _ = child::die_with_parent();
             if !self.take_streams() {
                 return Resource::Streams;
@@ -191,7 +192,7 @@ impl<'a> Program<'a> {
                 return Resource::WorkingFolder;
             }
             signals::reset(self.ignored_signals);
-            // Last of all: until here parent and child share one CPU that is awake.
+            // Last: until here parent and child share one awake CPU.
             if let Some(error) = self.cpus.and_then(|cpus| cpus.apply().err()) {
                 let errno = error.raw_os_error().unwrap_or(libc::EINVAL);
                 self.outcome.affinity_errno.store(errno, Ordering::Relaxed);

@@ -43,15 +43,15 @@ pub struct TrialRunner {
     pub awake_ns: u64,
     /// Counters of each trial.
     pub counters: Counters,
-    /// What this launcher cannot do, with the reason.
+    /// Features that this launcher lacks, with the reasons.
     pub limitations: Vec<(&'static str, String)>,
 }
 
 impl TrialRunner {
-    /// Runs one trial; `None` if the other side of the pipe is gone, or a signal says to stop.
+    /// Runs one trial; `None` if the other side of the pipe is gone, or a signal arrived.
     ///
-    /// `client` hangs up when the other side is gone. The only error is that of `poll`: everything
-    /// that concerns the trial is in the report.
+    /// `client` hangs up when the other side is gone. The only error is that of `poll`: errors of
+    /// the trial are in the report.
     pub fn run(&mut self, request: &Request, client: RawFd) -> io::Result<Option<Report>> {
         if let Some(Err(reason)) = self.leaf.as_mut().map(Leaf::renew_if_killed) {
             self.leaf = None;
@@ -154,8 +154,8 @@ impl TrialRunner {
             && self.leaf.is_some()
             && !lacks_resources(&refusal.error)
         {
-            // A seccomp profile may refuse clone3 where cgroups can be made: no other system call
-            // starts a process in one.
+            // A seccomp profile may refuse clone3 although cgroups can be made; no other system
+            // call starts a process in a cgroup.
             let reason = format!("clone3 into the cgroup: {}", refusal.error);
             self.leaf = None;
             self.limitations.push(("cgroup", reason.clone()));
@@ -333,7 +333,8 @@ fn stay_awake(duration_ns: u64) {
     }
 }
 
-/// Whether the kernel sends a signal to stop a process because of a terminal: nobody continues it.
+/// Whether the signal is one by which the kernel stops a process because of a terminal: no process
+/// continues it.
 fn is_terminal_stop(signal: libc::c_int) -> bool {
     matches!(signal, libc::SIGTTIN | libc::SIGTTOU | libc::SIGTSTP)
 }
@@ -369,7 +370,7 @@ fn name_of(resource: Resource, request: &Request, file: String) -> String {
     }
 }
 
-/// Returns seconds as nanoseconds; longer than any clock counts as for ever.
+/// Returns seconds as nanoseconds; a longer time than any clock's range has no end.
 fn nanoseconds(seconds: f64) -> u64 {
     let longest = f64::from(i32::MAX);
     let span = std::time::Duration::from_secs_f64(seconds.clamp(0.0, longest));

@@ -286,7 +286,7 @@ pub fn common_interval(
     Ok(py.detach(|| verdict::common_interval(&campaigns, level)))
 }
 
-/// The smallest effect that each of so many simulated campaigns tells from none, increasing.
+/// The smallest effect that each of several simulated campaigns detects, increasing.
 #[pyfunction]
 #[pyo3(signature = (differences, largest, *, blocks, level, campaigns, seed))]
 pub fn smallest_effects(

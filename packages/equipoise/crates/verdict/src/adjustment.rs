@@ -1,4 +1,5 @@
-//! Adjustment for a covariate that was read before each trial, its slope learnt from past blocks.
+//! Adjustment for a covariate that was read before each trial, with a slope learnt from past
+//! blocks.
 //!
 //! A block's difference d becomes d − β̂·x, where x is the covariate at the candidate's trial minus
 //! that at the baseline's. A program cannot move what was read before its own trial began, but that
@@ -11,10 +12,10 @@ use crate::order_statistics::{median, scale};
 /// At most this many covariates of a block.
 pub const MOST_COVARIATES: usize = 8;
 
-/// One value for each covariate; NaN where one is unknown.
+/// One value for each covariate; NaN if unknown.
 pub type PerCovariate = [f64; MOST_COVARIATES];
 
-/// What was read before the two trials of a block.
+/// Readings before the two trials of a block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Readings {
     /// Covariates at the candidate's trial minus those at the baseline's.
@@ -36,7 +37,7 @@ pub const NO_READINGS: Readings = Readings {
 const FEWEST_BLOCKS: usize = 3;
 /// Blocks before the two orders have a centre each, and the two views a variance each.
 const BLOCKS_FOR_DETAILS: usize = 20;
-/// Up to this ratio of their variances two views of few blocks share one.
+/// Up to this ratio of their variances, two estimates from few blocks share one variance.
 const SAME_VARIANCE: f64 = 9.0;
 /// A reading beyond 3 scales counts as 3: one reading cannot move a bet far.
 const LIMIT: f64 = 3.0;
@@ -46,19 +47,20 @@ const REWEIGHTINGS: usize = 4;
 /// A slope is used where its F statistic exceeds this, plus 2 ln K where the best of K is taken,
 /// and is shrunk by one minus the square of the threshold over F (a garrote: Breiman 1995).
 const LEAST_F: f64 = 2.0;
-/// Standard errors beyond which the two conditions do not find the covariate alike, as where one of
-/// them leaves the machine hotter than the other.
+/// Standard errors beyond which the covariate differs between the two conditions, for example if
+/// one of them leaves the machine hotter.
 const MOST_IMBALANCE: f64 = 3.0;
 /// Leverage up to which a covariate must be the more alike the more it explains; at an R² of 0.8.
 const MOST_LEVERAGE: f64 = 2.0;
-/// Variance of a mean of successive differences with random signs, over that of independent ones.
+/// Variance of a mean of successive differences with random signs, divided by that of independent
+/// values.
 const VARIANCE_OF_STEPS: f64 = 1.5;
 /// Mean square of successive differences over the variance, 2 for independent values, below which
 /// values follow each other too closely to be taken for independent (von Neumann 1941).
 const LEAST_NEUMANN_RATIO: f64 = 1.5;
 /// Information of first differences on a slope, where the values themselves are independent.
 const INFORMATION_OF_STEPS: f64 = 2.0 / 3.0;
-/// Standard errors by which two views of one slope may differ.
+/// Standard errors by which two estimates of one slope may differ.
 const MOST_DISAGREEMENT: f64 = 2.5;
 
 /// A covariate and how much it explains of the differences.
@@ -83,14 +85,14 @@ impl Adjustment {
     }
 }
 
-/// What the adjustment did to the blocks so far.
+/// Effect of the adjustment on the blocks so far.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AdjustmentSummary {
     /// The covariate that adjusted most blocks.
     pub covariate: usize,
     /// Blocks whose difference was adjusted.
     pub blocks: usize,
-    /// Spread of the differences that were bet on, over that of the differences themselves.
+    /// Spread of the adjusted differences, divided by the spread of the original differences.
     pub spread_ratio: f64,
 }
 
@@ -164,7 +166,7 @@ impl Covariates {
             slope = slope.with(between, !has_details);
         }
         let f = slope.value.powi(2) * slope.precision();
-        // What a condition leaves behind moves a bet this many times as far as it moves the
+        // The carry-over of a condition moves a bet this many times as far as it moves the
         // covariate, each by its own noise.
         let leverage = (f / count as f64).sqrt().clamp(1.0, MOST_LEVERAGE);
         let left_behind = leverage * self.left_behind(covariate, signs);
@@ -182,8 +184,8 @@ impl Covariates {
     /// Standard errors by which a covariate differs at the first trial of a block with the
     /// condition that ran before it, last in the block before.
     ///
-    /// The order of the block before is no part of the block's own, so this is an unbiased look at
-    /// what the conditions leave behind, free of what makes an adjustment worth it.
+    /// The order of the previous block is independent of this block's order, so this estimates
+    /// without bias how a condition changes the covariate of the next trial.
     fn left_behind(&self, covariate: usize, signs: &[f64]) -> f64 {
         let first = |place: usize| {
             let row = &self.rows[place];
@@ -247,8 +249,8 @@ impl Points {
         is_known
     }
 
-    /// Draws readings that lie far from the middle nearer; returns the limit of their distance,
-    /// `None` where all are the same.
+    /// Moves readings that are far from the middle nearer; returns the limit of their distance,
+    /// `None` if all readings are the same.
     fn bound_readings(&mut self, middle: f64) -> Option<f64> {
         let mut spread = scale(&self.x, middle, &mut Vec::new());
         if spread == 0.0 {
@@ -266,7 +268,7 @@ impl Points {
         Some(limit)
     }
 
-    /// Takes what some blocks have in common out of them.
+    /// Centres some blocks: the differences by their median, the covariate by its mean.
     fn centre(&mut self, is_among: impl Fn(usize) -> bool) {
         let among: Vec<usize> = (0..self.x.len()).filter(|&place| is_among(place)).collect();
         let Some(middle) = median(&mut among.iter().map(|&i| self.y[i]).collect::<Vec<_>>()) else {
@@ -286,7 +288,7 @@ impl Points {
         self.y = steps(&self.y);
     }
 
-    /// Mean square of successive differences over the variance, of what a slope leaves.
+    /// Mean square of successive differences divided by the variance, of the residuals of a slope.
     fn neumann_ratio(&self, slope: f64) -> f64 {
         let left: Vec<f64> = self
             .x
@@ -351,8 +353,9 @@ impl Slope {
         self.square * self.freedom / self.left
     }
 
-    /// This slope and another view of it together, each by its precision; this one alone where
-    /// they contradict each other, as where a drift of the machine has another cause.
+    /// Combines this estimate of the slope with another one, each weighted by its precision.
+    /// Returns this one alone if they contradict each other, for example if a drift of the machine
+    /// has another cause.
     fn with(self, other: Self, may_share_variance: bool) -> Self {
         let (mut this, mut that) = (self, other);
         if may_share_variance && that.left / that.freedom < SAME_VARIANCE * this.left / this.freedom

@@ -5,7 +5,7 @@ use crate::past::Learnt;
 use crate::rules::CLIP;
 use crate::wealth::Wealth;
 
-/// One bet: what it pays is a function of θ that never rises.
+/// One bet; its payoff is a function of θ that never rises.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bet {
     centre: f64,
@@ -30,10 +30,10 @@ impl Bet {
         }
     }
 
-    /// ψ(θ), from −1 to 1: nothing within the tolerance, and from there on without a jump.
+    /// ψ(θ), from −1 to 1: 0 within the tolerance, and continuous beyond it.
     ///
     /// A jump would turn the rounding of coarse clocks into money: the steps that their readings
-    /// make do not lie symmetrically around a θ that is not 0.
+    /// make are not symmetric around a θ that is not 0.
     pub(crate) fn payoff(&self, theta: f64) -> f64 {
         let distance = self.centre - theta;
         let beyond = distance.abs() - self.tolerance;
@@ -52,7 +52,7 @@ impl Bet {
     }
 }
 
-/// What is staked on the coins of one block: one bet, or the mean of two on the same block.
+/// The stake on the coins of one block: one bet, or the mean of two on the same block.
 ///
 /// Each bet is fair given everything that exchanging its pair leaves unchanged, so their mean is
 /// fair too, whatever they have in common (docs/methods/control.md).
@@ -63,7 +63,8 @@ pub(crate) struct Round {
 }
 
 impl Round {
-    /// Play the round at θ: `sign` 1 for the bettors who say slower, −1 for those who say faster.
+    /// Play the round at θ: `sign` is 1 for the bettors on "slower", −1 for the bettors on
+    /// "faster".
     pub(crate) fn play(&self, wealth: &mut Wealth, theta: f64, sign: f64) {
         let first = sign * self.first.payoff(theta);
         match &self.second {
@@ -72,11 +73,11 @@ impl Round {
         }
     }
 
-    /// Play the round at θ on the way to a bar; whether the wealth reaches it.
+    /// Play the round at θ on the way to a bar; returns whether the wealth reaches the bar.
     ///
-    /// The two pairs of a round are fair each by itself, and their sum is not a fair coin. What
-    /// clamps one of them would have to leave the other alone, and could then reach the bar later
-    /// than without: such a round is played in full.
+    /// Each of the two pairs of a round is fair alone, and their sum is not a fair coin. A clamp of
+    /// one of them must not change the other, and could then reach the bar later than without a
+    /// clamp: such a round is played in full.
     pub(crate) fn play_towards(
         &self,
         wealth: &mut Wealth,
@@ -91,7 +92,7 @@ impl Round {
         wealth.total() >= bar
     }
 
-    /// Two θ beyond which the payoff changes no more; `None` if it never changes.
+    /// Two θ outside which the payoff is constant; `None` if it is constant everywhere.
     pub(crate) fn span(&self) -> Option<(f64, f64)> {
         let second = self.second.as_ref().and_then(Bet::span);
         match (self.first.span(), second) {

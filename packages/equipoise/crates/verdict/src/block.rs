@@ -33,9 +33,9 @@ pub struct Block {
     pub difference: f64,
     /// Which ran first.
     pub order: Order,
-    /// Differences below this cannot be told from none: 1.5 clock quanta, in log units.
+    /// Differences below this cannot be detected: 1.5 clock quanta, in log units.
     pub tolerance: f64,
-    /// What was read before the two trials.
+    /// Readings before the two trials.
     pub readings: Readings,
 }
 

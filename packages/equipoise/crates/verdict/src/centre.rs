@@ -12,17 +12,17 @@ pub struct Centre {
     /// Huber's M-estimate of the differences after the slot effect; infinite if most are.
     pub typical: f64,
     /// How much more, in log units, a trial takes in the second place of its block; 0 if that
-    /// cannot be told from noise.
+    /// cannot be distinguished from noise.
     pub slot: f64,
     /// The scale that "extreme" was measured by.
     pub scale: f64,
 }
 
 impl Centre {
-    /// The centre of the blocks that are no tie of two timeouts; `None` if there are none.
+    /// The centre of the blocks that are not a tie of two timeouts; `None` if there are none.
     ///
     /// The scale is 1.4826·MAD, but never less than the typical tie tolerance: differences below
-    /// the resolution of the clock say nothing about spread.
+    /// the resolution of the clock do not show the spread.
     pub(crate) fn of(blocks: &[Block], learnt: Learnt) -> Option<Self> {
         let known = || blocks.iter().filter(|block| !block.difference.is_nan());
         let values: Vec<f64> = known().map(|block| learnt.rest_of(block)).collect();
@@ -52,8 +52,8 @@ fn huber(values: &[f64], middle: f64, width: f64) -> f64 {
             .map(|value| ((value - at) / width).clamp(-1.0, 1.0))
             .sum()
     };
-    // At the median at least half of the values pull each way, so the root lies within one
-    // width of it.
+    // At least half of the values are on each side of the median, so the root is within one width
+    // of it.
     let (below, above) = (middle - 2.0 * width, middle + 2.0 * width);
     let low = if balance(below) > 0.0 {
         last_that_holds(below, above, |at| balance(at) > 0.0)

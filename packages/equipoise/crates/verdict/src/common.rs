@@ -4,12 +4,12 @@ use crate::sequence::{BettingSequence, Side, interval};
 use crate::wealth::Wealth;
 
 /// The ratios that several campaigns do not exclude together, {θ : max over n of E±(θ) < 2/level},
-/// as (low, high); `low > high` says that no common ratio agrees with all of them.
+/// as (low, high); `low > high` means that no common ratio agrees with all of them.
 ///
-/// The bettors take their wealth from each campaign to the next, in the order given. What a
-/// campaign multiplies it by is a test martingale given the campaigns before, so their product
-/// stopped anywhere is one too: the true θ is ever excluded with a chance of at most `level`,
-/// though each campaign stopped when it pleased, and whoever pools stops when that pleases.
+/// The bettors take their wealth from each campaign to the next, in the order given. The factor of
+/// each campaign is a test martingale given the campaigns before, so the product is one too,
+/// wherever it stops: the true θ is ever excluded with a chance of at most `level`, though each
+/// campaign stopped when it pleased, and whoever pools stops when that pleases.
 #[must_use]
 pub fn common_interval(campaigns: &[&BettingSequence], level: f64) -> (f64, f64) {
     let spans = || campaigns.iter().map(|campaign| campaign.span());

@@ -9,7 +9,7 @@ use crate::sequence::BettingSequence;
 use crate::wealth::Wealth;
 use equipoise_random::SplitMix64;
 
-/// Whether an exclusion holds for ever or only while the wealth lasts.
+/// Whether an exclusion is permanent or holds only while the wealth lasts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Memory {
     /// As in the running interval.
@@ -18,7 +18,7 @@ pub enum Memory {
     AtStop,
 }
 
-/// What to forecast.
+/// The question of the forecast.
 #[derive(Clone, Copy, Debug)]
 pub struct Forecast {
     /// 1 minus the coverage of the interval.
@@ -27,7 +27,7 @@ pub struct Forecast {
     pub margin: f64,
     /// How exclusions are remembered.
     pub memory: Memory,
-    /// At most so many further blocks.
+    /// Largest number of further blocks.
     pub cap: usize,
     /// How many continuations are drawn.
     pub continuations: usize,
@@ -40,9 +40,9 @@ impl Forecast {
     /// half of them reach none within the cap.
     ///
     /// A continuation draws blocks of the campaign itself, with a fresh coin for each: the slot
-    /// effect is taken out and put back by the new order. That takes the campaign's own estimate
-    /// for the truth, so a difference that the estimate puts below `margin` can only become
-    /// "equivalent". What a covariate explains is taken out for good.
+    /// effect is taken out and put back by the new order. This takes the campaign's own estimate as
+    /// the truth, so a difference with an estimate below `margin` can only become "equivalent". The
+    /// part that a covariate explains stays removed.
     #[must_use]
     pub fn blocks_to_go(&self, campaign: &BettingSequence) -> Option<usize> {
         let centre = campaign.centre()?;

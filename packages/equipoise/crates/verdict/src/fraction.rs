@@ -1,8 +1,8 @@
 //! The fraction of a gap that an intervention explains (docs/methods/fraction.md).
 //!
 //! A block holds four conditions: A, B, and both with the intervention, `A_w` and `B_w`. The
-//! fraction f is what the intervention removes of the gap between A and B. If it is f, then
-//! exchanging A with B and `A_w` with `B_w` at once only flips the sign of
+//! fraction f is the part of the gap between A and B that the intervention removes. If it is f,
+//! then exchanging A with B and `A_w` with `B_w` at once only flips the sign of
 //!
 //! ```text
 //! z(f) = (B_w − A_w) − (1 − f)(B − A)
@@ -21,7 +21,7 @@ const ZOOM: usize = 100;
 /// Divisions: the end of a set is known to a hundredth of a hundredth of a step.
 const ZOOMS: usize = 2;
 
-/// An interval of fractions; an end is `None` where it lies beyond the last fraction tried.
+/// An interval of fractions; an end is `None` if it is beyond the last fraction tried.
 pub type Piece = (Option<f64>, Option<f64>);
 
 /// The gaps of one block: candidate minus baseline, in log units or in the metric's unit.
@@ -98,8 +98,8 @@ impl Candidate {
 
 /// The blocks of one intervention, and the bets against each fraction.
 ///
-/// The confidence set is `{f : max over n of E±_n(f) < 2/level}`. It need not be one interval,
-/// since z(f) rises in some blocks and falls in others where the gap is small beside its noise.
+/// The confidence set is `{f : max over n of E±_n(f) < 2/level}`. It need not be one interval: if
+/// the gap is small compared with its noise, z(f) rises in some blocks and falls in others.
 #[derive(Clone, Debug)]
 pub struct FractionSequence {
     threshold: f64,
@@ -109,7 +109,8 @@ pub struct FractionSequence {
 }
 
 impl FractionSequence {
-    /// A sequence whose confidence sets all hold the true fraction but for a chance of `level`.
+    /// A sequence whose confidence sets all contain the true fraction, except with a chance of
+    /// `level`.
     #[must_use]
     pub fn new(level: f64) -> Self {
         let candidates = grid().into_iter();
@@ -121,7 +122,7 @@ impl FractionSequence {
         }
     }
 
-    /// Adds the gaps of the next block: infinite where one of a pair timed out, NaN where both did.
+    /// Adds the gaps of the next block: infinite if one of a pair timed out, NaN if both did.
     pub fn push(&mut self, without: f64, with: f64) {
         let gap = Gap { without, with };
         self.gaps.push(gap);
@@ -170,7 +171,7 @@ impl FractionSequence {
         rounded.into_iter().map(sharpened).collect()
     }
 
-    /// Whether one fraction lies in the confidence set.
+    /// Whether a fraction is in the confidence set.
     #[must_use]
     pub fn fits(&self, fraction: f64) -> bool {
         !self.replayed(&[fraction])[0].excluded
@@ -188,7 +189,7 @@ impl FractionSequence {
         fractions.iter().map(replay).collect()
     }
 
-    /// A set that lies between two fractions tried, because the gap is very large beside its
+    /// A set between two fractions tried, because the gap is very large compared with its
     /// noise. It is looked for around the estimate.
     fn narrow_set(&self) -> Vec<Piece> {
         let Some(estimate) = self.estimate() else {
@@ -215,7 +216,7 @@ impl FractionSequence {
         Vec::new()
     }
 
-    /// The last fraction outside the set, on the way from one outside to one inside.
+    /// The last fraction outside the set, on the way from a fraction outside to a fraction inside.
     fn edge(&self, outside: f64, inside: f64) -> f64 {
         let (mut outside, mut inside) = (outside, inside);
         for _ in 0..ZOOMS {
@@ -247,7 +248,7 @@ fn divided(from: f64, to: f64) -> Vec<f64> {
     inner.chain([to]).collect()
 }
 
-/// The runs of fractions that fit, each from the last one outside to the next one outside.
+/// The ranges of fractions that fit, each between the nearest fractions outside.
 fn pieces(candidates: &[Candidate]) -> Vec<Piece> {
     let mut found = Vec::new();
     let mut last_outside = None;

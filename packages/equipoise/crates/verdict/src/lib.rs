@@ -3,8 +3,8 @@
 //!
 //! Two conditions, baseline A and candidate B, run in an order drawn by a fair coin in each
 //! block. If the ratio of their costs is constant and nothing carries over, the difference of
-//! the log costs by position says nothing about the coin, so no strategy of betting on the coin
-//! makes money (Ville 1939). The ratios that can be bet against with profit are excluded.
+//! the log costs by position has no information about the coin, so no strategy of betting on
+//! the coin makes money (Ville 1939). Ratios that can be bet against with profit are excluded.
 //!
 //! `bisection` asks the same coin which of many commits made a difference.
 //!

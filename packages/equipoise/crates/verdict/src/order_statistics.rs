@@ -23,7 +23,7 @@ pub fn median(values: &mut [f64]) -> Option<f64> {
 }
 
 /// The median absolute deviation from `centre`, scaled to the standard deviation of a normal
-/// distribution. 0 where it is not finite or there is nothing to measure: no scale is known.
+/// distribution. 0 (no scale is known) if it is not finite or there are no values.
 pub fn scale(values: &[f64], centre: f64, scratch: &mut Vec<f64>) -> f64 {
     if !centre.is_finite() {
         return 0.0;

@@ -1,12 +1,12 @@
-//! What a bettor may know: the scale and the slot effect, learnt from past blocks only.
+//! The knowledge of a bettor: the scale and the slot effect, learnt from past blocks only.
 
 use crate::adjustment::{Adjustment, Covariates};
 use crate::block::Block;
 use crate::order_statistics::{median, scale};
 
-/// Up to so many blocks everything is learnt anew at every block; afterwards only when the
-/// number of blocks has grown by 1/64, which keeps long campaigns linear. When that happens
-/// depends on nothing but the number of past blocks, so the bets stay functions of the past.
+/// Up to this number of blocks all values are learnt again at every block; afterwards only when the
+/// number of blocks has grown by 1/64, which keeps long campaigns linear. This depends only on the
+/// number of past blocks, so the bets stay functions of the past.
 const LEARN_AT_EVERY_BLOCK: usize = 256;
 const GROWTH: usize = 64;
 
@@ -18,22 +18,22 @@ const BLOCKS_FOR_A_SLOT: usize = 6;
 const SLOT_THRESHOLD: f64 = 2.5;
 /// Deviations beyond 1.5 MAD scales count as 1.5 (Huber 1964).
 const HUBERISED_AT: f64 = 1.5;
-/// E min(Z², 1.5²) of a standard normal Z: makes the Huberised variance that of a normal.
+/// E min(Z², 1.5²) of a standard normal Z: scales the Huberised variance to that of a normal.
 const HUBERISED_VARIANCE: f64 = 0.778_465_216_174_47;
 
-/// What was learnt: `scale` 0 means that none is known.
+/// The learnt values; a `scale` of 0 means unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Learnt {
     /// Robust standard deviation of the differences, after the slot effect.
     pub scale: f64,
     /// How much more, in log units, a trial takes in the second place of its block.
     pub slot: f64,
-    /// What a covariate explains of the differences; scale and slot are of the rest.
+    /// The part of the differences that a covariate explains; scale and slot are of the rest.
     pub adjustment: Option<Adjustment>,
 }
 
 impl Learnt {
-    /// What neither the covariate nor the slot explains of a block's difference.
+    /// The part of a block's difference that neither the covariate nor the slot explains.
     pub(crate) fn rest_of(&self, block: &Block) -> f64 {
         block.difference - self.explained(block) - block.order.sign() * self.slot
     }
@@ -59,7 +59,7 @@ pub struct Past {
 }
 
 impl Past {
-    /// What is known before the next block.
+    /// The values known before the next block.
     pub fn learnt(&mut self) -> Learnt {
         let count = self.differences.len();
         let due = if count <= LEARN_AT_EVERY_BLOCK {
@@ -74,12 +74,12 @@ impl Past {
         self.learnt
     }
 
-    /// What is known from all blocks, the last one included: for estimates, never for bets.
+    /// The values known from all blocks, including the last: for estimates, never for bets.
     pub fn in_hindsight(&self) -> Learnt {
         self.clone().learn()
     }
 
-    /// The same past as if the differences had been what no covariate explains.
+    /// The same past with the part of the differences that no covariate explains.
     pub(crate) fn without_covariates(&self) -> Self {
         let mut past = self.clone();
         past.learn();
@@ -88,7 +88,7 @@ impl Past {
         past
     }
 
-    /// Adds a block; one in which both trials timed out teaches nothing.
+    /// Adds a block; a block in which both trials timed out changes nothing.
     pub fn add(&mut self, block: &Block) {
         if !block.difference.is_nan() {
             self.differences.push(block.difference);
@@ -154,10 +154,10 @@ impl Past {
     }
 }
 
-/// The scale of differences; 0 where none is known.
+/// The scale of differences; 0 if unknown.
 ///
 /// The root mean square after one and two blocks; then the standard deviation of differences
-/// Huberised at 1.5 MAD scales, widened by (1 + 1/n) for what few blocks cannot know.
+/// Huberised at 1.5 MAD scales, widened by (1 + 1/n) for the uncertainty of few blocks.
 pub fn learnt_scale(differences: &[f64], scratch: &mut Vec<f64>) -> f64 {
     if differences.len() < BLOCKS_FOR_A_SPREAD {
         return root_mean_square(differences);
@@ -183,7 +183,7 @@ fn spread(differences: &[f64], middle: f64, scratch: &mut Vec<f64>) -> f64 {
     variance.sqrt() * (1.0 + count.recip())
 }
 
-/// 0 where there is no difference, or an infinite one.
+/// 0 if there are no differences, or an infinite one.
 fn root_mean_square(differences: &[f64]) -> f64 {
     let squares: f64 = differences
         .iter()

@@ -1,7 +1,7 @@
 //! P(the candidate is slower in a block): a beta-binomial confidence sequence.
 //!
 //! The wealth at p is the beta(½, ½) mixture of likelihood ratios against p, a martingale if the
-//! chance of "slower" in a block that is no tie is p given the past (Robbins 1970; Howard et al.
+//! chance of "slower" in a block that is not a tie is p given the past (Robbins 1970; Howard et al.
 //! 2021, the two-sided beta-binomial mixture).
 
 use crate::block::Block;
@@ -9,14 +9,14 @@ use crate::search::last_that_holds;
 
 const PRIOR: f64 = 0.5;
 
-/// How often the candidate was slower, and what that says.
+/// Number of blocks in which the candidate was slower, and the evidence of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SlowerCount {
     /// Blocks in which it was slower.
     pub slower: usize,
     /// Blocks that were no tie; ties are left out.
     pub decided: usize,
-    /// The running interval; the one at the stop if the running one is empty.
+    /// The running interval; if it is empty, the interval at the stop.
     pub low: f64,
     /// Its upper end.
     pub high: f64,
@@ -56,7 +56,7 @@ impl SlowerCount {
     }
 }
 
-/// The mixture's predictive likelihood of what was seen.
+/// The mixture's predictive likelihood of the observations.
 #[derive(Clone, Copy, Debug, Default)]
 struct Mixture {
     slower: usize,
@@ -101,7 +101,7 @@ impl Mixture {
     }
 }
 
-/// count·ln(p), and 0 where nothing was counted.
+/// count·ln(p); 0 for a count of 0.
 fn times_ln(count: f64, p: f64) -> f64 {
     if count > 0.0 { count * p.ln() } else { 0.0 }
 }

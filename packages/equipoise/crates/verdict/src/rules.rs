@@ -1,9 +1,9 @@
 //! The constants of the bets, and of the verdict that follows from them.
 //!
 //! They were chosen by simulation (docs/decisions/statistics.md, benchmarks/validity). Why the bets are fair
-//! stands in `bet`, `past` and `wealth`.
+//! are in `bet`, `past` and `wealth`.
 
-/// One bettor: stakes a part of its money on the side that the block's difference speaks for.
+/// One bettor: stakes a part of its money on the side that the block's difference supports.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Bettor {
     /// Part of the starting capital; all weights sum to 1.
@@ -18,8 +18,8 @@ const fn bettor(weight: f64, slope: f64, cap: f64) -> Bettor {
     Bettor { weight, slope, cap }
 }
 
-/// Those who bet. A bettor's stake is the piecewise linear form of the likelihood ratio
-/// tanh(δx/σ²) against one effect δ: 0.006, 0.025, 0.12, 0.34, 0.74 and 1.8 scales.
+/// The bettors. A bettor's stake is the piecewise linear form of the likelihood ratio tanh(δx/σ²)
+/// against one effect δ: 0.006, 0.025, 0.12, 0.34, 0.74 and 1.8 scales.
 pub(crate) const BETTORS: [Bettor; 6] = [
     bettor(0.015, 0.0075, 0.0075),
     bettor(0.025, 0.031_25, 0.031_25),
@@ -37,8 +37,8 @@ pub(crate) const CLIP: f64 = 1.25;
 /// rounded by at most 6e-14, and θ is as well.
 pub(crate) const ROUNDING: f64 = 1e-12;
 
-/// The interval that must lie within the margin for `equivalent` has this multiple of the level:
-/// each of its sides stands for itself (docs/methods/verdict.md).
+/// The interval that must be within the margin for `equivalent` has this multiple of the level:
+/// each of its sides counts alone (docs/methods/verdict.md).
 pub const EQUIVALENCE_LEVELS: f64 = 2.0;
 
 /// Blocks before `equivalent` can be said.

@@ -3,8 +3,8 @@
 /// Finer than the rounding of a difference of two logarithms.
 const RESOLUTION: f64 = 1e-15;
 
-/// The end nearest to `no` at which `holds` is still seen to hold, given that it holds at `yes`,
-/// does not at `no`, and changes once in between.
+/// The point nearest to `no` at which `holds` is true, given that it is true at `yes`, false at
+/// `no`, and changes once in between.
 pub fn last_that_holds(yes: f64, no: f64, mut holds: impl FnMut(f64) -> bool) -> f64 {
     let (mut yes, mut no) = (yes, no);
     loop {

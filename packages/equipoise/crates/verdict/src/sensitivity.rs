@@ -1,4 +1,4 @@
-//! The smallest effect that a campaign of a given length tells from none.
+//! The smallest effect that a campaign of a given length detects.
 
 use crate::adjustment::NO_READINGS;
 use crate::bet::{Bet, Round};
@@ -10,7 +10,7 @@ use equipoise_random::SplitMix64;
 /// Bisections of an effect; twenty halve it to a millionth of the largest.
 const BISECTIONS: usize = 20;
 
-/// What to simulate.
+/// The campaigns to simulate.
 #[derive(Clone, Copy, Debug)]
 pub struct Sensitivity {
     /// Blocks of a campaign.
@@ -42,10 +42,10 @@ impl Sensitivity {
 
 /// A campaign without an effect.
 struct Campaign {
-    /// Its first blocks: what they teach about the scale depends on the effect.
+    /// Its first blocks: the scale learnt from them depends on the effect.
     early: Vec<Block>,
-    /// The bets on its later blocks: what is learnt from three blocks and more does not depend on
-    /// the effect, so a bet on shifted blocks is the same bet at a shifted ratio.
+    /// The bets on its later blocks: values learnt from three or more blocks do not depend on the
+    /// effect, so a bet on shifted blocks is the same bet at a shifted ratio.
     later: Vec<Round>,
 }
 

@@ -1,4 +1,4 @@
-//! The bets on the order coin, and what they exclude.
+//! The bets on the order coin, and the ratios that they exclude.
 
 use crate::adjustment::{AdjustmentSummary, MOST_COVARIATES, NO_READINGS};
 use crate::bet::{Bet, Round};
@@ -12,7 +12,7 @@ use crate::wealth::{Wealth, ln_sum_exp};
 /// The side that a bettor takes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Side {
-    /// E⁺: wins where the candidate is slower than θ says; excludes low θ.
+    /// E⁺: wins where the candidate is slower than θ; excludes low θ.
     Slower,
     /// E⁻: wins where it is faster; excludes high θ.
     Faster,
@@ -38,7 +38,7 @@ pub struct BettingSequence {
     blocks: Vec<Block>,
     twins: Vec<Block>,
     past: Past,
-    /// What a covariate explained of each block when it was bet on.
+    /// The part of each block that a covariate explained when it was bet on.
     adjusted: Adjusted,
 }
 
@@ -61,8 +61,8 @@ impl BettingSequence {
     }
 
     /// Adds the next block of a campaign whose baseline ran twice in each block: the candidate
-    /// against the baseline, and against its twin. Both are bet on with half of the stake, and
-    /// with what was known before either.
+    /// against the baseline, and against its twin. Each gets half of the stake, and both bets
+    /// depend only on the blocks before.
     ///
     /// # Errors
     /// If a tolerance is negative, infinite or NaN.
@@ -113,7 +113,7 @@ impl BettingSequence {
     /// On the way to that bar E± bets no more than a win needs to reach it (`Wealth::bet_towards`);
     /// the e-values are without this rule.
     ///
-    /// A bound is infinite while nothing on its side is excluded. `low > high` says that the set
+    /// A bound is infinite while nothing on its side is excluded. `low > high` means that the set
     /// is empty: no constant ratio agrees with all of the campaign.
     #[must_use]
     pub fn running_interval(&self, level: f64) -> (f64, f64) {
@@ -179,7 +179,7 @@ impl BettingSequence {
         sequence
     }
 
-    /// What the adjustment for covariates did; `None` if no block was adjusted.
+    /// The effect of the adjustment for covariates; `None` if no block was adjusted.
     #[must_use]
     pub fn adjustment(&self) -> Option<AdjustmentSummary> {
         let (covariate, blocks) = self.adjusted.most_used()?;
@@ -253,7 +253,7 @@ pub(crate) fn interval(
     )
 }
 
-/// What a covariate explained of each block when it was bet on.
+/// The part of each block that a covariate explained when it was bet on.
 #[derive(Clone, Debug, Default)]
 struct Adjusted {
     explained: Vec<f64>,
@@ -336,7 +336,7 @@ pub(crate) mod tests {
     fn the_first_bet_is_on_the_sign_and_the_next_are_on_the_clipped_size() {
         let four = sequence(&alternating(&[0.10, 0.20, 0.30, 0.26]), 0.0);
         // After one and two blocks the scale is the root mean square. Before block 4 the median is
-        // 0.2 and no difference lies beyond 1.5 · 1.4826 · 0.1 of it.
+        // 0.2 and no difference is beyond 1.5 · 1.4826 · 0.1 of it.
         let scale = (0.02_f64 / (3.0 * 0.778_465_216)).sqrt() * 4.0 / 3.0;
         let payoffs = [
             -1.0,
@@ -465,7 +465,7 @@ pub(crate) mod tests {
                 .push_pooled(block(0.1), block(-0.1))
                 .expect("the tolerances are from 0 up");
         }
-        // One bet wins what the other loses.
+        // One bet wins the amount that the other loses.
         assert!(pooled.ln_e_value().abs() < 1e-12);
         assert_eq!(pooled.len(), 8);
         assert_eq!(pooled.blocks().len(), 8);

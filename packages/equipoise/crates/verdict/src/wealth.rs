@@ -1,4 +1,4 @@
-//! What the bettors own, who share one unit of money.
+//! The wealth of the bettors, who share one unit of money.
 
 use crate::rules::BETTORS;
 
@@ -27,7 +27,7 @@ impl Wealth {
         }
     }
 
-    /// One more bet; `payoff` from −1 to 1 is what the block says, before slopes and caps.
+    /// One more bet; `payoff` from −1 to 1 is the block's result, before slopes and caps.
     pub fn bet(&mut self, payoff: f64) {
         for (open, bettor) in self.open.iter_mut().zip(BETTORS) {
             *open *= 1.0 + (bettor.slope * payoff).clamp(-bettor.cap, bettor.cap);
@@ -35,12 +35,12 @@ impl Wealth {
         self.settle_if_due();
     }
 
-    /// One more bet on the way to `bar`; whether the wealth reaches it.
+    /// One more bet on the way to `bar`; returns whether the wealth reaches it.
     ///
     /// Money above the bar buys nothing. So a payoff counts only up to the p at which a win lands
-    /// on the bar: it is clamped to [−p, p], and a loss costs at most what was missing. p is
-    /// fixed by the wealth before the block and the clamped payoff is still odd in the coin, so
-    /// the wealth stays a test martingale (docs/methods/interval.md). Each bar has a wealth of its own.
+    /// on the bar: it is clamped to [−p, p], and a loss costs at most the missing amount. p is
+    /// fixed by the wealth before the block and the clamped payoff is still odd in the coin, so the
+    /// wealth stays a test martingale (docs/methods/interval.md). Each bar has a separate wealth.
     ///
     /// Larger payoffs in any round never reach the bar later, and a wealth with this rule is
     /// never behind one without. Both follow by induction over the rounds, for each bettor: more
@@ -68,7 +68,7 @@ impl Wealth {
         if won.sum::<f64>() <= missing {
             return most;
         }
-        // What is won is concave in the payoff: each tangent reaches the bar too early, and the
+        // The gain is concave in the payoff: each tangent reaches the bar too early, and the
         // bettors whose stake has reached its cap by then are known to be capped.
         let mut payoff = 0.0;
         for _ in 0..=BETTORS.len() {

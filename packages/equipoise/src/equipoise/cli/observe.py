@@ -311,10 +311,10 @@ def _observe_strata(
     if access is None:
         return observe_strata(log, question, source=source, progress=progress)
     from equipoise.cluster.connection import cluster_client
-    from equipoise.cluster.strata import DaskWorkers, judge_on
+    from equipoise.cluster.strata import DaskWorkers, judge_on_workers
 
     with cluster_client(access) as client:
-        judge = judge_on(DaskWorkers(client))
+        judge = judge_on_workers(DaskWorkers(client))
         return observe_strata(log, question, source=source, judge=judge, progress=progress)
 
 

@@ -22,13 +22,13 @@ from equipoise.revisions.benchmarks import (
     Benchmark,
     BenchmarkTool,
     Suite,
-    benchmarks_named,
+    parse_benchmarks,
     read_suite,
 )
 from equipoise.revisions.build_cache import open_cache
 from equipoise.revisions.checkout import (
+    find_revision,
     repository_at,
-    revision_named,
     revision_of_working_tree,
 )
 from equipoise.revisions.commit_plans import (
@@ -135,7 +135,7 @@ class SuiteOptions(Struct, frozen=True):
                 hint=f"as in: {example}",
             )
         if self.benches:
-            suite = Suite(benchmarks_named(self.benches))
+            suite = Suite(parse_benchmarks(self.benches))
         elif self.suite is not None:
             suite = read_suite(self.suite)
         elif not words[0] or any("\0" in word for word in words):
@@ -186,7 +186,7 @@ def revision_of(repository: Repository, name: str | None, option: str) -> Revisi
     """
     if name is None:
         return revision_of_working_tree(repository)
-    return revision_named(repository, name, option)
+    return find_revision(repository, name, option)
 
 
 @contextmanager

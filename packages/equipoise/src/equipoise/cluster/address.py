@@ -1,9 +1,9 @@
-"""Addresses of clusters: how ``--cluster`` names one, and which may be spoken to in the clear.
+"""Addresses of clusters for ``--cluster``, and which of them may be used without encryption.
 
 A scheduler, its workers and its clients send each other pickles, which run code when they are
-read. Without TLS, everybody on the way can run code as this user. So an address in the clear must
-be this host's own or one of a private network (RFC 1918, RFC 4193), unless the user says
-``--insecure``.
+read. Without TLS, everybody on the path between them can run code as this user. Therefore an
+unencrypted address must be this host's own or in a private network (RFC 1918, RFC 4193), unless
+the user gives ``--insecure``.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ class SchedulerAddress(Struct, frozen=True):
     """The scheduler of a running cluster."""
 
     text: str
-    """As the user typed it."""
+    """Address as the user typed it."""
     scheme: Literal["tcp", "tls"]
     host: str
-    """A name or a numeric address, without brackets."""
+    """Name or numeric address, without brackets."""
     port: int
 
     @property
@@ -58,14 +58,14 @@ class SchedulerAddress(Struct, frozen=True):
 
 
 class SshHosts(Struct, frozen=True):
-    """Hosts on which Equipoise starts a cluster through SSH, as ``ssh:FILE`` names them."""
+    """Hosts in the file of ``ssh:FILE``, on which Equipoise starts a cluster through SSH."""
 
     text: str
     file: Path
 
 
 class LocalWorkers(Struct, frozen=True):
-    """Workers on this host, as ``local:N`` asks for them."""
+    """Workers on this host, for ``local:N``."""
 
     text: str
     workers: int
@@ -75,7 +75,7 @@ ClusterAddress = SchedulerAddress | SshHosts | LocalWorkers
 
 
 def read_address(text: str) -> ClusterAddress:
-    """Return what ``--cluster`` names.
+    """Return the cluster that ``--cluster`` names.
 
     Raise `UnusableInput` if it has none of the four forms, or the file of ``ssh:FILE`` is missing.
     """
@@ -91,7 +91,7 @@ def read_address(text: str) -> ClusterAddress:
     if kind == "local" and separator:
         if not rest.isascii() or not rest.isdigit() or not 0 < int(rest) <= MAX_LOCAL_WORKERS:
             raise UnusableInput(
-                f"{text!r} is no number of workers",
+                f"{text!r} is not a number of workers",
                 hint=f"give a number from 1 to {MAX_LOCAL_WORKERS}, as in local:2",
             )
         return LocalWorkers(text, int(rest))
@@ -99,9 +99,9 @@ def read_address(text: str) -> ClusterAddress:
 
 
 def read_scheduler(text: str, forms: str = SCHEDULER_FORM) -> SchedulerAddress:
-    """Return the address of a scheduler; ``forms`` is what the hint says to give.
+    """Return the address of a scheduler; ``forms`` are the valid forms for the hint.
 
-    Raise `UnusableInput` if it is no such address.
+    Raise `UnusableInput` if the text is not such an address.
     """
     parts = _SCHEDULER.fullmatch(text)
     if parts is None or not 0 < int(parts["port"]) <= _MAX_PORT:
@@ -114,19 +114,19 @@ def read_scheduler(text: str, forms: str = SCHEDULER_FORM) -> SchedulerAddress:
 
 
 def resolve(host: str) -> tuple[str, ...]:
-    """Return every numeric address of a host; none if nobody knows it."""
+    """Return every numeric address of a host; empty if its name is unknown."""
     try:
-        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        entries = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
         return ()
-    return tuple(dict.fromkeys(str(one[4][0]) for one in found))
+    return tuple(dict.fromkeys(str(entry[4][0]) for entry in entries))
 
 
 def refuse_unprotected(address: SchedulerAddress, resolver: Resolver = resolve) -> None:
-    """Refuse an address in the clear, unless all that it resolves to is loopback or private.
+    """Refuse an unencrypted address, unless all its numeric addresses are loopback or private.
 
-    Raise `UnusableInput` if whoever is on the way could read what is sent, and run code as this
-    user; or the name has no address.
+    Raise `UnusableInput` if others on the path could read the messages and run code as this user,
+    or if the name has no address.
     """
     if address.is_encrypted:
         return
@@ -137,19 +137,19 @@ def refuse_unprotected(address: SchedulerAddress, resolver: Resolver = resolve) 
             "is known",
             hint="check its name, or give its numeric address",
         )
-    public = [one for one in numbers if not is_private(one)]
+    public = [number for number in numbers if not is_private(number)]
     if public:
-        also = "" if address.host in public else f" ({address.host} is {public[0]})"
+        number = "" if address.host in public else f" ({address.host} is {public[0]})"
         raise UnusableInput(
             f"the connection to {address.text} is unprotected: it would leave the private network "
-            f"in the clear{also}, and whoever is on the way could run code as you",
+            f"without encryption{number}, and anybody on the path could run code as you",
             hint=f"use tls:// with {option('tls_ca')}, {option('tls_cert')} and "
             f"{option('tls_key')}, or add {option('insecure')}",
         )
 
 
 def is_private(address: str) -> bool:
-    """Return whether a numeric address is loopback, link-local or of a private network."""
+    """Return whether a numeric address is loopback, link-local or in a private network."""
     # A link-local address may name its interface: fe80::1%eth0.
     number = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(number, ipaddress.IPv6Address) and number.ipv4_mapped is not None:

@@ -1,7 +1,6 @@
 """The connection to a Dask scheduler, which campaigns, searches and observations share.
 
-The program that answers at the address can run code as this user: see
-`equipoise.cluster.address`.
+The program at the address can run code as this user: see `equipoise.cluster.address`.
 """
 
 from __future__ import annotations
@@ -34,16 +33,16 @@ if TYPE_CHECKING:
     from distributed import Client
 
 CONNECT_S = 5.0
-"""Seconds in which a scheduler has to answer."""
+"""Seconds in which a scheduler must answer."""
 
 _GREETING = struct.Struct("<Q")
-"""The length of the first message, which a scheduler sends unasked."""
+"""Length of the first message, which a scheduler sends without a request."""
 _MAX_GREETING_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class TlsFiles:
-    """Files (PEM) by which this process and a scheduler prove to each other who they are."""
+    """Files (PEM) with which this process and a scheduler authenticate each other."""
 
     authority: Path
     """Certificate of the authority that signed the certificates of the cluster."""
@@ -54,26 +53,26 @@ class TlsFiles:
 
 
 class ClusterAccess(Struct, frozen=True):
-    """A cluster, and how it may be spoken to."""
+    """A cluster, and the protection of the connection to it."""
 
     address: ClusterAddress
     tls: TlsFiles | None = None
     insecure: bool = False
-    """Whether the user accepts that anybody on the way can run code as them."""
+    """Whether the user accepts that anybody on the path can run code as them."""
 
 
 @contextmanager
 def running_scheduler(access: ClusterAccess) -> Iterator[str]:
     """Yield the address of the cluster's scheduler.
 
-    What ``ssh:`` and ``local:`` name is started, and ends with the block.
+    A cluster of ``ssh:`` or ``local:`` is started, and ends with the block.
 
-    Raise `UnusableInput` if the address is unprotected, TLS files are given for a cluster with a
-    key of its own, or the cluster cannot be started.
+    Raise `UnusableInput` if the address is unprotected, TLS files are given for a cluster that
+    makes its own key, or the cluster cannot be started.
     """
     if access.tls is not None and not isinstance(access.address, SchedulerAddress):
         raise UnusableInput(
-            f"{access.address.text} makes a key for itself and takes no TLS files",
+            f"{access.address.text} makes its own key and takes no TLS files",
             hint=f"leave {option('tls_ca')}, {option('tls_cert')} and {option('tls_key')} out",
         )
     match access.address:
@@ -84,15 +83,15 @@ def running_scheduler(access: ClusterAccess) -> Iterator[str]:
         case SshHosts(file=file):
             from equipoise.cluster.own_clusters import ssh_cluster
 
-            with ssh_cluster(file) as started:
+            with ssh_cluster(file) as scheduler:
                 if not access.insecure:
-                    refuse_unprotected(read_scheduler(started))
-                yield started
+                    refuse_unprotected(read_scheduler(scheduler))
+                yield scheduler
         case LocalWorkers(workers=workers):
             from equipoise.cluster.own_clusters import local_cluster
 
-            with local_cluster(workers) as started:
-                yield started
+            with local_cluster(workers) as scheduler:
+                yield scheduler
 
 
 @contextmanager
@@ -106,9 +105,9 @@ def cluster_client(access: ClusterAccess) -> Iterator[Client]:
 
 
 def connect(address: str, *, tls: TlsFiles | None = None, timeout_s: float = CONNECT_S) -> Client:
-    """Connect to a Dask scheduler, which has to answer in time; close the client after use.
+    """Connect to a Dask scheduler, which must answer in time; close the client after use.
 
-    The address is ``tcp://HOST:PORT``, or with ``tls`` ``tls://HOST:PORT``.
+    The address is ``tcp://HOST:PORT``, or ``tls://HOST:PORT`` with ``tls``.
 
     Raise `UnusableInput` if Dask is not installed, the address or a TLS file is unusable, or no
     scheduler answers.
@@ -132,12 +131,12 @@ def security_for(address: str, *, tls: TlsFiles | None = None, timeout_s: float 
     scheduler = read_scheduler(address)
     if tls is not None and not scheduler.is_encrypted:
         raise UnusableInput(
-            f"the connection to {address} would not be encrypted, TLS files or not",
+            f"the connection to {address} would not be encrypted, in spite of the TLS files",
             hint=f"write {address.replace('tcp:', 'tls:', 1)}, or leave the TLS files out",
         )
-    checked = None if tls is None else _tls_context(tls)
+    tls_context = None if tls is None else _tls_context(tls)
     distributed = require("distributed", "clusters", "cluster")
-    # Without files Dask's own configuration may name some.
+    # Without files, Dask's own configuration may name some.
     security = distributed.Security()
     if tls is not None:
         security = distributed.Security(
@@ -146,7 +145,7 @@ def security_for(address: str, *, tls: TlsFiles | None = None, timeout_s: float 
             tls_client_key=str(tls.key),
             require_encryption=True,
         )
-    context = checked or security.get_connection_args("client").get("ssl_context")
+    context = tls_context or security.get_connection_args("client").get("ssl_context")
     if scheduler.is_encrypted and context is None:
         raise UnusableInput(
             f"the scheduler at {address} needs TLS files",
@@ -165,36 +164,36 @@ def security_for(address: str, *, tls: TlsFiles | None = None, timeout_s: float 
 
 
 def unreachable(address: str, error: Exception) -> UnusableInput:
-    """Return the error of a scheduler that does not answer."""
-    why = getattr(error, "strerror", None) or str(error)
+    """Return the error for a scheduler that does not answer."""
+    reason = getattr(error, "strerror", None) or str(error)
     return UnusableInput(
-        f"the scheduler at {address} cannot be reached: {why}",
+        f"the scheduler at {address} cannot be reached: {reason}",
         hint="start one with `dask scheduler` and give the address that it prints, "
         f"{SCHEDULER_FORM}",
     )
 
 
 def _tls_context(tls: TlsFiles) -> ssl.SSLContext:
-    """Return what Dask makes of the files too, but with an error that names the file."""
+    """Return the same context as Dask makes, but with errors that name the file."""
     for file in (tls.authority, tls.certificate, tls.key):
-        # To open a FIFO waits for a writer.
+        # Opening a FIFO would wait for a writer.
         if file.exists() and not file.is_file():
             raise UnusableInput(f"the TLS file {file} is not a regular file", hint="give PEM files")
     try:
         context = ssl.create_default_context(cafile=tls.authority)
     except (OSError, ValueError) as error:
-        raise _unusable(tls.authority, error) from error
-    # As in Dask: a certificate of the authority is enough, whatever name stands in it.
+        raise _tls_file_error(tls.authority, error) from error
+    # As in Dask: a certificate of the authority is enough, whatever its name.
     context.check_hostname = False
     try:
         context.load_cert_chain(tls.certificate, tls.key, password=_no_password)
     except (OSError, ValueError) as error:
-        missing = not tls.certificate.exists()
-        raise _unusable(tls.certificate if missing else tls.key, error) from error
+        is_missing = not tls.certificate.exists()
+        raise _tls_file_error(tls.certificate if is_missing else tls.key, error) from error
     return context
 
 
-def _unusable(file: Path, error: Exception) -> UnusableInput:
+def _tls_file_error(file: Path, error: Exception) -> UnusableInput:
     if isinstance(error, FileNotFoundError):
         return UnusableInput(f"there is no TLS file {file}", hint="check its name")
     return UnusableInput(
@@ -210,7 +209,7 @@ def _no_password() -> str:
 
 
 def _greet(address: SchedulerAddress, context: ssl.SSLContext | None, timeout_s: float) -> None:
-    """Find out whether a scheduler is there: Dask waits for ever for other servers."""
+    """Check that a scheduler answers: with another server Dask would wait without end."""
     with socket.create_connection((address.host, address.port), timeout_s) as plain:
         connection = (
             plain if context is None else context.wrap_socket(plain, server_hostname=address.host)
@@ -219,4 +218,4 @@ def _greet(address: SchedulerAddress, context: ssl.SSLContext | None, timeout_s:
             greeting = stream.read(_GREETING.size)
     is_whole = len(greeting) == _GREETING.size
     if not is_whole or not 0 < _GREETING.unpack(greeting)[0] <= _MAX_GREETING_BYTES:
-        raise ValueError("what answers there is not a Dask scheduler")
+        raise ValueError("the server there is not a Dask scheduler")

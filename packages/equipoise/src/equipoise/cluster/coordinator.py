@@ -1,8 +1,8 @@
-"""Following the hosts of a fleet: order each, pull what it has recorded, until all have ended.
+"""The coordinator of a fleet: it sends orders to the hosts and pulls their records until the end.
 
-Each host is followed in a task of its own, so that one that is slow, hangs or is gone delays only
-its own line. What a host has recorded comes in slices, each after the end of the coordinator's
-copy: a slice that comes twice adds nothing. Only this process writes to the coordinator's ledger.
+Each host has a separate task, so that a slow or lost host delays only its own line. The record of a
+host comes in slices, each after the end of the coordinator's copy, so a repeated slice adds
+nothing. Only this process writes to the coordinator's ledger.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from equipoise.cluster import tasks
 from equipoise.cluster.files import has_terms_of
-from equipoise.cluster.messages import Follow, Followed, Halt, Order, Status
+from equipoise.cluster.messages import FollowReply, FollowRequest, HaltRequest, Order, Status
 from equipoise.cluster.roster import NoAnswer, NotConnected, Roster
 from equipoise.ledger import Ledger
 from equipoise.ledger.parts import Head
@@ -29,58 +29,59 @@ from equipoise.model.record import INTERRUPTED
 from equipoise.shared.safe_text import short_line
 
 HOST_TIMEOUT_S = 300.0
-"""Seconds that a host may give no answer before the fleet's campaign ends without it."""
+"""Seconds without an answer after which the fleet's campaign goes on without a host."""
 TASK_S = 20.0
-"""Seconds that a host has to answer one question."""
+"""Seconds in which a host must answer one request."""
 HALT_S = 4.0
-"""Seconds that the hosts have, all at once, to hear that they are to stop."""
+"""Seconds in which all hosts together must answer the request to stop."""
 MIN_PAUSE_S, MAX_PAUSE_S = 0.3, 5.0
-PART_OF_TIME = 0.02
-"""Part of its campaign's time after which a host is asked again: it answers beside its trials."""
+PAUSE_FRACTION = 0.02
+"""Pause between two requests to a host, as a fraction of its campaign's time so far. A host answers
+while its trials run, so requests must be rare."""
 MAX_DELAY_S = 15.0
-"""Seconds until a host that gave no answer is asked again, at most."""
+"""Longest pause after a request without an answer."""
 IDLE_TIMEOUT_S = 3600.0
-"""Seconds that a host may wait, or measure, and record nothing, before the fleet's campaign ends
-without it; `host_timeout_s` if that is longer. A host that always says the same stops no fleet."""
+"""Seconds without a new record after which the fleet's campaign goes on without a host that waits
+or measures; `host_timeout_s` if that is longer."""
 MAX_ABSENCES = 5
-"""Times in a row that a host may not know the campaign that it was ordered to measure."""
+"""Largest number of answers in a row that the host has no such campaign."""
 MAX_RESTARTS = 100
-"""Times that a host's process may die in all before it is not ordered again."""
+"""Largest number of restarts of a host's process that died."""
 MAX_DEATHS = 3
-"""Times that a host's process may die without a new block before it is not ordered again."""
+"""Largest number of deaths of a host's process without a new block."""
 
 _MAX_TIME_S = 1e9
 
 HostState = Literal["starting", "waiting", "measuring", "no answer", "ended", "failed", "missing"]
-"""``waiting`` for the host's lock; ``missing``: it gave no answer for too long."""
-OVER: frozenset[HostState] = frozenset({"ended", "failed", "missing"})
+"""``waiting``: for the host's measurement lock; ``missing``: without an answer for too long."""
+END_STATES: frozenset[HostState] = frozenset({"ended", "failed", "missing"})
 
 
 class HostLine(Struct, frozen=True):
-    """How the campaign of one host goes."""
+    """Progress of the campaign of one host."""
 
     host: str
     """Name of the host in tables."""
     state: HostState = "starting"
     status: Status = Status("absent")
-    """Its latest answer."""
+    """Latest answer of the host."""
     problem: str | None = None
-    """What is wrong, in one line."""
+    """Problem in one line."""
     hint: str | None = None
 
 
 class FleetProgress(Struct, frozen=True):
-    """How a fleet's campaign goes, or has ended for now."""
+    """Progress of a fleet's campaign."""
 
     run_id: str
     lines: tuple[HostLine, ...]
-    """In the order of the fleet's plan."""
+    """Lines of the hosts in the order of the fleet's plan."""
     trouble: str | None = None
-    """Why the scheduler does not answer; ``None`` if it does."""
+    """Reason why the scheduler does not answer; ``None`` if it answers."""
 
     @property
     def missing(self) -> tuple[HostLine, ...]:
-        """The hosts that gave no answer."""
+        """The hosts without an answer for too long."""
         return tuple(line for line in self.lines if line.state == "missing")
 
     @property
@@ -90,31 +91,31 @@ class FleetProgress(Struct, frozen=True):
 
 
 class FleetListener:
-    """Hears how a fleet's campaign goes; this one does nothing."""
+    """Listener to the progress of a fleet's campaign. The methods of this class do nothing."""
 
     def fleet_started(self, progress: FleetProgress) -> None:
-        """Hear that the hosts are asked."""
+        """Report the hosts before the first request."""
 
     def changed(self, progress: FleetProgress) -> None:
-        """Hear what has become of a host."""
+        """Report a change of a host."""
 
     def fleet_ended(self) -> None:
-        """Hear that no host is followed any more."""
+        """Report that the coordinator does not follow the hosts any more."""
 
 
 @dataclass
 class HostCampaign:
-    """One host's campaign, as far as its coordinator knows it."""
+    """The coordinator's state of one host's campaign."""
 
     order: Order
     host: HostReference
     line: HostLine
-    may_go_on: bool
-    """Whether it may have ended earlier: it is then ordered only if it has not reached its own end,
-    or the order has new limits."""
+    may_have_ended: bool
+    """Whether the campaign may have ended earlier. It is then ordered only if it was interrupted or
+    failed, or if the order has new limits."""
     answered_at: float = 0.0
     recorded_at: float = 0.0
-    """When something new of it came."""
+    """Time at which the latest new record came."""
     _silences: int = 0
     _absences: int = 0
     _deaths: int = 0
@@ -123,17 +124,17 @@ class HostCampaign:
 
     def __post_init__(self) -> None:
         """Order a new campaign at once."""
-        self.must_order = not self.may_go_on
+        self.must_order = not self.may_have_ended
 
     @property
     def is_over(self) -> bool:
-        """Whether the coordinator follows it no longer."""
-        return self.line.state in OVER
+        """Whether the coordinator does not follow it any more."""
+        return self.line.state in END_STATES
 
-    def answered(self, status: Status, now: float) -> None:
-        """Note an answer: what it says decides whether the campaign is ordered, again or anew."""
+    def note_answer(self, status: Status, now: float) -> None:
+        """Note an answer, which decides whether the campaign is ordered again."""
         self.answered_at, self._silences = now, 0
-        status = _bounded(status)
+        status = _sanitise(status)
         problem, hint = status.failure, status.hint
         self._absences = self._absences + 1 if status.state == "absent" else 0
         state: HostState = "ended" if status.state == "ended" else "failed"
@@ -144,59 +145,59 @@ class HostCampaign:
                 state = "measuring"
             case "absent" if self._absences > MAX_ABSENCES:
                 problem = f"it was ordered {self._absences} times and did not begin the campaign"
-                hint = "look into the log of its worker, then resume"
+                hint = "read the log of its worker, then resume"
             case "absent":
                 state, self.must_order = "starting", True
             case "died":
-                state, problem, hint = self._died(status.blocks)
+                state, problem, hint = self._note_death(status.blocks)
             case "ended" | "failed" if self._has_more_to_do(status):
-                state, self.must_order, self.may_go_on = "starting", True, False
+                state, self.must_order, self.may_have_ended = "starting", True, False
         self.line = HostLine(self.line.host, state, status, problem, hint)
 
-    def refused(self, error: EquipoiseError) -> None:
-        """Note that the host, or this ledger, cannot go on with the campaign."""
+    def note_refusal(self, error: EquipoiseError) -> None:
+        """Note that the host, or this ledger, cannot continue the campaign."""
         self.line = replace(self.line, state="failed", problem=error.what, hint=error.hint)
 
-    def kept_silent(self, why: str) -> float:
-        """Note that it gave no answer; return the seconds until it is asked again."""
-        self.line = replace(self.line, state="no answer", problem=why, hint=None)
+    def note_silence(self, reason: str) -> float:
+        """Note a missing answer; return the seconds until the next request."""
+        self.line = replace(self.line, state="no answer", problem=reason, hint=None)
         self._silences += 1
         return min(2.0 ** (self._silences - 1), MAX_DELAY_S)
 
-    def gave_up(self, after_s: float) -> None:
-        """Note that it is not asked any more."""
-        why = "" if self.line.problem is None else f": {self.line.problem}"
-        problem = f"no answer for {after_s:.0f} s{why}"
+    def give_up_silent(self, silent_s: float) -> None:
+        """Stop following the campaign, as the host gave no answer for so long."""
+        reason = "" if self.line.problem is None else f": {self.line.problem}"
+        problem = f"no answer for {silent_s:.0f} s{reason}"
         self.line = replace(self.line, state="missing", problem=problem)
 
     def is_idle(self) -> bool:
-        """Return whether it answers, and waits or measures."""
+        """Return whether the host answers, and waits or measures."""
         return self.line.state in ("starting", "waiting", "measuring")
 
-    def stood_still(self, for_s: float) -> None:
-        """Note that it is not asked any more, since nothing new of it came for so long."""
-        why = "" if self.line.problem is None else f": {self.line.problem}"
-        problem = f"{self.line.state}, and recorded nothing for {for_s:.0f} s{why}"
+    def give_up_idle(self, idle_s: float) -> None:
+        """Stop following the campaign, as no new record came for so long."""
+        reason = "" if self.line.problem is None else f": {self.line.problem}"
+        problem = f"{self.line.state}, and recorded nothing for {idle_s:.0f} s{reason}"
         self.line = replace(self.line, state="missing", problem=problem)
 
     def pause_s(self) -> float:
-        """Return the seconds until it is asked again."""
+        """Return the seconds until the next request."""
         if self.must_order:
             repeats = max(self._deaths, self._absences)
             return min(2.0 ** (repeats - 1), MAX_DELAY_S) if repeats else 0.0
-        part = PART_OF_TIME * self.line.status.running_s
+        pause_s = PAUSE_FRACTION * self.line.status.running_s
         # In this order the bounds also hold for NaN.
-        return max(MIN_PAUSE_S, min(MAX_PAUSE_S, part))
+        return max(MIN_PAUSE_S, min(MAX_PAUSE_S, pause_s))
 
     def _has_more_to_do(self, status: Status) -> bool:
-        """Return whether a campaign that has ended earlier is to go on."""
-        if not self.may_go_on:
+        """Return whether a campaign that has ended earlier must go on."""
+        if not self.may_have_ended:
             return False
         halted = status.stopped_because == INTERRUPTED
         return halted or status.state == "failed" or self.order.limits is not None
 
-    def _died(self, blocks: int) -> tuple[HostState, str, str | None]:
-        """Note that its process died after so many blocks; return its state, problem and hint."""
+    def _note_death(self, blocks: int) -> tuple[HostState, str, str | None]:
+        """Note that its process died after a number of blocks; return state, problem and hint."""
         if blocks > self._blocks_at_death:
             self._deaths, self._blocks_at_death = 0, blocks
         self._deaths += 1
@@ -216,7 +217,7 @@ class HostCampaign:
 
 @dataclass(frozen=True)
 class Coordinator:
-    """Follows the hosts of one fleet."""
+    """Coordinator of one fleet, which follows its hosts."""
 
     run_id: str
     campaigns: Sequence[HostCampaign]
@@ -224,20 +225,20 @@ class Coordinator:
     ledger: Ledger
     listener: FleetListener
     host_timeout_s: float = HOST_TIMEOUT_S
-    """Seconds that a host may give no answer before it is missing."""
+    """Seconds without an answer after which a host is missing."""
 
     def progress(self) -> FleetProgress:
-        """Return how every host's campaign goes."""
+        """Return the progress of every host's campaign."""
         lines = tuple(campaign.line for campaign in self.campaigns)
         return FleetProgress(self.run_id, lines, self.roster.trouble)
 
     async def run(self) -> None:
         """Follow each host to its end. If this is cancelled, halt the hosts first.
 
-        The roster is kept by the caller meanwhile.
+        The caller keeps the roster up to date at the same time.
         """
         followers = [asyncio.create_task(self._follow(campaign)) for campaign in self.campaigns]
-        clock = asyncio.create_task(self._tell_of_the_roster())
+        reporter = asyncio.create_task(self._report_changes())
         try:
             await asyncio.gather(*followers)
         except asyncio.CancelledError:
@@ -245,16 +246,17 @@ class Coordinator:
             await self._halt()
             raise
         finally:
-            await self._stop([*followers, clock])
+            await self._stop([*followers, reporter])
 
-    async def _stop(self, running: Sequence[asyncio.Task[None]]) -> None:
-        for task in running:
+    async def _stop(self, asyncio_tasks: Sequence[asyncio.Task[None]]) -> None:
+        for task in asyncio_tasks:
             task.cancel()
-        await asyncio.gather(*running, return_exceptions=True)
+        await asyncio.gather(*asyncio_tasks, return_exceptions=True)
 
-    async def _tell_of_the_roster(self) -> None:
+    async def _report_changes(self) -> None:
+        """Report changes of the roster to the listener, without end."""
         while True:
-            await self.roster.news(MAX_PAUSE_S)
+            await self.roster.wait_for_change(MAX_PAUSE_S)
             self.listener.changed(self.progress())
 
     async def _follow(self, campaign: HostCampaign) -> None:
@@ -265,71 +267,72 @@ class Coordinator:
             silent_s = self._now() - campaign.answered_at
             idle_s = self._now() - campaign.recorded_at
             if not campaign.is_over and silent_s > self.host_timeout_s:
-                campaign.gave_up(silent_s)
+                campaign.give_up_silent(silent_s)
             elif campaign.is_idle() and idle_s > max(self.host_timeout_s, IDLE_TIMEOUT_S):
-                campaign.stood_still(idle_s)
+                campaign.give_up_idle(idle_s)
             self.listener.changed(self.progress())
             if not campaign.is_over:
                 await asyncio.sleep(pause_s)
 
     async def _step(self, campaign: HostCampaign) -> float:
-        """Ask a host once; return the seconds until it is asked again."""
+        """Send one request to a host; return the seconds until the next request."""
         host = campaign.host.identity
         try:
             if not campaign.must_order:
                 return await self._pull(campaign)
             status = await self.roster.ask(host, tasks.begin, campaign.order, Status, TASK_S)
             campaign.must_order = False
-            campaign.answered(status, self._now())
+            campaign.note_answer(status, self._now())
         except NotConnected as absence:
-            campaign.kept_silent(str(absence))
-            await self.roster.news(MAX_PAUSE_S)
+            campaign.note_silence(str(absence))
+            await self.roster.wait_for_change(MAX_PAUSE_S)
             return 0.0
         except NoAnswer as silence:
-            return campaign.kept_silent(str(silence))
+            return campaign.note_silence(str(silence))
         except EquipoiseError as error:
-            campaign.refused(error)
+            campaign.note_refusal(error)
         return campaign.pause_s()
 
     async def _pull(self, campaign: HostCampaign) -> float:
         order, host = campaign.order, campaign.host.identity
         after = self.ledger.cursor(order.identity)
-        question = Follow(order.fleet, order.place, order.identity, after)
-        followed = await self.roster.ask(host, tasks.follow, question, Followed, TASK_S)
-        if followed.slice:
-            self.ledger.absorb(followed.slice, check=partial(_check_head, campaign))
+        request = FollowRequest(order.fleet, order.place, order.identity, after)
+        reply = await self.roster.ask(host, tasks.follow, request, FollowReply, TASK_S)
+        if reply.slice:
+            self.ledger.absorb(reply.slice, check=partial(_check_head, campaign))
         has_news = self.ledger.cursor(order.identity) != after
         if has_news:
             campaign.recorded_at = self._now()
-        if followed.more:
-            # It is not over before all of it is here.
+        if reply.more:
+            # The campaign is over only when its whole record is in this ledger.
             if not has_news:
-                return campaign.kept_silent("it says that it has more, and sends nothing new")
+                return campaign.note_silence("it announces more records, and sends nothing new")
             campaign.answered_at = self._now()
             return 0.0
-        campaign.answered(followed.status, self._now())
+        campaign.note_answer(reply.status, self._now())
         return campaign.pause_s()
 
     async def _halt(self) -> None:
-        """Tell every host that is not at its end to stop, all at once and for a few seconds."""
+        """Ask all hosts that are not at their end to stop, at once and for a few seconds."""
         halts = [self._halt_one(campaign) for campaign in self.campaigns if not campaign.is_over]
         await asyncio.gather(*halts)
         self.listener.changed(self.progress())
 
     async def _halt_one(self, campaign: HostCampaign) -> None:
-        request, host = Halt(campaign.order.fleet, campaign.order.place), campaign.host.identity
+        request = HaltRequest(campaign.order.fleet, campaign.order.place)
+        host = campaign.host.identity
         try:
             status = await self.roster.ask(host, tasks.halt, request, Status, HALT_S)
-            campaign.answered(status, 0.0)
+            campaign.note_answer(status, 0.0)
         except (NoAnswer, EquipoiseError) as error:
-            campaign.kept_silent(str(error))
+            campaign.note_silence(str(error))
 
     def _now(self) -> float:
         return asyncio.get_running_loop().time()
 
 
-def _bounded(status: Status) -> Status:
-    """Return what a host says of itself with short lines, and a time that is one."""
+def _sanitise(status: Status) -> Status:
+    """Return the status of a host with short lines and a valid time."""
     is_time = math.isfinite(status.running_s) and status.running_s >= 0.0
     return replace(
         status,
@@ -341,18 +344,18 @@ def _bounded(status: Status) -> Status:
 
 
 def _check_head(campaign: HostCampaign, head: Head) -> None:
-    """Refuse a run that is not the ordered one, of this host and with its plan.
+    """Refuse a run that is not the ordered run of this host with the ordered plan.
 
-    Raise `UnusableInput`; the error says what is different.
+    Raise `UnusableInput`, which names the difference.
     """
     order, host = campaign.order, campaign.host
     measured_by = None if head.host is None else head.host[0].hex()
     if head.identity.hex() != order.identity:
-        what = f"a slice of the run {short_line(head.id)} came, which nobody asked for"
+        what = f"a slice of the run {short_line(head.id)} came without a request"
     elif measured_by != host.identity:
-        what = f"a run of another host than {host.name} came"
+        what = f"the run comes from another host than {host.name}"
     elif not has_terms_of(order.plan, head.plan):
-        what = "a run with another plan than the ordered one came"
+        what = "the run has another plan than the order"
     else:
         return
     raise UnusableInput(

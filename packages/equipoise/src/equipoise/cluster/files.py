@@ -1,13 +1,12 @@
-"""Programs and inputs of a plan, by content, and paths that lie elsewhere on every host.
+"""Programs and inputs of a plan, by content, and paths that differ between hosts.
 
-A file is known by the BLAKE2b digest of its bytes. Files that a host lacks are shipped: the host
-keeps them under their digests in ``STATE/shipped``, and a campaign that needs them gets a working
-folder of its own, into which they are copied.
+The BLAKE2b digest of its bytes identifies a file. Files that a host lacks are shipped: the host
+keeps them under their digests in ``STATE/shipped``, and a campaign that needs them gets a separate
+working folder with copies of them.
 
-A plan names absolute paths of the machine on which it was made: the working folder, the package,
-its environment, builds. `portable` puts a placeholder for each path of that machine, and
-`local_plan` puts the host's own in its place. Names of conditions stay as they are: they are the
-same on every host.
+A plan contains absolute paths of the machine on which it was made: the working folder, the package,
+its environment, builds. `portable_plan` replaces each of these paths by a placeholder, and
+`local_plan` replaces the placeholders by the host's own paths. Names of conditions do not change.
 """
 
 from __future__ import annotations
@@ -41,11 +40,11 @@ from equipoise.model.plan import Plan
 from equipoise.shared.spelling import option
 
 FOLDER = "{equipoise:folder}"
-"""Stands for the working folder of the campaign."""
+"""Placeholder for the working folder of the campaign."""
 PACKAGE = "{equipoise:package}"
-"""Stands for the folder of the installed package."""
+"""Placeholder for the folder of the installed package."""
 ENVIRONMENT = "{equipoise:environment}"
-"""Stands for the virtual environment of the interpreter."""
+"""Placeholder for the virtual environment of the interpreter."""
 _OTHER_PACKAGE = "{{equipoise:package:{}}}"
 _BUILD = "{{equipoise:build:{}}}"
 _CONDITION_FIELDS = "command environment hooks process server mapped_from output".split()
@@ -57,7 +56,7 @@ _PATH_END = r"""(?=$|[/:;,\s"'])"""
 
 
 class Places(Struct, frozen=True):
-    """Folders of one machine that others have elsewhere."""
+    """Folders of one machine whose paths differ on other machines."""
 
     folder: str
     """Absolute path of the working folder."""
@@ -65,27 +64,29 @@ class Places(Struct, frozen=True):
     """Folder of each level that a study builds, in the order of the order's builds."""
     package: str = str(native_programs().parent)
     packages: Mapping[str, str] = field(
-        default_factory=lambda: {name: str(one) for name, one in folders_with_programs().items()}
+        default_factory=lambda: {
+            name: str(folder) for name, folder in folders_with_programs().items()
+        }
     )
-    """Folder of each package beside Equipoise that has programs, by its name."""
+    """Folders by the names of other packages that have programs."""
     environment: str = sys.prefix
     """Folder of the virtual environment. A folder of the system gets no placeholder."""
 
     def portable(self, text: str) -> str:
-        """Return a text with placeholders for the paths of this machine."""
+        """Return a text with placeholders in place of the paths of this machine."""
         for path, placeholder in self._placeholders():
             if path.strip("/") and path != sys.base_prefix:
                 text = re.sub(_PATH_START + re.escape(path) + _PATH_END, placeholder, text)
         return text
 
     def local(self, text: str) -> str:
-        """Return a text with the paths of this machine for the placeholders."""
+        """Return a text with the paths of this machine in place of the placeholders."""
         for path, placeholder in self._placeholders():
             text = text.replace(placeholder, path)
         return text
 
     def _placeholders(self) -> Sequence[tuple[str, str]]:
-        """Return each path with its placeholder; what may lie inside of another comes first."""
+        """Return each path with its placeholder; a folder comes before the folders around it."""
         builds = [(path, _BUILD.format(number)) for number, path in enumerate(self.builds)]
         return (
             *builds,
@@ -96,8 +97,8 @@ class Places(Struct, frozen=True):
         )
 
 
-def portable(plan: Plan, builds: Sequence[str] = ()) -> str:
-    """Return a plan as an order has it.
+def portable_plan(plan: Plan, builds: Sequence[str] = ()) -> str:
+    """Return the text of a plan for an order, with placeholders for paths.
 
     ``builds`` are the folders in which this machine has built the levels of a study, in the order
     of `portable_builds`.
@@ -109,9 +110,10 @@ def portable(plan: Plan, builds: Sequence[str] = ()) -> str:
 
 
 def portable_builds(lines: Mapping[str, str], folder: str) -> tuple[Build, ...]:
-    """Return what every host builds itself.
+    """Return the builds of every host, with placeholders for paths.
 
-    ``lines`` build the levels, by name, with the paths of this machine; ``folder`` is the plan's.
+    ``lines`` build the levels, by name, with the paths of this machine; ``folder`` is the working
+    folder of the plan.
     """
     places = Places(folder)
     return tuple(Build(level, places.portable(line)) for level, line in lines.items())
@@ -120,7 +122,7 @@ def portable_builds(lines: Mapping[str, str], folder: str) -> tuple[Build, ...]:
 def local_plan(text: str, places: Places) -> Plan:
     """Return the plan of an order, with the paths of this machine.
 
-    Raise `UnusableInput` if the text is no plan.
+    Raise `UnusableInput` if the text is not a plan.
     """
     try:
         document = _with_paths(from_text(text), places.local)
@@ -131,7 +133,7 @@ def local_plan(text: str, places: Places) -> Plan:
 
 
 def has_terms_of(ordered: str, recorded: str) -> bool:
-    """Return whether a recorded plan is that of an order, up to what may name a path."""
+    """Return whether a recorded plan equals that of an order, except for paths."""
     try:
         return _without_paths(from_text(ordered)) == _without_paths(from_text(recorded))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
@@ -139,11 +141,9 @@ def has_terms_of(ordered: str, recorded: str) -> bool:
 
 
 def _without_paths(document: dict[str, Any]) -> dict[str, Any]:
-    no_paths: dict[str, Any] = {
-        "conditions": [_without(each, _CONDITION_FIELDS) for each in document["conditions"]]
-    }
-    no_paths["measure"] = _without(document["measure"], (*_MEASURE_FIELDS, "working_folder"))
-    return {**document, **no_paths}
+    conditions = [_without(condition, _CONDITION_FIELDS) for condition in document["conditions"]]
+    measure = _without(document["measure"], (*_MEASURE_FIELDS, "working_folder"))
+    return {**document, "conditions": conditions, "measure": measure}
 
 
 def _without(table: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Any]:
@@ -151,52 +151,57 @@ def _without(table: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Any]:
 
 
 def _with_paths(document: Any, change: Callable[[str], str]) -> dict[str, Any]:
-    """Return the document of a plan with each text changed that may hold a path."""
-    conditions = [_changed_at(one, _CONDITION_FIELDS, change) for one in document["conditions"]]
-    measure = _changed_at(document["measure"], _MEASURE_FIELDS, change)
+    """Return the document of a plan with each text changed that may contain a path."""
+    conditions = [
+        _change_fields(condition, _CONDITION_FIELDS, change) for condition in document["conditions"]
+    ]
+    measure = _change_fields(document["measure"], _MEASURE_FIELDS, change)
     return {**document, "conditions": conditions, "measure": measure}
 
 
-def _changed_at(
+def _change_fields(
     table: Mapping[str, Any], keys: Sequence[str], change: Callable[[str], str]
 ) -> dict[str, Any]:
-    return {key: _changed(each, change) if key in keys else each for key, each in table.items()}
+    return {
+        key: _change_texts(value, change) if key in keys else value for key, value in table.items()
+    }
 
 
-def _changed(value: Any, change: Callable[[str], str]) -> Any:
+def _change_texts(value: Any, change: Callable[[str], str]) -> Any:
+    """Return a nested value with all its texts changed."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, Mapping):
-        return {key: _changed(each, change) for key, each in value.items()}
+        return {key: _change_texts(item, change) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_changed(each, change) for each in value]
+        return [_change_texts(item, change) for item in value]
     return value
 
 
-def inside(path: str) -> bool:
-    """Return whether a path is relative and stays inside of its folder, as written."""
+def is_inside(path: str) -> bool:
+    """Return whether a path is relative, normal, and stays inside its folder."""
     parts = Path(path).parts
     clean = os.path.normpath(path) == path and "\0" not in path
     return bool(parts) and clean and not os.path.isabs(path) and parts[0] not in ("..", ".")
 
 
 SHIPPED = "shipped"
-"""Folder of shipped files, in the state folder."""
+"""Name of the folder of shipped files, in the state folder."""
 MAX_SHIPPED_BYTES = 256 * 1024 * 1024
 """Largest size of a file that is shipped."""
 MAX_KEPT_BYTES = 2 * 1024**3
-"""Shipped files beyond this size together make room: those that were used last stay."""
+"""Largest size of all shipped files together; the files used least recently are removed."""
 _new_digest = partial(hashlib.blake2b, digest_size=16)
 _DIGEST = re.compile("[0-9a-f]{32}")
 
 
-def file_here(file: File, folder: str) -> File:
-    """Return a file of a working folder as this host has it; without a digest if there is none."""
+def local_file(file: File, folder: str) -> File:
+    """Return this host's version of a file; without a digest if the host cannot use it."""
     path = os.path.join(folder, Places(folder).local(file.path))
     if file.is_program and not os.path.isfile(path):
-        # A program of the system may lie elsewhere here.
+        # A program of the system may be in another folder on this host.
         path = shutil.which(os.path.basename(path)) or path
-    # Missing, unreadable, or no path at all (a zero byte): the host cannot use it.
+    # The file may be missing or unreadable, or the path may contain a null byte.
     with contextlib.suppress(OSError, ValueError):
         mode = os.stat(path).st_mode
         if stat.S_ISREG(mode):
@@ -205,12 +210,12 @@ def file_here(file: File, folder: str) -> File:
 
 
 def digest_of(content: bytes) -> str:
-    """Return 32 hexadecimal digits that name a content."""
+    """Return the digest of a content as 32 hexadecimal digits."""
     return _new_digest(content).hexdigest()
 
 
 def digest_of_file(path: str | Path) -> str:
-    """Return 32 hexadecimal digits that name the content of a file.
+    """Return the digest of a file's content as 32 hexadecimal digits.
 
     Raise `OSError` if it cannot be read.
     """
@@ -223,21 +228,21 @@ def check_shipped(file: File) -> str:
 
     Raise `UnusableInput` if its path leads out of the working folder, or it has no digest.
     """
-    if not inside(file.path):
+    if not is_inside(file.path):
         raise UnusableInput(
-            f"{file.path} cannot be shipped: it lies outside of the working folder",
+            f"{file.path} cannot be shipped: it is outside the working folder",
             hint="put it into the working folder, or install the same on every host",
         )
     digest = file.digest or ""
     if not _DIGEST.fullmatch(digest):
-        raise other_version(f"{file.path} cannot be shipped: {digest!r} is no digest")
+        raise other_version(f"{file.path} cannot be shipped: {digest!r} is not a digest")
     return digest
 
 
 def keep(shipment: Shipment) -> str:
-    """Keep a shipped file under its digest, which is returned; one that is kept already stays.
+    """Keep a shipped file under its digest, unless it is there already; return the digest.
 
-    Raise `UnusableInput` if it is too large, its content is not what its digest says, its path
+    Raise `UnusableInput` if the file is too large, its content does not have this digest, its path
     leads out of the working folder, or it cannot be written.
     """
     file, content = shipment.file, shipment.content
@@ -246,37 +251,37 @@ def keep(shipment: Shipment) -> str:
         raise too_large(file.path, len(content))
     if digest_of(content) != digest:
         raise UnusableInput(
-            f"{file.path} arrived with another content than was sent",
+            f"{file.path} arrived with a different content",
             hint="run it again: the file may have been changed while it was read",
         )
-    kept = private_folder(SHIPPED) / digest
+    path = private_folder(SHIPPED) / digest
     try:
-        with _alone_in(kept.parent):
-            if not (kept.is_file() and digest_of_file(kept) == digest):
-                _make_room(kept.parent, len(content))
-                write_whole(kept, content)
-            os.utime(kept)
+        with _lock_folder(path.parent):
+            if not (path.is_file() and digest_of_file(path) == digest):
+                _make_room(path.parent, len(content))
+                write_whole(path, content)
+            os.utime(path)
     except OSError as error:
         raise UnusableInput(
             f"{os.uname().nodename} cannot keep {file.path}: {error.strerror or error}",
-            hint=f"make room on the disk of {kept.parent} there",
+            hint=f"make room on the disk of {path.parent} there",
         ) from error
     return digest
 
 
 @contextlib.contextmanager
-def _alone_in(folder: Path) -> Iterator[None]:
-    """Lock a folder: two files that come at once would each find the same room."""
+def _lock_folder(folder: Path) -> Iterator[None]:
+    """Lock a folder, so that two files that come at once do not use the same room."""
     with opened(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC) as descriptor:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
 
 
 def _make_room(folder: Path, size: int) -> None:
-    """Remove the files that were shipped longest ago, until there is room for one more."""
+    """Remove the files that were used least recently, until there is room for one more."""
     entries = [(entry.lstat(), entry) for entry in folder.iterdir()]
     room = MAX_KEPT_BYTES - size - sum(status.st_size for status, _ in entries)
-    for status, entry in sorted(entries, key=lambda each: each[0].st_mtime_ns):
+    for status, entry in sorted(entries, key=lambda item: item[0].st_mtime_ns):
         if room >= 0:
             return
         entry.unlink(missing_ok=True)
@@ -286,46 +291,46 @@ def _make_room(folder: Path, size: int) -> None:
 def too_large(path: str, size: int) -> UnusableInput:
     """Return the error for a file that is too large to be shipped."""
     return UnusableInput(
-        f"{path} is too large to be shipped: {size >> 20} MiB, at most {MAX_SHIPPED_BYTES >> 20}",
+        f"{path} is too large to be shipped: {size >> 20} MiB, more than {MAX_SHIPPED_BYTES >> 20}",
         hint="copy it to every host yourself, into the folder of its worker",
     )
 
 
 def fill_working_folder(files: tuple[File, ...], folder: Path) -> None:
-    """Make the working folder of a campaign out of shipped files; one that is there stays.
+    """Make the working folder of a campaign from shipped files, unless the folder exists.
 
     Raise `UnusableInput` if a path leads out of the folder, or a file was not shipped. Raise
     `OSError` if the folder cannot be written.
     """
-    kept = private_folder(SHIPPED)
-    checked = [(file, kept / check_shipped(file)) for file in files]
+    shipped = private_folder(SHIPPED)
+    contents = [(file, shipped / check_shipped(file)) for file in files]
     if folder.is_dir():
         return
     unfinished = folder.with_name(f"{folder.name}.unfinished")
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir(mode=0o700)
-    for file, content in checked:
+    for file, content in contents:
         target = unfinished / file.path
         target.parent.mkdir(parents=True, exist_ok=True)
         _copy(file, content, target)
     os.rename(unfinished, folder)
 
 
-def _copy(file: File, kept: Path, target: Path) -> None:
+def _copy(file: File, content: Path, target: Path) -> None:
     try:
         with (
-            open(kept, "rb", opener=lambda path, _: os.open(path, OPEN_UNTRUSTED)) as source,
+            open(content, "rb", opener=lambda path, _: os.open(path, OPEN_UNTRUSTED)) as source,
             target.open("xb") as copy,
         ):
             shutil.copyfileobj(source, copy)
     except FileNotFoundError as error:
-        raise _not_kept(file) from error
+        raise _missing_file(file) from error
     if digest_of_file(target) != file.digest:
-        raise _not_kept(file)
+        raise _missing_file(file)
     target.chmod((file.mode & 0o777) | stat.S_IRUSR | stat.S_IWUSR)
 
 
-def _not_kept(file: File) -> UnusableInput:
+def _missing_file(file: File) -> UnusableInput:
     return UnusableInput(
         f"{os.uname().nodename} does not have {file.path} any more, which was shipped to it",
         hint=f"run it again with {option('ship')}",

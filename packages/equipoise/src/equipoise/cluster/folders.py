@@ -1,14 +1,14 @@
-"""The folder of a host's campaign: what was ordered, how it goes, and whether its process lives.
+"""The folder of a host's campaign: the order, the progress, and whether the process is alive.
 
-``STATE/fleets/FLEET-PLACE/`` holds:
+``STATE/fleets/FLEET-PLACE/`` contains:
 
 order   the order, with the host's ledger and working folder
-state   how it goes, in a file that never grows: a full disk cannot stop its last word
-life    locked (flock(2)) as long as the process lives, from before its start
+state   the progress, in a file of fixed size, so that a full disk cannot stop the last report
+life    locked (flock(2)) from before the start of the process to its end
 halt    the session in which the campaign was halted
-work    its working folder, if files were shipped
-builds  what it built, if levels of a study are built
-log     what the process printed
+work    the working folder, if files were shipped
+builds  the builds of the levels of a study
+log     the output of the process
 """
 
 from __future__ import annotations
@@ -37,43 +37,43 @@ from equipoise.model.record import INTERRUPTED
 from equipoise.shared.safe_text import short_line
 
 FLEETS = "fleets"
-"""Folder of the campaigns, in the state folder."""
+"""Name of the folder of the campaigns, in the state folder."""
 MAX_ENDED_CAMPAIGNS = 100
-"""Number of ended campaigns whose folders are kept: more than ``local:N`` has at most."""
+"""Number of ended campaigns whose folders are kept; above the largest N of ``local:N``."""
 _STATE_BYTES = 4096
-"""Size of the file: one page, which is written whole."""
-_ENDED: frozenset[State] = frozenset({"ended", "failed"})
+"""Size of the state file: one page, which is written as a whole."""
+_END_STATES: frozenset[State] = frozenset({"ended", "failed"})
 _DIGEST_BYTES = 8
-_DIGEST_ROOM = 2 * _DIGEST_BYTES + 1
-_READS = 5
-_RETRIES = 40
+_DIGEST_PREFIX_BYTES = 2 * _DIGEST_BYTES + 1
+_MAX_READS = 5
+_MAX_LOCK_ATTEMPTS = 40
 _PAUSE_S = 0.01
-_PATIENCE_S = 20.0
+_LOCK_TIMEOUT_S = 20.0
 
 
 class StoredOrder(Struct, frozen=True):
-    """An order, and where it is carried out."""
+    """An order, with the ledger and the folder in which it is carried out."""
 
     order: Order
     ledger: str
-    """Absolute path."""
+    """Absolute path of the ledger."""
     folder: str
     """Absolute path of the worker's working folder."""
 
 
 class Progress(Status, frozen=True, kw_only=True):
-    """How a campaign goes, as its process writes it."""
+    """Progress of a campaign, which its process writes."""
 
     session: int
     process: int | None = None
     began: float | None = None
-    """Monotonic seconds of this host."""
+    """Start in monotonic seconds of this host."""
     run: str | None = None
-    """Run id in the host's ledger, once it is there."""
+    """Run id in the host's ledger, once the run exists."""
 
 
 class CampaignFolder:
-    """The folder of one host's campaign; it need not be there."""
+    """The folder of one host's campaign, whether it exists or not."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -82,21 +82,21 @@ class CampaignFolder:
         self.builds = path / "builds"
         """Folder of the levels that the host built."""
         self.log = path / "log"
-        """What the process printed."""
+        """File with the output of the process."""
 
     @classmethod
     def of(cls, fleet: str, place: int) -> CampaignFolder:
         """Return the folder of a place in a fleet.
 
-        Raise `UnusableInput` if no fleet has such an identity.
+        Raise `UnusableInput` if the identity or the place is not valid.
         """
         check_identity(fleet)
         if place < 0:
-            raise UnusableInput(f"{place} is no place of a fleet", hint="places begin at 0")
+            raise UnusableInput(f"{place} is not a place of a fleet", hint="places begin at 0")
         return cls(private_folder(FLEETS) / f"{fleet}-{place}")
 
-    def stored(self) -> StoredOrder | None:
-        """Return the latest order; ``None`` if there is none.
+    def read_order(self) -> StoredOrder | None:
+        """Return the latest order, or ``None``.
 
         Raise `UnusableInput` if another version of Equipoise wrote it.
         """
@@ -113,50 +113,50 @@ class CampaignFolder:
                 f"ledger of {os.uname().nodename}",
             ) from error
 
-    def store(self, order: StoredOrder) -> None:
+    def write_order(self, order: StoredOrder) -> None:
         """Write the order."""
         write_whole(self.path / "order", msgspec.msgpack.encode(order))
 
     def progress(self) -> Progress | None:
-        """Return how it goes; ``None`` if nothing was written yet."""
-        for _ in range(_READS):
+        """Return the progress; ``None`` if none was written yet."""
+        for _ in range(_MAX_READS):
             try:
                 with opened(self.path / "state", os.O_RDONLY | os.O_CLOEXEC) as file:
                     digest, _, content = os.pread(file, _STATE_BYTES, 0).partition(b" ")
             except (FileNotFoundError, NotADirectoryError):
                 return None
             if digest == _digest(content):
-                # What another version wrote tells this one nothing.
+                # Another version may have written a different form.
                 with contextlib.suppress(msgspec.ValidationError):
                     return msgspec.json.decode(content.rstrip(), type=Progress)
                 return None
-            # It is being written just now. Nobody locks it: the campaign waits for no reader.
+            # The process is writing the page. There is no lock, as the campaign must not wait.
             time.sleep(_PAUSE_S)
         # The host lost power before the page was written.
         return None
 
     def write_progress(self, progress: Progress) -> None:
-        """Write how it goes, over what was written before: this needs no further room."""
+        """Write the progress over the earlier one, which needs no more room on the disk."""
         texts = {"failure": progress.failure, "hint": progress.hint}
         lines = {name: text and short_line(text) for name, text in texts.items()}
         content = msgspec.json.encode(replace(progress, **lines))
-        content = content.ljust(_STATE_BYTES - _DIGEST_ROOM)
+        content = content.ljust(_STATE_BYTES - _DIGEST_PREFIX_BYTES)
         with opened(self.path / "state", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC) as file:
             if os.pwrite(file, _digest(content) + b" " + content, 0) < _STATE_BYTES:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
 
     @contextmanager
-    def starting(self) -> Iterator[int | None]:
-        """Lock the life of the campaign; yield the descriptor, ``None`` while a process lives.
+    def lock_life(self) -> Iterator[int | None]:
+        """Lock the file ``life``; yield its descriptor, or ``None`` while a process is alive.
 
-        A process that is started with this descriptor has the lock until it ends.
+        A process that inherits this descriptor has the lock until it ends.
         """
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
         with opened(self.path / "life", flags) as life:
-            yield life if self._locked(life) else None
+            yield life if self._try_to_lock(life) else None
 
-    def _locked(self, life: int) -> bool:
-        deadline = time.monotonic() + _PATIENCE_S
+    def _try_to_lock(self, life: int) -> bool:
+        deadline = time.monotonic() + _LOCK_TIMEOUT_S
         attempts = 0
         while True:
             with contextlib.suppress(BlockingIOError):
@@ -164,17 +164,17 @@ class CampaignFolder:
                 return True
             attempts += 1
             progress = self.progress()
-            # Whoever asks whether it lives has the lock for a moment; a process that has said its
-            # last word, or was halted, ends soon.
-            ends = progress is not None and (
-                progress.state in _ENDED or self.is_halted(progress.session)
+            # `is_alive` holds the lock for a moment. A process that has reported its end, or was
+            # halted, ends soon.
+            ends_soon = progress is not None and (
+                progress.state in _END_STATES or self.is_halted(progress.session)
             )
-            if time.monotonic() > deadline or (attempts > _RETRIES and not ends):
+            if time.monotonic() > deadline or (attempts > _MAX_LOCK_ATTEMPTS and not ends_soon):
                 return False
             time.sleep(_PAUSE_S)
 
-    def lives(self) -> bool:
-        """Return whether the process of the campaign lives, or is being started."""
+    def is_alive(self) -> bool:
+        """Return whether the process of the campaign is alive, or is being started."""
         try:
             with opened(self.path / "life", os.O_RDONLY | os.O_CLOEXEC) as life:
                 fcntl.flock(life, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -185,21 +185,21 @@ class CampaignFolder:
         return False
 
     def status(self) -> Status:
-        """Return how the campaign goes."""
-        # First whether it lives: what it wrote last is then there.
-        lives = self.lives()
+        """Return the status of the campaign."""
+        # In this order, the last report of a dead process is read.
+        is_alive = self.is_alive()
         progress = self.progress()
         if progress is None:
-            return Status("waiting" if lives else "absent")
-        if not lives:
+            return Status("waiting" if is_alive else "absent")
+        if not is_alive:
             progress = self.after_death(progress)
         elif progress.began is not None and progress.state == "running":
             progress = replace(progress, running_s=time.monotonic() - progress.began)
         return progress
 
     def after_death(self, progress: Progress) -> Progress:
-        """Return how a campaign goes whose process does not live."""
-        if progress.state in _ENDED:
+        """Return the progress of a campaign whose process is not alive."""
+        if progress.state in _END_STATES:
             return progress
         if self.is_halted(progress.session):
             return replace(progress, state="ended", stopped_because=INTERRUPTED, hint=None)
@@ -213,12 +213,12 @@ class CampaignFolder:
             return False
 
     def halt(self) -> None:
-        """Interrupt the campaign, if it goes on; its session starts nothing any more."""
+        """Interrupt the campaign if it has not ended; nothing more starts in its session."""
         progress = self.progress()
-        if progress is None or progress.state in _ENDED:
+        if progress is None or progress.state in _END_STATES:
             return
         write_whole(self.path / "halt", str(progress.session).encode())
-        # The process writes its number first and looks for the file then: one of the two is seen.
+        # The process writes its id before it reads the file, so it is interrupted or sees the halt.
         progress = self.progress()
         if progress is not None and progress.process is not None:
             self._interrupt(progress.process)
@@ -228,38 +228,38 @@ class CampaignFolder:
             handle = os.pidfd_open(process)
             try:
                 progress = self.progress()
-                # The lock is that process's: the number was not given to another one.
-                if progress is not None and progress.process == process and self.lives():
+                # The locked file proves that the id still belongs to the same process.
+                if progress is not None and progress.process == process and self.is_alive():
                     signal.pidfd_send_signal(handle, signal.SIGINT)
             finally:
                 os.close(handle)
 
 
 def remove_old_campaigns(fleets: Path) -> None:
-    """Remove the folders of all ended campaigns but the `MAX_ENDED_CAMPAIGNS` latest.
+    """Remove the folders of all ended campaigns except the `MAX_ENDED_CAMPAIGNS` latest.
 
-    Their trials stay in the ledger. A campaign that failed, died or goes on keeps its folder.
+    Their trials stay in the ledger. A campaign that failed, died or runs keeps its folder.
     """
     ended = []
     for state in fleets.glob("*/state"):
         progress = CampaignFolder(state.parent).progress()
         if progress is not None and progress.state == "ended":
-            # Another worker of this host may remove the same folders just now.
+            # Another worker of this host may remove the same folders at the same time.
             with contextlib.suppress(FileNotFoundError):
                 ended.append((state.stat().st_mtime_ns, state.parent))
     for _, path in sorted(ended)[:-MAX_ENDED_CAMPAIGNS]:
         with (
             contextlib.suppress(FileNotFoundError),
-            CampaignFolder(path).starting() as life,
+            CampaignFolder(path).lock_life() as life,
         ):
             if life is not None:
                 shutil.rmtree(path, ignore_errors=True)
 
 
 def check_identity(identity: str) -> None:
-    """Raise `UnusableInput` if a text is no identity of a run."""
+    """Raise `UnusableInput` if a text is not the identity of a run."""
     if not is_identity(identity):
-        raise other_version(f"{identity!r} is no identity of a run")
+        raise other_version(f"{identity!r} is not the identity of a run")
 
 
 def _digest(content: bytes) -> bytes:

@@ -1,10 +1,10 @@
-"""A host's campaign in a process of its own, which needs neither worker nor coordinator.
+"""A host's campaign in a separate process, which needs neither worker nor coordinator.
 
 `begin` writes the order into the folder of the campaign and starts
-``python -m equipoise.cluster.laboratory FOLDER LIFE``. That process leads a session of its own, has
-no variable and no descriptor of Dask, and runs the campaign as ``equipoise run`` does: the
-measurement lock of the host, its launcher, its ledger. LIFE is the descriptor of a locked file: the
-kernel unlocks the file when the process ends, however that happens.
+``python -m equipoise.cluster.laboratory FOLDER LIFE``. That process leads a new session, has no
+variable and no descriptor of Dask, and runs the campaign as ``equipoise run`` does: with the
+measurement lock of the host, its launcher and its ledger. LIFE is the descriptor of a locked file:
+the kernel unlocks the file at the end of the process, whatever the reason.
 """
 
 from __future__ import annotations
@@ -63,14 +63,14 @@ _NANNY_VARIABLES = {
     "PYTHONHASHSEED": "6640",
 }
 """Variables that the nanny of Dask sets for a worker, with its values (``distributed.nanny``). They
-would change what trials measure."""
+would change the times of trials."""
 
 
 def begin(order: Order) -> Status:
-    """Start the campaign of an order in a detached process, unless it goes on or has ended.
+    """Start the campaign of an order in a detached process, unless it runs or has ended.
 
-    Two orders at once start one process: the first one locks the life of the campaign and hands
-    the lock on to the process.
+    Two orders at once start one process: the first order locks the file ``life`` of the campaign,
+    and the process inherits the lock.
 
     Raise `UnusableInput` if the order has no usable plan, a shipped file is missing, or the folder
     of the campaign cannot be written.
@@ -81,16 +81,16 @@ def begin(order: Order) -> Status:
         if not folder.path.exists():
             remove_old_campaigns(folder.path.parent)
             folder.path.mkdir(mode=0o700, exist_ok=True)
-        with folder.starting() as life:
+        with folder.lock_life() as life:
             if life is not None and _is_due(order, folder):
                 _start(order, folder, life)
     except OSError as error:
-        raise _unwritable(folder, error) from error
+        raise _folder_error(folder, error) from error
     return folder.status()
 
 
 def _is_due(order: Order, folder: CampaignFolder) -> bool:
-    """Return whether an order starts a process, where none lives."""
+    """Return whether an order starts a process, given that none is alive."""
     progress = folder.progress()
     if progress is None or order.session > progress.session:
         return True
@@ -99,7 +99,7 @@ def _is_due(order: Order, folder: CampaignFolder) -> bool:
 
 
 def _start(order: Order, folder: CampaignFolder, life: int) -> None:
-    earlier = folder.stored()
+    earlier = folder.read_order()
     stored = StoredOrder(
         order,
         str(default_ledger().absolute()) if earlier is None else earlier.ledger,
@@ -108,7 +108,7 @@ def _start(order: Order, folder: CampaignFolder, life: int) -> None:
     check_plan(local_plan(order.plan, _places(stored, folder)), order)
     if order.shipped:
         fill_working_folder(order.shipped, folder.working_folder)
-    folder.store(stored)
+    folder.write_order(stored)
     progress = Progress("waiting", session=order.session)
     if (before := folder.progress()) is not None:
         progress = replace(progress, run=before.run, blocks=before.blocks)
@@ -118,7 +118,7 @@ def _start(order: Order, folder: CampaignFolder, life: int) -> None:
         flags |= os.O_TRUNC
     log = os.open(folder.log, flags, 0o600)
     try:
-        # With -P the working folder is no place for modules: a user's random.py may lie there.
+        # -P: modules in the working folder, such as a user's random.py, must not be imported.
         process = subprocess.Popen(
             [sys.executable, "-P", "-m", MODULE, str(folder.path), str(life)],
             cwd=stored.folder,
@@ -131,24 +131,27 @@ def _start(order: Order, folder: CampaignFolder, life: int) -> None:
         )
     finally:
         os.close(log)
-    # Reaped when it ends, if this process is still there then.
+    # The thread reaps the process at its end, if this process still exists.
     threading.Thread(target=process.wait, name="equipoise-reaper", daemon=True).start()
 
 
 def undisturbed_environment() -> dict[str, str]:
-    """Return the environment of this process without what Dask set for its worker.
+    """Return the environment of this process without the variables that Dask set for its worker.
 
-    A variable that the nanny sets has the value with which the nanny itself was started.
+    Variables that the nanny sets get back the values that the nanny itself was started with.
     """
-    environment = {key: each for key, each in os.environ.items() if not key.startswith("DASK_")}
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("DASK_")
+    }
     if multiprocessing.parent_process() is None:
         # No nanny started this process.
         return environment
-    before = _environment_of_parent()
+    nanny_environment = _environment_of_parent()
     for name, value in _NANNY_VARIABLES.items():
         if environment.get(name) == value:
             del environment[name]
-            environment.update({name: before[name]} if name in before else {})
+            if name in nanny_environment:
+                environment[name] = nanny_environment[name]
     return environment
 
 
@@ -166,21 +169,20 @@ def _places(stored: StoredOrder, folder: CampaignFolder) -> Places:
     return Places(str(folder.working_folder) if stored.order.shipped else stored.folder)
 
 
-def _built(stored: StoredOrder, folder: CampaignFolder) -> Places:
-    """Build the levels of a study; return the places with the folder of each."""
+def _build(stored: StoredOrder, folder: CampaignFolder) -> Places:
+    """Build the levels of a study; return the places with the folder of each level."""
     places = _places(stored, folder)
     lines = {build.level: places.local(build.line) for build in stored.order.builds}
-    # What a killed process left is not complete.
+    # The builds of a killed process are incomplete.
     shutil.rmtree(folder.builds, ignore_errors=True)
     builds = build_levels(lines, folder.builds, own_environment(), places.folder)
     return replace(places, builds=tuple(builds.values()))
 
 
 def check_plan(plan: Plan, order: Order) -> None:
-    """Refuse a plan that is no plan of a host, or that needs what only one machine has.
+    """Refuse a plan that is not for this host, or cannot be measured on a cluster.
 
-    Raise `UnusableInput` if it is not for this place, or only `equipoise` on one machine can
-    measure it.
+    Raise `UnusableInput` in both cases.
     """
     member = plan.membership
     if member is None or (member.whole, member.place) != (order.fleet, order.place):
@@ -192,16 +194,16 @@ def check_plan(plan: Plan, order: Order) -> None:
         )
 
 
-def _unwritable(folder: CampaignFolder, error: OSError) -> EquipoiseError:
-    known = limit_reached(error) or environment_fault(error)
-    return known or UnusableInput(
+def _folder_error(folder: CampaignFolder, error: OSError) -> EquipoiseError:
+    known_error = limit_reached(error) or environment_fault(error)
+    return known_error or UnusableInput(
         f"cannot start the campaign in {folder.path}: {error.strerror or error}",
         hint="set XDG_STATE_HOME on the host to a folder of your own with room",
     )
 
 
 class _Reporter(ProgressListener):
-    """Writes down how the campaign goes, between trials only."""
+    """Writer of the campaign's progress, between trials only."""
 
     def __init__(self, folder: CampaignFolder, progress: Progress) -> None:
         self._folder = folder
@@ -210,15 +212,15 @@ class _Reporter(ProgressListener):
     def segment_started(
         self, run_id: str, plan: Plan, earliest_block: int, blocks_before: int
     ) -> None:
-        """Write which run it is."""
+        """Write the run id."""
         self.report(run=run_id, blocks=blocks_before)
 
     def block_ended(self, progress: CampaignProgress) -> None:
-        """Write how many blocks are complete."""
+        """Write the number of complete blocks."""
         self.report(blocks=progress.blocks)
 
     def report(self, **changes: object) -> None:
-        """Write what has changed."""
+        """Write the progress with some fields changed."""
         began = self.progress.began
         running_s = 0.0 if began is None else time.monotonic() - began
         self.progress = replace(self.progress, **{"running_s": running_s, **changes})
@@ -226,14 +228,14 @@ class _Reporter(ProgressListener):
 
 
 def run(folder: CampaignFolder) -> None:
-    """Carry out the order in the folder of a campaign, and write how it ended."""
-    stored = folder.stored()
+    """Carry out the order in the folder of a campaign, and write its end."""
+    stored = folder.read_order()
     progress = folder.progress()
     assert stored is not None
     assert progress is not None
     reporter = _Reporter(folder, progress)
     stopped_because = INTERRUPTED
-    failed: EquipoiseError | None = None
+    failure: EquipoiseError | None = None
     try:
         reporter.report(process=os.getpid())
         if not folder.is_halted(stored.order.session):
@@ -241,43 +243,43 @@ def run(folder: CampaignFolder) -> None:
     except (KeyboardInterrupt, Interrupted):
         stopped_because = INTERRUPTED
     except EquipoiseError as error:
-        failed = limit_reached(error) or error
+        failure = limit_reached(error) or error
     except OSError as error:
-        failed = _unwritable(folder, error)
+        failure = _folder_error(folder, error)
     except Exception as error:
         traceback.print_exc()
-        failed = EquipoiseError(
+        failure = EquipoiseError(
             f"a defect of Equipoise: {type(error).__name__}: {error}",
             hint=f"please report it, with {folder.log} of {os.uname().nodename}",
         )
     reporter.report(
-        state="failed" if failed else "ended",
-        stopped_because=None if failed else stopped_because,
-        failure=failed and failed.what,
-        hint=failed and failed.hint,
+        state="failed" if failure else "ended",
+        stopped_because=None if failure else stopped_because,
+        failure=failure and failure.what,
+        hint=failure and failure.hint,
         process=None,
     )
 
 
 def _measure(folder: CampaignFolder, stored: StoredOrder, reporter: _Reporter) -> str:
-    """Start the campaign or go on with it; return why it stopped."""
+    """Start the campaign or resume it; return the reason of its stop."""
     order = stored.order
 
-    def waits(owner: LockOwner) -> None:
+    def report_wait(owner: LockOwner) -> None:
         reporter.report(
             hint=f"another campaign runs on this host ({owner.describe()}): wait for its end, "
             f"or add {option('allow_concurrent', True)}"
         )
 
     with (
-        measurement_lock(waits, allow_concurrent=order.allow_concurrent),
+        measurement_lock(report_wait, allow_concurrent=order.allow_concurrent),
         open_for_writing(stored.ledger, durable=order.durable) as ledger,
     ):
         clear_leftovers()
         reporter.report(state="running", began=time.monotonic(), hint=None)
         run_id = ledger.id_of(order.identity)
         if run_id is None:
-            plan = local_plan(order.plan, _built(stored, folder))
+            plan = local_plan(order.plan, _build(stored, folder))
             identity = bytes.fromhex(order.identity)
             run_id = conduct.start(plan, ledger, reporter, identity=identity)
         else:
@@ -287,23 +289,23 @@ def _measure(folder: CampaignFolder, stored: StoredOrder, reporter: _Reporter) -
 
 
 def _resume(run_id: str, order: Order, ledger: Ledger, reporter: _Reporter) -> None:
-    """Go on with a campaign that was cut, or that has new limits."""
+    """Resume a campaign that was interrupted, or that has new limits."""
     record = ledger.read_run(run_id)
     blocks = len(complete_blocks(record.draws, record.trials))
     reporter.report(run=run_id, blocks=blocks)
     stopped = record.segments[-1].stopped_because
     if order.limits is None and stopped in get_args(StopReason):
-        # It is at its own end; only its folder was not there any more.
+        # The campaign has ended; only its folder was removed.
         return
     limits = order.limits or CampaignLimits()
     if stopped == "block limit" and limits.blocks is None:
-        # It has all that its plan asks for.
+        # The campaign has all blocks of its plan.
         return
     conduct.resume(run_id, limits, ledger, reporter)
 
 
 def _terminate(number: int, frame: FrameType | None) -> NoReturn:
-    # Once: what it ends in order must not be interrupted again.
+    # Later signals are ignored: they must not interrupt an orderly end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     raise KeyboardInterrupt
@@ -311,11 +313,11 @@ def _terminate(number: int, frame: FrameType | None) -> NoReturn:
 
 @command_line_spelling()
 def main() -> int:
-    """Carry out the order of the folder that the command line names."""
+    """Carry out the order in the folder that the command line names."""
     signal.signal(signal.SIGINT, _terminate)
     signal.signal(signal.SIGTERM, _terminate)
     folder, life = sys.argv[1:]
-    # Trials have no part in it.
+    # Trials must not inherit the lock.
     os.set_inheritable(int(life), False)
     run(CampaignFolder(Path(folder)))
     return 0

@@ -1,8 +1,8 @@
-"""What a coordinator and a host send each other: frozen data as MessagePack, never a pickle.
+"""Messages between a coordinator and a host: frozen data as MessagePack, never a pickle.
 
-A task takes the bytes of a request and returns those of its answer (`to_bytes`, `from_bytes`), so
-nothing but Dask's own call is unpickled. A host that refuses a request answers with a `Refusal`,
-which `from_bytes` raises.
+A task takes the bytes of a request and returns the bytes of its answer (`to_bytes`, `from_bytes`),
+so only Dask's own call is unpickled. A host that refuses a request answers with a `Refusal`, which
+`from_bytes` raises.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from equipoise.model.host import HostReference
 
 Message = TypeVar("Message", bound=Struct)
 Task = Callable[[bytes], bytes]
-"""A function that workers have, too: it takes the bytes of a request and returns its answer's."""
+"""Function on a worker that takes the bytes of a request and returns the bytes of the answer."""
 _MAX_BLOCKS = 2**53
 _UNREADABLE = (msgspec.DecodeError, msgspec.ValidationError, RecursionError)
 
@@ -29,7 +29,7 @@ class File(Struct, frozen=True):
     """A program or an input of a plan, by its content."""
 
     path: str
-    """Relative to the working folder, absolute, or with a placeholder of
+    """Path relative to the working folder, absolute, or with a placeholder of
     `equipoise.cluster.files`."""
     digest: str | None
     """BLAKE2b of its bytes, 32 hexadecimal digits; ``None`` if the host has no such file."""
@@ -42,115 +42,116 @@ class Build(Struct, frozen=True):
 
     level: str
     line: str
-    """Line for a shell, with placeholders of `equipoise.cluster.files`; ``{build}`` in it stands
-    for the folder of the level."""
+    """Line for a shell, with placeholders of `equipoise.cluster.files`; ``{build}`` is the
+    placeholder for the folder of the level."""
 
 
 class Introduction(Struct, frozen=True):
-    """A host, before anything is asked of it."""
+    """A host with its properties, sent before any other request."""
 
     host: HostReference
     equipoise: str
-    """Version."""
+    """Version of Equipoise."""
     folder: str
     """The worker's working folder, in which commands run unless files are shipped."""
 
 
 class Inventory(Struct, frozen=True):
-    """Request: the files of a plan, as the coordinator has them.
+    """Request: the files of a plan on the coordinator.
 
-    Answer: the same paths in the same order, as the host has them.
+    Answer: the same paths in the same order, with the files of the host.
     """
 
     files: tuple[File, ...]
 
 
 class Shipment(Struct, frozen=True):
-    """Request: keep one file; the answer is `Received`. One that is kept already stays.
+    """Request: keep one file, unless the host has it already; the answer is a `ShipmentReply`.
 
-    A relative path without ``..`` is the only one that can be shipped.
+    The path must be relative and without ``..``.
     """
 
     file: File
     content: bytes
 
 
-class Received(Struct, frozen=True):
+class ShipmentReply(Struct, frozen=True):
     """Answer: the host keeps the file."""
 
     digest: str
 
 
 class Order(Struct, frozen=True):
-    """Request: measure this plan, or go on with it; the answer is a `Status`.
+    """Request: measure this plan, or continue it; the answer is a `Status`.
 
-    The same order again starts nothing while its process lives, or once the campaign has ended in
-    this session. It starts a campaign again that died or failed.
+    A repeated order starts nothing while its process is alive, or if the campaign has ended in this
+    session. It starts a campaign that died or failed again.
     """
 
     fleet: str
     """Identity of the coordinator's run."""
     place: int
     session: int
-    """Segment of the coordinator's run, from 1: a later one has a campaign go on that was halted or
-    has ended. Orders of an earlier one start nothing: a task may arrive late."""
+    """Segment of the coordinator's run, from 1. An order of a later session continues a campaign
+    that was halted or has ended. Late orders of an earlier session start nothing."""
     plan: str
-    """The host's plan, with its own seed and its membership, as `equipoise.cluster.files.portable`
-    writes it: its paths are those of the host that reads it."""
+    """The host's plan, with its own seed and membership, and placeholders for paths
+    (`equipoise.cluster.files.portable_plan`)."""
     identity: str
     """Identity of the host's run."""
     shipped: tuple[File, ...] = ()
-    """Files that the host got by content: they lie in a folder of the campaign, which is then its
-    working folder."""
+    """Shipped files. If there are any, a folder of the campaign contains them and is its working
+    folder."""
     builds: tuple[Build, ...] = ()
     """Levels to build before the first trial, in the order of the placeholders in the plan."""
     limits: CampaignLimits | None = None
-    """New limits, of a campaign that is resumed."""
+    """New limits of a resumed campaign."""
     allow_concurrent: bool = False
     durable: bool = False
     """Whether the host's ledger waits for the disk after each trial."""
 
 
 State = Literal["absent", "waiting", "running", "ended", "failed", "died"]
-"""``waiting`` for the host's lock; ``ended``: at its stop, or halted (see ``stopped_because``);
-``failed``: a condition, the plan or the disk did; ``died``: it was killed and left no word."""
+"""``absent``: the host has no such campaign; ``waiting``: for the host's measurement lock;
+``ended``: stopped or halted (see ``stopped_because``); ``failed``: with a ``failure``; ``died``:
+killed without a report."""
 
 
 class Status(Struct, frozen=True):
-    """How a host's campaign goes."""
+    """Status of a host's campaign."""
 
     state: State
     blocks: Annotated[int, Meta(ge=0, le=_MAX_BLOCKS)] = 0
-    """Complete blocks, as of the latest one."""
+    """Number of complete blocks."""
     running_s: float = 0.0
-    """Seconds that the process has run, by the host's own clock that never jumps."""
+    """Seconds that the process has run, by the host's monotonic clock."""
     stopped_because: str | None = None
     failure: str | None = None
-    """One line: what is wrong."""
+    """Reason of a failure, in one line."""
     hint: str | None = None
-    """What to do about ``failure``; while the campaign waits: which process measures."""
+    """Hint about ``failure``; while the campaign waits, the process that measures."""
 
 
-class Follow(Struct, frozen=True):
-    """Request: say how the campaign goes, and what it has recorded since."""
+class FollowRequest(Struct, frozen=True):
+    """Request: send the status of the campaign, and its new records."""
 
     fleet: str
     place: int
     identity: str
     after: bytes
-    """Where the coordinator's copy ends (`equipoise.ledger.parts`); empty for the beginning."""
+    """End of the coordinator's copy (`equipoise.ledger.parts`); empty at the beginning."""
 
 
-class Followed(Struct, frozen=True):
-    """Answer: the status, and a slice of the run; empty if nothing is new."""
+class FollowReply(Struct, frozen=True):
+    """Answer: the status, and a slice of the run; the slice is empty if nothing is new."""
 
     status: Status
     slice: bytes = b""
     more: bool = False
-    """Whether more than this slice is there already: ask again at once."""
+    """Whether there are more records than this slice, so that another request is due at once."""
 
 
-class Halt(Struct, frozen=True):
+class HaltRequest(Struct, frozen=True):
     """Request: end the campaign after its trial, as Ctrl-C does; the answer is a `Status`."""
 
     fleet: str
@@ -165,11 +166,11 @@ class Refusal(Struct, frozen=True, tag="refusal"):
 
     @classmethod
     def of(cls, error: UserError) -> Refusal:
-        """Return what an error says."""
+        """Return the refusal for an error."""
         return cls(error.what, error.hint)
 
     def to_error(self) -> UnusableInput:
-        """Return the error again."""
+        """Return the error of the host."""
         return UnusableInput(self.what, hint=self.hint)
 
 
@@ -181,7 +182,7 @@ def to_bytes(message: Struct) -> bytes:
 def from_bytes(content: bytes, kind: type[Message]) -> Message:
     """Decode a message of one kind.
 
-    Raise `UnusableInput` if it is none: the other side has another version. Or it is a `Refusal`.
+    Raise `UnusableInput` if the content is a `Refusal`, or not a message of this version.
     """
     try:
         return msgspec.msgpack.decode(content, type=kind)
@@ -192,5 +193,5 @@ def from_bytes(content: bytes, kind: type[Message]) -> Message:
 
 
 def other_version(what: str) -> UnusableInput:
-    """Return the error for something that the same version would not have sent."""
+    """Return the error for a message that the same version would not send."""
     return UnusableInput(what, hint="install the same version of Equipoise on every host")

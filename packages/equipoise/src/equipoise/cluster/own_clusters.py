@@ -1,14 +1,14 @@
 """Clusters that Equipoise starts itself: ``local:N`` on this host, ``ssh:HOSTS.txt`` through SSH.
 
-Their processes speak TLS with a key that is made for the cluster alone, and kept in no file.
+Their processes use TLS with a key that is made for the cluster alone, and is not in any file.
 
-Each line of a file of hosts names one; what starts with ``#`` is a comment::
+Each line of a file of hosts names one host; ``#`` begins a comment::
 
     bench1
     root@10.0.0.2:2222 python=/opt/equipoise/bin/python folder=/srv/bench name=left
 
-The scheduler runs on the first host. Dask starts it through SSH. asyncssh finds the user's own
-keys, known hosts and configuration in ``~/.ssh``.
+The scheduler runs on the first host. Dask starts it through SSH. asyncssh reads the user's keys,
+known hosts and configuration in ``~/.ssh``.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ from typing import Any
 
 from msgspec import Struct
 
-from equipoise.cluster.worker import DASK_FOLDER, QUIET, THREADS
+from equipoise.cluster.worker import DASK_FOLDER, QUIET_SETTINGS, THREADS
 from equipoise.files.state import HOST_VARIABLE, private_folder
 from equipoise.files.writing import read_whole
 from equipoise.model.errors import UnusableInput
 from equipoise.shared.extras import require
 
 VALIDITY = timedelta(days=365)
-"""Validity of the certificate of a cluster, from now and back."""
+"""Validity of the certificate of a cluster, before and after the present."""
 CONNECT_S = 15.0
-"""Seconds in which a host has to answer."""
+"""Seconds in which a host must answer."""
 WORKERS_S = 60.0
-"""Seconds in which every worker has to find the scheduler."""
+"""Seconds in which every worker must find the scheduler."""
 DEATH_TIMEOUT = "60 s"
-"""Time after which a worker ends that finds no scheduler."""
+"""Time without a scheduler after which a worker ends."""
 IDLE_TIMEOUT = "10 minutes"
-"""Idle time after which a scheduler ends that its coordinator has left behind."""
+"""Idle time after which a scheduler without a coordinator ends."""
 _SCHEDULER_SETTINGS: dict[str, Any] = {
     "protocol": "tls://",
     "port": 0,
@@ -77,9 +77,9 @@ def local_cluster(workers: int) -> Iterator[str]:
 
     Raise `UnusableInput` if a package is missing.
     """
-    # Every user of this host reaches the port: the cluster speaks with those who have its key.
+    # The key is necessary because every user of this host can connect to the port.
     with _dask_with_key("clusters") as distributed, ExitStack() as stack:
-        with _interrupts_ignored():
+        with _ignore_interrupts():
             cluster = stack.enter_context(
                 distributed.LocalCluster(
                     n_workers=workers,
@@ -98,10 +98,10 @@ def local_cluster(workers: int) -> Iterator[str]:
 
 
 @contextmanager
-def _interrupts_ignored() -> Iterator[None]:
-    """Ignore Ctrl-C for the time of the block, and for ever in the processes that it starts.
+def _ignore_interrupts() -> Iterator[None]:
+    """Ignore Ctrl-C during the block, and always in the processes that it starts.
 
-    A terminal sends it to them, too; but they have to tell the campaigns to stop.
+    The terminal sends Ctrl-C to them, too, but they must still stop the campaigns.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -115,21 +115,21 @@ def _interrupts_ignored() -> Iterator[None]:
 
 @contextmanager
 def _dask_with_key(purpose: str) -> Iterator[Any]:
-    """Yield ``distributed``; Dask's configuration has a new key and a private folder meanwhile."""
+    """Yield ``distributed``; inside the block, Dask has a new key and a private folder."""
     distributed = require("distributed", "clusters", "cluster")
     dask_config = require("dask.config", "clusters", "cluster")
-    # Dask's own choice in the shared temporary folder can belong to another user, and Dask imports
-    # modules from there.
+    # Dask imports modules from its folder. Its default is in the shared temporary folder, where
+    # another user may own it.
     folder = {"temporary-directory": str(private_folder(DASK_FOLDER))}
-    with dask_config.set({**QUIET, **folder, **_key_settings(purpose)}):
+    with dask_config.set({**QUIET_SETTINGS, **folder, **_key_settings(purpose)}):
         yield distributed
 
 
 def _key_settings(purpose: str) -> dict[str, Any]:
-    """Return settings of Dask with a new key: who has it belongs to the cluster, and nobody else.
+    """Return settings of Dask with a new key, which only the processes of the cluster have.
 
-    A scheduler without one obeys everybody who reaches its port, also another user of this host.
-    The pages that Dask serves about a cluster are in the clear: none are served.
+    A scheduler without a key obeys everybody who can connect to its port, also other users of this
+    host. Dask's pages about a cluster are switched off, as they are not encrypted.
     """
     x509 = require("cryptography.x509", purpose, "cluster")
     from cryptography.hazmat.primitives import hashes, serialization
@@ -144,7 +144,7 @@ def _key_settings(purpose: str) -> dict[str, Any]:
         .issuer_name(name)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        # Clocks of the hosts may be apart by hours.
+        # The clocks of the hosts may differ by hours.
         .not_valid_before(now - VALIDITY)
         .not_valid_after(now + VALIDITY)
         .sign(key, hashes.SHA256())
@@ -168,25 +168,25 @@ def _key_settings(purpose: str) -> dict[str, Any]:
 
 
 class SshHost(Struct, frozen=True):
-    """A host that runs a worker, as a line of the file describes it."""
+    """A host that runs a worker, from a line of the file."""
 
     host: str
     user: str | None = None
     port: int | None = None
     python: str | None = None
-    """Interpreter there that has Equipoise; by default the file of this process's."""
+    """Interpreter on the host that has Equipoise; by default the path of this process's own."""
     folder: str | None = None
     """Working folder of its campaigns; by default the user's home."""
     name: str | None = None
-    """What tables call it; by default the name of the machine."""
+    """Name in tables; by default the name of the machine."""
 
     def connect_options(self) -> dict[str, Any]:
         """Return the options of asyncssh that the line sets."""
-        known = {"username": self.user, "port": self.port, "connect_timeout": CONNECT_S}
-        return {option: value for option, value in known.items() if value is not None}
+        options = {"username": self.user, "port": self.port, "connect_timeout": CONNECT_S}
+        return {option: value for option, value in options.items() if value is not None}
 
     def interpreter(self) -> str:
-        """Return the words of a shell that start Python in the folder of the host."""
+        """Return the shell command that starts Python in the folder of the host."""
         words = ["env"]
         words += [] if self.folder is None else ["-C", self.folder]
         words += [] if self.name is None else [f"{HOST_VARIABLE}={self.name}"]
@@ -210,7 +210,7 @@ def read_hosts(file: Path) -> tuple[SshHost, ...]:
     try:
         lines = content[:_MAX_BYTES].decode().splitlines()
     except UnicodeDecodeError as error:
-        raise UnusableInput(f"{file} is no text in UTF-8", hint=hint) from error
+        raise UnusableInput(f"{file} is not text in UTF-8", hint=hint) from error
     hosts = []
     for number, line in enumerate(lines, 1):
         words = line.partition("#")[0].split()
@@ -229,8 +229,8 @@ def _host_of(words: list[str]) -> SshHost | None:
     parts = _HOST.fullmatch(words[0])
     pairs = [word.partition("=") for word in words[1:]]
     settings = {name: value for name, _, value in pairs}
-    known = all(name in _SETTINGS and value for name, value in settings.items())
-    if parts is None or not known or len(settings) != len(pairs):
+    is_valid = all(name in _SETTINGS and value for name, value in settings.items())
+    if parts is None or not is_valid or len(settings) != len(pairs):
         return None
     port = None if parts["port"] is None else int(parts["port"])
     if port is not None and not 0 < port <= _MAX_PORT:
@@ -242,14 +242,14 @@ def _host_of(words: list[str]) -> SshHost | None:
 def ssh_cluster(file: Path) -> Iterator[str]:
     """Start a scheduler and a worker for each host; yield the address of the scheduler.
 
-    They end with the block; campaigns that they have started go on. Inside the block Dask's
-    configuration has the keys of the cluster.
+    They end with the block; the campaigns that they started continue. Inside the block, Dask's
+    configuration has the key of the cluster.
 
     Raise `UnusableInput` if the file is unusable, a package is missing, or a host cannot be reached
     or has no worker.
     """
     hosts = read_hosts(file)
-    with _dask_with_key("clusters through SSH") as distributed, _without_chatter():
+    with _dask_with_key("clusters through SSH") as distributed, _quiet_ssh_log():
         folders = asyncio.run(_check_all(hosts, file))
         ssh = importlib.import_module("distributed.deploy.ssh")
         scheduler = {
@@ -273,7 +273,7 @@ def ssh_cluster(file: Path) -> Iterator[str]:
         except (OSError, RuntimeError) as error:
             raise UnusableInput(
                 f"the cluster of {file} cannot be started: {error}",
-                hint="see that every host can reach the first one, on which the scheduler runs",
+                hint="check that every host can reach the first, on which the scheduler runs",
             ) from error
         with cluster:
             _wait_for_workers(cluster, len(hosts), file)
@@ -283,7 +283,7 @@ def ssh_cluster(file: Path) -> Iterator[str]:
 def _ssh_options(host: SshHost, folder: str, settings: dict[str, Any]) -> dict[str, Any]:
     """Return the options with which Dask starts a scheduler or a worker on a host.
 
-    SSHCluster gives all hosts the same ``settings``, but the private folder of each is its own.
+    All hosts have the same ``settings``, but different private folders.
     """
     return {
         "address": host.host,
@@ -294,14 +294,14 @@ def _ssh_options(host: SshHost, folder: str, settings: dict[str, Any]) -> dict[s
 
 
 def _wait_for_workers(cluster: Any, hosts: int, file: Path) -> None:
-    """Wait for every host: a fleet asks those that are there when it begins."""
+    """Wait for the worker of every host, as a fleet includes only workers that exist already."""
     try:
         cluster.wait_for_workers(hosts, timeout=WORKERS_S)
     except TimeoutError as error:
         raise UnusableInput(
             f"{len(cluster.scheduler_info['workers'])} of {hosts} hosts of {file} have a worker "
             f"after {WORKERS_S:g} s",
-            hint="see that every host can reach the first one, on which the scheduler runs",
+            hint="check that every host can reach the first, on which the scheduler runs",
         ) from error
 
 
@@ -313,29 +313,29 @@ async def _check_all(hosts: Sequence[SshHost], file: Path) -> list[str]:
 async def _check(host: SshHost, file: Path) -> str:
     """Log in to a host and import the worker's modules there; return its private folder.
 
-    Dask itself would not say which host failed.
+    The errors name the host, which Dask's own errors do not.
     """
     asyncssh = require("asyncssh", "clusters through SSH", "cluster")
     try:
         async with asyncssh.connect(host.host, **host.connect_options()) as connection:
-            done = await connection.run(f"{host.interpreter()} -c {shlex.quote(_CHECK)}")
+            result = await connection.run(f"{host.interpreter()} -c {shlex.quote(_CHECK)}")
     except (OSError, asyncssh.Error) as error:
         raise UnusableInput(
             f"{host.host} of {file} cannot be reached through SSH: {error}",
             hint=f"try `{host.ssh_line()}`",
         ) from error
-    if done.exit_status != 0:
-        lines = str(done.stderr).strip().splitlines() or [f"status {done.exit_status}"]
+    if result.exit_status != 0:
+        lines = str(result.stderr).strip().splitlines() or [f"status {result.exit_status}"]
         raise UnusableInput(
             f"Equipoise does not run on {host.host} of {file}: {lines[-1]}",
             hint="install equipoise[cluster] there, and name its interpreter: python=FILE",
         )
-    return str(done.stdout).strip().splitlines()[-1]
+    return str(result.stdout).strip().splitlines()[-1]
 
 
 @contextmanager
-def _without_chatter() -> Iterator[None]:
-    """Silence the lines that SSHCluster repeats of its hosts."""
+def _quiet_ssh_log() -> Iterator[None]:
+    """Silence the log of SSHCluster, which repeats the output of its hosts."""
     logger = logging.getLogger("distributed.deploy.ssh")
     level = logger.level
     logger.setLevel(logging.ERROR)

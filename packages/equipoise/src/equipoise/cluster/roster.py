@@ -1,12 +1,11 @@
-"""How a coordinator reaches workers, which of them answer now, and which host each belongs to.
+"""The roster: the workers that answer now, the host of each, and the transport to them.
 
-A worker that is new introduces itself; several workers with one host identity are one host. A
-scheduler that does not answer is asked again, at growing intervals, for as long as the roster is
-kept.
+A new worker introduces itself; several workers with one host identity are one host. If a scheduler
+does not answer, the roster tries again at growing intervals.
 
-The transport reaches a worker by short tasks with a limit of time, bytes in and bytes out. A
-connection that breaks is made again by the next request. Nothing waits for ever, and nothing is
-asked twice by Dask itself: the coordinator decides.
+The transport runs short tasks on a worker, each with a time limit. The next request restores a
+broken connection. No request waits without end, and Dask repeats no request: the coordinator
+decides.
 """
 
 from __future__ import annotations
@@ -30,20 +29,20 @@ from equipoise.shared.extras import require
 from equipoise.shared.safe_text import MAX_NAME_LETTERS, short_line
 
 SCHEDULER_S = 10.0
-"""Seconds in which the scheduler has to answer."""
+"""Seconds in which the scheduler must answer."""
 _CLOSE_S = 3.0
 
 
 class Unreachable(Exception):
-    """The scheduler does not answer now."""
+    """Error that the scheduler does not answer now."""
 
 
 class NoAnswer(Exception):
-    """A worker gave no answer in time, or ended meanwhile."""
+    """Error that a worker did not answer in time, or ended before its answer."""
 
 
 class Transport(Protocol):
-    """Reaches the workers of a cluster."""
+    """Transport of requests to the workers of a cluster."""
 
     async def workers(self) -> tuple[str, ...]:
         """Return the addresses of the workers that the scheduler knows.
@@ -60,7 +59,7 @@ class Transport(Protocol):
 
 
 class DaskTransport:
-    """Reaches the workers of a Dask cluster; a context manager that closes the connection."""
+    """Transport to the workers of a Dask cluster; a context manager that closes the connection."""
 
     def __init__(self, address: str, tls: TlsFiles | None = None) -> None:
         self._address, self._tls = address, tls
@@ -109,11 +108,11 @@ class DaskTransport:
         except ImportError as error:
             raise UnusableInput(
                 f"a worker cannot run Equipoise: {error}",
-                hint="install there what this process has, in the same version",
+                hint="install the same packages in the same versions there",
             ) from error
         except Exception as error:
-            # Whatever a dying worker or scheduler does, and every defect of a task: it is named
-            # in the host's line, and the host is asked again.
+            # Any error of a dying worker or scheduler, and any defect of a task: the host's line
+            # shows it, and the coordinator tries again.
             raise NoAnswer(short_line(f"{type(error).__name__}: {error}")) from error
         finally:
             future.release()
@@ -140,10 +139,10 @@ class DaskTransport:
 
 
 async def _answer_of(request: Awaitable[Any], timeout_s: float) -> Any:
-    """Await what Dask promises; raise `ConnectionAbortedError` if Dask cancels it.
+    """Await an answer of Dask; raise `ConnectionAbortedError` if Dask cancels the request.
 
-    A client that gives its scheduler up closes itself, and cancels what waits for it. Without this
-    the follower of a host would take that for its own end.
+    A client that loses its scheduler closes itself and cancels all requests. Without this error,
+    the follower of a host would mistake that for its own cancellation.
     """
     try:
         return await asyncio.wait_for(request, timeout_s)
@@ -155,37 +154,37 @@ async def _answer_of(request: Awaitable[Any], timeout_s: float) -> Any:
 
 
 ROUND_S = 2.0
-"""Seconds between two questions to the scheduler for its workers."""
+"""Seconds between two requests to the scheduler for its workers."""
 MAX_DELAY_S = 15.0
-"""Seconds between two attempts to reach a scheduler that does not answer, at most."""
+"""Longest pause, in seconds, between two attempts to reach a scheduler that does not answer."""
 INTRODUCE_S = 20.0
-"""Seconds that a worker has to introduce itself: its first task imports Equipoise."""
+"""Seconds in which a worker must introduce itself; its first task imports Equipoise."""
 
 
 class NotConnected(NoAnswer):
-    """No worker of a host is connected now."""
+    """Error that no worker of a host is connected now."""
 
 
 class Roster:
-    """The workers of a cluster, kept up to date by `keep`."""
+    """The workers of a cluster; `keep` keeps the roster up to date."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
         self._introducing: dict[str, asyncio.Task[None]] = {}
         self._failed_at: dict[str, int] = {}
         self._failures = itertools.count(1)
-        self._news = asyncio.Event()
+        self._change = asyncio.Event()
         self.introductions: dict[str, Introduction] = {}
-        """What each worker said, by its address."""
+        """Introductions of the workers by their addresses."""
         self.silent: dict[str, str] = {}
-        """Why a worker that the scheduler knows did not introduce itself."""
+        """Reasons why workers of the scheduler did not introduce themselves."""
         self.trouble: str | None = None
-        """Why the scheduler does not answer; ``None`` if it does."""
+        """Reason why the scheduler does not answer; ``None`` if it answers."""
         self.is_complete = False
-        """Whether every worker that the scheduler knows has answered or failed to."""
+        """Whether every worker of the scheduler has introduced itself or failed to."""
 
     async def keep(self) -> None:
-        """Keep the roster until this is cancelled."""
+        """Keep the roster up to date until this is cancelled."""
         delay = ROUND_S
         try:
             while True:
@@ -196,16 +195,16 @@ class Roster:
                     self.trouble = str(error)
                     self.introductions.clear()
                     delay = min(2 * delay, MAX_DELAY_S)
-                self._tell()
+                self._notify()
                 await asyncio.sleep(delay)
         finally:
             for task in self._introducing.values():
                 task.cancel()
 
-    async def news(self, timeout_s: float) -> None:
-        """Wait until the roster changes, or for so long."""
+    async def wait_for_change(self, timeout_s: float) -> None:
+        """Wait until the roster changes, or until the time is over."""
         try:
-            await asyncio.wait_for(self._news.wait(), timeout_s)
+            await asyncio.wait_for(self._change.wait(), timeout_s)
         except TimeoutError:
             return
 
@@ -214,17 +213,19 @@ class Roster:
     ) -> Message:
         """Send a request to a host and return its answer, a message of one kind.
 
-        Of several workers of the host the one that failed longest ago is asked.
+        If the host has several workers, the request goes to the one that failed longest ago.
 
         Raise `NotConnected` if the host has no worker now. Raise `NoAnswer` if the worker or the
         scheduler did not answer in time. Raise `EquipoiseError` if the host refused the request, or
         has another version.
         """
         workers = [
-            worker for worker, one in self.introductions.items() if one.host.identity == host
+            worker
+            for worker, introduction in self.introductions.items()
+            if introduction.host.identity == host
         ]
         if not workers:
-            raise NotConnected(self.trouble or "no worker of it is connected")
+            raise NotConnected(self.trouble or "none of its workers is connected")
         worker = min(workers, key=lambda worker: self._failed_at.get(worker, 0))
         try:
             answer = await self._transport.call(worker, task, to_bytes(request), timeout_s)
@@ -236,10 +237,14 @@ class Roster:
     async def _round(self) -> None:
         workers = await self._transport.workers()
         self.trouble = None
-        for gone in self.introductions.keys() - set(workers):
-            del self.introductions[gone]
-        self._failed_at = {at: when for at, when in self._failed_at.items() if at in workers}
-        self.silent = {at: why for at, why in self.silent.items() if at in workers}
+        for worker in self.introductions.keys() - set(workers):
+            del self.introductions[worker]
+        self._failed_at = {
+            worker: number for worker, number in self._failed_at.items() if worker in workers
+        }
+        self.silent = {
+            worker: reason for worker, reason in self.silent.items() if worker in workers
+        }
         for worker in workers:
             if worker not in self.introductions and worker not in self._introducing:
                 introduction = self._introduce(worker)
@@ -260,34 +265,35 @@ class Roster:
         finally:
             del self._introducing[worker]
             self.is_complete = not self._introducing
-            self._tell()
+            self._notify()
 
     def _check(self, worker: str, host: HostReference) -> None:
-        """Refuse an identity that is none, or that a worker at another address has already.
+        """Refuse an invalid identity, or one that a worker at another address has already.
 
-        A copy of a virtual machine has the identity of its original, and anybody may claim it:
-        trials of two machines would come into one run.
+        A copy of a virtual machine has the identity of its original, and any worker may claim it.
+        Trials of two machines would then be in one run.
 
-        Raise `UnusableInput`; the error says which.
+        Raise `UnusableInput`, which names the reason.
         """
         name = short_line(host.name)
         if not is_identity(host.identity) or not 0 < len(host.name) <= MAX_NAME_LETTERS:
             raise UnusableInput(
-                f"what calls itself {name!r} has no identity of a host, or too long a name",
+                f"the host {name!r} has no valid identity, or its name is too long",
                 hint="install the same version of Equipoise on every host",
             )
         for other, introduction in self.introductions.items():
             same = introduction.host.identity == host.identity
             if same and _machine_of(other) != _machine_of(worker):
                 raise UnusableInput(
-                    f"{name} says that it is {introduction.host.name}, which answers at {other}",
+                    f"{name} has the identity of {introduction.host.name}, which answers at "
+                    f"{other}",
                     hint="if it is a copy of that machine, remove equipoise/hosts in its state "
                     "folder and start its worker again",
                 )
 
-    def _tell(self) -> None:
-        self._news.set()
-        self._news = asyncio.Event()
+    def _notify(self) -> None:
+        self._change.set()
+        self._change = asyncio.Event()
 
 
 def _machine_of(worker: str) -> str:

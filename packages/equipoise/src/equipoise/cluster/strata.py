@@ -1,10 +1,10 @@
-"""The strata of a log on the workers of a cluster: the same outcomes as on one machine.
+"""The strata of a log on the workers of a cluster, with the same outcomes as on one machine.
 
-Every worker has at most one stratum at a time, so its memory is that of its largest stratum. The
-rows never travel: the worker reads those of the stratum from the same files, and answers with what
-the combination over all strata needs. Strata start in their order, and those of a lost worker again
-with the next free one. Where strata cannot be judged, the first one in their order speaks, as on
-one machine.
+Every worker has at most one stratum at a time, so it needs memory for its largest stratum. Rows are
+not sent: the worker reads the rows of the stratum from the same files, and answers with the values
+that the combination over all strata needs. Strata start in their order; the next free worker
+repeats the strata of a lost worker. If strata cannot be judged, the error is that of the first one
+in their order, as on one machine.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ from equipoise_matching.observation.strata import (
 from equipoise_matching.tables.strata import AnotherFile, StratumRows, check_files, read_rows
 
 MAX_LOSSES = 3
-"""Workers that may be lost over one stratum before it is given up."""
+"""Number of workers lost with the same stratum at which the command fails."""
 POLL_S = 1.0
-"""Seconds after which a lost worker is noticed."""
+"""Seconds between two checks for lost workers."""
 MAX_ANSWER_BYTES = 1 << 28
-"""Bytes of an answer: it grows with the number of clusters, not of rows."""
+"""Largest number of bytes of an answer, which grows with the number of clusters, not of rows."""
 
 
 class StratumRequest(Struct, frozen=True):
     """Request: judge the rows of one stratum; the answer is a `StratumReply`."""
 
     version: str
-    """That of Equipoise: another one might give another answer."""
+    """Version of Equipoise; another version may give another answer."""
     name: str
     rows: StratumRows
     question: Question
@@ -57,14 +57,15 @@ class StratumRequest(Struct, frozen=True):
 
 
 class StratumReply(Struct, frozen=True, forbid_unknown_fields=True):
-    """Answer: the outcome of the stratum, or why this worker has none.
+    """Answer: the outcome of the stratum, or the reason why this worker has none.
 
-    What is wrong with the question or the rows, as every worker would say, is a `Refusal` instead.
+    An error in the question or the rows, which every worker would report, is a `Refusal` instead.
     """
 
     outcome: StratumOutcome | None = None
     unfit: Refusal | None = None
-    """Why this worker cannot judge any stratum; the text goes on after the worker's name."""
+    """Reason why this worker cannot judge any stratum. A message puts the worker's name before
+    it."""
 
 
 @command_line_spelling()
@@ -73,7 +74,7 @@ def judge_request(request: bytes) -> bytes:
     try:
         with own_errors():
             reply = _reply(from_bytes(request, StratumRequest))
-        answer = msgspec.msgpack.encode(reply, enc_hook=_plain)
+        answer = msgspec.msgpack.encode(reply, enc_hook=_python_number)
     except UnusableInput as error:
         return to_bytes(Refusal.of(error))
     except (TypeError, OverflowError) as error:
@@ -86,8 +87,7 @@ def judge_request(request: bytes) -> bytes:
 def read_reply(content: bytes, name: str) -> StratumReply:
     """Read the answer about the stratum of a name.
 
-    Raise `UnusableInput` if it is none: the worker has another version of Equipoise. Or it is a
-    `Refusal`.
+    Raise `UnusableInput` if the content is a `Refusal`, or not an answer of this version.
     """
     reply = from_bytes(content, StratumReply)
     outcome = reply.outcome
@@ -109,11 +109,11 @@ def read_reply(content: bytes, name: str) -> StratumReply:
 
 
 def _reply(request: StratumRequest) -> StratumReply:
-    here = version("equipoise")
-    if here != request.version:
+    installed = version("equipoise")
+    if installed != request.version:
         return StratumReply(
             unfit=Refusal(
-                f"has Equipoise {here}, and this process {request.version}",
+                f"has Equipoise {installed}, and this process {request.version}",
                 "install the same version on every worker: their answers must agree",
             )
         )
@@ -126,11 +126,11 @@ def _reply(request: StratumRequest) -> StratumReply:
     return StratumReply(outcome=outcome)
 
 
-def _plain(value: Any) -> Any:
-    """Return a number of NumPy as one of Python."""
+def _python_number(value: Any) -> Any:
+    """Return a number of NumPy as a number of Python."""
     if isinstance(value, np.generic):
         return value.item()
-    raise TypeError(f"no value of type {type(value).__name__} can be a cluster on workers")
+    raise TypeError(f"a value of type {type(value).__name__} cannot be a cluster on workers")
 
 
 def _refusal(what: str) -> bytes:
@@ -142,15 +142,15 @@ def _refusal(what: str) -> bytes:
 
 
 def _implausible(name: str) -> UnusableInput:
-    return other_version(f"what a worker answered about stratum {name} does not fit together")
+    return other_version(f"the answer of a worker about stratum {name} is inconsistent")
 
 
-class Lost(Exception):
-    """The worker of a task is gone, and its answer with it."""
+class LostWorker(Exception):
+    """Error that the worker of a task is gone, with its answer."""
 
 
-def judge_on(workers: DaskWorkers) -> JudgeStrata[StratumRows]:
-    """Return what judges the strata of a log on workers, which see the same files."""
+def judge_on_workers(workers: DaskWorkers) -> JudgeStrata[StratumRows]:
+    """Return a function that judges the strata of a log on workers, which see the same files."""
 
     def judge(
         log: StratifiedLog[StratumRows], question: Question, versions: Versions, progress: Progress
@@ -158,17 +158,17 @@ def judge_on(workers: DaskWorkers) -> JudgeStrata[StratumRows]:
         installed = version("equipoise")
 
         def request(name: str, threads: int) -> bytes:
-            # The number of threads changes no answer.
+            # The number of threads does not change an answer.
             with_threads = replace(question, threads=question.threads or threads)
             return to_bytes(StratumRequest(installed, name, log.rows[name], with_threads, versions))
 
-        return _Judging(workers, tuple(log.rows), request, progress).outcomes()
+        return _StrataQueue(workers, tuple(log.rows), request, progress).outcomes()
 
     return judge
 
 
-class _Judging:
-    """Strata that wait, that run and that have ended, by their place in the order."""
+class _StrataQueue:
+    """The waiting, running and finished strata, by their place in the order."""
 
     def __init__(
         self,
@@ -183,7 +183,7 @@ class _Judging:
         self._progress = progress
         self._waiting = list(range(len(names)))
         self._running: dict[str, tuple[int, Any]] = {}
-        """The place and the task of each busy worker."""
+        """Place and task of each busy worker."""
         self._ended: dict[int, StratumOutcome] = {}
         self._losses: Counter[int] = Counter()
         self._first_problem: tuple[int, UnusableInput] | None = None
@@ -211,13 +211,13 @@ class _Judging:
     def _collect(self, threads: Mapping[str, int]) -> None:
         for worker, (place, task) in list(self._running.items()):
             if worker not in self._running:
-                # An earlier stratum of this loop failed: nobody needs this one.
+                # An earlier stratum in this loop failed, so this one is not needed.
                 continue
             if self._workers.has_ended(task):
                 del self._running[worker]
                 try:
                     self._take(worker, place, self._workers.answer(task))
-                except Lost as lost:
+                except LostWorker as lost:
                     self._lose(place, str(lost))
             elif worker not in threads:
                 del self._running[worker]
@@ -235,14 +235,14 @@ class _Judging:
                 f"the worker {worker} {reply.unfit.what}",
                 hint=reply.unfit.hint
                 or "every worker must see the same files at the same path: share the folder, or "
-                "use local:N where the files are",
+                "use local:N on the machine that has the files",
             )
         if reply.outcome is not None:
             self._ended[place] = reply.outcome
             self._progress(f"judged {len(self._ended):,} of {len(self._names):,} strata")
 
     def _fail(self, place: int, problem: UnusableInput) -> None:
-        """Note a problem, and drop what comes after it: on one machine nobody would get there."""
+        """Note a problem, and drop the later strata, which would not start on one machine."""
         if self._first_problem is not None and self._first_problem[0] < place:
             return
         self._first_problem = (place, problem)
@@ -251,21 +251,21 @@ class _Judging:
         late = {worker for worker, (other, _) in self._running.items() if other > place}
         self._workers.forget(self._running.pop(worker)[1] for worker in late)
 
-    def _lose(self, place: int, why: str) -> None:
+    def _lose(self, place: int, reason: str) -> None:
         self._losses[place] += 1
         if self._losses[place] < MAX_LOSSES:
             heapq.heappush(self._waiting, place)
             return
         raise UnusableInput(
-            f"stratum {self._names[place]}: {MAX_LOSSES} workers were lost over it, the last one: "
-            f"{why}",
-            hint="look into the workers' logs; if memory ran out, name a column with smaller "
+            f"stratum {self._names[place]}: it made {MAX_LOSSES} workers fail, the last one: "
+            f"{reason}",
+            hint="read the workers' logs; if memory ran out, name a column with smaller "
             "strata, or start fewer workers",
         )
 
 
 class DaskWorkers(DaskClient):
-    """The workers of a connected client, for one stratum at a time on each."""
+    """The workers of a connected client, each with one stratum at a time."""
 
     lost_work = "the command"
 
@@ -284,26 +284,26 @@ class DaskWorkers(DaskClient):
             return
 
     def has_ended(self, task: Any) -> bool:
-        """Return whether the task has ended, in whatever way."""
+        """Return whether the task has ended, with or without an answer."""
         return bool(task.done())
 
     def answer(self, task: Any) -> bytes:
-        """Return the answer of a task that has ended; raise `Lost` if its worker was lost."""
+        """Return the answer of a task that has ended; raise `LostWorker` if its worker was lost."""
         try:
             content = task.result()
         except (self._distributed.KilledWorker, CancelledError) as error:
             if self._client.status != "running":
                 raise self._scheduler_lost() from error
-            raise Lost(str(error)) from error
+            raise LostWorker(str(error)) from error
         except MemoryError as error:
-            raise Lost("it ran out of memory") from error
+            raise LostWorker("it ran out of memory") from error
         except (ImportError, RuntimeError) as error:
-            # What Dask says of a task that the worker could not even unpack.
+            # Dask's error for a task that the worker could not unpack.
             raise self._unusable_worker(f"cannot run Equipoise: {error}") from error
         if not isinstance(content, bytes):
-            raise self._unusable_worker("answered with no message")
+            raise self._unusable_worker("did not answer with a message")
         return content
 
     def forget(self, tasks: Iterable[Any]) -> None:
-        """End tasks whose answers nobody needs."""
+        """End tasks whose answers are not needed."""
         self._client.cancel([*tasks], force=True)

@@ -1,7 +1,7 @@
-"""What a coordinator asks of a host: each function is a task of Dask, bytes in and bytes out.
+"""Tasks of Dask that a coordinator runs on a host: each takes a request and returns an answer.
 
-A task never measures. It starts the campaign's own process, and says how that goes. What a host
-refuses is an answer as well (`equipoise.cluster.messages.Refusal`).
+A task never measures. It starts the campaign's own process, and reports its status. A host that
+refuses a request answers with `equipoise.cluster.messages.Refusal`.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from pathlib import Path
 from equipoise.cluster import files, laboratory
 from equipoise.cluster.folders import CampaignFolder, check_identity
 from equipoise.cluster.messages import (
-    Follow,
-    Followed,
-    Halt,
+    FollowReply,
+    FollowRequest,
+    HaltRequest,
     Introduction,
     Inventory,
     Order,
-    Received,
     Refusal,
     Shipment,
+    ShipmentReply,
     Task,
     from_bytes,
     to_bytes,
@@ -36,29 +36,29 @@ from equipoise.shared.spelling import command_line_spelling
 
 MAX_SLICE_BYTES = 1 << 20
 _MAX_TRIALS = 1000
-"""Trials of a slice, unless they are larger than usual."""
+"""Largest number of trials in a slice; smaller if the trials are large."""
 
 
-def _answering(task: Task) -> Task:
-    """Return the task with its errors as answers: Dask would log a stack trace for each."""
+def _with_refusals(task: Task) -> Task:
+    """Return the task with its errors as answers, as Dask would log a stack trace for each."""
 
     @wraps(task)
     @command_line_spelling()
-    def answering(request: bytes = b"") -> bytes:
+    def answer(request: bytes = b"") -> bytes:
         try:
             return task(request)
         except EquipoiseError as error:
             return to_bytes(Refusal.of(error))
         except OSError as error:
-            # The folder of the worker is gone, or there are no open files left.
-            known = limit_reached(error) or environment_fault(error)
+            # For instance, the folder of the worker was removed, or too many files are open.
+            known_error = limit_reached(error) or environment_fault(error)
             hint = "start the worker again, in a folder that stays"
-            return to_bytes(Refusal.of(known) if known else Refusal(str(error), hint))
+            return to_bytes(Refusal.of(known_error) if known_error else Refusal(str(error), hint))
 
-    return answering
+    return answer
 
 
-@_answering
+@_with_refusals
 def introduce(request: bytes) -> bytes:
     """Answer with an `Introduction` of this host; the request is empty."""
     host = this_host()
@@ -70,68 +70,68 @@ def introduce(request: bytes) -> bytes:
     return to_bytes(Introduction(host, version("equipoise"), folder=os.getcwd()))
 
 
-@_answering
+@_with_refusals
 def examine(request: bytes) -> bytes:
-    """Answer an `Inventory` with that of this host."""
-    wanted = from_bytes(request, Inventory).files
-    return to_bytes(Inventory(tuple(files.file_here(file, os.getcwd()) for file in wanted)))
+    """Answer an `Inventory` with the inventory of this host."""
+    requested = from_bytes(request, Inventory).files
+    return to_bytes(Inventory(tuple(files.local_file(file, os.getcwd()) for file in requested)))
 
 
-@_answering
+@_with_refusals
 def receive(request: bytes) -> bytes:
-    """Keep the file of a `Shipment` (`Received`)."""
-    return to_bytes(Received(files.keep(from_bytes(request, Shipment))))
+    """Keep the file of a `Shipment`; answer with a `ShipmentReply`."""
+    return to_bytes(ShipmentReply(files.keep(from_bytes(request, Shipment))))
 
 
-@_answering
+@_with_refusals
 def begin(request: bytes) -> bytes:
-    """Start the campaign of an `Order`, or go on with it; answer with its `Status`."""
+    """Start or continue the campaign of an `Order`; answer with its `Status`."""
     return to_bytes(laboratory.begin(from_bytes(request, Order)))
 
 
-@_answering
+@_with_refusals
 def follow(request: bytes) -> bytes:
-    """Answer a `Follow` with how the campaign goes, and what it has recorded since (`Followed`)."""
-    question = from_bytes(request, Follow)
-    check_identity(question.identity)
-    folder = CampaignFolder.of(question.fleet, question.place)
-    # First the status: what an ended campaign recorded is then whole.
+    """Answer a `FollowRequest` with the status and the new records (`FollowReply`)."""
+    follow_request = from_bytes(request, FollowRequest)
+    check_identity(follow_request.identity)
+    folder = CampaignFolder.of(follow_request.fleet, follow_request.place)
+    # The status comes first, so that the record of an ended campaign is complete.
     status = folder.status()
-    return to_bytes(Followed(status, *_slice(folder, question)))
+    return to_bytes(FollowReply(status, *_slice(folder, follow_request)))
 
 
-def _slice(folder: CampaignFolder, question: Follow) -> tuple[bytes, bool]:
-    """Return what the host's ledger has after the cursor, at most about `MAX_SLICE_BYTES`."""
-    stored, progress = folder.stored(), folder.progress()
+def _slice(folder: CampaignFolder, request: FollowRequest) -> tuple[bytes, bool]:
+    """Return the records after the cursor in the host's ledger, at most about `MAX_SLICE_BYTES`."""
+    stored, progress = folder.read_order(), folder.progress()
     path = default_ledger() if stored is None else Path(stored.ledger)
-    begun = progress is not None and progress.run is not None
-    if not begun and (stored is not None or not path.exists()):
+    has_begun = progress is not None and progress.run is not None
+    if not has_begun and (stored is not None or not path.exists()):
         return b"", False
     with open_for_reading(path) as ledger:
-        if ledger.id_of(question.identity) is None:
+        if ledger.id_of(request.identity) is None:
             return b"", False
         return bounded_slice(
-            lambda most: ledger.slice(question.identity, question.after, max_trials=most)
+            lambda max_trials: ledger.slice(request.identity, request.after, max_trials=max_trials)
         )
 
 
 def bounded_slice(slice_of: Callable[[int], tuple[bytes, bool]]) -> tuple[bytes, bool]:
-    """Return a slice of a run of about `MAX_SLICE_BYTES` at most, and whether more is there.
+    """Return a slice of a run of at most about `MAX_SLICE_BYTES`, and whether there is more.
 
-    ``slice_of`` returns one of so many trials at most.
+    ``slice_of`` takes the largest number of trials and returns a slice.
     """
-    most = _MAX_TRIALS
+    max_trials = _MAX_TRIALS
     while True:
-        content, more = slice_of(most)
-        if len(content) <= MAX_SLICE_BYTES or most == 1:
+        content, more = slice_of(max_trials)
+        if len(content) <= MAX_SLICE_BYTES or max_trials == 1:
             return content, more
-        most = max(1, most * MAX_SLICE_BYTES // (2 * len(content)))
+        max_trials = max(1, max_trials * MAX_SLICE_BYTES // (2 * len(content)))
 
 
-@_answering
+@_with_refusals
 def halt(request: bytes) -> bytes:
-    """End the campaign of a `Halt` after its trial, as Ctrl-C does; answer with its `Status`."""
-    question = from_bytes(request, Halt)
-    folder = CampaignFolder.of(question.fleet, question.place)
+    """End the campaign of a `HaltRequest` after its trial, like Ctrl-C; answer its `Status`."""
+    halt_request = from_bytes(request, HaltRequest)
+    folder = CampaignFolder.of(halt_request.fleet, halt_request.place)
     folder.halt()
     return to_bytes(folder.status())

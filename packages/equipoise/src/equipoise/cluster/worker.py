@@ -1,14 +1,14 @@
 """Supervisor of a host's Dask worker: ``python -m equipoise.cluster.worker tcp://HOST:8786``.
 
 A Dask worker that loses its scheduler closes itself, and a worker can be killed. The supervisor
-starts it again, until the supervisor itself is told to end (SIGTERM, SIGINT). A campaign of the
-host is a process of its own and ends with neither of them.
+starts it again until SIGTERM or SIGINT ends the supervisor itself. A campaign of the host is a
+separate process, which continues after the end of both.
 
-Whoever reaches a worker's port without TLS can run code as its user. So the worker listens on one
-address alone, that of this host towards the scheduler or ``--host``. In the clear both addresses
-must be private, unless the user says ``--insecure``.
+Without TLS, everybody who can connect to a worker's port can run code as its user. Therefore the
+worker listens on one address only: this host's address towards the scheduler, or ``--host``.
+Without encryption both addresses must be private, unless the user gives ``--insecure``.
 
-The worker measures nothing, but it runs beside what is measured: Dask's sampling profiler and its
+The worker does not measure, but it runs during trials. Therefore Dask's sampling profiler and its
 shortest timers are off.
 """
 
@@ -43,25 +43,25 @@ FIRST_DELAY_S = 1.0
 """Seconds between the end of a worker and the start of the next one."""
 MAX_DELAY_S = 30.0
 LONG_LIFE_S = 60.0
-"""Seconds after which a worker counts as one that worked: the delays begin anew."""
+"""Lifetime of a worker after which the delays start again at `FIRST_DELAY_S`."""
 GRACE_S = 10.0
-"""Seconds that a worker has to end after SIGTERM."""
+"""Seconds between SIGTERM and SIGKILL for a worker."""
 THREADS = 4
-"""Tasks of a worker at a time: they ask how a campaign goes, and compute nothing."""
+"""Largest number of tasks of a worker at a time; tasks only start and watch campaigns."""
 DASK_FOLDER = "dask"
-"""Folder for Dask's own files, in the user's state folder. In the shared temporary folder another
-user could make it before, and Dask imports modules from there."""
+"""Name of the folder for Dask's own files, in the user's state folder. Dask imports modules from
+it, so it must not be in the shared temporary folder, where another user could make it."""
 _PR_SET_PDEATHSIG = 1
-QUIET: dict[str, object] = {
+QUIET_SETTINGS: dict[str, object] = {
     "distributed.worker.profile.enabled": False,
     "distributed.admin.tick.interval": "1s",
     "distributed.admin.tick.limit": "30s",
     "distributed.admin.system-monitor.interval": "10s",
     "distributed.admin.system-monitor.gil.enabled": False,
 }
-"""Settings of Dask under which an idle worker wakes up seldom."""
-_WITHOUT_PAGES: dict[str, object] = {"distributed.worker.http.routes": []}
-"""Dask serves its pages about a worker in the clear, to everybody who reaches their port."""
+"""Settings of Dask with which an idle worker rarely wakes up."""
+_NO_PAGES: dict[str, object] = {"distributed.worker.http.routes": []}
+"""Setting without Dask's pages about a worker, which are not encrypted and open to everybody."""
 
 log = logging.getLogger("equipoise.cluster.worker")
 
@@ -69,7 +69,7 @@ log = logging.getLogger("equipoise.cluster.worker")
 @command_line_spelling()
 def main(arguments: Sequence[str] | None = None) -> int:
     """Supervise until SIGTERM or SIGINT; return the exit status."""
-    options = options_in(arguments)
+    options = parse_options(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s equipoise worker: %(message)s")
     if importlib.util.find_spec("distributed") is None:
         log.error("Dask is not installed; hint: pip install 'equipoise[cluster]'")
@@ -80,15 +80,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         log.error("%s; hint: %s", error.what, error.hint)
         return 2
     with contextlib.suppress(asyncio.CancelledError):
-        asyncio.run(_supervise_until_told(command, worker_environment(options.name)))
+        asyncio.run(_supervise_until_signal(command, worker_environment(options.name)))
     return 0
 
 
 def listening_address(options: argparse.Namespace) -> str:
     """Return the numeric address on which the worker listens.
 
-    Raise `UnusableInput` if the connection would be in the clear and leave the private network, or
-    there is no way to the scheduler.
+    Raise `UnusableInput` if the connection would leave the private network without encryption, or
+    there is no route to the scheduler.
     """
     scheduler = read_scheduler(options.scheduler)
     if not options.insecure:
@@ -102,7 +102,7 @@ def listening_address(options: argparse.Namespace) -> str:
 
 
 def _address_towards(scheduler: SchedulerAddress) -> str:
-    """Return this host's address on the way to the scheduler; nothing is sent."""
+    """Return this host's address on the route to the scheduler, without sending anything."""
     try:
         for family, kind, protocol, _, address in socket.getaddrinfo(
             scheduler.host, scheduler.port, type=socket.SOCK_DGRAM
@@ -112,9 +112,9 @@ def _address_towards(scheduler: SchedulerAddress) -> str:
                 return str(probe.getsockname()[0])
     except OSError as error:
         raise UnusableInput(
-            f"there is no way from this host to the scheduler at {scheduler.text}: "
+            f"there is no route from this host to the scheduler at {scheduler.text}: "
             f"{error.strerror}",
-            hint="check the address, or name the one to listen on: --host ADDRESS",
+            hint="check the address, or name the address to listen on: --host ADDRESS",
         ) from error
     raise UnusableInput(f"no address of {scheduler.host} is known", hint="check its name")
 
@@ -129,15 +129,15 @@ def worker_command(options: argparse.Namespace, host: str, folder: Path) -> list
     return [
         *(sys.executable, "-m", "distributed.cli.dask_worker", options.scheduler),
         *("--no-nanny", "--no-dashboard", "--nworkers", "1", "--nthreads", str(THREADS)),
-        # What a task holds is a slice of bounded size; a limit would only pause the worker.
+        # A task holds a slice of bounded size; a limit would only pause the worker.
         *("--memory-limit", "0"),
-        *("--host", host, "--dashboard-address", f"{_bracketed(host)}:0"),
+        *("--host", host, "--dashboard-address", f"{_with_brackets(host)}:0"),
         *("--local-directory", str(folder)),
         *(word for option, file in tls if file for word in (option, file)),
     ]
 
 
-def _bracketed(host: str) -> str:
+def _with_brackets(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
@@ -146,9 +146,9 @@ async def supervise(
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     clock: Callable[[], float] = time.monotonic,
 ) -> None:
-    """Run a worker again and again, at growing intervals; it ends by cancellation only.
+    """Run a worker repeatedly, at growing intervals, until this is cancelled.
 
-    ``run`` runs one worker to its end and returns how it ended.
+    ``run`` runs one worker and returns a description of its end.
     """
     delay = FIRST_DELAY_S
     while True:
@@ -174,7 +174,7 @@ async def run_worker(command: Sequence[str], environment: dict[str, str]) -> str
     return f"status {status}" if status >= 0 else signal.Signals(-status).name
 
 
-async def _supervise_until_told(command: Sequence[str], environment: dict[str, str]) -> None:
+async def _supervise_until_signal(command: Sequence[str], environment: dict[str, str]) -> None:
     task = asyncio.current_task()
     assert task is not None
     loop = asyncio.get_running_loop()
@@ -193,21 +193,21 @@ async def _end(worker: asyncio.subprocess.Process) -> None:
 
 
 def _end_with_parent() -> None:
-    # Also where the supervisor is killed: two workers would otherwise stay after its next start.
+    # If the supervisor is killed, its next start would leave two workers.
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
 
 
 def worker_environment(name: str | None) -> dict[str, str]:
-    """Return the variables of the worker; what the user has set of Dask stays."""
-    named = {} if name is None else {HOST_VARIABLE: name}
-    quiet = {
+    """Return the variables of the worker; Dask's variables that the user has set stay."""
+    name_variable = {} if name is None else {HOST_VARIABLE: name}
+    dask_variables = {
         f"DASK_{setting.upper().replace('.', '__').replace('-', '_')}": str(value)
-        for setting, value in {**QUIET, **_WITHOUT_PAGES}.items()
+        for setting, value in {**QUIET_SETTINGS, **_NO_PAGES}.items()
     }
-    return {**quiet, **os.environ, **named}
+    return {**dask_variables, **os.environ, **name_variable}
 
 
-def options_in(arguments: Sequence[str] | None) -> argparse.Namespace:
+def parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Return the options of a command line; end the process if it is unusable."""
     parser = argparse.ArgumentParser(
         prog="python -m equipoise.cluster.worker",
@@ -221,7 +221,7 @@ def options_in(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--insecure",
         action="store_true",
-        help="also in the clear on public networks: whoever is on the way can run code as you",
+        help="allow public networks without encryption: anybody on the path can run code as you",
     )
     parser.add_argument("--tls-ca", metavar="FILE", help="certificate of the authority, PEM")
     parser.add_argument("--tls-cert", metavar="FILE", help="certificate of this host, PEM")
@@ -229,7 +229,7 @@ def options_in(arguments: Sequence[str] | None) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     tls = (options.tls_ca, options.tls_cert, options.tls_key)
     if options.scheduler.startswith("tls://") != all(tls) or any(tls) != all(tls):
-        parser.error("--tls-ca, --tls-cert and --tls-key go with an address tls://…, all three")
+        parser.error("tls://… needs --tls-ca, --tls-cert and --tls-key; tcp://… takes none of them")
     return options
 
 

@@ -1,7 +1,7 @@
-"""Other tools' result files, in and out.
+"""Import from and export to the result files of other tools.
 
-reading.py   one file within bounds of size, and what it says
-formats/     a file for each tool whose results are read; hyperfine's are written, too
-series/      a file for each tool whose values over commits are read; Bencher's are written, too
+reading.py   one file within limits of size, and its content
+formats/     readers of results, one file for each tool; also writes hyperfine's formats
+series/      readers of values over commits, one file for each tool; also writes Bencher's format
 trials.py    trials as a flat table: JSON, CSV, Parquet
 """

@@ -1,4 +1,4 @@
-"""One file of another tool, read within bounds, and what it says."""
+"""One file of another tool, read within limits of size, and its content."""
 
 from __future__ import annotations
 
@@ -20,83 +20,83 @@ from equipoise.model.errors import UnusableInput
 from equipoise.shared.spelling import option
 
 TIME = "time_s"
-"""The seconds of one iteration, which are not those of a process (``wall_s``)."""
-AS_THE_FILE_SAYS = "as_the_file_says"
-"""Key of an environment under which the file's own facts stand."""
+"""Metric of the seconds of one iteration; the metric of a whole process is ``wall_s``."""
+FILE_FACTS = "as_the_file_says"
+"""Key of the file's own facts in an environment."""
 BENCHMARK = "benchmark"
-"""The factor whose levels are the benchmarks of a file."""
+"""Factor whose levels are the benchmarks of a file."""
 VALUE = "value"
-"""Column of a CSV file that has the values."""
-_MAX_QUOTED = 60
+"""Column of the values in a CSV file."""
+_MAX_QUOTED_LETTERS = 60
 SAVE_AGAIN = "write the file again with the tool that made it"
 Decoded = TypeVar("Decoded")
 Content = TypeVar("Content")
-NOT_DECODED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""Errors of decoding JSON from bytes that are none."""
+DECODE_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""Errors of decoding bytes that are not JSON."""
 
 
 class SourceFile(Struct, frozen=True, dict=True):
-    """One file as it was read, or a folder."""
+    """A file with its content, or a folder."""
 
     name: str
     """Name of the file, as the user typed it."""
     path: Path
     content: bytes = b""
-    """Empty for a folder."""
+    """Bytes of the file; empty for a folder."""
     is_folder: bool = False
 
     @property
     def text(self) -> str:
-        """The content as text; bytes that are none are shown as escapes."""
+        """Content as text; bytes that are not UTF-8 become escapes."""
         return self.content.decode("utf-8-sig", "backslashreplace")
 
     def lines(self) -> Iterator[tuple[int, str]]:
-        """Yield each line with its number from 1, without its end."""
+        """Yield the number of each line, from 1, and the line without its end."""
         for number, line in enumerate(io.StringIO(self.text), start=1):
             yield number, line.rstrip("\r\n")
 
     @cached_property
     def keys(self) -> frozenset[str]:
-        """The keys of a JSON object; empty if it is none."""
+        """Keys of the JSON object; empty if the content is not a JSON object."""
         try:
             return frozenset(msgspec.json.decode(self.content, type=dict[str, msgspec.Raw]))
-        except NOT_DECODED:
+        except DECODE_ERRORS:
             return frozenset()
 
-    def begins(self, length: int = 4096) -> str:
-        """Return the first characters, for a look at what it is."""
+    def beginning(self, length: int = 4096) -> str:
+        """Return the first characters, which are enough to recognise a format."""
         return self.content[:length].decode("utf-8-sig", "replace")
 
-    def decoded(self, kind: type[Decoded], tool: str) -> Decoded:
+    def decode(self, kind: type[Decoded], tool: str) -> Decoded:
         """Return the content as JSON of this kind.
 
-        Raise `UnusableInput` if it is of another kind; the message says where.
+        Raise `UnusableInput`, which names the place, if the content is of another kind.
         """
         try:
             return msgspec.json.decode(self.content, type=kind)
-        except NOT_DECODED as error:
-            raise self.unusable(f"no result of {tool}: {error}") from error
+        except DECODE_ERRORS as error:
+            raise self.error(f"not a result of {tool}: {error}") from error
 
-    def unusable(self, what: str, hint: str = SAVE_AGAIN) -> UnusableInput:
-        """Return the error that says what is wrong with this file."""
+    def error(self, what: str, hint: str = SAVE_AGAIN) -> UnusableInput:
+        """Return an error about this file."""
         return UnusableInput(f"{self.name}: {what}", hint=hint)
 
 
 class Process(Struct, frozen=True):
-    """One process of one benchmark: what becomes a trial."""
+    """One process of one benchmark, which becomes a trial."""
 
     benchmark: str
     values: Mapping[str, float]
     """Value of the whole process for each metric; less is better."""
     iterations: Mapping[str, Sequence[float]] = field(default_factory=dict)
-    """Repetitions within the process, by metric: never trials."""
+    """Repetitions within the process, by metric. They are never trials."""
     levels: Mapping[str, str] = field(default_factory=dict)
-    """Levels of factors beside the benchmark."""
+    """Levels of factors besides the benchmark."""
     exit: int | None = None
     failure: str | None = None
     block: int | None = None
     order: float | None = None
-    """The greater, the later it ran; ``None``: as it stands in the file."""
+    """Number that grows with time; ``None`` if the processes ran in the order of the file."""
     host: str | None = None
 
 
@@ -104,41 +104,42 @@ class Reading(Struct, frozen=True):
     """The content of one file."""
 
     tool: str | None
-    """Tool with its version, as far as the file tells."""
+    """Name of the tool, with its version if the file has it."""
     metric: str
     """Metric that is compared; in seconds if it ends in ``_s``."""
     processes: tuple[Process, ...]
     environment: Mapping[str, Any] = field(default_factory=dict)
-    """Facts of the file on the host and the conditions."""
-    compared: str | None = None
-    """The factor whose levels are compared; with `BENCHMARK`, each with the first one."""
+    """Facts of the file about the host and the conditions."""
+    compared_factor: str | None = None
+    """Factor whose levels are compared; for `BENCHMARK`, each level with the first level."""
     notes: tuple[str, ...] = ()
-    """Sentences on what was left out."""
+    """Sentences on values that were left out."""
     no_series: tuple[str, ...] = ()
-    """Metrics whose iterations are no course in time: counts, or the bins of a histogram."""
+    """Metrics whose iterations are not a time series: counts, or the bins of a histogram."""
 
 
 def process_of(benchmark: str, iterations: Mapping[str, Sequence[float]], **facts: Any) -> Process:
-    """Return the process of these iterations: its value on each metric is their mean."""
+    """Return the process of these iterations, whose mean is its value for each metric."""
     values = {metric: mean(series) for metric, series in iterations.items()}
     return Process(benchmark, values, iterations, **facts)
 
 
 class Format(Struct, Generic[Content], frozen=True):
-    """One tool's form of a file."""
+    """A file format of a tool."""
 
     name: str
     written_by: str
-    """What writes it."""
+    """Command or program that writes the format."""
     recognises: Callable[[SourceFile], bool]
     read: Callable[[SourceFile], Content]
     reads_folders: bool = False
 
 
-def quoted(text: object) -> str:
-    """Return a text of a file as an error quotes it: never more than fits a line."""
+def quote(text: object) -> str:
+    """Return a text of a file in quotes, shortened for an error message."""
     whole = str(text)
-    return repr(whole if len(whole) <= _MAX_QUOTED else f"{whole[:_MAX_QUOTED]}…")
+    is_short = len(whole) <= _MAX_QUOTED_LETTERS
+    return repr(whole if is_short else f"{whole[:_MAX_QUOTED_LETTERS]}…")
 
 
 def with_version(tool: str, version: str | None) -> str:
@@ -147,9 +148,9 @@ def with_version(tool: str, version: str | None) -> str:
 
 
 def mean(values: Sequence[float]) -> float:
-    """Return the arithmetic mean of a process's iterations; NaN of nothing.
+    """Return the arithmetic mean of a process's iterations; NaN without iterations.
 
-    Infinite where the sum is beyond every number, which no run of the ledger takes.
+    The mean is infinite if the sum overflows. The ledger takes no such value.
     """
     try:
         return math.fsum(values) / len(values) if values else math.nan
@@ -158,7 +159,7 @@ def mean(values: Sequence[float]) -> float:
 
 
 def finite_number(text: str) -> float | None:
-    """Return the number that a text is; ``None`` if it is none or has no end."""
+    """Return the finite number in a text; ``None`` if the text is not a finite number."""
     try:
         value = float(text)
     except ValueError:
@@ -166,8 +167,8 @@ def finite_number(text: str) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def seconds_in(unit: str) -> float | None:
-    """Return how many seconds a unit of time has; ``None`` if it is no unit of time."""
+def seconds_per(unit: str) -> float | None:
+    """Return the seconds in a unit of time; ``None`` if it is not a unit of time."""
     return _SECONDS.get(unit.strip())
 
 
@@ -182,24 +183,25 @@ _SECONDS = {
 MAX_BYTES = 64 * 2**20
 """Largest size of one file."""
 MAX_SEPARATORS = 1_000_000
-"""Commas and tabs, or lines, in one file: it bounds what is decoded at once."""
+"""Largest number of commas and tabs, or of lines, in one file."""
 
-_COMPRESSED = {
+_COMPRESSIONS = {
     b"\x1f\x8b": "gzip",
     b"PK\x03\x04": "zip",
     b"BZh": "bzip2",
     b"\xfd7zXZ\x00": "xz",
     b"\x28\xb5\x2f\xfd": "zstd",
 }
-"""First bytes of a file of each compression."""
+"""Compressions by the first bytes of a file."""
 
 
 def read_within_bounds(name: str, path: Path) -> SourceFile:
-    """Read a file whole if it is not too large; a folder is not read.
+    """Read a whole file if it is not too large; return a folder without content.
 
-    A mark of byte order is left out, and UTF-16 behind one becomes UTF-8: PowerShell writes so.
+    A byte order mark is left out, and UTF-16 after such a mark becomes UTF-8, as PowerShell writes
+    UTF-16.
 
-    Raise `UnusableInput` if there is no such file, it is empty, too large, compressed, no regular
+    Raise `UnusableInput` if the file does not exist, is empty, too large, compressed, not a regular
     file, or cannot be read.
     """
     try:
@@ -208,9 +210,9 @@ def read_within_bounds(name: str, path: Path) -> SourceFile:
         if stat.S_ISDIR(status.st_mode):
             return SourceFile(name, path, is_folder=True)
         if not stat.S_ISREG(status.st_mode):
-            raise UnusableInput(f"{name} is no regular file", hint="write it to a file first")
+            raise UnusableInput(f"{name} is not a regular file", hint="write it to a file first")
         with path.open("rb") as file:
-            # What the system makes up as it is read, as in /proc, has no size beforehand.
+            # The size in the status may be 0, as for files in /proc.
             content = file.read(MAX_BYTES + 1) if status.st_size <= MAX_BYTES else None
     except (FileNotFoundError, NotADirectoryError) as error:
         raise UnusableInput(
@@ -225,9 +227,9 @@ def read_within_bounds(name: str, path: Path) -> SourceFile:
         raise _too_large(name, f"is larger than {MAX_BYTES // 2**20} MiB")
     if not content.strip():
         raise UnusableInput(f"{name} is empty", hint="run the tool again; it wrote nothing")
-    content = _plain(name, content)
+    content = _utf8_content(name, content)
     if max(content.count(b",") + content.count(b"\t"), content.count(b"\n")) > MAX_SEPARATORS:
-        raise _too_large(name, f"holds more than {MAX_SEPARATORS} values or lines")
+        raise _too_large(name, f"has more than {MAX_SEPARATORS} values or lines")
     return SourceFile(name, path, content)
 
 
@@ -236,70 +238,70 @@ def _too_large(name: str, what: str) -> UnusableInput:
     return UnusableInput(f"{name}: it {what}", hint=hint)
 
 
-def _plain(name: str, content: bytes) -> bytes:
+def _utf8_content(name: str, content: bytes) -> bytes:
     """Return the content as UTF-8 without a byte order mark, if it is text at all."""
-    for begins, kind in _COMPRESSED.items():
-        if content.startswith(begins):
+    for first_bytes, kind in _COMPRESSIONS.items():
+        if content.startswith(first_bytes):
             raise UnusableInput(f"{name} is compressed ({kind})", hint="unpack it first")
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         try:
             return content.decode("utf-16").encode()
         except UnicodeError as error:
             raise UnusableInput(
-                f"{name} is no whole file of UTF-16: {error}", hint="save it as UTF-8"
+                f"{name} is not valid UTF-16: {error}", hint="save it as UTF-8"
             ) from error
     return content.removeprefix(codecs.BOM_UTF8)
 
 
 def read_source(
-    file: SourceFile, chosen: str | None, formats: Mapping[str, Format[Reading]]
+    file: SourceFile, format_name: str | None, formats: Mapping[str, Format[Reading]]
 ) -> tuple[str, Reading]:
-    """Return the name of a file's format, and what it says.
+    """Return the name of a file's format, and the content.
 
-    The format is the one ``chosen`` by its name, or told by the content.
+    Without ``format_name`` the content decides the format.
 
-    Raise `UnusableInput` if it is of no known format, or not what its format asks for.
+    Raise `UnusableInput` if the format is unknown, or the file is not in its format.
     """
-    unknown = "it is of no format that is known here, or it is cut off"
-    hint = "give what this writes: {}"
-    form, reading = read_by_format(file, chosen, formats, unknown, hint)
+    unknown = "its format is unknown, or it is cut off"
+    hint = "give a file that this command writes: {}"
+    file_format, reading = read_by_format(file, format_name, formats, unknown, hint)
     if not reading.processes:
-        what = f"no measurement is in this file of {form.name}"
-        raise file.unusable(what, hint.format(form.written_by))
-    return form.name, reading
+        what = f"this file of {file_format.name} has no measurement"
+        raise file.error(what, hint.format(file_format.written_by))
+    return file_format.name, reading
 
 
 def read_by_format(
     file: SourceFile,
-    chosen: str | None,
+    format_name: str | None,
     formats: Mapping[str, Format[Content]],
     unknown: str,
     hint: str,
 ) -> tuple[Format[Content], Content]:
-    """Read a file by the chosen format, or by the first that recognises it.
+    """Read a file in the named format, or in the first format that recognises the file.
 
-    ``unknown`` says what is wrong with a file of no format, and ``hint`` what to give instead of a
-    folder, or of a file: ``{}`` in it is what writes the format.
+    ``unknown`` is the message for a file of unknown format. ``hint`` is for a folder in place of a
+    file, or the reverse; ``{}`` in it becomes the command that writes the format.
     """
-    recognising = (one for one in formats.values() if one.recognises(file))
-    form = next(recognising, None) if chosen is None else formats[chosen]
-    if form is None:
-        raise file.unusable(unknown, f"say which with {option('format')}: {', '.join(formats)}")
-    if file.is_folder != form.reads_folders:
+    recognising = (candidate for candidate in formats.values() if candidate.recognises(file))
+    file_format = next(recognising, None) if format_name is None else formats[format_name]
+    if file_format is None:
+        raise file.error(unknown, f"name the format with {option('format')}: {', '.join(formats)}")
+    if file.is_folder != file_format.reads_folders:
         what = f"it is a {'folder' if file.is_folder else 'file'}"
-        raise file.unusable(what, hint.format(form.written_by))
-    return form, form.read(file)
+        raise file.error(what, hint.format(file_format.written_by))
+    return file_format, file_format.read(file)
 
 
 def csv_header(file: SourceFile) -> list[str]:
     """Return the names in the first line of a CSV file."""
-    lines = file.begins(65536).splitlines()[:1]
+    lines = file.beginning(65536).splitlines()[:1]
     return [name.strip() for row in csv.reader(lines) for name in row]
 
 
 def value_column(header: Sequence[str]) -> str | None:
-    """Return the column ``value``, or the only one with the name of a cost in seconds or bytes."""
-    # What is counted in a second is no cost.
+    """Return the column ``value``, or the only column whose name is a cost in seconds or bytes."""
+    # A rate per second is not a cost.
     costs = [
         name for name in header if name.endswith(("_s", "_bytes")) and not name.endswith("_per_s")
     ]
@@ -307,7 +309,7 @@ def value_column(header: Sequence[str]) -> str | None:
 
 
 def csv_rows(file: SourceFile, header: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield the cells of each row below the first line by their column, with the row's line."""
+    """Yield the line number and the cells by column of each row below the first line."""
     rows = csv.reader(io.StringIO(file.text, newline=""))
     try:
         next(rows)
@@ -315,7 +317,8 @@ def csv_rows(file: SourceFile, header: Sequence[str]) -> Iterator[tuple[int, dic
             if row:
                 yield rows.line_num, dict(zip(header, row, strict=True))
     except (csv.Error, ValueError) as error:
-        raise file.unusable(
-            f"line {rows.line_num} has not the {len(header)} columns of the first line ({error})",
+        raise file.error(
+            f"line {rows.line_num} does not have the {len(header)} columns of the first line "
+            f"({error})",
             "give every row a cell for each column",
         ) from error

@@ -1,4 +1,4 @@
-"""Trials as a flat table, for other programs: one row a trial, in the order in which they ran."""
+"""Trials as a flat table for other programs: one row for each trial, in the order of the trials."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from equipoise.shared.extras import install_line
 from equipoise.shared.safe_text import as_unicode, csv_text
 
 Kind = Literal["text", "integer", "number", "truth", "numbers", "texts"]
-"""Kind of a column; ``numbers`` and ``texts`` are a list and a mapping in each cell."""
+"""Kind of a column; cells of ``numbers`` are lists, cells of ``texts`` are mappings."""
 
 _KINDS: dict[str, Kind] = {
     "block": "integer",
@@ -40,12 +40,12 @@ _KINDS: dict[str, Kind] = {
     "unknown": "texts",
     "layout": "integer",
 }
-_SPREAD = {"covariates": "covariate", "metrics": "metric", "iterations": "iterations"}
-"""Fields whose entries become columns, and what the name of such a column begins with."""
+_COLUMN_PREFIXES = {"covariates": "covariate", "metrics": "metric", "iterations": "iterations"}
+"""Fields whose entries become columns, and the beginning of the names of these columns."""
 
 
 class Column(Struct, frozen=True):
-    """One column: every cell is of its kind or ``None``."""
+    """One column; every cell has the column's kind or is ``None``."""
 
     name: str
     kind: Kind
@@ -56,8 +56,8 @@ def columns_of(document: ResultDocument) -> tuple[Column, ...]:
     """Return the trials by columns.
 
     After the fields of ``TrialRow`` come ``level_<factor>`` for each factor,
-    ``covariate_<name>``, ``metric_<name>`` (the workload's own) and ``iterations_<name>``, then
-    those of the kind of campaign. What is not known, or not finite, is ``None``.
+    ``covariate_<name>``, ``metric_<name>`` (metrics of the workload) and ``iterations_<name>``,
+    then the columns of the kind of campaign. Unknown or infinite values are ``None``.
     """
     rows = document.trials
     levels = {condition.name: condition.levels for condition in document.conditions}
@@ -68,13 +68,13 @@ def columns_of(document: ResultDocument) -> tuple[Column, ...]:
     for factor in dict.fromkeys(chain.from_iterable(levels.values())):
         cells = tuple(levels.get(row.condition, {}).get(factor) for row in rows)
         columns.append(Column(f"level_{factor}", "text", cells))
-    columns.extend(chain.from_iterable(_spread(rows, field) for field in _SPREAD))
+    columns.extend(chain.from_iterable(_entry_columns(rows, field) for field in _COLUMN_PREFIXES))
     columns.extend(Column(*column) for column in document.trial_columns())
     return tuple(columns)
 
 
 def to_json(document: ResultDocument) -> bytes:
-    """Return a list of objects, one for each trial."""
+    """Return a JSON list of objects, one for each trial."""
     columns = columns_of(document)
     names = [column.name for column in columns]
     rows = [
@@ -85,9 +85,10 @@ def to_json(document: ResultDocument) -> bytes:
 
 
 def to_csv(document: ResultDocument) -> bytes:
-    """Return a header and one line for each trial: UTF-8, RFC 4180 quoting, empty where unknown.
+    """Return CSV in UTF-8 with a header and one line for each trial, quoted as in RFC 4180.
 
-    Truths are ``true`` and ``false``; lists and mappings are JSON in their cell.
+    Unknown values are empty cells. Booleans are ``true`` and ``false``; lists and mappings are JSON
+    in their cell.
     """
     columns = columns_of(document)
     header = [column.name for column in columns]
@@ -96,7 +97,7 @@ def to_csv(document: ResultDocument) -> bytes:
 
 
 def to_parquet(document: ResultDocument) -> bytes:
-    """Return a Parquet file; a column that is unknown throughout keeps its type.
+    """Return a Parquet file; a column without any value keeps its type.
 
     Raise `UnusableInput` if pyarrow is not installed.
     """
@@ -132,11 +133,11 @@ def to_parquet(document: ResultDocument) -> bytes:
     return content
 
 
-def _spread(rows: tuple[TrialRow, ...], field: str) -> Iterator[Column]:
+def _entry_columns(rows: tuple[TrialRow, ...], field: str) -> Iterator[Column]:
     kind: Kind = "numbers" if field == "iterations" else "number"
     for name in dict.fromkeys(chain.from_iterable(getattr(row, field) for row in rows)):
         cells = tuple(_cell(getattr(row, field).get(name)) for row in rows)
-        yield Column(f"{_SPREAD[field]}_{name}", kind, cells)
+        yield Column(f"{_COLUMN_PREFIXES[field]}_{name}", kind, cells)
 
 
 def _cell(value: Any) -> Any:

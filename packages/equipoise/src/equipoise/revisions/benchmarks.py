@@ -1,8 +1,7 @@
 """The benchmarks of a gate: commands, the suite file that lists them, and languages' own tools.
 
-One process of a language's tool runs many benchmarks and repeats each. The process is one trial.
-What it reports of each benchmark is a metric of that trial, and its repetitions are never trials
-(rule 1).
+One process of a language's tool runs many benchmarks and repeats each of them. The process is one
+trial. Each benchmark is a metric of that trial, and its repetitions are never trials (rule 1).
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ class Benchmark(Struct, frozen=True):
 
     name: str
     command: tuple[str, ...]
-    """A program with a slash in its name is looked for in each revision."""
+    """Words of the command. A program with a slash in its name is searched in each revision."""
 
 
 _MAX_BYTES = 1 << 20
@@ -35,7 +34,7 @@ _FORM = """as in: build = "make" and, under [benchmarks], parse = "./bench parse
 
 
 class Suite(Struct, frozen=True):
-    """The benchmarks of a gate, and how to build them."""
+    """The benchmarks of a gate, and the line that builds them."""
 
     benchmarks: tuple[Benchmark, ...]
     build: str | None = None
@@ -44,8 +43,7 @@ class Suite(Struct, frozen=True):
 def read_suite(path: Path) -> Suite:
     """Return the suite in a file.
 
-    Raise `UnusableInput` if the file cannot be read, is no TOML, or holds something other than a
-    suite.
+    Raise `UnusableInput` if the file cannot be read, is not TOML, or does not contain a suite.
     """
     content = read_whole(path, hint="check the name", max_bytes=_MAX_BYTES)
     if len(content) > _MAX_BYTES:
@@ -71,10 +69,10 @@ def read_suite(path: Path) -> Suite:
     )
 
 
-def benchmarks_named(texts: tuple[str, ...]) -> tuple[Benchmark, ...]:
-    """Return the benchmarks that texts of the form ``NAME=CMD`` name.
+def parse_benchmarks(texts: tuple[str, ...]) -> tuple[Benchmark, ...]:
+    """Return the benchmarks of texts of the form ``NAME=CMD``.
 
-    Raise `UnusableInput` if one has no name or no command, or two have the same name.
+    Raise `UnusableInput` if a text has no name or no command, or two have the same name.
     """
     benchmarks: dict[str, Benchmark] = {}
     for text in texts:
@@ -103,22 +101,24 @@ READER = "equipoise.helpers.benchmark_tool"
 
 
 class Listing(Struct, frozen=True):
-    """How a program prints the names of its benchmarks, and runs one of them."""
+    """Options with which a program lists its benchmarks, and runs one of them."""
 
-    option: str
-    """Makes the program print one name a line, of those that its other options choose."""
-    only: Callable[[str], str]
-    """Return the option that chooses the benchmark of a name, whatever was chosen before."""
-    none: str
-    """Option that chooses no benchmark: what is printed with it is no name."""
-    duration: str
-    """Option of how long a benchmark repeats its loop, unless the command has it."""
+    list_option: str
+    """Makes the program print the names of the benchmarks that its other options choose, one name
+    a line."""
+    option_for: Callable[[str], str]
+    """Return the option that chooses one benchmark, whatever earlier options choose."""
+    none_option: str
+    """Option that chooses no benchmark: the lines that the program prints with it are not names."""
+    duration_option: str
+    """Option for the time that a benchmark repeats its loop, unless the command has it."""
 
-    def run_of(self, name: str, command: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the command that runs one benchmark of the program of a command."""
-        option = self.duration.partition("=")[0]
-        durations = () if any(word.startswith(option) for word in command) else (self.duration,)
-        return (*command, *durations, self.only(name))
+    def command_for(self, name: str, command: tuple[str, ...]) -> tuple[str, ...]:
+        """Return a program's command with the options that run one benchmark."""
+        option = self.duration_option.partition("=")[0]
+        has_duration = any(word.startswith(option) for word in command)
+        durations = () if has_duration else (self.duration_option,)
+        return (*command, *durations, self.option_for(name))
 
 
 class BenchmarkTool(Struct, frozen=True):
@@ -135,19 +135,19 @@ class BenchmarkTool(Struct, frozen=True):
     """Default line for a shell that builds the benchmarks."""
     environment: Mapping[str, str] = field(default_factory=dict)
     listing: Listing | None = None
-    """If given, each benchmark runs in processes of its own and reports the metric ``time_s``."""
+    """If given, each benchmark runs in separate processes and reports the metric ``time_s``."""
 
-    def reading(self, command: tuple[str, ...]) -> tuple[str, ...]:
+    def reading_command(self, command: tuple[str, ...]) -> tuple[str, ...]:
         """Return the command that runs a benchmark command and reads its results."""
-        # -P: no module of the repository stands in for one of ours.
+        # -P: modules of the repository must not replace Equipoise's own.
         return (sys.executable, "-P", "-m", READER, self.name, "--", *command)
 
 
 _SPECIAL = re.compile(r"[.\[\\()*+?{|^$]")
-"""What POSIX takes for more than itself in an extended regular expression."""
+"""Special characters of POSIX extended regular expressions."""
 
 
-def _google_benchmark_named(name: str) -> str:
+def _google_benchmark_option(name: str) -> str:
     return "--benchmark_filter=^" + _SPECIAL.sub(r"\\\g<0>", name) + "$"
 
 
@@ -158,7 +158,7 @@ TOOLS = {
             "cargo",
             command=("cargo", "bench"),
             build="cargo bench --no-run",
-            # One folder for both would be built anew in every trial.
+            # Cargo would build a shared folder again in every trial.
             environment={"CARGO_TARGET_DIR": "{tree}/target"},
         ),
         BenchmarkTool(
@@ -175,12 +175,12 @@ TOOLS = {
             "google-benchmark",
             listing=Listing(
                 "--benchmark_list_tests",
-                only=_google_benchmark_named,
-                none=_google_benchmark_named(""),
-                # The library's own is 0.5 s.
-                duration="--benchmark_min_time=0.05",
+                option_for=_google_benchmark_option,
+                none_option=_google_benchmark_option(""),
+                # The library's default is 0.5 s.
+                duration_option="--benchmark_min_time=0.05",
             ),
         ),
     )
 }
-"""Every tool, by its name."""
+"""All tools by name."""

@@ -1,21 +1,22 @@
 """Builds of revisions that are kept on this host, and used by later bisections and gates.
 
-The key of a build is a digest of all that decides what it makes: the sources (the tree of the
-commit, changes of the working tree, and which submodules are checked out), the folder and the line
-that builds, the toolchain, and the environment. Variables that only tell of the terminal or the
-session are left out: with them no build would ever be used again.
+The key of a build is a digest of everything that decides its content: the sources (the tree of the
+commit, changes of the working tree, and the submodules that are checked out), the folder and the
+line that builds, the toolchain, and the environment. Variables about the terminal or the session
+are left out: with them no build would ever be used again.
 
-A build stays where it was made, ``FOLDER/KEY/tree/PROJECT``, because programs may hold the path of
-their build. All keys are equally long, and so are all paths. A build counts as complete once the
-file ``FOLDER/KEY/build.json`` is there, which is renamed into place after it. What is not complete
-belongs to a process that builds it now, or was killed.
+A build stays in the folder ``FOLDER/KEY/tree/PROJECT`` where it was made, because programs may
+contain the path of their build. All keys are equally long, and so are all paths. A build is
+complete once the file ``FOLDER/KEY/build.json`` exists, which is renamed into place at the end. An
+incomplete build belongs to a process that makes it now, or that was killed.
 
-The lock ``FOLDER/KEY.lock`` (flock(2)) is shared by all who use a build, and exclusive for who
-makes or removes it. The kernel releases it however its owner ends. So a build is never removed
-under a campaign, two processes never make the same one at once, and after ``kill -9`` the next
-user of the cache removes the half of a build.
+The lock ``FOLDER/KEY.lock`` (flock(2)) is shared by the users of a build, and exclusive for a
+process that makes or removes the build. The kernel releases the lock however its owner ends.
+Therefore a build is never removed during a campaign that uses it, two processes never make the same
+build at once, and after ``kill -9`` the next user of the cache removes the incomplete build.
 
-Builds that were used least recently are removed once all together are larger than a limit.
+If all builds together are larger than a limit, the builds that were used least recently are
+removed.
 """
 
 from __future__ import annotations
@@ -50,19 +51,20 @@ from equipoise.revisions.checkout import changes_of_working_tree, check_out, sub
 from equipoise.revisions.git import Repository, without_git_variables
 
 DIGITS = 32
-"""Number of hexadecimal digits of a key; equal for all, so that all paths are equally long."""
-_FORM = 1
+"""Number of hexadecimal digits of a key. It is the same for all keys, as all paths must be equally
+long."""
+_KEY_VERSION = 1
 _TOOLS = (
     *("cc", "c++", "gcc", "g++", "clang", "clang++", "ld", "ld.lld", "mold", "as", "ar", "nasm"),
     *("make", "cmake", "ninja", "meson", "bazel", "rustc", "cargo", "go", "zig", "swift", "ghc"),
     *("gfortran", "python", "python3", "node", "npm", "ruby", "perl", "java", "javac", "gradle"),
     *("mvn", "dotnet", "ocaml", "dune", "tcc"),
 )
-"""Programs of which a build may use another version tomorrow."""
-_VERSIONS = (("rustc", "-vV"), ("go", "version"))
-"""Programs that only stand for the toolchain which they choose."""
-_PATIENCE_S = 20.0
-_SESSION = frozenset(
+"""Programs that a build may use, and whose versions may change."""
+_VERSION_COMMANDS = (("rustc", "-vV"), ("go", "version"))
+"""Commands of programs that only start the toolchain of their choice."""
+_VERSION_TIMEOUT_S = 20.0
+_SESSION_VARIABLES = frozenset(
     "PWD OLDPWD SHLVL _ TERM COLORTERM COLUMNS LINES DISPLAY WAYLAND_DISPLAY WINDOWID STY TMUX "
     "TMUX_PANE LS_COLORS PS1 PS2 PROMPT_COMMAND HISTFILE HISTSIZE PAGER LESS EDITOR VISUAL TMPDIR "
     "TEMP TMP MAIL LOGNAME DBUS_SESSION_BUS_ADDRESS GPG_AGENT_INFO GPG_TTY INVOCATION_ID "
@@ -87,38 +89,38 @@ _BLOCK_BYTES = 512
 
 
 class _Record(Struct, frozen=True):
-    """What is known of a complete build."""
+    """Record of a complete build."""
 
     seconds: float
     size: int
     """Bytes on the disk."""
     completed_ns: int
     files: str
-    """Digest of the files that were there at that time."""
+    """Digest of the files that existed at that time."""
 
 
-class NoFolder(UnusableInput):
-    """A revision lacks the folder that the user is in."""
+class MissingFolder(UnusableInput):
+    """Error that a revision lacks the user's current folder."""
 
 
 class Build(Struct, frozen=True):
-    """A complete build, which stays while the cache is open."""
+    """A complete build, which is kept while the cache is open."""
 
     tree: Path
     """Root of the working tree."""
     seconds: float
-    """Time that checking out and building took, now or earlier."""
+    """Seconds that the checkout and the build took, now or earlier."""
     reused: bool
 
 
 def cache_folder(environment: Mapping[str, str]) -> Path:
-    """Return the folder of the cache: ``EQUIPOISE_BUILDS``, else below the user's cache folder.
+    """Return the folder of the cache: ``EQUIPOISE_BUILDS``, or one in the user's cache folder.
 
     Raise `UnusableInput` if the user has no home folder.
     """
-    named = environment.get(BUILDS_VARIABLE, "")
-    if named:
-        return Path(os.path.abspath(named))
+    folder = environment.get(BUILDS_VARIABLE, "")
+    if folder:
+        return Path(os.path.abspath(folder))
     home = environment.get("XDG_CACHE_HOME", "")
     parent = home if os.path.isabs(home) else os.path.expanduser("~/.cache")
     if not os.path.isabs(parent):
@@ -132,7 +134,7 @@ def cache_folder(environment: Mapping[str, str]) -> Path:
 def cache_limit(environment: Mapping[str, str]) -> int:
     """Return the limit of the cache in bytes.
 
-    Raise `UnusableInput` if the variable holds no number, or one below 0.
+    Raise `UnusableInput` if the variable is not a number, or is below 0.
     """
     text = environment.get(LIMIT_VARIABLE) or f"{DEFAULT_GIB}"
     try:
@@ -141,7 +143,8 @@ def cache_limit(environment: Mapping[str, str]) -> int:
         limit = -1.0
     if not 0.0 <= limit < 1 << 62:
         raise UnusableInput(
-            f"{LIMIT_VARIABLE}={text} is no size of a cache", hint="give GiB, such as 10 or 0.5"
+            f"{LIMIT_VARIABLE}={text} is not the size of a cache",
+            hint="give GiB, such as 10 or 0.5",
         )
     return int(limit)
 
@@ -151,11 +154,11 @@ def open_cache(
 ) -> BuildCache:
     """Return the builds of a repository on this host, made by a line and a tool.
 
-    ``campaign`` is the campaign's private folder. Where the user's cache folder cannot be used, the
-    builds lie in that private folder, and go with it.
+    ``campaign`` is the campaign's private folder. If the user's cache folder cannot be used, the
+    builds are in that private folder, and are removed with it.
 
     Raise `UnusableInput` if the folder that ``EQUIPOISE_BUILDS`` names cannot be used, or a tool
-    does not tell its version.
+    does not print its version.
     """
     environment = own_environment()
     recipe, limit = recipe_of(repository, line, tool, environment), cache_limit(environment)
@@ -170,8 +173,8 @@ def open_cache(
 class BuildCache:
     """The builds of one recipe that are kept on this host.
 
-    ``campaign`` is the campaign's private folder. By its name in the environment of a build the
-    build is found and ended, if this process is killed (`equipoise.measure.leftovers`).
+    ``campaign`` is the campaign's private folder. The environment of a build names it, so that the
+    build can be found and ended if this process is killed (`equipoise.measure.leftovers`).
 
     Raise `UnusableInput` if the folder cannot be made, or others can write to it.
     """
@@ -179,27 +182,27 @@ class BuildCache:
     def __init__(self, recipe: Recipe, campaign: Path, folder: Path, max_bytes: int) -> None:
         self.recipe = recipe
         self._campaign = campaign
-        self._folder = _private(folder)
+        self._folder = _make_private_folder(folder)
         self._max_bytes = max_bytes
-        self._held: dict[str, int] = {}
+        self._descriptors: dict[str, int] = {}
         """Descriptors of the shared locks, by key."""
-        self._holding = threading.Lock()
+        self._descriptors_lock = threading.Lock()
         self._building: set[Path] = set()
         self._stopped = threading.Event()
 
     def __enter__(self) -> Self:
-        """Remove what killed processes have left."""
+        """Remove the incomplete builds of killed processes."""
         self._trim(())
         return self
 
     def __exit__(self, *error: object) -> None:
         """Let other processes remove the builds, and keep the limit."""
-        for key in tuple(self._held):
-            os.close(self._held.pop(key))
+        for key in tuple(self._descriptors):
+            os.close(self._descriptors.pop(key))
         self._trim(())
 
     def tree_of(self, source: Source) -> Path:
-        """Return the root of the working tree of a build, made or not."""
+        """Return the root of the working tree of a build, whether it exists or not."""
         project = self.recipe.repository.top.name
         return self._folder / key_of(self.recipe, source) / _TREE / project
 
@@ -209,13 +212,13 @@ class BuildCache:
         return None if record is None else record.seconds
 
     def get(self, source: Source, label: str, needed: Collection[Source] = ()) -> Build:
-        """Return a build, which is made unless there is one. Threads may call it side by side.
+        """Return a build, and make it if it is missing. Several threads may call this at once.
 
-        ``needed`` are the sources of builds that the limit of the cache must not remove.
+        ``needed`` are the sources of builds that must be kept, whatever the limit of the cache.
 
-        Raise `ConditionFailed` if it cannot be built. Raise `NoFolder` if it lacks the folder that
-        the user is in. Raise `UnusableInput` if it cannot be checked out, or the working tree has
-        changed since the source was read.
+        Raise `ConditionFailed` if the source cannot be built. Raise `MissingFolder` if it lacks the
+        user's current folder. Raise `UnusableInput` if it cannot be checked out, or the working
+        tree has changed since the source was read.
         """
         key = key_of(self.recipe, source)
         tree = self.tree_of(source)
@@ -228,7 +231,7 @@ class BuildCache:
                     return Build(tree, record.seconds, reused)
                 if self._make(key, source, tree, label):
                     reused = False
-                    self._trim({key, *(key_of(self.recipe, one) for one in needed)})
+                    self._trim({key, *(key_of(self.recipe, other) for other in needed)})
         except OSError as error:
             raise UnusableInput(
                 f"cannot keep a build in {self._folder}: {error.strerror}",
@@ -236,23 +239,24 @@ class BuildCache:
             ) from None
 
     def stop(self) -> None:
-        """End the builds that other threads make now; they raise."""
+        """End the builds of other threads, whose calls raise an error."""
         self._stopped.set()
         for tree in tuple(self._building):
             end_build(str(tree))
 
     def _discard_changed(self, key: str, tree: Path) -> None:
-        """Remove a build of which a trial has changed a file: its next build would have another.
+        """Remove a build if a trial has changed one of its files: a new build would differ.
 
-        Files that trials add are left: the first trial, which is never analysed, adds them again.
+        Files that trials add do not count: the first trial of a campaign, which is never analysed,
+        adds them again.
         """
-        record = None if key in self._held else self._record(key)
-        if record is not None and files_until(tree, record.completed_ns) != record.files:
+        record = None if key in self._descriptors else self._record(key)
+        if record is not None and digest_of_files(tree, record.completed_ns) != record.files:
             self._discard(key)
 
     def _use(self, key: str) -> _Record | None:
-        """Share the lock of a complete build; return its record, ``None`` if there is none."""
-        if key not in self._held:
+        """Share the lock of a complete build; return its record, or ``None`` if it is missing."""
+        if key not in self._descriptors:
             while (descriptor := self._try_to_lock(key, fcntl.LOCK_SH)) is None:
                 self._pause()
             if self._record(key) is None:
@@ -264,9 +268,9 @@ class BuildCache:
         return self._record(key)
 
     def _make(self, key: str, source: Source, tree: Path, label: str) -> bool:
-        """Make a build under the exclusive lock; return whether it was still missing."""
-        with self._locked_to_make(key) as is_ours:
-            if not is_ours:
+        """Make a build under the exclusive lock; return ``False`` if another process made it."""
+        with self._lock_to_make(key) as is_missing:
+            if not is_missing:
                 return False
             _remove(self._folder / key, tree)
             began = time.monotonic()
@@ -279,7 +283,7 @@ class BuildCache:
             finally:
                 self._building.discard(tree)
             seconds, completed_ns = time.monotonic() - began, time.time_ns()
-            files = files_until(tree, completed_ns)
+            files = digest_of_files(tree, completed_ns)
             record = _Record(seconds, _size(self._folder / key), completed_ns, files)
             part = self._folder / key / f"{_RECORD}.part"
             part.write_bytes(msgspec.json.encode(record))
@@ -294,13 +298,13 @@ class BuildCache:
             if digest_of_changes(changes) != source.changes:
                 raise UnusableInput(
                     "the working tree has changed since the campaign began",
-                    hint="commit the changes, and start anew with the commit",
+                    hint="commit the changes, and start again with the commit",
                 )
         tree.parent.mkdir(parents=True)
         check_out(repository, revision, tree.parent, changes)
         folder = tree / repository.inside
         if not folder.is_dir():
-            raise NoFolder(
+            raise MissingFolder(
                 f"{label} has no folder {repository.inside}",
                 hint="run it in a folder that every revision has",
             )
@@ -323,7 +327,7 @@ class BuildCache:
             return None
 
     def _trim(self, needed: Collection[str]) -> None:
-        """Remove what killed processes left, then the oldest builds above the limit."""
+        """Remove incomplete builds of killed processes, then the oldest builds above the limit."""
         complete: list[tuple[float, int, str]] = []
         for name in sorted(os.listdir(self._folder)):
             key = name.removesuffix(_LOCK)
@@ -344,9 +348,9 @@ class BuildCache:
                 excess -= size
 
     def _discard(self, key: str) -> bool:
-        """Remove a build unless another process uses it; return whether it is gone."""
-        if key in self._held:
-            os.close(self._held.pop(key))
+        """Remove a build unless another process uses it; return whether it was removed."""
+        if key in self._descriptors:
+            os.close(self._descriptors.pop(key))
         descriptor = self._try_to_lock(key, fcntl.LOCK_EX)
         if descriptor is None:
             return False
@@ -362,16 +366,17 @@ class BuildCache:
         return True
 
     def _hold(self, key: str, descriptor: int) -> None:
-        """Keep a shared lock, unless another thread has done so meanwhile."""
-        with self._holding:
-            if self._held.setdefault(key, descriptor) != descriptor:
+        """Keep a shared lock, unless another thread has one already."""
+        with self._descriptors_lock:
+            if self._descriptors.setdefault(key, descriptor) != descriptor:
                 os.close(descriptor)
 
     @contextlib.contextmanager
-    def _locked_to_make(self, key: str) -> Iterator[bool]:
-        """Lock a build that is missing; yield ``False`` if somebody else has made it instead.
+    def _lock_to_make(self, key: str) -> Iterator[bool]:
+        """Lock a missing build; yield ``False`` if another process has made it.
 
-        Who has made it shares the lock from then on: to wait for that lock would never end.
+        That process keeps a shared lock on its build, so waiting for the exclusive lock would never
+        end.
         """
         while self._record(key) is None:
             descriptor = self._try_to_lock(key, fcntl.LOCK_EX)
@@ -385,7 +390,7 @@ class BuildCache:
         yield False
 
     def _pause(self) -> None:
-        """Wait for a lock a little; not in the kernel: a thread there could not be stopped."""
+        """Wait a moment for a lock, outside the kernel, so that `stop` can end the wait."""
         if self._stopped.wait(_POLL_S):
             raise EquipoiseError("the build was stopped")
 
@@ -394,7 +399,7 @@ class BuildCache:
         descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
-            # Whoever removed the build removed the file of its lock as well.
+            # Another process may have removed the build with its lock file.
             if os.path.samestat(os.fstat(descriptor), os.stat(path)):
                 return descriptor
         except (BlockingIOError, FileNotFoundError):
@@ -406,8 +411,8 @@ class BuildCache:
         return None
 
 
-def _private(folder: Path) -> Path:
-    """Make a folder if it is missing; refuse one whose programs others could change."""
+def _make_private_folder(folder: Path) -> Path:
+    """Make a folder if it is missing; refuse a folder whose programs others could change."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         status = folder.stat()
@@ -425,14 +430,14 @@ def _private(folder: Path) -> Path:
 
 
 def _remove(folder: Path, tree: Path) -> None:
-    """Remove a build, or the half of one with the processes that still make it."""
+    """Remove a build, and end the processes that still make it."""
     if folder.exists():
         end_build(str(tree))
-        shutil.rmtree(folder, onerror=_unlocked)
+        shutil.rmtree(folder, onerror=_remove_unwritable)
 
 
-def _unlocked(function: object, path: str, error: object) -> None:
-    """Try again to remove what a build has made unwritable (Go's modules are)."""
+def _remove_unwritable(function: object, path: str, error: object) -> None:
+    """Remove a file that a build has made unwritable, as Go's module cache does."""
     with contextlib.suppress(OSError):
         os.chmod(os.path.dirname(path), 0o700)
         if os.path.isdir(path) and not os.path.islink(path):
@@ -445,26 +450,26 @@ def _unlocked(function: object, path: str, error: object) -> None:
 def _size(folder: Path) -> int:
     """Return the bytes of a folder on the disk."""
     total = 0
-    for around, folders, files in os.walk(folder):
+    for parent, folders, files in os.walk(folder):
         for name in (*folders, *files):
             with contextlib.suppress(OSError):
-                total += os.lstat(os.path.join(around, name)).st_blocks * _BLOCK_BYTES
+                total += os.lstat(os.path.join(parent, name)).st_blocks * _BLOCK_BYTES
     return total
 
 
 class Recipe(Struct, frozen=True):
-    """How the revisions of a repository are built, and on which host with which tools."""
+    """Instructions to build revisions of a repository, with the host and the tools."""
 
     repository: Repository
     line: str | None
-    """Line for a shell that builds a revision; ``None`` if it only has to be checked out."""
+    """Line for a shell that builds a revision; ``None`` if a checkout is enough."""
     tool: BenchmarkTool | None
     tools: str
     """Digest of the toolchain and the host; empty without a line."""
     environment: str
     """Digest of the environment; empty without a line."""
     submodules: tuple[str, ...]
-    """Paths of the submodules that are checked out in the user's tree, and so in each build."""
+    """Paths of the submodules that are checked out in the user's tree, and in each build."""
 
 
 class Source(Struct, frozen=True):
@@ -474,13 +479,13 @@ class Source(Struct, frozen=True):
     tree: str
     """Name of the commit's tree."""
     changes: str = ""
-    """Digest of the changes of the working tree, if it is one."""
+    """Digest of the changes, if the source is the user's working tree."""
 
 
 def tool_variables(
     tool: BenchmarkTool | None, tree: Path, repository: Repository
 ) -> dict[str, str]:
-    """Return the variables of a benchmark tool in a working tree of a repository."""
+    """Return the environment variables of a benchmark tool in a working tree."""
     variables: Mapping[str, str] = {} if tool is None else tool.environment
     return {
         name: value.replace("{tree}", str(tree)).replace("{own}", str(repository.top))
@@ -494,14 +499,14 @@ def recipe_of(
     tool: BenchmarkTool | None,
     environment: Mapping[str, str],
 ) -> Recipe:
-    """Return how revisions are built here and now."""
+    """Return the recipe on this host, with its present tools."""
     submodules = submodules_present(repository)
     if line is None:
         return Recipe(repository, line, tool, "", "", submodules)
     kept = {
         name: value
         for name, value in without_git_variables(environment).items()
-        if name not in _SESSION and not name.startswith(_SESSION_PREFIXES)
+        if name not in _SESSION_VARIABLES and not name.startswith(_SESSION_PREFIXES)
     }
     tools = digest_of_toolchain(line, environment, repository)
     return Recipe(repository, line, tool, tools, digest(sorted(kept.items())), submodules)
@@ -531,7 +536,7 @@ def key_of(recipe: Recipe, source: Source) -> str:
     repository = recipe.repository
     return digest(
         [
-            _FORM,
+            _KEY_VERSION,
             str(repository.top),
             repository.inside,
             source.tree,
@@ -545,24 +550,24 @@ def key_of(recipe: Recipe, source: Source) -> str:
     )
 
 
-def files_until(tree: Path, moment_ns: int) -> str:
-    """Return the digest of the files that were last changed until a moment: names, sizes, times.
+def digest_of_files(tree: Path, until_ns: int) -> str:
+    """Return the digest of names, sizes and times of the files that did not change after a time.
 
-    The time is that of the inode (ctime): a program can set the time of the content back.
+    The time is the inode's (ctime), as a program can set the time of the content back.
     """
     files = []
-    for around, _, names in os.walk(tree):
+    for parent, _, names in os.walk(tree):
         for name in names:
-            path = os.path.join(around, name)
+            path = os.path.join(parent, name)
             with contextlib.suppress(FileNotFoundError):
                 status = os.lstat(path)
-                if status.st_ctime_ns <= moment_ns:
+                if status.st_ctime_ns <= until_ns:
                     files.append((path, status.st_size, status.st_ctime_ns))
     return digest(sorted(files))
 
 
 def _toolchain(line: str, search_path: str, repository: Repository) -> Iterator[str]:
-    """Yield what tells one toolchain from another: programs, their versions, and the host."""
+    """Yield the properties of a toolchain: programs, their versions, and the host."""
     try:
         words = shlex.split(line, comments=True)
     except ValueError:
@@ -574,36 +579,36 @@ def _toolchain(line: str, search_path: str, repository: Repository) -> Iterator[
             status = os.stat(program)
             real = os.path.realpath(program)
             yield f"{program} {real} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}"
-    for name, option in _VERSIONS:
+    for name, option in _VERSION_COMMANDS:
         program = shutil.which(name, path=search_path)
         if program is not None:
-            yield _printed(program, option, repository)
+            yield _version_text(program, option, repository)
     host = snapshot()
     yield f"{platform.machine()} {host.get('cpu_model')} {' '.join(platform.libc_ver())}"
 
 
-def _printed(program: str, option: str, repository: Repository) -> str:
+def _version_text(program: str, option: str, repository: Repository) -> str:
     try:
-        done = subprocess.run(
+        result = subprocess.run(
             [program, option],
             cwd=repository.top,
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            timeout=_PATIENCE_S,
+            timeout=_VERSION_TIMEOUT_S,
             check=False,
         )
-        if done.returncode < 0:
-            # Without a version the builds would be those of another toolchain.
-            raise subprocess.CalledProcessError(done.returncode, done.args)
+        if result.returncode < 0:
+            # Without a version the key would be that of another toolchain.
+            raise subprocess.CalledProcessError(result.returncode, result.args)
     except (OSError, subprocess.SubprocessError) as error:
         raise UnusableInput(
-            f"{program} {option} does not tell its version: {error}",
-            hint="try it by hand in the repository, or take it out of PATH",
+            f"{program} {option} does not print its version: {error}",
+            hint="run it by hand in the repository, or remove it from PATH",
         ) from None
-    return done.stdout.decode("utf-8", "replace")
+    return result.stdout.decode("utf-8", "replace")
 
 
 def digest(content: object) -> str:
     """Return the digest of nested lists, numbers and texts."""
-    # Paths and variables may hold bytes that are no text; `ascii` tells all of them apart.
+    # Paths and variables may contain bytes that are not text; `ascii` keeps them distinct.
     return hashlib.sha256(ascii(content).encode("ascii")).hexdigest()[:DIGITS]

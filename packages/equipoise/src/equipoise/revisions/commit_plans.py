@@ -1,6 +1,6 @@
-"""Commits as conditions: what the user wants, their builds, and the plan of a campaign.
+"""Commits as conditions: the user's request, the builds, and the plan of a campaign.
 
-Each command has one condition for each commit, built or not.
+Each command has one condition for each commit, whether the commit is built or not.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from equipoise.model.plan import (
 from equipoise.model.record import CampaignWarning
 from equipoise.model.revisions import BENCHMARK, BENCHMARK_SUFFIX, REVISION, Commit, Revision
 from equipoise.revisions.benchmarks import TOOLS, Benchmark, BenchmarkTool
-from equipoise.revisions.build_cache import Build, BuildCache, NoFolder, source_of
+from equipoise.revisions.build_cache import Build, BuildCache, MissingFolder, source_of
 from equipoise.revisions.commits import trees_of
 from equipoise.revisions.git import CheckoutFailed, Repository
 from equipoise.revisions.plan import (
-    CheckedOut,
+    Checkout,
     RevisionsRequest,
-    benchmarks_in_all,
+    common_benchmarks,
     condition_in,
     metrics_of,
 )
@@ -40,20 +40,20 @@ from equipoise.shared.spelling import option
 
 _POLL_S = 0.05
 _MIN_BUILDS_AT_ONCE = 2
-"""Number of builds that always run side by side: both commits of a pair."""
+"""Number of builds that may always run at once: both commits of a pair."""
 BUDGET_S = 900.0
-"""Default budget: a search runs some hundred trials, and builds about ten commits."""
+"""Default budget, for some hundred trials and about ten builds."""
 
 
 class NeededCommit(Struct, frozen=True):
-    """A commit without which a campaign has no question: it has to build and to run."""
+    """A commit that a campaign cannot do without: it must build and run."""
 
     place: int
     role: str
-    """``good revision``, ``baseline``."""
+    """Role in messages, such as ``good revision`` or ``baseline``."""
     revision: Revision
     option: str
-    """Option that names it."""
+    """Option with which the user names the commit."""
 
 
 class CommitBuilds:
@@ -72,16 +72,16 @@ class CommitBuilds:
         """Root of the working tree of each commit, built or not."""
         self._seconds = self._read_seconds()
 
-    def built(self) -> Collection[int]:
+    def built_commits(self) -> Collection[int]:
         """Return the commits that are built."""
         return self._seconds.keys()
 
-    def seconds(self) -> float:
-        """Return the median of the seconds that builds took; 0 before the first."""
+    def typical_seconds(self) -> float:
+        """Return the median of the seconds that builds took; 0 before the first build."""
         return statistics.median(self._seconds.values()) if self._seconds else 0.0
 
     def make(self, commits: tuple[int, ...]) -> Mapping[int, str]:
-        """Build commits, side by side; return the reason for each that does not build.
+        """Build several commits at once; return the reason for each commit that does not build.
 
         A commit that git cannot check out does not build either.
 
@@ -90,8 +90,8 @@ class CommitBuilds:
         needed = [self._sources[commit] for commit in commits]
         # Commits of one tree are one build.
         first = {self.trees[commit]: commit for commit in reversed(commits)}
-        most = max(_MIN_BUILDS_AT_ONCE, os.cpu_count() or 1)
-        with ThreadPoolExecutor(max_workers=min(len(first), most)) as threads:
+        max_builds = max(_MIN_BUILDS_AT_ONCE, os.cpu_count() or 1)
+        with ThreadPoolExecutor(max_workers=min(len(first), max_builds)) as threads:
             builds: dict[Future[Build], Path] = {}
             for tree, commit in first.items():
                 label = f"commit {self._commits[commit].short}"
@@ -107,49 +107,50 @@ class CommitBuilds:
         reasons: dict[Path, str] = {}
         for build, tree in builds.items():
             error = build.exception()
-            if isinstance(error, ConditionFailed | NoFolder | CheckoutFailed):
+            if isinstance(error, ConditionFailed | MissingFolder | CheckoutFailed):
                 reasons[tree] = error.what
             elif error is not None:
                 raise error
-        failed = {
+        failures = {
             commit: reasons[self.trees[commit]]
             for commit in commits
             if self.trees[commit] in reasons
         }
         if any(commit not in self._seconds for commit in commits):
             self._seconds = self._read_seconds()
-        return failed
+        return failures
 
     def make_needed(self, needed: Sequence[NeededCommit]) -> None:
         """Build the commits that a campaign cannot do without.
 
-        Raise `ConditionFailed` if one does not build, so there is nothing to compare.
+        Raise `ConditionFailed` if a commit does not build.
         """
-        by_place = {one.place: one for one in needed}
-        for commit, reason in self.make(tuple(by_place)).items():
-            one = by_place[commit]
+        by_place = {commit.place: commit for commit in needed}
+        for place, reason in self.make(tuple(by_place)).items():
+            commit = by_place[place]
             raise ConditionFailed(
-                f"the {one.role}: {reason}",
-                hint=f"name another one as {one.option}, or correct {option('build')}: it runs in "
-                "a fresh "
-                "clone",
+                f"the {commit.role}: {reason}",
+                hint=f"name another commit as {commit.option}, or correct {option('build')}: it "
+                "runs in a fresh clone",
             )
 
     def _read_seconds(self) -> dict[int, float]:
         """Return the seconds of each commit that is built."""
-        taken = map(self._cache.seconds_of, self._sources)
-        return {commit: seconds for commit, seconds in enumerate(taken) if seconds is not None}
+        all_seconds = map(self._cache.seconds_of, self._sources)
+        return {
+            commit: seconds for commit, seconds in enumerate(all_seconds) if seconds is not None
+        }
 
 
 def builds_of_plan(plan: Plan, cache: BuildCache) -> CommitBuilds:
-    """Return the builds of a recorded campaign, to go on with it.
+    """Return the builds of a recorded campaign, to resume it.
 
-    Raise `UnusableInput` if a commit is gone, or the same commits would now be built in another
-    way: by another toolchain, in another environment, or from a working tree that has changed.
+    Raise `UnusableInput` if a commit is gone, or the same commits would now build differently:
+    with another toolchain, in another environment, or from a working tree that has changed.
     """
     terms = commits_of(plan)
     builds = CommitBuilds(cache, terms.every_commit)
-    # All commands run in the builds of the first one.
+    # All commands run in the builds of the first command.
     conditions = plan.conditions[: len(terms.every_commit)]
     for commit, condition, tree in zip(terms.every_commit, conditions, builds.trees, strict=True):
         if condition.process.working_folder != str(tree / terms.folder):
@@ -161,15 +162,15 @@ def builds_of_plan(plan: Plan, cache: BuildCache) -> CommitBuilds:
             raise UnusableInput(
                 f"{reason} since the {terms.noun} began: its builds and new ones cannot be "
                 "compared",
-                hint=f"{terms.restart_advice}: {command_of_plan(plan)}",
+                hint=f"{terms.restart_hint}: {command_of_plan(plan)}",
             )
     return builds
 
 
 def repository_of(terms: CommitsPlan) -> Repository:
-    """Return the repository of a recorded campaign, to go on with it.
+    """Return the repository of a recorded campaign, to resume it.
 
-    Raise `UnusableInput` if it is not there any more.
+    Raise `UnusableInput` if it does not exist any more.
     """
     top = Path(terms.repository)
     if not (top / ".git").exists():
@@ -186,12 +187,12 @@ def tool_of(terms: CommitsPlan) -> BenchmarkTool | None:
 
 
 def revision_of(commit: Commit) -> Revision:
-    """Return a commit as a revision that nobody named."""
+    """Return a commit as a revision with its short name."""
     return Revision(commit.short, commit.hash, commit.uncommitted)
 
 
 class CommitsRequest(RevisionsRequest, frozen=True, kw_only=True):
-    """What the user wants to run in each of several commits, and how."""
+    """The user's request to run commands in each of several commits."""
 
     commits: tuple[Commit, ...]
     metrics: str | None = None
@@ -203,7 +204,7 @@ class CommitsRequest(RevisionsRequest, frozen=True, kw_only=True):
 
     @property
     def needed(self) -> tuple[NeededCommit, ...]:
-        """The commits without which the campaign has no question."""
+        """The commits that the campaign cannot do without."""
         raise NotImplementedError
 
 
@@ -212,68 +213,75 @@ def plan_of_commits(
 ) -> tuple[Plan, CommitsPlan, tuple[CampaignWarning, ...]]:
     """Return a plan with one condition for each command and commit, without the terms of its kind.
 
-    Beside it stand the terms that all such kinds have, and warnings of benchmarks that are left
-    out. The needed commits are built.
+    The other values are the terms that all such kinds have, and warnings of benchmarks that are
+    left out. The needed commits must be built.
 
-    Raise `UnusableInput` if the program does not exist in a needed commit, or no benchmark has a
-    name that is given. Raise `ConditionFailed` if the benchmarks of the tool failed when they were
-    run to see what they report.
+    Raise `UnusableInput` if the program does not exist in a needed commit, or the request names a
+    benchmark that does not exist. Raise `ConditionFailed` if the benchmarks of the tool fail in
+    the run that shows their metrics.
     """
-    tool, sides = request.tool, _sides(request, builds)
-    places = [one.place for one in request.needed]
-    of_needed = [sides[place] for place in places]
-    commands, unlisted = benchmarks_in_all(request, of_needed)
+    tool, checkouts = request.tool, _checkouts(request, builds)
+    places = [commit.place for commit in request.needed]
+    needed_checkouts = [checkouts[place] for place in places]
+    commands, unlisted = common_benchmarks(request, needed_checkouts)
     if tool is not None and tool.listing is not None:
-        chosen = chosen_benchmarks(tool, request.metrics, [one.name for one in commands])
-        commands = tuple(one for one in commands if one.name in chosen)
-    conditions = _conditions(request, commands, sides)
-    run_once = [conditions[place] for place in places]
-    metrics, unreported = _metrics(request, of_needed, run_once, scratch)
+        all_names = [command.name for command in commands]
+        names = chosen_benchmarks(tool, request.metrics, all_names)
+        commands = tuple(command for command in commands if command.name in names)
+    conditions = _conditions(request, commands, checkouts)
+    needed_conditions = [conditions[place] for place in places]
+    metrics, unreported = _metrics(request, needed_checkouts, needed_conditions, scratch)
     plan = request.plan(
         study,
         conditions,
         metrics,
-        folder=str(of_needed[-1].folder),
+        folder=str(needed_checkouts[-1].folder),
         warmup=1,
         stopping=Stopping(min_seconds=0.0, budget_s=BUDGET_S),
         judgement=Judgement(),
     )
-    shared = CommitsPlan(
+    terms = CommitsPlan(
         commits=request.commits,
         build=request.build,
         repository=str(request.repository.top),
         folder=request.repository.inside,
         tool=None if tool is None else tool.name,
-        benchmarks=_several(commands, metrics),
+        benchmarks=_several_benchmarks(commands, metrics),
     )
-    return replace(plan, ranking=False), shared, (*unlisted, *unreported)
+    return replace(plan, ranking=False), terms, (*unlisted, *unreported)
 
 
-def _several(commands: Sequence[Benchmark], metrics: Sequence[str]) -> tuple[CommitBenchmark, ...]:
-    """Return the benchmarks if there are several: a command each, or metrics of one command."""
+def _several_benchmarks(
+    commands: Sequence[Benchmark], metrics: Sequence[str]
+) -> tuple[CommitBenchmark, ...]:
+    """Return the benchmarks if there are several: commands, or metrics of one command."""
     if len(commands) > 1:
         return tuple(
-            CommitBenchmark(one.name, metrics[0], process) for process, one in enumerate(commands)
+            CommitBenchmark(command.name, metrics[0], process)
+            for process, command in enumerate(commands)
         )
     if len(metrics) > 1:
-        return tuple(CommitBenchmark(one.removesuffix(BENCHMARK_SUFFIX), one) for one in metrics)
+        return tuple(
+            CommitBenchmark(metric.removesuffix(BENCHMARK_SUFFIX), metric) for metric in metrics
+        )
     return ()
 
 
-def _sides(request: CommitsRequest, builds: CommitBuilds) -> tuple[CheckedOut, ...]:
-    """Return where each commit is, or will be, checked out and built."""
-    named = {one.place: (one.role, one.revision) for one in request.needed}
-    sides: list[CheckedOut] = []
+def _checkouts(request: CommitsRequest, builds: CommitBuilds) -> tuple[Checkout, ...]:
+    """Return the present or future checkout of each commit."""
+    needed = {commit.place: (commit.role, commit.revision) for commit in request.needed}
+    checkouts: list[Checkout] = []
     for place, (commit, tree) in enumerate(zip(request.every_commit, builds.trees, strict=True)):
-        role, revision = named.get(place, ("commit", revision_of(commit)))
-        sides.append(CheckedOut(role, revision, tree, request.repository, is_built=place in named))
-    return tuple(sides)
+        role, revision = needed.get(place, ("commit", revision_of(commit)))
+        is_built = place in needed
+        checkouts.append(Checkout(role, revision, tree, request.repository, is_built=is_built))
+    return tuple(checkouts)
 
 
 def _conditions(
-    request: CommitsRequest, commands: Sequence[Benchmark], sides: Sequence[CheckedOut]
+    request: CommitsRequest, commands: Sequence[Benchmark], checkouts: Sequence[Checkout]
 ) -> tuple[Condition, ...]:
-    """Return one condition for each command and commit; built ones have to have the programs."""
+    """Return one condition for each command and commit; a built commit must have the programs."""
     names = [commit.short for commit in request.every_commit]
     if len(set(names)) < len(names):
         names = [commit.name for commit in request.every_commit]
@@ -281,36 +289,37 @@ def _conditions(
     for benchmark in commands:
         stratum = {BENCHMARK: benchmark.name} if len(commands) > 1 else {}
         prefix = f"{benchmark.name}: " if stratum else ""
-        for name, side in zip(names, sides, strict=True):
+        for name, checkout in zip(names, checkouts, strict=True):
             levels = {**stratum, REVISION: name}
-            conditions.append(condition_in(side, benchmark, request.tool, prefix + name, levels))
+            full_name = prefix + name
+            conditions.append(condition_in(checkout, benchmark, request.tool, full_name, levels))
     return tuple(conditions)
 
 
 def _metrics(
     request: CommitsRequest,
-    sides: Sequence[CheckedOut],
+    checkouts: Sequence[Checkout],
     conditions: Sequence[Condition],
     scratch: Path,
 ) -> tuple[tuple[str, ...], tuple[CampaignWarning, ...]]:
-    """Return the metric that is named, or the benchmarks that needed commits report to a tool."""
+    """Return the requested metric, or the benchmarks that needed commits report to a tool."""
     tool = request.tool
-    reported, warnings = metrics_of(request, sides, conditions, scratch)
+    metrics, warnings = metrics_of(request, checkouts, conditions, scratch)
     if tool is None or tool.listing is not None:
-        return reported, warnings
-    names = [one.removesuffix(BENCHMARK_SUFFIX) for one in reported]
-    chosen = chosen_benchmarks(tool, request.metrics, names)
-    return tuple(name + BENCHMARK_SUFFIX for name in chosen), warnings
+        return metrics, warnings
+    all_names = [metric.removesuffix(BENCHMARK_SUFFIX) for metric in metrics]
+    names = chosen_benchmarks(tool, request.metrics, all_names)
+    return tuple(name + BENCHMARK_SUFFIX for name in names), warnings
 
 
 def chosen_benchmarks(
     tool: BenchmarkTool, text: str | None, names: Sequence[str]
 ) -> tuple[str, ...]:
-    """Return the benchmarks that ``--metrics`` names; all without it.
+    """Return the benchmarks that ``--metrics`` names; all benchmarks without it.
 
-    A name may have commas in it: the longest stretch of the text that is a name is one.
+    A name may contain commas: the longest part of the text that is a name counts.
 
-    Raise `UnusableInput` if a part of the text is no name.
+    Raise `UnusableInput` if a part of the text is not a name.
     """
     if text is None:
         return tuple(names)
@@ -323,8 +332,7 @@ def chosen_benchmarks(
         if end is None:
             raise UnusableInput(
                 f"{tool.name} has no benchmark {','.join(words)}; it has {', '.join(names[:20])}",
-                hint="name those to be searched, with commas between: "
-                f"{option('metrics', 'NAME,NAME')}",
+                hint=f"name the benchmarks, with commas between: {option('metrics', 'NAME,NAME')}",
             )
         chosen.append(known[",".join(words[:end])])
         words = words[end:]

@@ -1,6 +1,6 @@
-"""The commits between two revisions along first parents, and what git knows of them.
+"""The commits between two revisions along first parents, and their data from git.
 
-No program but git runs.
+No other program than git runs.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from equipoise.model.revisions import Commit, CommitDiff, Revision, short_name
 from equipoise.revisions.checkout import UNSHALLOW, is_changed
 from equipoise.revisions.git import (
     Repository,
-    depth_of,
     first_bytes_of_git,
     line_of,
     reason_of,
     run_git,
+    shallow_suffix,
     text_of,
 )
 from equipoise.shared.safe_text import shortened
 from equipoise.shared.spelling import option
 
 PROSE_SUFFIXES = frozenset({".adoc", ".markdown", ".md", ".rst"})
-"""Ends of the names of files that people read, and builds do not."""
+"""Suffixes of files that people read, and builds do not."""
 PROSE_NAMES = frozenset(
     {"authors", "changelog", "changes", "contributing", "copying", "license", "news", "readme"}
 )
-"""Names of such files without an end, in small letters."""
+"""Names of such files without a suffix, in small letters."""
 PROSE_FOLDERS = frozenset({"doc", "docs"})
-"""Folders, at the top of a repository, of which further files count as prose."""
+"""Folders at the top of a repository in which more suffixes count as prose."""
 SUFFIXES_IN_PROSE_FOLDERS = frozenset({".gif", ".jpg", ".png", ".svg", ".txt"})
 
 _FIELDS = ("%H", "%P", "%an", "%aI", "%s")
@@ -42,9 +42,9 @@ _LOG = (
     "--format=" + "%x00".join(_FIELDS),
 )
 MAX_SUBJECT_LETTERS = 60
-"""Letters of a subject that a sentence shows."""
+"""Number of letters of a subject that a sentence shows."""
 MAX_DIFF_BYTES = 1 << 20
-"""Size of the patch that is kept."""
+"""Number of bytes of a patch that are kept."""
 _MAX_FILES = 20
 _DIFF_OPTIONS = (
     *("--no-ext-diff", "--no-textconv", "--no-color", "--find-renames"),
@@ -52,62 +52,62 @@ _DIFF_OPTIONS = (
 )
 _STAT = (f"--stat=100,{_MAX_FILES * 3},30", f"--stat-count={_MAX_FILES}")
 LIKELY_WEIGHT = 10.0
-"""Weight of a commit that touches a likely path, where others have 1. So no commit starts with less
-than a tenth of an equal weight (the floor of docs/methods/bisect.md), however many are
-likely."""
+"""Weight of a commit that changes a likely path; other commits have weight 1. Even if many commits
+are likely, no commit starts with less than a tenth of an equal weight (the floor of
+docs/methods/bisect.md)."""
 
 MAX_MERGED_COMMITS = 2000
-"""Number of commits of branches that a search has room for; merges past them stay one commit."""
+"""Largest number of commits on branches in a search; a merge that exceeds it stays one commit."""
 
 
 class MergedBranch(Struct, frozen=True):
-    """The branch that a merge brought in: it is searched once the merge is named."""
+    """The branch of a merge, which is searched if the merge is the result of the search."""
 
     merge: int
     """Condition of the merge."""
     commits: tuple[int, ...]
-    """Conditions: from the commit where the branch left its first parents, to the merge's other
-    parent. Each but the first is the first parent's next commit."""
+    """Conditions from the commit where the branch begins to the merge's other parent. The first
+    parent of each commit is the commit before it."""
 
 
 class MergedCommits(Struct, frozen=True):
-    """The commits that merges brought in, by the conditions of a bisection."""
+    """The commits on branches of merges, by the conditions of a bisection."""
 
     commits: tuple[Commit, ...] = ()
-    """Those that are not on the line of first parents, in any order."""
+    """Commits that are not on the line of first parents, in any order."""
     branches: tuple[MergedBranch, ...] = ()
 
 
 class EndNames(Struct, frozen=True):
-    """What the two ends of a stretch of commits are called."""
+    """Names of the two ends of a stretch of commits."""
 
     early: str
     early_option: str
     late: str
     late_option: str
-    two_revisions: str
-    """Hint for one who named a single commit twice."""
+    same_commit_hint: str
+    """Hint for a user who named the same commit twice."""
 
 
-BISECTED = EndNames(
+BISECTION_ENDS = EndNames(
     *("good", "--good", "bad", "--bad"),
     "name two revisions: --good one that was fast, --bad one that is slow",
 )
-MEASURED = EndNames(
+CURVE_ENDS = EndNames(
     *("baseline", "--from", "last revision", "--to"),
     "name an earlier revision with --from",
 )
 
 
 def commits_between(
-    repository: Repository, good: Revision, bad: Revision, names: EndNames = BISECTED
+    repository: Repository, good: Revision, bad: Revision, names: EndNames = BISECTION_ENDS
 ) -> tuple[Commit, ...]:
     """Return the commits from one revision to a later one along first parents, both included.
 
-    The working tree is a commit of its own after the one that it was changed from.
+    The working tree counts as a commit after the commit that it was changed from.
 
-    Raise `UnusableInput` if there is nothing between them, or the early one is not on the line of
-    the late one; the hint then names the latest commit that is.
+    Raise `UnusableInput` if there is nothing between them, or the early revision is not on the
+    line of the late one. The hint then names the latest commit on that line.
     """
     range_ = f"{good.commit}..{bad.commit}"
     later = _commits(repository, "--first-parent", "--reverse", range_)
@@ -116,12 +116,12 @@ def commits_between(
         raise _not_on_its_line(repository, good, bad, first, names)
     commits = (*_commits(repository, "--no-walk", good.commit), *later)
     if bad.uncommitted:
-        changed = Commit(bad.commit, f"{bad.asked}, with its changes", "", "", (bad.commit,), True)
-        commits = (*commits, changed)
+        subject = f"{bad.asked}, with its changes"
+        commits = (*commits, Commit(bad.commit, subject, "", "", (bad.commit,), True))
     if len(commits) == 1:
         raise UnusableInput(
             f"{names.early} and {names.late} are the same commit {good.commit}",
-            hint=names.two_revisions,
+            hint=names.same_commit_hint,
         )
     return commits
 
@@ -138,62 +138,63 @@ def _not_on_its_line(
     if not fork:
         return UnusableInput(
             f"{early} {good.label} and {late} {bad.label} have no commit in common in "
-            f"{repository.top}{depth_of(repository)}",
+            f"{repository.top}{shallow_suffix(repository)}",
             hint=f"name an older commit of {bad.asked} as {names.early_option}; {UNSHALLOW}",
         )
     if fork == (bad.commit,):
         return UnusableInput(
             f"{late} {bad.label} is older than {early} {good.label}",
-            hint=f"exchange {names.early_option} and {names.late_option}; that the later revision "
-            "is faster makes no difference",
+            hint=f"exchange {names.early_option} and {names.late_option}; the later revision may "
+            "be the faster one",
         )
-    leads = run_git(repository.top, "merge-base", "--is-ancestor", good.commit, bad.commit)
+    ancestry = run_git(repository.top, "merge-base", "--is-ancestor", good.commit, bad.commit)
     reason = (
         f"came to {late} by a merge, not along first parents"
-        if leads.returncode == 0
-        else f"is no ancestor of {late} {bad.label}"
+        if ancestry.returncode == 0
+        else f"is not an ancestor of {late} {bad.label}"
     )
     return UnusableInput(
         f"{early} {good.label} {reason}",
-        hint=f"take the commit where the two parted: {names.early_option} {fork[0]}",
+        hint=f"name the commit where the two parted: {names.early_option} {fork[0]}",
     )
 
 
 def merged_commits(repository: Repository, line: Sequence[Commit]) -> MergedCommits:
-    """Return the branches of the merges among the commits of a line, and of those on branches.
+    """Return the branches of the merges on a line of commits, and of the merges on branches.
 
-    Each commit is on one line: on that of the oldest merge that brought it in. A parent of a merge
-    that is on another line already, or that has no ancestor in common, begins no branch.
+    Each commit belongs to one line: the line of the oldest merge that contains it. A parent of a
+    merge begins no branch if it is on another line already, or has no ancestor in common.
     """
-    last = next(one for one in reversed(line) if not one.uncommitted)
-    if not any(one.is_merge for one in line[1:]):
+    last = next(commit for commit in reversed(line) if not commit.uncommitted)
+    if not any(commit.is_merge for commit in line[1:]):
         return MergedCommits()
-    known = {one.hash: one for one in _commits(repository, f"{line[0].hash}..{last.hash}")}
+    range_ = f"{line[0].hash}..{last.hash}"
+    known = {commit.hash: commit for commit in _commits(repository, range_)}
     lines = _Lines(line)
-    for merge in [one for one in line[1:] if one.is_merge and not one.uncommitted]:
+    for merge in [commit for commit in line[1:] if commit.is_merge and not commit.uncommitted]:
         lines.add_branches(merge, known)
     # A branch may have begun before the good commit.
-    further = [*lines.places][len(line) :]
-    older = [one for one in further if one not in known]
+    names = [*lines.places][len(line) :]
+    older = [name for name in names if name not in known]
     if older:
-        known |= {one.hash: one for one in _commits(repository, "--no-walk", *older)}
-    return MergedCommits(tuple(known[name] for name in further), tuple(lines.branches))
+        known |= {commit.hash: commit for commit in _commits(repository, "--no-walk", *older)}
+    return MergedCommits(tuple(known[name] for name in names), tuple(lines.branches))
 
 
 class _Lines:
     """The lines of commits of a search."""
 
     def __init__(self, line: Sequence[Commit]) -> None:
-        self.places = {one.name: place for place, one in enumerate(line)}
+        self.places = {commit.name: place for place, commit in enumerate(line)}
         """Condition of each commit by its name, in the order of conditions."""
         self.branches: list[MergedBranch] = []
-        self._room = len(line) + MAX_MERGED_COMMITS
+        self._max_commits = len(line) + MAX_MERGED_COMMITS
 
     def add_branches(self, merge: Commit, known: Mapping[str, Commit]) -> None:
-        """Add the branches of a merge, and those of the merges on them."""
-        waiting = [merge]
-        while waiting:
-            merge = waiting.pop(0)
+        """Add the branches of a merge, and the branches of the merges on them."""
+        merges = [merge]
+        while merges:
+            merge = merges.pop(0)
             for tip in merge.parents[1:]:
                 chain: list[str] = []
                 name = tip
@@ -201,57 +202,58 @@ class _Lines:
                     chain.append(name)
                     name = known[name].parents[0]
                 has_no_fork = name in known and name not in self.places
-                if not chain or has_no_fork or len(self.places) + len(chain) >= self._room:
+                is_full = len(self.places) + len(chain) >= self._max_commits
+                if not chain or has_no_fork or is_full:
                     continue
                 branch = (name, *reversed(chain))
-                for one in branch:
-                    self.places.setdefault(one, len(self.places))
-                commits = tuple(self.places[one] for one in branch)
+                for commit in branch:
+                    self.places.setdefault(commit, len(self.places))
+                commits = tuple(self.places[commit] for commit in branch)
                 self.branches.append(MergedBranch(self.places[merge.hash], commits))
-                waiting += [known[one] for one in branch[1:] if known[one].is_merge]
+                merges += [known[commit] for commit in branch[1:] if known[commit].is_merge]
 
 
 def trees_of(repository: Repository, commits: Sequence[str]) -> dict[str, str]:
     """Return the names of the trees of commits, by the names of the commits.
 
-    Raise `UnusableInput` if the repository has one of them no more.
+    Raise `UnusableInput` if the repository lacks a commit.
     """
-    question = "".join(f"{commit}\n" for commit in commits).encode()
+    query = "".join(f"{commit}\n" for commit in commits).encode()
     words = ("log", "--no-walk=unsorted", "--stdin", "--format=%H %T")
-    done = run_git(repository.top, *words, stdin=question)
-    if done.returncode != 0:
+    result = run_git(repository.top, *words, stdin=query)
+    if result.returncode != 0:
         raise UnusableInput(
-            f"{repository.top} lacks a commit of the campaign{reason_of(done)}",
-            hint="fetch it again, or begin anew with commits that the repository has",
+            f"{repository.top} lacks a commit of the campaign{reason_of(result)}",
+            hint="fetch it again, or start again with commits that the repository has",
         )
-    lines = (line.partition(" ") for line in text_of(done).splitlines())
+    lines = (line.partition(" ") for line in text_of(result).splitlines())
     return {commit: tree for commit, _, tree in lines}
 
 
 def weights_by_path(
     repository: Repository, commits: Sequence[Commit], paths: Sequence[str]
 ) -> tuple[float, ...]:
-    """Return the weight of each commit after the first: more where it touches one of the paths.
+    """Return the weight of each commit after the first: larger if the commit changes a likely path.
 
-    Raise `UnusableInput` if no commit touches one of the paths.
+    Raise `UnusableInput` if a path is not changed by any commit.
     """
-    touching: set[tuple[str, bool]] = set()
-    last = next(one for one in reversed(commits) if not one.uncommitted)
+    likely: set[tuple[str, bool]] = set()
+    last = next(commit for commit in reversed(commits) if not commit.uncommitted)
     folder = repository.top / repository.inside
     for path in paths:
         range_ = f"{commits[0].hash}..{last.hash}"
         words = ("rev-list", "--first-parent", range_, "--", path)
-        listed = {(name, False) for name in text_of(run_git(folder, *words)).split()}
+        changing = {(name, False) for name in text_of(run_git(folder, *words)).split()}
         if commits[-1].uncommitted and is_changed(repository, path):
-            listed.add((commits[-1].hash, True))
-        if not listed:
+            changing.add((commits[-1].hash, True))
+        if not changing:
             raise UnusableInput(
                 f"{option('likely', path)}: no commit between good and bad touches it",
                 hint="check its spelling: a file or a folder, from the current folder",
             )
-        touching |= listed
+        likely |= changing
     return tuple(
-        LIKELY_WEIGHT if (commit.hash, commit.uncommitted) in touching else 1.0
+        LIKELY_WEIGHT if (commit.hash, commit.uncommitted) in likely else 1.0
         for commit in commits[1:]
     )
 
@@ -259,36 +261,36 @@ def weights_by_path(
 def prose_commits(repository: Repository, commits: Sequence[Commit]) -> tuple[int, ...]:
     """Return the places of the commits that change only files of prose, against the first parent.
 
-    A commit that changes nothing is among them, the working tree and a root are not. Which files a
-    build reads cannot be known, so the names decide: a build that reads its README is not seen.
+    They include commits that change nothing, but neither the working tree nor a root. The names of
+    files decide, because the files that a build reads are unknown.
 
-    Raise `UnusableInput` if git cannot tell.
+    Raise `UnusableInput` if git fails.
     """
-    asked = {
+    comparisons = {
         commit.hash: (place, commit.parents[0])
         for place, commit in enumerate(commits)
         if commit.parents and not commit.uncommitted
     }
-    question = "".join(f"{commit} {parent}\n" for commit, (_, parent) in asked.items()).encode()
+    lines = (f"{commit} {parent}\n" for commit, (_, parent) in comparisons.items())
     words = ("diff-tree", "--stdin", "-r", "-z", "--name-only", "--no-renames")
-    done = run_git(repository.top, *words, stdin=question)
-    if done.returncode != 0:
+    result = run_git(repository.top, *words, stdin="".join(lines).encode())
+    if result.returncode != 0:
         raise UnusableInput(
-            f"git cannot compare the commits of {repository.top}{reason_of(done)}",
+            f"git cannot compare the commits of {repository.top}{reason_of(result)}",
             hint="run `git fsck` in your repository",
         )
-    prose = {place for place, _ in asked.values()}
+    prose = {place for place, _ in comparisons.values()}
     place = -1
-    for name in text_of(done).split("\0"):
-        if name in asked:
-            place = asked[name][0]
+    for name in text_of(result).split("\0"):
+        if name in comparisons:
+            place = comparisons[name][0]
         elif name and not is_prose(name):
             prose.discard(place)
     return tuple(sorted(prose))
 
 
 def is_prose(path: str) -> bool:
-    """Return whether a file is one that people read and builds do not, by its name."""
+    """Return whether people read a file and builds do not, by its name."""
     file = PurePosixPath(path)
     if file.suffix.lower() in PROSE_SUFFIXES or file.name.lower() in PROSE_NAMES:
         return True
@@ -296,17 +298,17 @@ def is_prose(path: str) -> bool:
     return in_folder and file.suffix.lower() in SUFFIXES_IN_PROSE_FOLDERS
 
 
-def every_nth(commits: Sequence[Commit], step: int) -> tuple[int, ...]:
-    """Return the place of every so many-th commit, the first and the last among them."""
+def every_nth_commit(commits: Sequence[Commit], step: int) -> tuple[int, ...]:
+    """Return the places of every ``step``-th commit, and of the first and the last."""
     return _with_ends(commits, range(0, len(commits), step))
 
 
-def tagged(repository: Repository, commits: Sequence[Commit]) -> tuple[int, ...]:
+def tagged_commits(repository: Repository, commits: Sequence[Commit]) -> tuple[int, ...]:
     """Return the places of the commits that have a tag, and of the first and the last.
 
     Raise `UnusableInput` if no commit after the first has a tag.
     """
-    # An annotated tag is an object of its own, and *objectname is its commit.
+    # An annotated tag is a separate object, and *objectname is its commit.
     form = "--format=%(objectname) %(*objectname)"
     names = set(text_of(run_git(repository.top, "for-each-ref", form, "refs/tags")).split())
     places = [place for place, commit in enumerate(commits) if place and commit.hash in names]
@@ -319,10 +321,10 @@ def tagged(repository: Repository, commits: Sequence[Commit]) -> tuple[int, ...]
     return _with_ends(commits, places)
 
 
-def later_than(repository: Repository, commits: Sequence[Commit], date: str) -> tuple[int, ...]:
+def commits_since(repository: Repository, commits: Sequence[Commit], date: str) -> tuple[int, ...]:
     """Return the places of the commits since a date, as git reads it, and of the two ends.
 
-    Raise `UnusableInput` if there is none.
+    Raise `UnusableInput` if there is no such commit.
     """
     range_ = f"{commits[0].hash}..{commits[-1].hash}"
     words = ("rev-list", "--first-parent", f"--since={date}", range_, "--")
@@ -337,8 +339,8 @@ def later_than(repository: Repository, commits: Sequence[Commit], date: str) -> 
     return _with_ends(commits, places)
 
 
-def last_before(repository: Repository, latest: Revision, date: str) -> Revision | None:
-    """Return the last commit before a date along first parents; ``None`` if there is none."""
+def last_commit_before(repository: Repository, latest: Revision, date: str) -> Revision | None:
+    """Return the last commit before a date along first parents, or ``None``."""
     words = ("rev-list", "--first-parent", "--max-count=1", f"--before={date}", latest.commit)
     commit = line_of(repository.top, *words, "--")
     return Revision(commit, commit) if commit else None
@@ -349,9 +351,9 @@ def _with_ends(commits: Sequence[Commit], places: Sequence[int]) -> tuple[int, .
 
 
 def diff_between(repository: Repository, parent: Commit, commit: Commit) -> CommitDiff | None:
-    """Return what changed from one commit to a later one; ``None`` of the working tree.
+    """Return the diff from one commit to a later one; ``None`` for the working tree.
 
-    Raise `UnusableInput` if git cannot tell.
+    Raise `UnusableInput` if git fails.
     """
     if commit.uncommitted:
         return None
@@ -369,26 +371,26 @@ def diff_between(repository: Repository, parent: Commit, commit: Commit) -> Comm
     )
 
 
-def _commits(repository: Repository, *which: str) -> tuple[Commit, ...]:
-    done = run_git(repository.top, *_LOG, *which, "--")
-    if done.returncode != 0:
+def _commits(repository: Repository, *arguments: str) -> tuple[Commit, ...]:
+    result = run_git(repository.top, *_LOG, *arguments, "--")
+    if result.returncode != 0:
         raise UnusableInput(
-            f"git cannot list the commits of {repository.top}{reason_of(done)}",
+            f"git cannot list the commits of {repository.top}{reason_of(result)}",
             hint="run `git fsck` in your repository",
         )
-    return tuple(_parsed(done.stdout.decode("utf-8", "replace")))
+    return tuple(_parse_commits(result.stdout.decode("utf-8", "replace")))
 
 
-def _parsed(listed: str) -> Iterator[Commit]:
-    fields = iter(listed.split("\0"))
+def _parse_commits(log: str) -> Iterator[Commit]:
+    fields = iter(log.split("\0"))
     for name, parents, author, date, subject in zip(*[fields] * len(_FIELDS), strict=False):
         yield Commit(name, subject, author, date, tuple(parents.split()))
 
 
 def commit_phrase(commit: str, subject: str, not_built: Sequence[str]) -> str:
-    """Return a commit with its subject, and those right before it that do not build."""
-    named = f"{short_name(commit)} ({shortened(subject, MAX_SUBJECT_LETTERS)})"
+    """Return a commit with its subject, and the commits right before it that do not build."""
+    phrase = f"{short_name(commit)} ({shortened(subject, MAX_SUBJECT_LETTERS)})"
     if not not_built:
-        return named
-    others = joined([*map(short_name, not_built), named], "or")
-    return f"Either {others}" if len(not_built) == 1 else f"One of {others}"
+        return phrase
+    alternatives = joined([*map(short_name, not_built), phrase], "or")
+    return f"Either {alternatives}" if len(not_built) == 1 else f"One of {alternatives}"

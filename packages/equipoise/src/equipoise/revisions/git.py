@@ -1,4 +1,4 @@
-"""Running git in the user's repository: without hooks, without questions, and without writing."""
+"""Git in the user's repository, without hooks, without questions to the user, without writing."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from msgspec import Struct
 from equipoise.measure.untimed import stderr_suffix
 from equipoise.model.errors import UnusableInput
 
-_HARMLESS = {
+_SAFE_VARIABLES = {
     "GIT_OPTIONAL_LOCKS": "0",  # git must not refresh the user's index
     "GIT_TERMINAL_PROMPT": "0",
     "LC_ALL": "C",
 }
 _WITHOUT_HOOKS = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")
-"""Options without which git runs programs that the repository's configuration names."""
+"""Options that stop git from running programs of the repository's configuration."""
 _LOCAL_VARIABLES = frozenset(
     "GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_COMMON_DIR GIT_CONFIG GIT_DIR GIT_GRAFT_FILE "
     "GIT_IMPLICIT_WORK_TREE GIT_INDEX_FILE GIT_NAMESPACE GIT_NO_REPLACE_OBJECTS "
     "GIT_OBJECT_DIRECTORY GIT_PREFIX GIT_QUARANTINE_PATH GIT_REPLACE_REF_BASE GIT_SHALLOW_FILE "
     "GIT_WORK_TREE".split()
 )
-"""Variables that a git hook sets, and that would lead git back into the user's repository."""
+"""Variables that a git hook sets, and that would make git use the user's repository."""
 
 
 class Repository(Struct, frozen=True):
-    """The user's repository, and the folder in it that the user is in."""
+    """The user's repository, and the user's current folder in it."""
 
     top: Path
     inside: str
@@ -37,24 +37,24 @@ class Repository(Struct, frozen=True):
 
 
 def without_git_variables(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment without the variables that name another repository than the folder."""
+    """Return the environment without the variables that choose a repository."""
     return {key: value for key, value in environment.items() if key not in _LOCAL_VARIABLES}
 
 
-def depth_of(repository: Repository) -> str:
-    """Return the end of a message that says whether a repository is a shallow clone."""
+def shallow_suffix(repository: Repository) -> str:
+    """Return the end of a message about a shallow clone; empty for a complete repository."""
     is_shallow = line_of(repository.top, "rev-parse", "--is-shallow-repository") == "true"
     return ", a shallow clone" if is_shallow else ""
 
 
 def line_of(folder: Path, *arguments: str) -> str:
-    """Return the line with which git answers."""
+    """Return the line that git prints."""
     return text_of(run_git(folder, *arguments))
 
 
-def text_of(done: subprocess.CompletedProcess[bytes]) -> str:
-    """Return what git printed, without the line feed at its end."""
-    return os.fsdecode(done.stdout.removesuffix(b"\n"))
+def text_of(result: subprocess.CompletedProcess[bytes]) -> str:
+    """Return git's output without the line feed at its end."""
+    return os.fsdecode(result.stdout.removesuffix(b"\n"))
 
 
 def run_git(
@@ -68,7 +68,7 @@ def run_git(
         return subprocess.run(
             ["git", *_WITHOUT_HOOKS, *arguments],
             cwd=folder,
-            env={**environment, **_HARMLESS},
+            env={**environment, **_SAFE_VARIABLES},
             input=stdin,
             stdin=subprocess.DEVNULL if stdin is None else None,
             capture_output=True,
@@ -76,27 +76,27 @@ def run_git(
         )
     except FileNotFoundError:
         raise UnusableInput(
-            "git is not installed, and it reads the revisions of a repository",
+            "git, which reads the revisions of a repository, is not installed",
             hint="apt-get install git, or compare two builds with equipoise compare",
         ) from None
 
 
 def first_bytes_of_git(folder: Path, *arguments: str, max_bytes: int) -> bytes:
-    """Return the beginning of what git prints; at most one byte more than ``max_bytes``.
+    """Return the beginning of git's output; at most one byte more than ``max_bytes``.
 
     Raise `UnusableInput` if git fails.
     """
     with subprocess.Popen(
         ["git", *_WITHOUT_HOOKS, *arguments],
         cwd=folder,
-        env={**without_git_variables(os.environ), **_HARMLESS},
+        env={**without_git_variables(os.environ), **_SAFE_VARIABLES},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
     ) as git:
         assert git.stdout is not None
-        printed = git.stdout.read(max_bytes + 1)
-        is_cut = len(printed) > max_bytes
+        output = git.stdout.read(max_bytes + 1)
+        is_cut = len(output) > max_bytes
         if is_cut:
             git.kill()
     if git.returncode != 0 and not is_cut:
@@ -104,33 +104,33 @@ def first_bytes_of_git(folder: Path, *arguments: str, max_bytes: int) -> bytes:
             f"git {arguments[0]} fails in {folder}: exit status {git.returncode}",
             hint="run `git fsck` in your repository",
         )
-    return printed
+    return output
 
 
 class CheckoutFailed(UnusableInput):
-    """A revision cannot be checked out as its sources are meant to be."""
+    """Error that a revision cannot be checked out completely."""
 
 
-def checked(
+def run_checkout_step(
     label: str, folder: Path, *arguments: str, stdin: bytes | None = None
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run git as a step of checking out; it must succeed."""
-    return succeeded(run_git(folder, *arguments, stdin=stdin), label)
+    """Run git as a step of the checkout of ``label``; raise `CheckoutFailed` if git fails."""
+    return require_success(run_git(folder, *arguments, stdin=stdin), label)
 
 
-def succeeded(
-    done: subprocess.CompletedProcess[bytes], label: str
+def require_success(
+    result: subprocess.CompletedProcess[bytes], label: str
 ) -> subprocess.CompletedProcess[bytes]:
-    """Return a finished step of checking out ``label``, which must have succeeded."""
-    if done.returncode != 0:
+    """Return the result of a checkout step; raise `CheckoutFailed` if the step failed."""
+    if result.returncode != 0:
         raise CheckoutFailed(
-            f"git cannot check out {label}{reason_of(done)}",
+            f"git cannot check out {label}{reason_of(result)}",
             hint="run `git fsck` and `git submodule update --init` in your repository, and check "
             "whether the disk of TMPDIR or of EQUIPOISE_BUILDS is full",
         )
-    return done
+    return result
 
 
-def reason_of(done: subprocess.CompletedProcess[bytes]) -> str:
-    """Return the end of a message with what git complained of."""
-    return stderr_suffix(done.stderr.decode("utf-8", "replace")).replace("; stderr: ", ": ")
+def reason_of(result: subprocess.CompletedProcess[bytes]) -> str:
+    """Return git's error message as the end of a message."""
+    return stderr_suffix(result.stderr.decode("utf-8", "replace")).replace("; stderr: ", ": ")

@@ -1,12 +1,12 @@
 """Campaigns over commits: builds before a block, warm-ups, commits left out, and their judge.
 
-A block runs some of the commits, with one command or with several. Before it the commits are
-built, while nothing is measured, and what has just been built is warmed up. A commit that does not
-build takes part in no later block, nor does one whose command fails in the blocks of what that
-command measures: its name, its reason and the number of the first block without it are in the
-ledger.
+A block runs some of the commits, with one command or with several. Before the block its commits are
+built, while nothing is measured, and new builds are warmed up. A commit that does not build is left
+out of all later blocks. A commit whose command fails is left out of later blocks of the benchmarks
+that this command measures. The ledger has its name, the reason, and the number of the first block
+without it.
 
-All that a judge finds is a function of the recorded blocks and of these commits.
+All results of a judge are a function of the recorded blocks and of the commits left out.
 
 The terms of such campaigns are reported without the values of environment variables.
 """
@@ -41,15 +41,15 @@ NOT_BUILT = "not_built"
 """Code of the warning that a commit does not build."""
 NOT_RUN = "not_run"
 """Code of the warning that the command fails in a commit."""
-FIRST = 0
-"""The commit that the others are compared with: the good one, or the baseline."""
+REFERENCE_COMMIT = 0
+"""Commit that the others are compared with: the good revision, or the baseline."""
 
 
 class Withdrawal(Struct, frozen=True):
-    """A commit that takes part in no block of a benchmark from one on."""
+    """A commit that is left out of a benchmark from one block on."""
 
     commit: int
-    """Its place."""
+    """Place of the commit."""
     block: int
     """Number of the first measured block without it."""
     benchmark: int = 0
@@ -59,44 +59,44 @@ class Withdrawal(Struct, frozen=True):
 class Builds(Protocol):
     """The builds of the commits of a campaign."""
 
-    def built(self) -> Collection[int]:
+    def built_commits(self) -> Collection[int]:
         """Return the commits that are built."""
 
-    def seconds(self) -> float:
-        """Return the seconds that a build takes, as far as is known; else 0."""
+    def typical_seconds(self) -> float:
+        """Return the typical seconds of a build; 0 if they are unknown."""
 
     def make(self, commits: tuple[int, ...]) -> Mapping[int, str]:
-        """Build commits that are not built; return the reason for each that does not build."""
+        """Build missing commits; return the reason for each commit that does not build."""
 
 
 def withdrawals_of(record: RunRecord) -> tuple[Withdrawal, ...]:
-    """Return what was left out, in the order of the blocks before which it was."""
+    """Return the commits that were left out, in the order of the first block without each."""
     plan, terms = record.plan, commits_of(record.plan)
-    found: dict[tuple[int, int], int] = {}
+    first_blocks: dict[tuple[int, int], int] = {}
     for notice in record.notices:
         condition, block = notice.condition, notice.without_from
         if notice.code != NOT_BUILT or condition is None or block is None:
             continue
         for benchmark in range(len(benchmarks_of(plan))):
-            found.setdefault((terms.commit_of(condition), benchmark), block)
-    # A failed trial tells by itself: a campaign may be killed before it has recorded a warning.
+            first_blocks.setdefault((terms.commit_of(condition), benchmark), block)
+    # Failed trials count without a warning: a campaign may be killed before it records one.
     latest = 0
     for trial in record.trials:
         if trial.phase == "measured":
             latest = max(latest, trial.block)
         commit = terms.commit_of(trial.condition)
-        for benchmark in _not_measured(plan, trial):
-            before = found.get((commit, benchmark), latest + 1)
-            found[commit, benchmark] = min(latest + 1, before)
-    in_order = sorted(found.items(), key=lambda one: (one[1], one[0]))
-    return tuple(Withdrawal(commit, block, at) for (commit, at), block in in_order)
+        for benchmark in _unmeasured_benchmarks(plan, trial):
+            earlier = first_blocks.get((commit, benchmark), latest + 1)
+            first_blocks[commit, benchmark] = min(latest + 1, earlier)
+    in_order = sorted(first_blocks.items(), key=lambda item: (item[1], item[0]))
+    return tuple(Withdrawal(commit, block, place) for (commit, place), block in in_order)
 
 
-def _not_measured(plan: Plan, trial: Trial) -> tuple[int, ...]:
-    """Return the benchmarks that a trial of a dispensable commit should measure and does not."""
+def _unmeasured_benchmarks(plan: Plan, trial: Trial) -> tuple[int, ...]:
+    """Return the benchmarks that a trial of a dispensable commit did not measure, but should."""
     terms = commits_of(plan)
     if terms.commit_of(trial.condition) in terms.indispensable:
-        # A failure there ends the campaign.
+        # A failure of such a commit ends the campaign.
         return ()
     return tuple(
         place
@@ -107,44 +107,44 @@ def _not_measured(plan: Plan, trial: Trial) -> tuple[int, ...]:
 
 
 class CommitsJudge(Judge, ABC):
-    """The judge of a campaign over commits: what it asks next, until nothing is left to ask.
+    """The judge of a campaign over commits: it chooses the next block until the search is over.
 
-    All of it is a function of the recorded blocks and of the commits that are left out.
+    Its choices are a function of the recorded blocks and of the commits that are left out.
 
     Parameters
     ----------
     stopping
-        Unused: a search ends by itself, or by what the segment limits.
+        Unused: the search ends when it is over, or at a limit of the segment.
     builds
-        ``None`` where a campaign is only read back.
+        ``None`` if a campaign is only read back.
     """
 
     def __init__(self, plan: Plan, stopping: Stopping, builds: Builds | None = None) -> None:
         self.plan = plan
         self.terms = commits_of(plan)
         self.left_out: set[tuple[int, int]] = set()
-        """Commits that are left out, each with a benchmark of which it is."""
+        """Commits that are left out, each with the benchmark."""
         self._builds = builds
-        self._waiting: list[Withdrawal] = []
-        """What earlier segments left out, and the blocks added so far did not."""
+        self._later_withdrawals: list[Withdrawal] = []
+        """Withdrawals of earlier segments that come after the blocks added so far."""
         self._trial_s: list[float] = []
 
     def recall(self, record: RunRecord) -> None:
-        """Read which commits a recorded campaign left out."""
-        self._waiting = list(withdrawals_of(record))
+        """Read the commits that a recorded campaign left out."""
+        self._later_withdrawals = list(withdrawals_of(record))
 
     def replay(self, record: RunRecord) -> None:
-        """Add the complete blocks of the recorded campaign, and leave out what it left out."""
+        """Add the complete blocks of the recorded campaign, and leave out the same commits."""
         self.recall(record)
         for block in complete_blocks(record.draws, record.trials).values():
             self.add(block)
-        # Those too that were left out after a last block that an interruption cut.
-        for one in self._waiting:
-            self.leave_out(one.commit, one.benchmark)
-        self._waiting = []
+        # The commits, too, that were left out before a last block that was interrupted.
+        for withdrawal in self._later_withdrawals:
+            self.leave_out(withdrawal.commit, withdrawal.benchmark)
+        self._later_withdrawals = []
 
     def add(self, block: tuple[Trial, ...]) -> None:
-        """Add one complete block; of a command that failed in it, nothing.
+        """Add one complete block, without the benchmarks of a command that failed in it.
 
         See docs/methods/bisect.md.
         """
@@ -153,32 +153,34 @@ class CommitsJudge(Judge, ABC):
         reads: dict[int, BlockRead] = {}
         for place, benchmark in enumerate(benchmarks_of(self.plan)):
             trials = tuple(
-                one for one in block if self.terms.process_of(one.condition) == benchmark.process
+                trial
+                for trial in block
+                if self.terms.process_of(trial.condition) == benchmark.process
             )
-            failed = any(
-                fails(self.plan, trial) or place in _not_measured(self.plan, trial)
+            has_failed = any(
+                fails(self.plan, trial) or place in _unmeasured_benchmarks(self.plan, trial)
                 for trial in trials
             )
-            if trials and not failed:
+            if trials and not has_failed:
                 reads[place] = self._read(trials, benchmark)
         if reads:
             self._add_costs(block[0].block, reads)
 
     def _read(self, trials: tuple[Trial, ...], benchmark: CommitBenchmark) -> BlockRead:
-        """Return the costs and places of commits, where a block has those of conditions."""
+        """Return the costs and places in a block by commit, instead of by condition."""
         read = read_block(trials, self.plan, benchmark.metric)
         commit_of = self.terms.commit_of
         return replace(
             read,
-            costs={commit_of(one): cost for one, cost in read.costs.items()},
-            places={commit_of(one): place for one, place in read.places.items()},
+            costs={commit_of(condition): cost for condition, cost in read.costs.items()},
+            places={commit_of(condition): place for condition, place in read.places.items()},
         )
 
     def _withdraw_before(self, block: int) -> None:
-        """Leave out the commits that a block, and all after it, did without."""
-        while self._waiting and self._waiting[0].block <= block:
-            one = self._waiting.pop(0)
-            self.leave_out(one.commit, one.benchmark)
+        """Leave out the commits that were withdrawn before a block."""
+        while self._later_withdrawals and self._later_withdrawals[0].block <= block:
+            withdrawal = self._later_withdrawals.pop(0)
+            self.leave_out(withdrawal.commit, withdrawal.benchmark)
 
     def leave_out(self, commit: int, benchmark: int) -> None:
         """Leave a commit out of all later blocks of a benchmark."""
@@ -186,14 +188,14 @@ class CommitsJudge(Judge, ABC):
         self._withdraw(commit, benchmark)
 
     def stop_reason(self) -> Literal["verdict", "precision"] | None:
-        """Return ``verdict`` once nothing is left to ask."""
+        """Return ``verdict`` once the search is over."""
         return None if self._next_block() else "verdict"
 
     def needed_conditions(self, phase: Phase, block: int) -> tuple[int, ...]:
-        """Return the conditions that the next block runs; none if nothing is left to ask.
+        """Return the conditions of the next block; empty once the search is over.
 
-        The choice depends on earlier blocks, and on times of builds and trials that exchanging two
-        commits would not change. So each coin of the block stays fair given the past.
+        The choice depends on earlier blocks, and on times of builds and trials that would stay the
+        same if two commits were exchanged. So each coin of the block stays fair given the past.
         """
         self._withdraw_before(block)
         return self._next_block()
@@ -207,10 +209,10 @@ class CommitsJudge(Judge, ABC):
         return earliest_block(self.plan.judgement.alpha, 1)
 
     def _next_block(self) -> tuple[int, ...]:
-        assert self._builds is not None, "a campaign that is read back asks nothing"
+        assert self._builds is not None, "a campaign that is read back has no next block"
         trial_s = statistics.median(self._trial_s) if self._trial_s else 0.0
-        trials = self._builds.seconds() / trial_s if trial_s > 0.0 else 0.0
-        return self._ask(self._builds.built(), trials)
+        build_trials = self._builds.typical_seconds() / trial_s if trial_s > 0.0 else 0.0
+        return self._choose_conditions(self._builds.built_commits(), build_trials)
 
     @abstractmethod
     def _add_costs(self, number: int, blocks: Mapping[int, BlockRead]) -> None:
@@ -218,23 +220,23 @@ class CommitsJudge(Judge, ABC):
 
     @abstractmethod
     def _withdraw(self, commit: int, benchmark: int) -> None:
-        """Ask nothing more about a commit that is left out of a benchmark."""
+        """Stop the search for a commit in a benchmark."""
 
     @abstractmethod
-    def _ask(self, built: Collection[int], build_trials: float) -> tuple[int, ...]:
-        """Return the conditions that the next block runs; none if nothing is left to ask.
+    def _choose_conditions(self, built: Collection[int], build_trials: float) -> tuple[int, ...]:
+        """Return the conditions of the next block; empty once the search is over.
 
         Parameters
         ----------
         built
-            Commits that can be run without a build.
+            Commits that can run without a build.
         build_trials
-            Seconds of a build over those of a trial, as measured.
+            Measured time of a build, in trials.
         """
 
 
 class CommitsSegment(SegmentInProgress, kw_only=True):
-    """A segment that builds the commits of each block before it, and warms up new ones.
+    """A segment that builds the commits of each block before it, and warms up new builds.
 
     ``judge`` is a `CommitsJudge`.
     """
@@ -248,32 +250,33 @@ class CommitsSegment(SegmentInProgress, kw_only=True):
 
     def _conditions_of(self, runner: Runner, block: int) -> tuple[int, ...]:
         terms = commits_of(self.plan)
-        everywhere = range(len(benchmarks_of(self.plan)))
+        all_benchmarks = range(len(benchmarks_of(self.plan)))
         while True:
             conditions = self.judge.needed_conditions("measured", block)
             if not conditions:
                 return ()
             commits = tuple(dict.fromkeys(map(terms.commit_of, conditions)))
-            unbuilt = tuple(one for one in commits if one not in self.builds.built())
+            built = self.builds.built_commits()
+            unbuilt = tuple(commit for commit in commits if commit not in built)
             if unbuilt:
                 self.listener.building(tuple(map(self._name, unbuilt)))
-            failed = self.builds.make(commits)
-            for commit, reason in failed.items():
-                self._withdraw(commit, everywhere, block, NOT_BUILT, reason)
-            if not failed and self._are_warm(runner, conditions, block):
+            failures = self.builds.make(commits)
+            for commit, reason in failures.items():
+                self._withdraw(commit, all_benchmarks, block, NOT_BUILT, reason)
+            if not failures and self._warm_up_new(runner, conditions, block):
                 return conditions
             is_over = self._elapsed() >= self.stopping.budget_s
             if is_over and not self.stopping.min_blocks_explicit:
                 return ()
 
     def _name(self, commit: int) -> str:
-        """Return how conditions name a commit."""
+        """Return the name of a commit in the conditions."""
         condition = self.plan.conditions[commit]
         return condition.levels.get(REVISION, condition.name)
 
-    def _are_warm(self, runner: Runner, conditions: tuple[int, ...], block: int) -> bool:
+    def _warm_up_new(self, runner: Runner, conditions: tuple[int, ...], block: int) -> bool:
         """Warm up the conditions that have not run in this segment; return whether none failed."""
-        new = tuple(one for one in conditions if one not in self._warm)
+        new = tuple(condition for condition in conditions if condition not in self._warm)
         self._warm.update(new)
         warmups: list[Trial] = []
         for _ in range(self.plan.warmup_blocks if new else 0):
@@ -291,29 +294,32 @@ class CommitsSegment(SegmentInProgress, kw_only=True):
         self._withdraw_failed(trials, block + 1)
 
     def _withdraw_failed(self, trials: Sequence[Trial], block: int) -> bool:
-        """Leave out what trials did not measure; return whether there is more of it now."""
-        assert isinstance(self.judge, CommitsJudge), "commits have a judge of their own"
+        """Leave out the benchmarks that trials did not measure; return whether any are new."""
+        assert isinstance(self.judge, CommitsJudge), "a campaign over commits has its own judge"
         benchmarks, terms = benchmarks_of(self.plan), commits_of(self.plan)
-        any_new = False
+        has_new = False
         for trial in trials:
             commit = terms.commit_of(trial.condition)
-            lacking = _not_measured(self.plan, trial)
-            places = tuple(one for one in lacking if (commit, one) not in self.judge.left_out)
+            unmeasured = _unmeasured_benchmarks(self.plan, trial)
+            places = tuple(
+                place for place in unmeasured if (commit, place) not in self.judge.left_out
+            )
             if not places:
                 continue
-            any_new = True
+            has_new = True
             reason = f"{trial.failure}{stderr_suffix(trial.error_tail)}"
             if trial.failure is None:
-                reason = f"it does not report {joined(benchmarks[one].metric for one in places)}"
+                metrics = joined(benchmarks[place].metric for place in places)
+                reason = f"it does not report {metrics}"
             elif len(places) < len(benchmarks):
-                reason = f"{joined(benchmarks[one].name for one in places)}: {reason}"
+                reason = f"{joined(benchmarks[place].name for place in places)}: {reason}"
             self._withdraw(commit, places, block, NOT_RUN, reason)
-        return any_new
+        return has_new
 
     def _withdraw(
         self, commit: int, benchmarks: Collection[int], block: int, code: str, reason: str
     ) -> None:
-        assert isinstance(self.judge, CommitsJudge), "commits have a judge of their own"
+        assert isinstance(self.judge, CommitsJudge), "a campaign over commits has its own judge"
         name = commits_of(self.plan).every_commit[commit].hash
         summary = f"commit {name} is left out from block {block} on: {reason}"
         hint = f"to see why, run it by hand after: git checkout {name}"
@@ -324,10 +330,10 @@ class CommitsSegment(SegmentInProgress, kw_only=True):
 
 
 class CommitsAnalysis(AnalysisKind):
-    """What the analyses of all campaigns over commits share."""
+    """Common part of the analyses of campaigns over commits."""
 
-    def replace_in_terms(self, terms: Any, replacement: Replace) -> Any:
-        """Return the terms with the values replaced that its build sets."""
+    def terms_replaced(self, terms: Any, replacement: Replace) -> Any:
+        """Return the terms with replaced values of the variables that their build sets."""
         return replace(
             terms,
             build=terms.build and replace_values(terms.build, replacement),
@@ -338,6 +344,7 @@ class CommitsAnalysis(AnalysisKind):
         return replace(
             terms,
             benchmarks=tuple(
-                replace(one, name=hidden.in_text(one.name)) for one in terms.benchmarks
+                replace(benchmark, name=hidden.in_text(benchmark.name))
+                for benchmark in terms.benchmarks
             ),
         )

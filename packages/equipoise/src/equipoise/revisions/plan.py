@@ -1,4 +1,4 @@
-"""Revisions as conditions: what is run in each; and the line that searches commits."""
+"""Revisions as conditions; the command line that searches the commits between two."""
 
 from __future__ import annotations
 
@@ -43,19 +43,18 @@ _MAX_LISTED_BYTES = 1 << 20
 
 
 class RevisionsRequest(Struct, frozen=True, kw_only=True):
-    """What the user wants to run in revisions, and how."""
+    """The user's request to run benchmarks in revisions."""
 
     repository: Repository
     benchmarks: tuple[Benchmark, ...]
-    """Commands; a program with a slash in its name is looked for in each revision."""
     build: str | None = None
     """Line for a shell that builds a revision."""
     tool: BenchmarkTool | None = None
-    """Tool that reads the results of the commands, if they report them in its form."""
+    """Tool that reads the results of the commands."""
     metrics: str | tuple[str, ...] | None = None
-    """Of a gate, metrics: by default the wall time, or the benchmarks that both revisions report to
-    the tool. Else one metric, by default the wall time; with a tool the names of benchmarks with
-    commas between, by default all that the needed commits have."""
+    """A gate has several metrics: by default the wall time, or the benchmarks that both revisions
+    report to the tool. Other campaigns have one metric, by default the wall time. With a tool they
+    have names of benchmarks with commas between, by default all of the needed commits."""
     limits: CampaignLimits = CampaignLimits()
 
     def plan(
@@ -69,7 +68,7 @@ class RevisionsRequest(Struct, frozen=True, kw_only=True):
         stopping: Stopping,
         judgement: Judgement,
     ) -> Plan:
-        """Return a plan without the terms of its study; its limits fill the defaults."""
+        """Return a plan without the terms of its kind; the request's limits replace defaults."""
         limits = self.limits
         return Plan(
             study=study,
@@ -83,8 +82,8 @@ class RevisionsRequest(Struct, frozen=True, kw_only=True):
         )
 
 
-class CheckedOut(Struct, frozen=True):
-    """A revision in a working tree of its own, now or once it is built."""
+class Checkout(Struct, frozen=True):
+    """A revision in a separate working tree, which exists now or once it is built."""
 
     role: str
     """``baseline`` or ``candidate``."""
@@ -92,13 +91,13 @@ class CheckedOut(Struct, frozen=True):
     tree: Path
     """Root of the working tree."""
     repository: Repository
-    """The user's own."""
+    """The user's repository."""
     is_built: bool = True
-    """Whether its programs have to be there already."""
+    """Whether its programs must exist already."""
 
     @property
     def folder(self) -> Path:
-        """Folder in which the build and the benchmarks run: the one that the user is in."""
+        """Folder in which the build and the benchmarks run: the user's current folder."""
         return self.tree / self.repository.inside
 
     @property
@@ -107,87 +106,99 @@ class CheckedOut(Struct, frozen=True):
         return f"{self.role} {self.revision.label}"
 
 
-def benchmarks_in_all(
-    request: RevisionsRequest, sides: Sequence[CheckedOut]
+def common_benchmarks(
+    request: RevisionsRequest, checkouts: Sequence[Checkout]
 ) -> tuple[tuple[Benchmark, ...], tuple[CampaignWarning, ...]]:
-    """Return each benchmark that the programs of all sides list; without a listing, as given.
+    """Return the benchmarks that the programs of all checkouts list.
 
-    Warnings name the benchmarks that only one side has.
+    Without a listing the result is the request's benchmarks. Warnings name the benchmarks that
+    only one checkout has.
 
-    Raise `UnusableInput` if a program lists no benchmark, or the sides have none in common.
+    Raise `UnusableInput` if a program lists no benchmark, or the checkouts have none in common.
     """
-    tool, given = request.tool, request.benchmarks
+    tool, programs = request.tool, request.benchmarks
     if tool is None or tool.listing is None:
-        return given, ()
+        return programs, ()
     benchmarks: list[Benchmark] = []
     warnings: list[CampaignWarning] = []
-    for program in given:
-        conditions, _ = conditions_of_gate([program], sides, None)
-        listed = [
-            _names_listed(one, tool.name, tool.listing, request.limits.timeout_s)
-            for one in conditions
+    for program in programs:
+        conditions, _ = conditions_of_gate([program], checkouts, None)
+        all_names = [
+            _listed_names(condition, tool.name, tool.listing, request.limits.timeout_s)
+            for condition in conditions
         ]
-        names, only_one = _in_all(tool.name, sides, listed)
-        prefix = f"{program.name}: " if len(given) > 1 else ""
+        names, program_warnings = _common_names(tool.name, checkouts, all_names)
+        prefix = f"{program.name}: " if len(programs) > 1 else ""
         benchmarks += (
-            Benchmark(prefix + name, tool.listing.run_of(name, program.command)) for name in names
+            Benchmark(prefix + name, tool.listing.command_for(name, program.command))
+            for name in names
         )
-        warnings += only_one
+        warnings += program_warnings
     return tuple(benchmarks), tuple(warnings)
 
 
-def _names_listed(
+def _listed_names(
     condition: Condition, kind: str, listing: Listing, timeout_s: float
 ) -> tuple[str, ...]:
     """Return the names of the benchmarks that the program of a condition lists."""
 
-    def printed(*options: str) -> list[str]:
+    def printed_lines(*options: str) -> list[str]:
         with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
             command = (*condition.command, *options)
             folder = condition.process.working_folder
             try:
                 status = run_untimed(command, own_environment(), folder, timeout_s, errors, output)
             except subprocess.TimeoutExpired:
-                raise _no_program_of(kind, condition, f"it ran for {timeout_s:g} s") from None
+                problem = f"it ran for {timeout_s:g} s"
+                raise _not_a_program_of(kind, condition, problem) from None
             except OSError as error:
-                raise _no_program_of(kind, condition, error.strerror) from None
-            said = tail(errors.fileno())
+                raise _not_a_program_of(kind, condition, error.strerror) from None
+            error_tail = tail(errors.fileno())
             if status != 0:
-                problem = f"{describe_status(status)}{stderr_suffix(said)}"
-                raise _no_program_of(kind, condition, problem)
+                problem = f"{describe_status(status)}{stderr_suffix(error_tail)}"
+                raise _not_a_program_of(kind, condition, problem)
             output.seek(0)
             text = output.read(_MAX_LISTED_BYTES).decode("utf-8", "replace")
         return [line for line in text.splitlines() if line and line.isprintable()]
 
-    # A program may print something of its own, whichever benchmarks are chosen.
-    others = {*printed(listing.option, listing.none)}
-    names = tuple(dict.fromkeys(one for one in printed(listing.option) if one not in others))
+    # A program may print other lines, too, whichever benchmarks are chosen.
+    others = {*printed_lines(listing.list_option, listing.none_option)}
+    lines = printed_lines(listing.list_option)
+    names = tuple(dict.fromkeys(line for line in lines if line not in others))
     if not names:
-        raise _no_program_of(kind, condition, f"with {listing.option} it lists no benchmark")
+        problem = f"with {listing.list_option} it lists no benchmark"
+        raise _not_a_program_of(kind, condition, problem)
     return names
 
 
-def _no_program_of(kind: str, condition: Condition, problem: str | None) -> UnusableInput:
+def _not_a_program_of(kind: str, condition: Condition, problem: str | None) -> UnusableInput:
     return UnusableInput(
-        f"{condition.name}: {os.path.basename(condition.command[0])} is no program of {kind}, "
+        f"{condition.name}: {os.path.basename(condition.command[0])} is not a program of {kind}, "
         f"or its options choose no benchmark: {problem}",
         hint=f"leave {option('kind', kind)} out to time the whole program; else check its options",
     )
 
 
-def _in_all(
-    kind: str, sides: Sequence[CheckedOut], names: Sequence[Sequence[str]]
+def _common_names(
+    kind: str, checkouts: Sequence[Checkout], all_names: Sequence[Sequence[str]]
 ) -> tuple[tuple[str, ...], tuple[CampaignWarning, ...]]:
-    """Return the benchmarks that all sides have, and a warning of each other one."""
-    common = [name for name in dict.fromkeys(names[0]) if all(name in one for one in names)]
+    """Return the benchmarks that all checkouts have, and a warning of each other benchmark."""
+    common = [
+        name for name in dict.fromkeys(all_names[0]) if all(name in names for names in all_names)
+    ]
     if not common:
-        which = "the two revisions have" if len(sides) > 1 else f"the {sides[0].label} has"
-        shared = " in common" if len(sides) > 1 else ""
+        several = len(checkouts) > 1
+        subject = "the two revisions have" if several else f"the {checkouts[0].label} has"
+        in_common = " in common" if several else ""
         raise UnusableInput(
-            f"{which} no benchmark of {kind}{shared}",
-            hint="see docs/how-to/gate-benchmark-suites.md for what Equipoise reads of it",
+            f"{subject} no benchmark of {kind}{in_common}",
+            hint="see docs/how-to/gate-benchmark-suites.md for the results that Equipoise reads",
         )
-    roles = {name: side.role for side, one in zip(sides, names, strict=True) for name in one}
+    roles = {
+        name: checkout.role
+        for checkout, names in zip(checkouts, all_names, strict=True)
+        for name in names
+    }
     return tuple(common), tuple(
         CampaignWarning(
             "only_in_one_revision",
@@ -201,17 +212,17 @@ def _in_all(
 
 def metrics_of(
     request: RevisionsRequest,
-    sides: Sequence[CheckedOut],
+    checkouts: Sequence[Checkout],
     conditions: Sequence[Condition],
     scratch: Path,
 ) -> tuple[tuple[str, ...], tuple[CampaignWarning, ...]]:
-    """Return the metrics that are named, the wall time, or what all sides report to the tool.
+    """Return the requested metrics, the wall time, or the benchmarks of the tool in all checkouts.
 
-    A tool without a listing has one command, which runs once in each side, with a condition each.
-    Warnings name the benchmarks that only one side has.
+    A tool without a listing has one command, which runs once in each checkout, as one condition.
+    Warnings name the benchmarks that only one checkout has.
 
-    Raise `UnusableInput` if the sides have no benchmark in common. Raise `ConditionFailed` if the
-    benchmarks failed.
+    Raise `UnusableInput` if the checkouts have no benchmark in common. Raise `ConditionFailed` if
+    the benchmarks failed.
     """
     tool = request.tool
     if isinstance(request.metrics, tuple):
@@ -221,39 +232,39 @@ def metrics_of(
     if tool.listing is not None:
         return (BENCHMARK_SUFFIX.strip(),), ()
     timeout_s = request.limits.timeout_s
-    reported = [
+    all_names = [
         [
-            one.metric.removesuffix(BENCHMARK_SUFFIX)
-            for one in run_for_metrics(condition, own_environment(), scratch, timeout_s)
-            if one.metric.endswith(BENCHMARK_SUFFIX)
+            value.metric.removesuffix(BENCHMARK_SUFFIX)
+            for value in run_for_metrics(condition, own_environment(), scratch, timeout_s)
+            if value.metric.endswith(BENCHMARK_SUFFIX)
         ]
         for condition in conditions
     ]
-    names, warnings = _in_all(tool.name, sides, reported)
+    names, warnings = _common_names(tool.name, checkouts, all_names)
     return tuple(name + BENCHMARK_SUFFIX for name in names), warnings
 
 
 def conditions_of_gate(
-    benchmarks: Sequence[Benchmark], sides: Sequence[CheckedOut], tool: BenchmarkTool | None
+    benchmarks: Sequence[Benchmark], checkouts: Sequence[Checkout], tool: BenchmarkTool | None
 ) -> tuple[tuple[Condition, ...], tuple[Contrast, ...]]:
     """Return each benchmark of both revisions as a condition, and their contrasts.
 
-    Raise `UnusableInput` if a program does not exist, or lies in the user's own working tree.
+    Raise `UnusableInput` if a program does not exist, or is in the user's own working tree.
     """
     conditions: list[Condition] = []
     contrasts: list[Contrast] = []
     for benchmark in benchmarks:
         stratum = {BENCHMARK: benchmark.name} if len(benchmarks) > 1 else {}
         contrasts.append(Contrast(len(conditions), len(conditions) + 1, REVISION, stratum))
-        for side in sides:
-            levels = {BENCHMARK: benchmark.name, REVISION: side.label}
-            name = f"{benchmark.name}: {side.label}" if stratum else side.label
-            conditions.append(condition_in(side, benchmark, tool, name, levels))
+        for checkout in checkouts:
+            levels = {BENCHMARK: benchmark.name, REVISION: checkout.label}
+            name = f"{benchmark.name}: {checkout.label}" if stratum else checkout.label
+            conditions.append(condition_in(checkout, benchmark, tool, name, levels))
     return tuple(conditions), tuple(contrasts)
 
 
 def condition_in(
-    side: CheckedOut,
+    checkout: Checkout,
     benchmark: Benchmark,
     tool: BenchmarkTool | None,
     name: str,
@@ -261,40 +272,41 @@ def condition_in(
 ) -> Condition:
     """Return a benchmark in a revision as a condition; the tool, if any, reads its results.
 
-    Raise `UnusableInput` if the program does not exist, or lies in the user's own working tree.
+    Raise `UnusableInput` if the program does not exist, or is in the user's own working tree.
     """
     program, *arguments = benchmark.command
-    command = (_program_in(side, program), *arguments)
+    command = (_program_path(checkout, program), *arguments)
     return Condition(
         name=name,
-        command=command if tool is None else tool.reading(command),
+        command=command if tool is None else tool.reading_command(command),
         levels=levels,
-        environment=tool_variables(tool, side.tree, side.repository),
-        process=Process(working_folder=str(side.folder)),
+        environment=tool_variables(tool, checkout.tree, checkout.repository),
+        process=Process(working_folder=str(checkout.folder)),
     )
 
 
-def _program_in(side: CheckedOut, name: str) -> str:
-    """Return the path of the program of a command in a revision; errors as for `condition_in`."""
+def _program_path(checkout: Checkout, name: str) -> str:
+    """Return the path of a command's program in a revision; errors as for `condition_in`."""
     if "/" not in name:
         return find_program(name, native_programs(), own_environment())
-    top = side.repository.top
+    top = checkout.repository.top
     real, own_tree = os.path.realpath(name), os.path.realpath(top)
     if os.path.isabs(name) and real.startswith(own_tree + os.sep):
         raise UnusableInput(
-            f"{name} is a program of your own working tree: it would be run as each revision",
+            f"{name} is a program of your own working tree: it would run for each revision",
             hint=f"name it by its path in the repository, ./{os.path.relpath(name, top)}",
         )
-    path = os.path.normpath(os.path.join(side.folder, name))
-    if not side.is_built:
+    path = os.path.normpath(os.path.join(checkout.folder, name))
+    if not checkout.is_built:
         return path
-    # Of programs that differ in layout alone, the first represents all.
+    # The program with the first layout represents those with other layouts.
     file = path.replace(LAYOUT, "1")
     if os.path.isfile(file) and not os.access(file, os.X_OK):
-        raise UnusableInput(f"{name} of the {side.label} cannot be executed", hint="chmod +x it")
+        problem = f"{name} of the {checkout.label} cannot be executed"
+        raise UnusableInput(problem, hint="chmod +x it")
     if not os.path.isfile(file):
         raise UnusableInput(
-            f"the {side.label} has no program {name}",
+            f"the {checkout.label} has no program {name}",
             hint=f"let {option('build')} make it; the path is from the folder in which you run "
             "the command",
         )
@@ -314,12 +326,10 @@ def bisect_command(
     kind: str | None = None,
     metric: str = PRIMARY_METRIC,
 ) -> tuple[str, ...] | None:
-    """Return the words of the line that finds which commit between two made a difference.
+    """Return the words of the command line that finds the commit that made a difference.
 
-    ``None`` where no search of commits is installed.
-
-    ``bad`` is by default the working tree; ``kind`` is the tool that reads the results of
-    benchmarks, of which ``metric`` is one then.
+    The result is ``None`` if no search of commits is installed. ``bad`` is by default the working
+    tree. ``kind`` is the tool that reads the results of benchmarks; ``metric`` is then one of them.
     """
     if place_of(SEARCH) is None:
         return None

@@ -1,7 +1,4 @@
-"""The terms of campaigns whose conditions are commits, each built before its first block.
-
-Searches and curves over commits also share pairs of commits, and what a build costs.
-"""
+"""The terms of campaigns whose conditions are commits, each built before its first block."""
 
 from __future__ import annotations
 
@@ -17,35 +14,36 @@ from equipoise.model.revisions import Commit
 
 Pair = tuple[int, int]
 """Two commits by index, the earlier one first."""
-CHEAP_BUILD = 2.0
-"""Trials; a build that costs less hardly counts when a pair is chosen."""
-NARROW = 0.5
-"""Half-width of the interval of a named step, in steps, that is narrow enough."""
+CHEAP_BUILD_TRIALS = 2.0
+"""Cost of a build, in trials, below which it hardly counts in the choice of a pair."""
+MAX_STEP_HALF_WIDTH = 0.5
+"""Largest half-width of the interval of a reported step, as a fraction of the step."""
 
 
 class CommitBenchmark(Struct, frozen=True):
-    """One of the benchmarks that run in each commit."""
+    """A benchmark that runs in each commit."""
 
     name: str
-    """Empty if it is the only one."""
+    """Name; empty if there is only one benchmark."""
     metric: str
     process: int = 0
-    """Number of the command that measures it, from 0; one command may measure several."""
+    """Number of the command that measures it, from 0; a command may measure several benchmarks."""
 
 
 class CommitsPlan(Struct, Terms, frozen=True, kw_only=True):
-    """A stretch of commits, and how each is built: what searches and curves over commits share."""
+    """A stretch of commits, and their build: the common terms of searches and curves."""
 
     noun: ClassVar[str] = "campaign"
     ranks: ClassVar[bool] = False
     describes_one: ClassVar[bool] = False
     runs_whole_blocks: ClassVar[bool] = False
     shows_every_condition: ClassVar[bool] = False
-    restart_advice: ClassVar[str] = "measure again"
-    """What a hint advises where the campaign cannot go on."""
+    restart_hint: ClassVar[str] = "measure again"
+    """Advice if the campaign cannot go on."""
     commits: tuple[Commit, ...]
-    """Along first parents, the earliest first. Each command of a plan has one condition for each
-    commit, in this order and followed by those of branches; the commands follow each other."""
+    """Commits along first parents, the earliest first. Each command of a plan has one condition for
+    each commit, in this order, followed by the commits of branches. The commands follow each
+    other."""
     build: str | None = None
     """Line for a shell that builds a commit."""
     repository: str = ""
@@ -79,41 +77,40 @@ class CommitsPlan(Struct, Terms, frozen=True, kw_only=True):
         """The commit of each condition."""
         return self.commits
 
-    def execution_order(self, order: list[int]) -> list[int]:
-        """Return the conditions of each command side by side."""
+    def arranged(self, order: list[int]) -> list[int]:
+        """Return the order with the conditions of each command next to each other."""
         return adjacent(order, self.process_of)
 
-    def with_initial_conditions(self, plan: Plan) -> Plan:
-        """Return the plan with the commits that are there before the first block.
+    def built_before(self, plan: Plan) -> Plan:
+        """Return the plan with the commits that exist before the first block.
 
         Each other commit is built before its own first block.
         """
         built = self.indispensable
-        there = [place for place in range(len(plan.conditions)) if self.commit_of(place) in built]
-        contrasts = tuple(
-            Contrast(at, at + 1) for at in range(0, len(there), len(built)) if len(built) > 1
-        )
-        conditions = tuple(plan.conditions[place] for place in there)
+        places = [place for place in range(len(plan.conditions)) if self.commit_of(place) in built]
+        firsts = range(0, len(places), len(built)) if len(built) > 1 else ()
+        contrasts = tuple(Contrast(first, first + 1) for first in firsts)
+        conditions = tuple(plan.conditions[place] for place in places)
         return replace(plan, conditions=conditions, chosen_contrasts=contrasts)
 
 
 def commits_of(plan: Plan) -> CommitsPlan:
     """Return the commits that are the conditions of a plan."""
-    assert isinstance(plan.terms, CommitsPlan), "its conditions are no commits"
+    assert isinstance(plan.terms, CommitsPlan), "its conditions are not commits"
     return plan.terms
 
 
 def benchmarks_of(plan: Plan) -> tuple[CommitBenchmark, ...]:
-    """Return the benchmarks that run in each commit: several, or one without a name."""
+    """Return the benchmarks that run in each commit; a single benchmark has no name."""
     terms = commits_of(plan)
     return terms.benchmarks or (CommitBenchmark("", plan.judgement.primary_metric),)
 
 
 def adjacent(order: Sequence[int], group_of: Callable[[int], int]) -> list[int]:
-    """Move the members of each group to the place of its first one.
+    """Move the members of each group to the place of its first member.
 
-    Which members are first says nothing of their order: two of a group that trade places leave the
-    places of all groups as they are. So the order within each group stays a coin of its own.
+    If two members of a group exchange their places, the places of all groups stay the same. So the
+    order within each group remains a separate coin.
     """
     groups: dict[int, list[int]] = {}
     for member in order:

@@ -1,4 +1,4 @@
-"""Why one condition of a campaign is slower, as far as is known: pure functions of its record."""
+"""Explanation of a campaign's gap: pure functions of its record."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from equipoise.why.kind import why_kind
 
 
 class GapEvidence(Struct, frozen=True):
-    """A gap, and what its observations say of it."""
+    """A gap, its observations, and the differences that they show."""
 
     gap: Gap
     evidence: EvidenceSet
@@ -39,9 +39,10 @@ def with_causes(
     experiment: RunRecord | None,
     gap: Gap | None = None,
 ) -> ResultDocument:
-    """Return the document of a campaign with the causes of a gap: by default the last observed one.
+    """Return the document of a campaign with the causes of a gap.
 
-    ``experiment`` is the campaign that tested the causes, if there is one.
+    The default is the gap that was observed last. ``experiment`` is the campaign that tested the
+    causes, if there is one.
     """
     if gap is None:
         evidence = latest_evidence(record)
@@ -50,7 +51,8 @@ def with_causes(
         if extra is not None and (extra.baseline, extra.candidate) == names:
             return document
         evidence = evidence_of_gap(record, gap)
-        document = replace(document, why=tuple(one for one in document.why if one.kind == SPREAD))
+        of_spread = tuple(cause for cause in document.why if cause.kind == SPREAD)
+        document = replace(document, why=of_spread)
     extra_time = None if evidence is None else _extra_time(evidence)
     causes = _causes(record, evidence, experiment)
     if evidence is not None:
@@ -58,21 +60,21 @@ def with_causes(
         if experiment is not None and not explains_gap(experiment, record, contrast):
             experiment = None
         kind = why_kind(record.plan.terms)
-        document = kind.with_explained(document, record, evidence, causes, experiment)
+        document = kind.with_explanation(document, record, evidence, causes, experiment)
     return replace(document, why=(*document.why, *causes), extra_time=extra_time)
 
 
 def latest_evidence(record: RunRecord) -> GapEvidence | None:
-    """Return what the observations of the gap that was observed last say; ``None`` without one."""
+    """Return the evidence of the gap that was observed last; ``None`` if none was observed."""
     conditions = latest_conditions(record.observations)
     for gap in gaps_of(record) if conditions else ():
-        if gap.is_called and conditions <= {*gap.pair}:
+        if gap.is_explainable and conditions <= {*gap.pair}:
             return evidence_of_gap(record, gap)
     return None
 
 
 def evidence_of_gap(record: RunRecord, gap: Gap) -> GapEvidence:
-    """Return what the observations of a gap say; without any, what its trials' accounts say."""
+    """Return the evidence of a gap; without observations, the accounts of its trials."""
     baseline, candidate = gap.pair
     observations = observations_of_pair(record.observations, baseline, candidate)
     evidence = decode_evidence(observations, baseline, candidate)
@@ -83,7 +85,7 @@ def evidence_of_gap(record: RunRecord, gap: Gap) -> GapEvidence:
 def _causes(
     record: RunRecord, evidence: GapEvidence | None, experiment: RunRecord | None
 ) -> tuple[Explanation, ...]:
-    """Return the causes as an experiment showed them, else as evidence suggests, all open."""
+    """Return the causes that an experiment tested, else those that evidence suggests."""
     own = why_kind(record.plan.terms)
     if own.tests_causes:
         return own.causes(record)
@@ -95,7 +97,7 @@ def _causes(
 
 
 def _extra_time(evidence: GapEvidence) -> ExtraTime:
-    """Return where the extra time goes."""
+    """Return the parts of the extra time."""
     comparison, difference = evidence.gap.comparison, evidence.difference
     gap_s = difference.gap.extra
     return ExtraTime(
@@ -118,9 +120,9 @@ def _extra_time(evidence: GapEvidence) -> ExtraTime:
         observed={
             source: (len(runs.baseline), len(runs.candidate))
             for source, runs in evidence.evidence.by_source().items()
-            if runs.every
+            if runs.all_runs
         },
-        # Accounts that are not known stand beside each trial.
+        # Each trial shows its unknown accounts itself.
         unseen={
             source: remarks for source, remarks in difference.unseen.items() if source != "accounts"
         },

@@ -17,11 +17,12 @@ from equipoise.model.result import Comparison
 from equipoise.why.evidence.sources import Runs
 from equipoise.why.kind import why_kind
 
-CALLED = ("faster", "slower")
+EXPLAINABLE = ("faster", "slower")
+"""Verdicts whose gap can be explained."""
 
 
 class Gap(Struct, frozen=True):
-    """Two conditions, and what the campaign says of their times."""
+    """Two conditions, and the campaign's comparison of their times."""
 
     contrast: Contrast
     comparison: Comparison
@@ -39,25 +40,25 @@ class Gap(Struct, frozen=True):
         return self.contrast.baseline, self.contrast.candidate
 
     @property
-    def is_called(self) -> bool:
-        """Whether there is something to explain."""
-        return self.comparison.verdict in CALLED
+    def is_explainable(self) -> bool:
+        """Whether one condition is slower by the verdict."""
+        return self.comparison.verdict in EXPLAINABLE
 
     @property
     def smallest_ratio(self) -> float | None:
         """Ratio that is nearest to 1 in its interval; ``None`` if no ratio is known."""
         comparison = self.comparison
-        ratios = [one for one in (comparison.ratio, *comparison.ratio_ci) if one]
+        ratios = [ratio for ratio in (comparison.ratio, *comparison.ratio_ci) if ratio]
         return min(ratios, key=lambda ratio: abs(math.log(ratio)), default=None)
 
     @property
     def longest_s(self) -> float:
         """Seconds of the longest trial of the two."""
-        return max((trial.accounting.wall_s or 0.0 for trial in self.trials.every), default=0.0)
+        return max((trial.accounting.wall_s or 0.0 for trial in self.trials.all_runs), default=0.0)
 
 
 def choose_gap(record: RunRecord, baseline: str | None = None, candidate: str | None = None) -> Gap:
-    """Return the named gap, or the largest gap that was called.
+    """Return the named gap, or the largest gap whose verdict is faster or slower.
 
     ``baseline`` and ``candidate`` are names of conditions, or ``None`` for any. Raise
     `UnusableInput` if the campaign was imported, is a fleet's, a gate or of a history, compares
@@ -95,30 +96,30 @@ def choose_gap(record: RunRecord, baseline: str | None = None, candidate: str | 
 
 
 def gaps_of(record: RunRecord) -> tuple[Gap, ...]:
-    """Return all comparisons of wall times of the campaign, in the order of its contrasts.
+    """Return the gaps in wall time of the campaign, in the order of its contrasts.
 
-    A kind of campaign may have others.
+    A kind of campaign may choose other pairs of conditions.
     """
     plan = record.plan
     blocks = analysed_blocks(record)
     if not blocks:
         return ()
     kind = why_kind(plan.terms)
-    chosen = kind.gaps(record, blocks)
-    if not chosen:
+    named_gaps = kind.gaps(record, blocks)
+    if not named_gaps:
         return ()
     judgement = replace(plan.judgement, primary_metric=PRIMARY_METRIC)
-    contrasts = tuple(one.contrast for one in chosen)
-    by_time = replace(plan, judgement=judgement, chosen_contrasts=contrasts)
-    compared = primary_comparisons(by_time, blocks)
+    contrasts = tuple(gap.contrast for gap in named_gaps)
+    plan_by_time = replace(plan, judgement=judgement, chosen_contrasts=contrasts)
+    comparisons = primary_comparisons(plan_by_time, blocks)
     return tuple(
         Gap(
-            one.contrast,
-            kind.as_judged(one, comparison),
-            _trials(one.contrast, blocks),
-            judged_by=one.metric,
+            gap.contrast,
+            kind.judged_comparison(gap, comparison),
+            _trials(gap.contrast, blocks),
+            judged_by=gap.metric,
         )
-        for comparison, one in zip(compared, chosen, strict=True)
+        for comparison, gap in zip(comparisons, named_gaps, strict=True)
         if comparison.blocks
     )
 
@@ -129,11 +130,11 @@ def largest_gap(record: RunRecord) -> Gap | None:
     return _largest(gaps) if gaps else None
 
 
-def as_reported(gap: Gap, recorded: RunRecord, reported: RunRecord) -> Gap:
-    """Return the same gap of the reported record, whose conditions may have other names."""
-    if reported is recorded:
+def gap_for_report(gap: Gap, record: RunRecord, public_record: RunRecord) -> Gap:
+    """Return the same gap of the record that is reported, whose conditions may have other names."""
+    if public_record is record:
         return gap
-    same = next(other for other in gaps_of(reported) if other.pair == gap.pair)
+    same = next(other for other in gaps_of(public_record) if other.pair == gap.pair)
     return replace(same, chosen_because=gap.chosen_because)
 
 
@@ -144,8 +145,8 @@ def explains_gap(experiment: RunRecord, record: RunRecord, contrast: Contrast) -
     return experiment.plan.conditions[:2] == pair
 
 
-def nothing_to_explain(gap: Gap) -> str:
-    """Return the sentence that says why a gap that was not called is not explained."""
+def nothing_to_explain_sentence(gap: Gap) -> str:
+    """Return the sentence that says why a gap is not explained."""
     comparison = gap.comparison
     if comparison.verdict == "mixed":
         return f"which of the two is slower depends on what counts: {comparison.summary}"
@@ -159,18 +160,20 @@ def nothing_to_explain(gap: Gap) -> str:
 
 
 def _largest(gaps: Sequence[Gap]) -> Gap:
-    """Return the largest gap that was called, or else the largest; of several, with the reason."""
+    """Return the largest explainable gap, or else the largest; one of several has the reason."""
     if len(gaps) == 1:
         return gaps[0]
-    called = [gap for gap in gaps if gap.is_called]
-    which = "the largest gap that was called" if called else "the largest gap; none was called"
+    explainable = [gap for gap in gaps if gap.is_explainable]
+    which = "the largest gap whose verdict is faster or slower"
+    if not explainable:
+        which = "the largest gap; no verdict is faster or slower"
     because = f"of {len(gaps)} comparisons this is {which}"
 
     def size(gap: Gap) -> float:
         ratio = gap.comparison.ratio
         return abs(math.log(ratio)) if ratio else math.inf
 
-    return replace(max(called or gaps, key=size), chosen_because=because)
+    return replace(max(explainable or gaps, key=size), chosen_because=because)
 
 
 def _trials(contrast: Contrast, blocks: Blocks) -> Runs[Trial]:

@@ -1,4 +1,4 @@
-"""How gaps of each kind of campaign are explained: what a kind may do instead of the usual."""
+"""Explanation of gaps by kind of campaign: the defaults, which a kind may override."""
 
 from __future__ import annotations
 
@@ -24,34 +24,34 @@ class NamedGap(Struct, frozen=True):
     contrast: Contrast
     metric: str
     """Metric by which the pair was judged."""
-    found: Any = None
-    """What the kind found of the pair."""
+    finding: Any = None
+    """The kind's own finding about the pair, such as the commit that made it slower."""
 
 
 class WhyKind:
-    """How gaps of an ordinary comparison are explained; a kind overrides what it does instead."""
+    """Explanation of the gaps of an ordinary comparison; a kind overrides what differs."""
 
     tests_causes = False
     """Whether a campaign of the kind tests causes itself."""
     no_gap_reason = "compares nothing, or has no complete block"
-    """Reason why a campaign has no gap, behind its name."""
+    """Reason why a campaign has no gap. The message puts it after the campaign's name."""
     nothing_to_explain = "nothing was compared"
-    """Reason why the explanation that was to follow the campaign does not."""
+    """Reason why no explanation follows the campaign."""
 
     def gaps(self, record: RunRecord, blocks: Blocks) -> Sequence[NamedGap]:
         """Return the pairs of conditions whose gaps may be explained."""
         metric = record.plan.judgement.primary_metric
         return [NamedGap(contrast, metric) for contrast in record.plan.contrasts]
 
-    def as_judged(self, gap: NamedGap, comparison: Comparison) -> Comparison:
+    def judged_comparison(self, gap: NamedGap, comparison: Comparison) -> Comparison:
         """Return the comparison of a gap's wall times as the campaign judged them."""
         return comparison
 
     def causes(self, record: RunRecord) -> tuple[Explanation, ...]:
-        """Return the causes that a campaign which tests causes has tested."""
+        """Return the causes that the campaign has tested, if its kind tests causes."""
         return ()
 
-    def with_explained(
+    def with_explanation(
         self,
         document: Any,
         record: RunRecord,
@@ -59,13 +59,13 @@ class WhyKind:
         causes: Sequence[Explanation],
         experiment: RunRecord | None,
     ) -> Any:
-        """Return the document with what the kind says of a gap beyond its causes.
+        """Return the document with the kind's own remarks about an explained gap.
 
-        ``experiment`` tested the causes of that gap, if it is given.
+        ``experiment`` is the campaign that tested the causes of that gap, if there is one.
         """
         return document
 
 
 def why_kind(part: object) -> WhyKind:
-    """Return how the kind of terms or of a document is explained."""
+    """Return the explanation rules of the kind to which terms or a document belong."""
     return kind_of(part).part("why", WhyKind)

@@ -49,9 +49,7 @@ def test_every_format_has_a_whole_file_here_and_is_told_by_its_content(tmp_path:
 
 
 @pytest.mark.parametrize("form", ["pyperf", "conbench", "bencher", "csv"])
-def test_a_file_that_is_cut_off_or_has_something_else_in_its_midst(
-    form: str, tmp_path: Path
-) -> None:
+def test_truncated_file_and_file_with_foreign_bytes_inside(form: str, tmp_path: Path) -> None:
     generator, content = random.Random(form), contents()[form]
     path = tmp_path / "file"
     refused = 0
@@ -68,7 +66,7 @@ def test_a_file_that_is_cut_off_or_has_something_else_in_its_midst(
 
 
 @pytest.mark.parametrize("content", [DEEP, b'{"benchmarks": 1, "version": []}', b"[]", b"[1]"])
-def test_other_json_is_refused_in_every_format(content: bytes, tmp_path: Path) -> None:
+def test_unrelated_json_is_refused_in_every_format(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "file.json"
     path.write_bytes(content)
     for form in (None, *SERIES_FORMATS):
@@ -108,5 +106,5 @@ def test_a_hostile_name_of_a_benchmark_is_kept_as_text(tmp_path: Path) -> None:
     shutil.copytree(SAMPLES / "asv", folder)
     for path in folder.rglob("*.json"):
         path.write_text(path.read_text().replace("track_rounds", "\\ud800<script>\\u001b[2J"))
-    names = [one.benchmark for one in series_of(folder)]
+    names = [series.benchmark for series in series_of(folder)]
     assert "benchmarks.\\ud800<script>\x1b[2J" in names

@@ -1,4 +1,4 @@
-"""What real files of each tool say; samples/ORIGIN.md tells where they come from."""
+"""Series in real files of each tool; samples/ORIGIN.md names their origins."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ ROUNDS = "benchmarks.track_rounds"
 
 
 def test_asv_gives_a_series_for_each_combination_of_parameters() -> None:
-    series = {one.benchmark: one for one in series_of(SAMPLES / "asv")}
+    series = {series.benchmark: series for series in series_of(SAMPLES / "asv")}
     assert set(series) == {SCALE_1, SCALE_2, ROUNDS}
     whole = series[SCALE_1]
     assert (whole.tool, whole.metric, whole.unit) == ("asv", "time", "seconds")
     assert whole.setting == "here, existing-py_tmp_t-series_asv_bin_python"
-    assert [one.date for one in whole.points] == [
+    assert [point.date for point in whole.points] == [
         f"2026-03-{day:02d}T12:00:00Z" for day in range(1, 25)
     ]
-    assert all(len(one.commit) == 40 for one in whole.points)
-    assert [one.value for one in series[ROUNDS].points] == [
+    assert all(len(point.commit) == 40 for point in whole.points)
+    assert [point.value for point in series[ROUNDS].points] == [
         *[2000.0] * 4,
         2001.0,
         *[2000.0] * 7,
@@ -34,7 +34,7 @@ def test_asv_gives_a_series_for_each_combination_of_parameters() -> None:
 
 
 def test_a_benchmark_that_failed_leaves_a_hole_that_is_told() -> None:
-    series = {one.benchmark: one for one in series_of(SAMPLES / "asv")}
+    series = {series.benchmark: series for series in series_of(SAMPLES / "asv")}
     assert len(series[SCALE_2].points) == 23
     assert series[SCALE_2].notes == ("1 value of failed benchmarks left out.",)
     assert not series[SCALE_1].notes
@@ -42,8 +42,8 @@ def test_a_benchmark_that_failed_leaves_a_hole_that_is_told() -> None:
 
 def test_a_project_of_asv_has_its_results_in_a_folder(tmp_path: Path) -> None:
     shutil.copytree(SAMPLES / "asv", tmp_path / "results")
-    assert [one.points for one in series_of(tmp_path)] == [
-        one.points for one in series_of(SAMPLES / "asv")
+    assert [series.points for series in series_of(tmp_path)] == [
+        series.points for series in series_of(SAMPLES / "asv")
     ]
 
 
@@ -54,7 +54,7 @@ def test_another_version_of_a_benchmark_of_asv_does_not_count(tmp_path: Path) ->
     known[ROUNDS]["version"] = "another"
     (folder / "benchmarks.json").write_text(json.dumps(known))
     series = series_of(folder)
-    assert {one.benchmark for one in series} == {SCALE_1, SCALE_2}
+    assert {each_series.benchmark for each_series in series} == {SCALE_1, SCALE_2}
     assert series[0].notes[0] == "24 results of another version of its benchmark left out."
 
 
@@ -70,7 +70,7 @@ def test_old_results_of_asv_are_brought_up_to_date_first(tmp_path: Path) -> None
 def test_a_folder_without_results_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UnusableInput, match="no values over commits"):
         series_of(tmp_path)
-    with pytest.raises(UnusableInput, match=r"holds benchmarks\.json"):
+    with pytest.raises(UnusableInput, match=r"contains benchmarks\.json"):
         series_of(tmp_path, form="asv")
     with pytest.raises(UnusableInput, match="it is a folder"):
         series_of(SAMPLES / "asv", form="csv")
@@ -85,7 +85,7 @@ def test_pyperf_has_its_commit_in_the_metadata_and_stands_by_its_date() -> None:
     assert (series.metric, series.unit) == ("time_s", "seconds")
     assert series.source == f"{files[0]} and 13 more files"
     # 9 o'clock two hours east of Greenwich; by name, 10.json stands before 2.json.
-    assert [one.date for one in series.points] == [
+    assert [point.date for point in series.points] == [
         f"2026-04-{day:02d}T07:00:00Z" for day in range(1, 15)
     ]
     first = json.loads((SAMPLES / "pyperf" / "1.json").read_text())
@@ -100,7 +100,7 @@ def test_pyperf_without_a_commit_is_named_after_its_revision(tmp_path: Path) -> 
     for name in ("v1.10.json", "v1.9.json"):
         (tmp_path / name).write_text(json.dumps(whole))
     (series,) = series_of(tmp_path / "v1.9.json", tmp_path / "v1.10.json")
-    assert [one.commit for one in series.points] == ["v1.9", "v1.10"]
+    assert [point.commit for point in series.points] == ["v1.9", "v1.10"]
 
 
 def test_bencher_gives_a_series_for_each_benchmark_by_version() -> None:
@@ -119,14 +119,14 @@ def test_a_file_in_the_metric_format_of_bencher_is_named_after_its_revision(
         measures = {"latency": {"value": 80.0 + number, "lower_value": 80.0}}
         (tmp_path / f"v{number}.json").write_text(json.dumps({"parse": measures}))
     (series,) = series_of(tmp_path / "v1.json", tmp_path / "v2.json")
-    assert [(one.commit, one.value) for one in series.points] == [("v1", 81.0), ("v2", 82.0)]
+    assert [(point.commit, point.value) for point in series.points] == [("v1", 81.0), ("v2", 82.0)]
     assert (series.tool, series.metric, series.unit) == ("Bencher", "latency", "nanoseconds")
 
 
 def test_conbench_stands_by_the_time_of_its_commits() -> None:
     (series,) = series_of(SAMPLES / "conbench_history.json")
     assert (series.tool, series.benchmark, series.unit) == ("Conbench", "case c0ffee", "s")
-    assert [one.date for one in series.points] == [
+    assert [point.date for point in series.points] == [
         f"2026-03-{day:02d}T01:02:51Z" for day in range(1, 21)
     ]
 
@@ -135,6 +135,6 @@ def test_results_of_conbench_have_tags_and_may_lack_a_commit() -> None:
     read, write = series_of(SAMPLES / "conbench_results.json")
     assert read.benchmark == "file-read(compression=snappy, cpu_count=2)"
     assert read.setting == "box, org:main"
-    assert [one.value for one in read.points] == [0.1, 1.1]
-    assert [one.value for one in write.points] == [0.1]
+    assert [point.value for point in read.points] == [0.1, 1.1]
+    assert [point.value for point in write.points] == [0.1]
     assert read.notes == ("2 values of unknown commits left out.",)

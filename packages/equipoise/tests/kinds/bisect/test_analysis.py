@@ -66,11 +66,11 @@ class Builds:
         self.broken = broken
         self.made: set[int] = set()
 
-    def built(self) -> Collection[int]:
+    def built_commits(self) -> Collection[int]:
         """Return the requested commits that build."""
         return self.made
 
-    def seconds(self) -> float:
+    def typical_seconds(self) -> float:
         """Return 0: a build takes no time."""
         return 0.0
 

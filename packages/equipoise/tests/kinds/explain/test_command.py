@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from equipoise.ledger import open_for_reading
-from equipoise.why.evidence.sources import BY_DEFAULT
+from equipoise.why.evidence.sources import DEFAULT_SOURCES
 from packages.equipoise.tests.cli.conftest import ENTRY, Equipoise
 from packages.equipoise.tests.report.forms import breakable
 from packages.equipoise.tests.schema import valid_result
@@ -80,7 +80,7 @@ def test_the_extra_time_of_a_real_pair_is_found_and_kept(
     with open_for_reading(tmp_path / ".equipoise" / "ledger.db") as ledger:
         observations = ledger.read_run("last").observations
     assert [observation.position for observation in observations] == list(range(30))
-    assert {observation.source for observation in observations} == {*BY_DEFAULT}
+    assert {observation.source for observation in observations} == {*DEFAULT_SOURCES}
 
 
 def test_where_nothing_differs_there_is_nothing_to_explain(equipoise: Equipoise) -> None:

@@ -73,7 +73,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     for path in fleets.glob("*"):
         campaign = CampaignFolder(path)
         campaign.halt()
-        until(lambda campaign=campaign: None if campaign.lives() else True)  # type: ignore[misc]
+        until(lambda campaign=campaign: None if campaign.is_alive() else True)  # type: ignore[misc]
 
 
 @pytest.fixture
@@ -226,12 +226,12 @@ def line(host: str, state: HostState, *, problem: str | None = None, **answer: A
 def test_the_table_has_a_line_for_each_host_with_its_problem() -> None:
     lines = (
         line("ada", "measuring", blocks=12, running_s=30.0),
-        line("bob", "no answer", problem="no worker of it is connected"),
+        line("bob", "no answer", problem="none of its workers is connected"),
         line("[red]cyd", "ended", blocks=40, stopped_because="verdict"),
     )
     text = printed(FleetProgress("run", lines, "connection refused"), rows=20)
     assert text[1].split() == ["ada", "measuring", "12", "30.0", "s"]
-    assert text[2].endswith("no worker of it is connected")
+    assert text[2].endswith("none of its workers is connected")
     assert text[3].startswith("[red]cyd")
     assert text[3].endswith("verdict")
     assert text[4] == "the scheduler gives no answer, trying again: connection refused"

@@ -156,7 +156,7 @@ def test_a_warning_names_changes_in_submodules_as_left_out(
     project.write("lib\x1b[31m/part", "changed")
     answer = gate(project, "--baseline", "HEAD", "--blocks", "1", "--warmup", "0", "--", "true")
     assert answer.status == 0
-    assert "what changed in submodules is in neither revision: 1, lib" in answer.out
+    assert "changes in submodules are in neither revision: 1, lib" in answer.out
     assert "\x1b" not in answer.out
 
 
@@ -325,7 +325,7 @@ def test_outside_of_a_repository_the_hint_says_where_to_run(
 ) -> None:
     answer = equipoise("gate", "--baseline", "main", "--", "true")
     assert answer.status == 2
-    assert "is in no git working tree" in answer.err
+    assert "is not in a readable git working tree" in answer.err
 
 
 def test_a_gate_in_a_folder_of_the_repository_runs_in_that_folder(

@@ -170,7 +170,7 @@ def test_a_program_without_google_benchmark_is_refused_with_a_hint(
     project = made_of(tmp_path, {"bin/bench": program}, {})
     answer = gate(project, "--baseline", "before", "--kind", "google-benchmark", "--", "bin/bench")
     assert answer.status == 2, answer
-    assert "bench is no program of google-benchmark" in answer.err
+    assert "bench is not a program of google-benchmark" in answer.err
     assert problem in answer.err
     assert "leave --kind google-benchmark out to time the whole program" in answer.err
 

@@ -47,7 +47,7 @@ def calls(
 
 
 def file(**changes: Change) -> FileChange:
-    """What was done with one file: nothing but this."""
+    """Return the changes of one file; all others are zero."""
     return FileChange(**changes)
 
 
@@ -79,10 +79,11 @@ def blocks(size: int, baseline: float, candidate: float) -> SizeClassChange:
 
 def allocations(*classes: SizeClassChange, by: str = "asker") -> AllocationsChange:
     """All allocations, asked for by one function."""
-    baseline = sum(one.count.baseline for one in classes)
-    candidate = sum(one.count.candidate for one in classes)
+    baseline = sum(size_class.count.baseline for size_class in classes)
+    candidate = sum(size_class.count.candidate for size_class in classes)
     in_bytes = change(
-        sum(one.bytes.baseline for one in classes), sum(one.bytes.candidate for one in classes)
+        sum(size_class.bytes.baseline for size_class in classes),
+        sum(size_class.bytes.candidate for size_class in classes),
     )
     return AllocationsChange(change(baseline, candidate), classes, {function(by): in_bytes})
 
@@ -93,15 +94,15 @@ def faults(baseline: float, candidate: float, by: str = "toucher") -> FaultsChan
     return FaultsChange(count, {function(by): count})
 
 
-def made(**fields: Any) -> Difference:
-    """One second more in the candidate, on one thread; nothing else differs but the fields."""
+def difference_with(**fields: Any) -> Difference:
+    """A difference of one second more in the candidate, on one thread, with these fields."""
     plain = Difference("candidate", change(1.0, 2.0, 0.1), processes=ONE, threads=ONE, programs=ONE)
     return replace(plain, **fields)
 
 
-def named(difference: Difference) -> list[str]:
+def cause_ids(difference: Difference) -> list[str]:
     """The ids of all causes, the most seconds first."""
-    return [one.cause for one in suggested_causes(difference)]
+    return [cause.cause for cause in suggested_causes(difference)]
 
 
 def first(difference: Difference) -> Explanation:
@@ -110,5 +111,5 @@ def first(difference: Difference) -> Explanation:
 
 
 def found_by(rule: str, difference: Difference) -> tuple[Cause, ...]:
-    """Return what one rule by itself finds."""
+    """Return the causes that a single rule finds."""
     return tuple(RULES[rule](Remaining(difference)))

@@ -6,16 +6,16 @@ from msgspec.structs import replace
 
 from packages.equipoise.tests.why.causes.made import (
     calls,
+    cause_ids,
     change,
+    difference_with,
     file,
     first,
     found_by,
-    made,
-    named,
     wait,
 )
 
-LINES = made(
+LINES = difference_with(
     entries={"write": change(0.01, 0.9, 0.1)},
     calls={"write": calls(879, 150_000, typical_bytes=24)},
     files={
@@ -26,14 +26,14 @@ LINES = made(
     },
 )
 
-SYNCS = made(
+SYNCS = difference_with(
     entries={"fsync": change(0.0, 0.1, 0.05)},
     waits={wait("fsync", "fsync"): change(0.0, 0.8, 0.1)},
     calls={"fsync": calls(1, 301)},
     files={"/tmp/records": file(syncs=change(1, 301), seconds=change(0.01, 0.9))},
 )
 
-COLD = made(
+COLD = difference_with(
     entries={"read": change(0.1, 0.3, 0.1)},
     waits={wait("read", "read"): change(0.0, 0.7, 0.1)},
     calls={"read": calls(1026, 1026)},
@@ -41,12 +41,12 @@ COLD = made(
     accounts={"block_reads": change(0, 32_768)},
 )
 
-ABSENT = made(
+ABSENT = difference_with(
     entries={"newfstatat": change(0.1, 0.9, 0.1)},
     calls={"newfstatat": calls(20_002, 200_002, errors={"ENOENT": change(20_000, 200_000)})},
 )
 
-MESSAGES = made(
+MESSAGES = difference_with(
     entries={"write": change(0.0, 0.5, 0.1), "read": change(0.0, 0.3, 0.1)},
     calls={"write": calls(16, 65_536), "read": calls(18, 14_000)},
     files={"pipe": file(writes=change(16, 65_536), reads=change(18, 14_000))},
@@ -59,7 +59,7 @@ def test_tiny_writes_are_named_with_their_file_and_size() -> None:
     assert cause.evidence["syscall"] == "write"
     assert cause.evidence["file"] == "/tmp/lines"
     assert cause.evidence["size_bytes"] == 24
-    assert named(LINES) == ["tiny_writes"]
+    assert cause_ids(LINES) == ["tiny_writes"]
 
 
 def test_more_lines_are_more_calls_and_not_tiny_ones() -> None:
@@ -97,7 +97,7 @@ def test_a_file_that_has_no_name_is_null_with_its_reason() -> None:
 
 
 def test_tiny_reads_are_named_by_their_call() -> None:
-    difference = made(
+    difference = difference_with(
         entries={"read": change(0.0, 0.9, 0.1)},
         calls={"read": calls(63, 250_001, typical_bytes=1)},
         files={"/data/text": file(reads=change(63, 250_001), bytes_read=change(250e3, 250e3))},
@@ -113,7 +113,7 @@ def test_syncs_hold_both_the_work_and_the_waiting() -> None:
     assert (cause.evidence["syscall"], cause.evidence["file"]) == ("fsync", "/tmp/records")
     assert cause.seconds is not None
     assert 0.89 < cause.seconds < 0.91
-    assert named(SYNCS) == ["sync_per_record"]
+    assert cause_ids(SYNCS) == ["sync_per_record"]
 
 
 def test_as_many_syncs_that_take_longer_are_waiting() -> None:
@@ -148,7 +148,7 @@ def test_reads_that_wait_without_the_disk_are_not_cold() -> None:
     assert not found_by("cold_file", pipe)
 
 
-def test_blocks_that_are_read_without_waiting_are_not_what_takes_the_time() -> None:
+def test_blocks_read_without_waiting_are_no_cause() -> None:
     assert not found_by("cold_file", replace(COLD, waits={wait("fsync"): change(0.0, 0.7, 0.1)}))
 
 
@@ -167,7 +167,9 @@ def test_look_ups_tell_how_many_found_nothing() -> None:
 
 
 def test_files_that_are_opened_are_not_searched() -> None:
-    opened = made(entries={"openat": change(0.1, 0.9, 0.1)}, calls={"openat": calls(20, 9000)})
+    opened = difference_with(
+        entries={"openat": change(0.1, 0.9, 0.1)}, calls={"openat": calls(20, 9000)}
+    )
     assert not found_by("path_look_ups", opened)
     assert first(opened).cause == "more_system_calls"
     sought = replace(opened, calls={"openat": calls(20, 9000, errors={"ENOENT": change(0, 8900)})})
@@ -178,7 +180,7 @@ def test_messages_through_a_pipe_are_no_tiny_writes() -> None:
     cause = first(MESSAGES)
     assert (cause.cause, cause.evidence["file"]) == ("messages", "pipe")
     assert cause.evidence["syscall"] == "write"
-    assert named(MESSAGES) == ["messages"]
+    assert cause_ids(MESSAGES) == ["messages"]
 
 
 def test_a_pipe_that_is_used_as_before_makes_no_messages() -> None:

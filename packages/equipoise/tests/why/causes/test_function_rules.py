@@ -8,18 +8,18 @@ from msgspec.structs import replace
 from equipoise.why.differences.changes import Setting
 from packages.equipoise.tests.why.causes.made import (
     calls,
+    cause_ids,
     change,
+    difference_with,
     first,
     found_by,
     function,
-    made,
-    named,
 )
 
 OPENBLAS = "libopenblasp-r0.3.21.so"
 SLOW, FAST = function("dgemm_kernel_PRESCOTT", OPENBLAS), function("dgemm_kernel_HASWELL", OPENBLAS)
 
-BLAS = made(
+BLAS = difference_with(
     functions={
         SLOW: change(0.0, 1.6, 0.1),
         FAST: change(0.6, 0.0, 0.1),
@@ -28,7 +28,7 @@ BLAS = made(
     settings=(Setting("environment OPENBLAS_CORETYPE", None, "Prescott"),),
 )
 
-CONTENDING = made(
+CONTENDING = difference_with(
     threads=change(3, 3),
     on_processor=change(2.0, 4.0),
     functions={function("count_up"): change(2.0, 4.0, 0.2)},
@@ -47,17 +47,17 @@ def test_the_kernel_of_another_processor_is_named_with_the_one_that_it_replaces(
     # What the other kernel took is taken off.
     assert cause.seconds == pytest.approx(1.1)
     assert cause.share_of_gap == 1.0
-    assert named(BLAS) == ["wrong_blas_kernel"]
+    assert cause_ids(BLAS) == ["wrong_blas_kernel"]
 
 
-def test_the_other_kernel_is_certain_where_its_seconds_are_not() -> None:
+def test_wrong_kernel_needs_a_certain_difference_in_one_kernel() -> None:
     noisy = {**BLAS.functions, SLOW: change(0.0, 1.6, 1.7)}
     assert first(replace(BLAS, functions=noisy)).cause == "wrong_blas_kernel"
     unsure = {**noisy, FAST: change(0.6, 0.0, 0.7)}
     assert not found_by("wrong_blas_kernel", replace(BLAS, functions=unsure))
 
 
-def test_more_of_one_kernel_is_more_time_in_it() -> None:
+def test_more_time_in_one_kernel_is_not_a_wrong_kernel() -> None:
     more = replace(BLAS, functions={SLOW: change(0.6, 1.6, 0.1)})
     assert not found_by("wrong_blas_kernel", more)
     assert first(more).cause == "more_time_in_function"
@@ -95,26 +95,28 @@ def test_two_functions_of_no_blas_are_no_kernels() -> None:
 
 def test_the_slower_function_is_named_and_the_others_are_not() -> None:
     fifty = {function(f"function_{at:02}"): change(0.02, 0.021, 0.02) for at in range(50)}
-    difference = made(functions={**fifty, function("function_17"): change(0.02, 1.0, 0.05)})
+    difference = difference_with(
+        functions={**fifty, function("function_17"): change(0.02, 1.0, 0.05)}
+    )
     (cause,) = found_by("more_time_in_function", difference)
     assert cause.evidence["function"] == "function_17"
 
 
 def test_a_function_without_a_name_is_named_by_its_caller() -> None:
     copying = function("(unknown)", "libc.so.6", "unknown")
-    difference = made(
+    difference = difference_with(
         functions={copying: change(0.0, 0.9, 0.1)},
         callers={copying: (function("join_text"), function("main"))},
     )
     assert first(difference).evidence["function"] == "join_text"
 
 
-def test_a_python_function_is_named_instead_of_what_copies_for_it() -> None:
+def test_python_function_is_named_instead_of_memmove() -> None:
     copying = function("__memmove_avx", "libc.so.6")
     inner = function("by_copying:/home/script.py", "python", "python")
-    difference = made(
+    difference = difference_with(
         functions={copying: change(0.0, 0.9, 0.1)},
-        reached={
+        inclusive={
             inner: change(0.0, 0.92, 0.05),
             function("main:/home/script.py", "python", "python"): change(0.1, 1.02, 0.05),
             function("<module>:/home/script.py", "python", "python"): change(0.1, 1.02, 0.05),
@@ -125,7 +127,7 @@ def test_a_python_function_is_named_instead_of_what_copies_for_it() -> None:
     assert cause.evidence["function"] == "by_copying"
     assert cause.evidence["module"] == "/home/script.py"
     assert cause.evidence["inside"] == "__memmove_avx"
-    assert named(difference) == ["more_time_in_python_function"]
+    assert cause_ids(difference) == ["more_time_in_python_function"]
 
 
 def test_equal_instructions_make_contention_certain() -> None:
@@ -148,10 +150,10 @@ def test_without_instructions_contention_is_only_possible() -> None:
     assert "may contend" in cause.summary
 
 
-def test_where_other_things_differ_it_is_more_work() -> None:
+def test_other_differences_mean_more_work() -> None:
     busier = replace(CONTENDING, calls={"write": calls(100, 200)})
     assert first(busier).cause == "more_time_in_function"
 
 
-def test_one_thread_has_nobody_to_contend_with() -> None:
+def test_one_thread_has_no_contention() -> None:
     assert not found_by("memory_contention", replace(CONTENDING, threads=change(1, 1)))

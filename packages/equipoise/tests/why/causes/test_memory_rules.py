@@ -8,16 +8,16 @@ from packages.equipoise.tests.why.causes.made import (
     allocations,
     blocks,
     calls,
+    cause_ids,
     change,
+    difference_with,
     faults,
     first,
     found_by,
     function,
-    made,
-    named,
 )
 
-CHURN = made(
+CHURN = difference_with(
     entries={
         "page_fault": change(0.0, 0.6, 0.1),
         "munmap": change(0.0, 0.2, 0.1),
@@ -28,13 +28,13 @@ CHURN = made(
     allocations=allocations(blocks(35_600, 8000, 8000), blocks(64, 9000, 9000)),
 )
 
-GIVEN_BACK = made(
+GIVEN_BACK = difference_with(
     entries={"page_fault": change(0.0, 0.7, 0.1), "madvise": change(0.0, 0.2, 0.1)},
     calls={"madvise": calls(0, 1500, typical_bytes=262_144)},
     faults=faults(100, 96_000, by="fill"),
 )
 
-SMALL_PAGES = made(
+SMALL_PAGES = difference_with(
     entries={"page_fault": change(0.1, 0.9, 0.1)},
     calls={"mmap": calls(9, 9), "madvise": calls(1, 1)},
     faults=faults(118, 32_800, by="fill"),
@@ -52,7 +52,7 @@ def test_blocks_that_go_back_at_every_free_are_named_by_their_size() -> None:
 
 
 def test_their_page_faults_count_only_once() -> None:
-    assert named(CHURN) == ["blocks_returned_at_free"]
+    assert cause_ids(CHURN) == ["blocks_returned_at_free"]
 
 
 def test_the_heap_that_shrinks_at_every_free_is_the_same_cause() -> None:
@@ -65,7 +65,7 @@ def test_the_heap_that_shrinks_at_every_free_is_the_same_cause() -> None:
 def test_mappings_of_the_program_itself_are_no_blocks() -> None:
     direct = replace(CHURN, allocations=allocations(blocks(64, 9000, 9000)))
     assert not found_by("blocks_returned_at_free", direct)
-    assert "more_system_calls" in named(direct)
+    assert "more_system_calls" in cause_ids(direct)
 
 
 def test_far_fewer_calls_than_blocks_are_not_every_free() -> None:
@@ -77,10 +77,10 @@ def test_advice_that_faults_memory_in_again_names_who_touches_it() -> None:
     cause = first(GIVEN_BACK)
     assert cause.cause == "memory_given_back"
     assert (cause.evidence["syscall"], cause.evidence["function"]) == ("madvise", "fill")
-    assert named(GIVEN_BACK) == ["memory_given_back"]
+    assert cause_ids(GIVEN_BACK) == ["memory_given_back"]
 
 
-def test_advice_after_which_nothing_faults_is_only_calls() -> None:
+def test_advice_without_page_faults_is_more_system_calls() -> None:
     quiet = replace(GIVEN_BACK, faults=faults(100, 100))
     assert not found_by("memory_given_back", quiet)
     assert first(quiet).cause == "more_system_calls"
@@ -103,7 +103,7 @@ def test_memory_that_is_mapped_again_is_not_smaller_pages() -> None:
     assert not found_by("huge_pages_off", remapped)
 
 
-def test_page_faults_are_charged_to_the_caller_of_what_has_no_name() -> None:
+def test_page_faults_of_unnamed_code_belong_to_its_caller() -> None:
     unknown = function("(unknown)", "libc.so.6", "unknown")
     fill = function("fill")
     difference = replace(
@@ -116,11 +116,11 @@ def test_page_faults_are_charged_to_the_caller_of_what_has_no_name() -> None:
 
 
 def test_more_blocks_are_a_cause_where_the_allocator_takes_the_time() -> None:
-    busy = made(
+    busy = difference_with(
         functions={function("malloc", "libc.so.6"): change(0.1, 0.7, 0.1)},
         allocations=allocations(blocks(48, 1000, 1_000_000)),
     )
     cause = first(busy)
     assert (cause.cause, cause.evidence["size_bytes"]) == ("more_allocations", 48)
     idle = replace(busy, functions={function("work"): change(0.1, 0.7, 0.1)})
-    assert named(idle) == ["more_time_in_function"]
+    assert cause_ids(idle) == ["more_time_in_function"]

@@ -7,22 +7,22 @@ from msgspec.structs import replace
 
 from packages.equipoise.tests.why.causes.made import (
     calls,
+    cause_ids,
     change,
+    difference_with,
     first,
     found_by,
     function,
-    made,
-    named,
     wait,
 )
 
-FORKS = made(
+FORKS = difference_with(
     processes=change(41, 41),
     calls={"clone": calls(40, 40, change(0.01, 0.6, 0.1))},
     waits={wait("kernel_wait4", "wait4"): change(0.01, 0.3, 0.1)},
 )
 
-MANY = made(
+MANY = difference_with(
     processes=change(1, 151),
     programs=change(1, 151),
     calls={"execve": calls(0, 150), "vfork": calls(0, 150)},
@@ -31,14 +31,14 @@ MANY = made(
     faults=None,
 )
 
-ALONE = made(
+ALONE = difference_with(
     threads=change(2, 1),
     on_processor=change(2.0, 2.01, 0.05),
     functions={function("work"): change(2.0, 2.0, 0.05)},
 )
 
 
-def test_forks_that_take_longer_are_of_a_large_process() -> None:
+def test_slower_forks_mean_a_large_process() -> None:
     cause = first(FORKS)
     assert (cause.cause, cause.evidence["syscall"]) == ("fork_of_large_process", "clone")
 
@@ -48,7 +48,7 @@ def test_samples_inside_the_fork_are_preferred_to_its_own_seconds() -> None:
     assert first(sampled).seconds == pytest.approx(0.5)
 
 
-def test_more_forks_are_not_longer_ones() -> None:
+def test_more_forks_are_not_slower_forks() -> None:
     more = replace(FORKS, calls={"clone": calls(1, 150, change(0.01, 1.5, 0.1))})
     assert not found_by("fork_of_large_process", more)
 
@@ -57,7 +57,7 @@ def test_many_programs_are_named_by_execve() -> None:
     cause = first(MANY)
     assert (cause.cause, cause.evidence["syscall"]) == ("many_processes", "execve")
     assert cause.evidence["programs"] == {"baseline": 1, "candidate": 151}
-    assert named(MANY) == ["many_processes"]
+    assert cause_ids(MANY) == ["many_processes"]
 
 
 def test_processes_that_compute_are_not_tiny() -> None:
@@ -78,39 +78,41 @@ def test_the_same_work_on_one_thread() -> None:
     assert cause.share_of_gap == pytest.approx(0.99)
 
 
-def test_more_work_on_one_thread_is_the_work() -> None:
+def test_more_work_on_one_thread_is_more_time_in_function() -> None:
     more = replace(
         ALONE,
         on_processor=change(1.0, 2.0, 0.1),
         functions={function("work"): change(1.0, 2.0, 0.1)},
     )
-    assert named(more) == ["more_time_in_function"]
+    assert cause_ids(more) == ["more_time_in_function"]
 
 
-def test_a_thread_less_that_did_nothing_is_no_cause() -> None:
+def test_missing_idle_thread_is_no_cause() -> None:
     idle = replace(ALONE, on_processor=change(0.9, 0.91, 0.05), functions={})
     assert not found_by("one_thread", idle)
 
 
 def test_fewer_threads_that_sleep_are_named_by_the_sleep() -> None:
     sleeping = replace(ALONE, waits={wait("clock_nanosleep"): change(0.0, 0.95, 0.05)})
-    assert named(sleeping) == ["sleeping"]
+    assert cause_ids(sleeping) == ["sleeping"]
 
 
 def test_any_call_that_is_made_more_often() -> None:
-    asking = made(entries={"getppid": change(0.1, 0.9, 0.1)}, calls={"getppid": calls(10, 90)})
+    asking = difference_with(
+        entries={"getppid": change(0.1, 0.9, 0.1)}, calls={"getppid": calls(10, 90)}
+    )
     cause = first(asking)
     assert (cause.cause, cause.evidence["syscall"]) == ("more_system_calls", "getppid")
 
 
 def test_without_a_profile_the_calls_own_seconds_count() -> None:
-    blind = made(calls={"getppid": calls(10, 90, change(0.1, 0.7, 0.1))})
+    blind = difference_with(calls={"getppid": calls(10, 90, change(0.1, 0.7, 0.1))})
     assert first(blind).seconds == pytest.approx(0.6)
     hidden = replace(blind, entries={"kernel": change(0.1, 0.9, 0.1)})
     assert first(hidden).seconds == pytest.approx(0.6)
 
 
 def test_as_many_calls_that_take_longer() -> None:
-    slow = made(entries={"ioctl": change(0.1, 0.9, 0.1)}, calls={"ioctl": calls(10, 10)})
+    slow = difference_with(entries={"ioctl": change(0.1, 0.9, 0.1)}, calls={"ioctl": calls(10, 10)})
     assert first(slow).cause == "slower_system_calls"
-    assert named(replace(slow, entries={"ioctl": change(0.1, 0.9, 1.0)})) == []
+    assert cause_ids(replace(slow, entries={"ioctl": change(0.1, 0.9, 1.0)})) == []

@@ -9,23 +9,23 @@ from equipoise.why.causes.ranking import suggested_causes
 from equipoise.why.differences.changes import Locking
 from packages.equipoise.tests.why.causes.made import (
     calls,
+    cause_ids,
     change,
+    difference_with,
     file,
     first,
     found_by,
     function,
     lock,
-    made,
-    named,
     wait,
 )
 
-SLEEP = made(
+SLEEP = difference_with(
     waits={wait("clock_nanosleep", "clock_nanosleep"): change(0.0, 0.95, 0.1)},
     calls={"clock_nanosleep": calls(0, 60)},
 )
 
-LOCK = made(
+LOCK = difference_with(
     threads=change(5, 5),
     waits={wait("futex", "(unknown)"): change(0.1, 2.0, 0.5)},
     calls={"futex": calls(2, 182)},
@@ -43,25 +43,25 @@ def test_sleep_is_named_by_its_call() -> None:
 
 
 def test_polling_of_nobody_is_sleep() -> None:
-    polling = made(waits={wait("poll", "poll"): change(0.0, 0.9, 0.1)})
+    polling = difference_with(waits={wait("poll", "poll"): change(0.0, 0.9, 0.1)})
     assert first(polling).cause == "sleeping"
     answered = replace(polling, files={"socket": file()})
     assert first(answered).cause == "waiting"
 
 
-def test_sleep_that_may_be_none_is_not_named() -> None:
-    unsure = made(waits={wait("clock_nanosleep"): change(0.0, 0.9, 1.0)})
-    assert named(unsure) == []
+def test_uncertain_sleep_is_not_named() -> None:
+    unsure = difference_with(waits={wait("clock_nanosleep"): change(0.0, 0.9, 1.0)})
+    assert cause_ids(unsure) == []
 
 
-def test_a_thread_that_sleeps_while_another_computes_is_not_why() -> None:
+def test_thread_that_sleeps_while_another_computes_is_no_cause() -> None:
     ticking = replace(
         SLEEP,
         threads=change(2, 2),
         on_processor=change(1.0, 1.98),
         functions={function("work"): change(1.0, 1.98, 0.1)},
     )
-    assert named(ticking) == ["more_time_in_function"]
+    assert cause_ids(ticking) == ["more_time_in_function"]
 
 
 def test_one_thread_cannot_compute_and_sleep_at_once() -> None:
@@ -70,7 +70,7 @@ def test_one_thread_cannot_compute_and_sleep_at_once() -> None:
         on_processor=change(1.0, 1.9),
         functions={function("work"): change(1.0, 1.9, 0.1)},
     )
-    assert set(named(both)) == {"more_time_in_function", "sleeping"}
+    assert set(cause_ids(both)) == {"more_time_in_function", "sleeping"}
 
 
 def test_a_contended_lock_is_named_and_explains_no_more_than_the_gap() -> None:
@@ -83,7 +83,7 @@ def test_a_contended_lock_is_named_and_explains_no_more_than_the_gap() -> None:
 
 LOCK_FUNCTION = function("pthread_mutex_lock", "libc.so.6")
 # Eight threads on two processors: the work at the lock alone is more than the gap.
-BUSY_LOCK = made(
+BUSY_LOCK = difference_with(
     threads=change(9, 9),
     on_processor=change(0.0, 2.0, 0.5),
     entries={"futex": change(0.0, 0.9, 1.0)},
@@ -95,7 +95,7 @@ BUSY_LOCK = made(
 )
 
 
-def test_a_lock_is_named_as_one_where_its_work_is_more_than_the_gap() -> None:
+def test_lock_with_more_work_than_the_gap_is_named_once() -> None:
     certain = replace(BUSY_LOCK.locks["gate in /usr/bin/program"], more_in_each_run=True)
     contended = replace(BUSY_LOCK, locks={"gate in /usr/bin/program": certain})
     cause = first(contended)
@@ -107,7 +107,7 @@ def test_a_lock_is_named_as_one_where_its_work_is_more_than_the_gap() -> None:
     assert cause.evidence["function"] == "count"
     # All of the work at the lock is the lock's: no second cause says it again.
     assert "pthread_mutex_lock" not in "".join(
-        one.summary for one in suggested_causes(contended)[1:]
+        cause.summary for cause in suggested_causes(contended)[1:]
     )
 
 
@@ -116,11 +116,11 @@ def test_waits_that_some_runs_have_and_others_lack_are_no_lock() -> None:
 
 
 def test_waiting_for_a_condition_variable_is_not_called_a_lock() -> None:
-    meeting = replace(LOCK, locking=Locking(through="pthread_cond_wait"))
+    meeting = replace(LOCK, locking=Locking(lock_function="pthread_cond_wait"))
     assert first(meeting).summary.startswith("threads wait for each other (futex): gate in program")
 
 
-def test_a_lock_on_the_heap_is_called_so() -> None:
+def test_lock_on_the_heap_is_described_as_such() -> None:
     heap = replace(LOCK, locks={"[heap]": lock(change(1, 90), change(0.0, 1.5, 0.5))})
     cause = first(heap)
     assert "a lock on the heap without a name" in cause.summary
@@ -144,17 +144,17 @@ def test_a_lock_in_memory_without_a_name_is_named_by_the_function() -> None:
 
 
 def test_who_waits_for_a_child_that_computes_is_not_named() -> None:
-    parent = made(
+    parent = difference_with(
         processes=change(2, 2),
         on_processor=change(1.0, 2.0),
         functions={function("work"): change(1.0, 2.0, 0.1)},
         waits={wait("kernel_wait4", "wait4"): change(1.0, 2.0, 0.1)},
     )
-    assert named(parent) == ["more_time_in_function"]
+    assert cause_ids(parent) == ["more_time_in_function"]
 
 
 def test_waiting_that_no_work_explains_is_named_by_its_entry_point() -> None:
-    server = made(waits={wait("recvfrom", "answer"): change(0.1, 0.9, 0.1)})
+    server = difference_with(waits={wait("recvfrom", "answer"): change(0.1, 0.9, 0.1)})
     cause = first(server)
     assert (cause.cause, cause.evidence["syscall"]) == ("waiting", "recvfrom")
     assert cause.evidence["function"] == "answer"
@@ -166,4 +166,4 @@ def test_waiting_counts_once_although_two_threads_wait() -> None:
         threads=change(2, 2),
         waits={**SLEEP.waits, wait("futex", "join"): change(0.0, 0.95, 0.1)},
     )
-    assert named(pair) == ["sleeping"]
+    assert cause_ids(pair) == ["sleeping"]

@@ -20,8 +20,8 @@ from equipoise.why.evidence.observer import (
     Function,
     FunctionKind,
     LockWaits,
-    Sampled,
     SampledSource,
+    SampledStacks,
     Stack,
     Stacks,
     SystemCalls,
@@ -74,9 +74,9 @@ def sampled(
     *,
     total: float | None = None,
     unseen: tuple[str, ...] = (),
-) -> Sampled:
+) -> SampledStacks:
     """One run with these stacks."""
-    return Sampled(source, 1.0, SUCCESS, len(weights), total, stacks(weights), unseen)
+    return SampledStacks(source, 1.0, SUCCESS, len(weights), total, stacks(weights), unseen)
 
 
 def calls(name: str, count: int, seconds: float, **fields: object) -> Calls:
@@ -133,5 +133,5 @@ WALLS = trials([1.0, 1.1, 1.2, 1.0, 1.1, 1.2], [2.0, 2.2, 2.1, 2.1, 2.2, 2.0])
 
 
 def differs(of: Runs[Trial] = WALLS, **sources: Any) -> Difference:
-    """What differs between both conditions in these trials and this evidence."""
+    """Return the difference between both conditions in these trials and this evidence."""
     return difference_between(of, EvidenceSet(**sources), CONDITIONS)

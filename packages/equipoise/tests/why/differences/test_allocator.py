@@ -25,7 +25,7 @@ from equipoise.why.evidence.observer import Function
         ("alloc::raw_vec::RawVec<T,A>::grow_one", "program"),
     ],
 )
-def test_these_belong_to_an_allocator(name: str, module: str) -> None:
+def test_functions_of_an_allocator_belong_to_it(name: str, module: str) -> None:
     assert is_of_allocator(Function(name, module, "user"))
 
 
@@ -41,5 +41,5 @@ def test_these_belong_to_an_allocator(name: str, module: str) -> None:
         ("_int_parse", "program"),
     ],
 )
-def test_these_ask_one(name: str, module: str) -> None:
+def test_callers_are_not_part_of_the_allocator(name: str, module: str) -> None:
     assert not is_of_allocator(Function(name, module, "user"))

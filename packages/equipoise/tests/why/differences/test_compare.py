@@ -1,4 +1,4 @@
-"""What differs, from evidence made by hand with known answers."""
+"""Differences in evidence that was made by hand with known answers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_with_no_source_at_all_the_gap_remains() -> None:
     assert not (difference.entries or difference.calls or difference.waits or difference.unseen)
 
 
-def test_where_the_baseline_is_slower_extra_is_what_it_has_more() -> None:
+def test_slower_baseline_has_positive_extra_seconds() -> None:
     profiles = Runs((sampled({"main": 2.0}),) * 2, (sampled({"main": 1.5}),) * 2)
     difference = differs(Runs(WALLS.candidate, WALLS.baseline), profile=profiles)
     assert difference.slower == "baseline"
@@ -69,36 +69,36 @@ def test_time_on_a_processor_goes_to_entry_points_and_functions() -> None:
     difference = differs(profile=profiles)
     assert difference.on_processor is not None
     assert difference.on_processor.extra == pytest.approx(0.7)
-    assert {door: change.extra for door, change in difference.entries.items()} == {
+    assert {entry: change.extra for entry, change in difference.entries.items()} == {
         "munmap": 0.6,
         "exit": 0.1,
     }
     assert difference.functions[WORK].extra == difference.functions[MAIN].extra == 0.0
-    assert difference.reached[MAIN].candidate == pytest.approx(1.8)
-    assert difference.reached[WORK].extra == pytest.approx(0.6)
+    assert difference.inclusive[MAIN].candidate == pytest.approx(1.8)
+    assert difference.inclusive[WORK].extra == pytest.approx(0.6)
 
 
-def test_only_what_stands_above_a_function_in_its_stacks_is_its_caller() -> None:
+def test_caller_is_above_the_function_in_its_stacks() -> None:
     faster = sampled({"main;work": 0.1})
     slower = sampled({"main;count;work": 0.9, "main;count;lock@libc.so.6": 2.0})
     difference = differs(profile=Runs((faster, faster), (slower, slower)))
     # What takes more time and is beside it is not: the lock has more seconds than the work.
-    assert [one.name for one in difference.callers[WORK]] == ["count", "main"]
+    assert [caller.name for caller in difference.callers[WORK]] == ["count", "main"]
 
 
-def test_a_function_that_calls_itself_is_not_its_own_caller() -> None:
+def test_recursive_function_is_not_its_own_caller() -> None:
     faster, slower = sampled({"main;work": 0.1}), sampled({"main;work;work;work": 1.0})
     difference = differs(profile=Runs((faster, faster), (slower, slower)))
-    assert [one.name for one in difference.callers[WORK]] == ["main"]
+    assert [caller.name for caller in difference.callers[WORK]] == ["main"]
 
 
-def test_a_function_that_calls_itself_is_reached_once_in_a_stack() -> None:
+def test_recursive_function_counts_once_per_stack() -> None:
     profiles = Runs((sampled({"main;work;work;work": 1.0}),), (sampled({"main;work": 1.0}),))
     difference = differs(profile=profiles)
-    assert difference.reached[WORK].baseline == 1.0
+    assert difference.inclusive[WORK].baseline == 1.0
 
 
-def test_what_the_slower_condition_has_most_more_of_comes_first() -> None:
+def test_most_increased_function_comes_first() -> None:
     baseline = sampled({"less": 3.0, "more": 1.0, "most": 1.0})
     candidate = sampled({"less": 1.0, "more": 2.0, "most": 4.0})
     difference = differs(profile=Runs((baseline,), (candidate,)))
@@ -136,7 +136,7 @@ def test_ties_stand_in_the_order_in_which_they_were_seen() -> None:
     names = [f"step_{number}" for number in range(40)]
     profile = sampled({";".join(names): 1.0})
     difference = differs(profile=Runs((profile,), (profile,)))
-    assert [function.name for function in difference.reached] == names
+    assert [function.name for function in difference.inclusive] == names
 
 
 def test_waits_are_split_by_entry_point_and_function() -> None:
@@ -194,7 +194,7 @@ def test_allocations_are_split_by_size_class_and_requester() -> None:
     assert [function.name for function in difference.by_function] == ["work", "parse"]
 
 
-def test_a_run_of_which_nothing_was_recorded_says_nothing_of_its_allocations() -> None:
+def test_run_without_records_has_unknown_allocations() -> None:
     nothing = replace(allocations(), processes=0)
     runs = Runs((nothing,), (allocations(size_class(24, 500)),))
     difference = differs(allocations=runs)
@@ -231,12 +231,12 @@ def test_a_size_class_of_one_condition_may_have_only_freed_blocks(has_it: str) -
     runs = Runs(freed, other) if has_it == "baseline" else Runs(other, freed)
     change = differs(allocations=runs).allocations
     assert change is not None
-    classes = {one.least_bytes: one for one in change.classes}
+    classes = {size_class.least_bytes: size_class for size_class in change.classes}
     assert classes[16].typical_bytes == 64
     assert (classes[16].count.extra, classes[16].usual_lifetime_s) == (0.0, None)
 
 
-def test_what_no_thread_used_was_waited() -> None:
+def test_time_that_no_thread_used_is_waiting() -> None:
     assert split(2.0, 0.5, 0.25).waiting_s == pytest.approx(1.25)
 
 
@@ -246,7 +246,7 @@ def test_where_threads_ran_at_once_the_wait_is_unknown() -> None:
     assert "at the same time" in parts.unseen[0]
 
 
-def test_what_was_not_accounted_is_unknown() -> None:
+def test_missing_account_makes_the_wait_unknown() -> None:
     assert split(1.0, None, 0.1).waiting_s is None
 
 

@@ -1,4 +1,4 @@
-"""What differs at locks: waits by place, the functions of locks, and who calls them."""
+"""Differences at locks: waits by place, the functions of locks, and their callers."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def contended(*waits: int) -> Difference:
 
 def test_the_functions_of_a_lock_are_found_also_without_names() -> None:
     locking = differs(profile=Runs((QUIET, QUIET), (WORKING, WORKING))).locking
-    assert {one.name for one in locking.functions} == {"pthread_mutex_lock", "(unknown)"}
-    assert locking.through == "pthread_mutex_lock"
+    assert {function.name for function in locking.functions} == {"pthread_mutex_lock", "(unknown)"}
+    assert locking.lock_function == "pthread_mutex_lock"
 
 
 def test_code_without_a_name_that_is_mostly_no_lock_is_not_counted_to_it() -> None:
@@ -52,7 +52,7 @@ def test_code_without_a_name_that_is_mostly_no_lock_is_not_counted_to_it() -> No
         {"main;(unknown)@libc.so.6": 5.0, "main;count;pthread_mutex_lock@libc.so.6": 0.4}
     )
     locking = differs(profile=Runs((QUIET, QUIET), (copying, copying))).locking
-    assert [one.name for one in locking.functions] == ["pthread_mutex_lock"]
+    assert [function.name for function in locking.functions] == ["pthread_mutex_lock"]
 
 
 def test_who_waits_at_a_lock_is_the_function_of_the_program_and_not_who_joins_a_thread() -> None:
@@ -64,9 +64,9 @@ def test_who_waits_at_a_lock_is_the_function_of_the_program_and_not_who_joins_a_
     assert callers == {"count": pytest.approx(0.9), "read_all": pytest.approx(0.3)}
 
 
-def test_without_locks_nothing_is_of_one() -> None:
+def test_without_locks_no_function_belongs_to_one() -> None:
     locking = differs(profile=Runs((QUIET, QUIET), (QUIET, QUIET))).locking
-    assert (locking.functions, dict(locking.callers), locking.through) == ((), {}, None)
+    assert (locking.functions, dict(locking.callers), locking.lock_function) == ((), {}, None)
 
 
 def test_contention_that_differs_a_thousandfold_is_more_in_each_run() -> None:

@@ -24,7 +24,7 @@ PROFILES = EvidenceSet(
 
 
 def elements(svg: bytes, name: str) -> list[str]:
-    """The texts of the elements of that name; fails if the picture is no well-formed XML."""
+    """The texts of the elements of that name; fails if the picture is not well-formed XML."""
     tree = ElementTree.fromstring(svg)
     return [element.text or "" for element in tree.iter(f"{{http://www.w3.org/2000/svg}}{name}")]
 
@@ -35,7 +35,7 @@ def firefox(evidence: EvidenceSet, names: tuple[str, str]) -> dict[str, Any]:
     return document
 
 
-def test_widths_are_of_the_slower_one_and_the_difference_is_of_functions_themselves() -> None:
+def test_widths_are_of_the_slower_condition_and_differences_of_own_time() -> None:
     svg = draw("flame-graph", PROFILES, ("before", "after"), "candidate")
     assert elements(svg, "title") == [
         "all (1,000,000 µs, 100%)",
@@ -76,7 +76,7 @@ def test_no_name_of_a_function_or_a_condition_makes_an_element_or_an_attribute()
         both = EvidenceSet(profile=Runs((profile,), (profile,)))
         svg = draw("flame-graph", both, ("no text \udcff", functions[0]), "candidate")
         tree = ElementTree.fromstring(svg)
-        kinds.append({(one.tag, tuple(sorted(one.attrib))) for one in tree.iter()})
+        kinds.append({(element.tag, tuple(sorted(element.attrib))) for element in tree.iter()})
     assert kinds[0] == kinds[1]
 
 
@@ -133,7 +133,7 @@ def test_the_firefox_profile_is_whole() -> None:
 
 
 @pytest.mark.parametrize("picture", ["flame-graph", "firefox"])
-def test_without_a_profile_of_both_there_is_nothing_to_draw(picture: Picture) -> None:
+def test_drawing_needs_profiles_of_both_conditions(picture: Picture) -> None:
     one = EvidenceSet(profile=Runs((sampled({"main": 1.0}),), ()))
     for nothing in (EvidenceSet(), one, EvidenceSet(profile=Runs((sampled({}),), (sampled({}),)))):
         with pytest.raises(UnusableInput, match="no profile of both"):

@@ -90,13 +90,13 @@ def test_the_time_goes_to_these_entries_below_the_function_that_asks(
     assert found.on_processor is not None
     assert in_kernel > 0.5 * found.on_processor.extra > 0
     reached_s = sum(
-        change.extra for function, change in found.reached.items() if function.name == "churn"
+        change.extra for function, change in found.inclusive.items() if function.name == "churn"
     )
     assert reached_s > 0.5 * found.on_processor.extra
 
 
 @needs_kernel
-def test_both_allocate_the_same_and_only_the_words_tell_what(found: Difference) -> None:
+def test_equal_allocations_are_still_described(found: Difference) -> None:
     assert found.allocations is not None
     assert found.allocations.count.extra == 0
     assert found.allocations.classes[0].typical_bytes == 35_600

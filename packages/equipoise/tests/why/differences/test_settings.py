@@ -1,4 +1,4 @@
-"""What two conditions declare differently."""
+"""Settings that two conditions declare differently."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_environment_preload_and_library_path_are_named() -> None:
     )
 
 
-def test_what_is_set_for_the_process_is_named() -> None:
+def test_settings_of_the_process_are_named() -> None:
     other = replace(PLAIN, process=Process(cpus=(0, 1), huge_pages=False, random_addresses=True))
     assert settings((PLAIN, other)) == (
         Setting("cpus", None, "0,1"),
@@ -35,7 +35,7 @@ def test_what_is_set_for_the_process_is_named() -> None:
     )
 
 
-def test_a_word_more_in_the_middle_is_one_setting() -> None:
+def test_inserted_argument_is_one_setting() -> None:
     other = replace(PLAIN, command=("sort", "--stable", "--parallel=2", "words"))
     assert settings((PLAIN, other)) == (Setting("argument 1", None, "--stable"),)
     assert settings((other, PLAIN)) == (Setting("argument 1", "--stable", None),)
@@ -64,6 +64,6 @@ def test_servers_are_compared_as_their_clients_are() -> None:
     assert settings((PLAIN, with_server)) == (Setting("server", None, "mariadbd --port {port}"),)
 
 
-def test_what_runs_before_each_trial_is_a_setting() -> None:
+def test_hook_before_each_trial_is_a_setting() -> None:
     cold = replace(PLAIN, hooks=Hooks(prepare="sync"))
     assert settings((PLAIN, cold)) == (Setting("before each trial", None, "sync"),)

@@ -11,7 +11,7 @@ from packages.equipoise.tests.why.differences.made import trial, trials
 
 
 def test_trials_are_paired_by_their_blocks() -> None:
-    """The third block ran while the machine was slow: that is no part of the difference."""
+    """The third block ran while the machine was slow, which does not change the difference."""
     difference = trials_difference(
         Runs(
             tuple(trial(block, 0, wall) for block, wall in ((1, 1.0), (3, 9.0), (2, 1.1))),
@@ -38,7 +38,7 @@ def test_the_parts_add_up_to_the_gap() -> None:
     )
 
 
-def test_the_typical_block_says_which_is_slower() -> None:
+def test_typical_block_decides_which_condition_is_slower() -> None:
     """One candidate in five has an accident, which turns the mean."""
     difference = trials_difference(trials([1.0, 1.0, 1.0, 1.0, 9.0], [1.5, 1.4, 1.5, 1.6, 1.5]))
     assert difference.slower == "candidate"

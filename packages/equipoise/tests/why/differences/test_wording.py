@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from equipoise.model.record import Trial
 from equipoise.why.differences.wording import where_the_time_goes
-from equipoise.why.evidence.observer import Sampled
+from equipoise.why.evidence.observer import SampledStacks
 from equipoise.why.evidence.sources import Runs
 from packages.equipoise.tests.why.differences.made import (
     allocations,
@@ -71,7 +71,7 @@ def test_more_processor_time_than_passed_is_explained_and_not_a_share_above_100_
     )
 
 
-def test_a_part_above_the_gap_beside_one_that_shrank_is_explained() -> None:
+def test_part_larger_than_the_gap_is_explained_by_a_smaller_part() -> None:
     sentence = where_the_time_goes(differs(in_several_threads(0.3, 1.6)))
     assert "which is more than the 1.00 s that passed" in sentence
     assert sentence.endswith("because another part of the time shrank")
@@ -89,7 +89,7 @@ def test_a_slower_function() -> None:
     )
 
 
-def test_what_differs_as_much_between_runs_is_uncertain() -> None:
+def test_difference_as_large_as_between_runs_is_uncertain() -> None:
     one, other = system_calls(calls("futex", 5, 0.1)), system_calls(calls("futex", 900, 1.8))
     difference = differs(in_the_kernel(), system_calls=Runs((one, one), (one, other)))
     sentence = where_the_time_goes(difference)
@@ -106,7 +106,7 @@ def test_a_gap_that_is_not_certain_is_not_split() -> None:
     )
 
 
-def test_one_run_of_each_condition_makes_nothing_certain_but_the_split() -> None:
+def test_with_one_run_each_only_the_split_is_certain() -> None:
     few, many = system_calls(calls("write", 1, 0.0)), system_calls(calls("write", 10**6, 0.9))
     difference = differs(in_the_kernel(), system_calls=Runs((few,), (many,)))
     sentence = where_the_time_goes(difference)
@@ -115,7 +115,7 @@ def test_one_run_of_each_condition_makes_nothing_certain_but_the_split() -> None
 
 
 def test_waits_are_named_with_the_waiting_function() -> None:
-    def waited(work_s: float, sleep_s: float) -> Sampled:
+    def waited(work_s: float, sleep_s: float) -> SampledStacks:
         sleep = "main;nanosleep@libc.so.6;nanosleep@kernel"
         return sampled({"main;work;futex@kernel": work_s, sleep: sleep_s}, "waits")
 

@@ -38,10 +38,10 @@ SIZE = 35_600
 COUNT = 3000
 
 
-def recorded(
+def record(
     folder: Path, *command: str, environment: dict[str, str] | None = None
 ) -> tuple[Allocations, int]:
-    """What the command allocated, and how it ended."""
+    """Return the allocations of a command, and its exit status."""
     place = folder / "recordings"
     place.mkdir()
     process = Process(command, ENVIRONMENT | (environment or {}))
@@ -49,7 +49,7 @@ def recorded(
     return allocations.read(place), done.returncode
 
 
-def of(evidence: Allocations, size: int) -> SizeClass:
+def size_class_of(evidence: Allocations, size: int) -> SizeClass:
     """The class of that size."""
     return next(c for c in evidence.classes if c.least_bytes <= size <= c.most_bytes)
 
@@ -61,8 +61,8 @@ def main(body: str) -> str:
 
 def test_every_block_is_counted_with_its_size_and_its_lifetime(tmp_path: Path) -> None:
     program = compiled(tmp_path, main(f"churn({COUNT}, {SIZE}); make({SIZE}); return 0;"))
-    evidence, status = recorded(tmp_path, str(program))
-    size = of(evidence, SIZE)
+    evidence, status = record(tmp_path, str(program))
+    size = size_class_of(evidence, SIZE)
     assert status == 0
     assert (size.allocations, size.bytes) == (COUNT + 1, (COUNT + 1) * SIZE)
     assert (size.typical_bytes, size.typical_at_least) == (SIZE, COUNT + 1)
@@ -73,10 +73,10 @@ def test_every_block_is_counted_with_its_size_and_its_lifetime(tmp_path: Path) -
 def test_lifetimes_are_distinguished(tmp_path: Path) -> None:
     body = "void *old = make(5000); churn(500, 100); usleep(20000); free(old); return 0;"
     program = compiled(tmp_path, main(body))
-    evidence, _ = recorded(tmp_path, str(program))
+    evidence, _ = record(tmp_path, str(program))
     least_s = next(
         evidence.lifetime_bounds_s[index - 1]
-        for index, count in enumerate(of(evidence, 5000).lifetimes)
+        for index, count in enumerate(size_class_of(evidence, 5000).lifetimes)
         if count
     )
     assert least_s > 0.005
@@ -95,12 +95,14 @@ def test_lifetimes_are_distinguished(tmp_path: Path) -> None:
     ],
     ids=["_exit", "abort", "kill -9", "segmentation fault", "exec"],
 )
-def test_nothing_is_lost_however_the_process_ends(tmp_path: Path, ends: str, status: int) -> None:
+def test_all_allocations_are_counted_for_each_kind_of_exit(
+    tmp_path: Path, ends: str, status: int
+) -> None:
     program = compiled(tmp_path, main(f"churn({COUNT}, {SIZE}); {ends} return 0;"))
-    evidence, returned = recorded(tmp_path, str(program))
+    evidence, returned = record(tmp_path, str(program))
     assert returned == status
-    assert of(evidence, SIZE).allocations == COUNT
-    assert sum(of(evidence, SIZE).lifetimes) == COUNT
+    assert size_class_of(evidence, SIZE).allocations == COUNT
+    assert sum(size_class_of(evidence, SIZE).lifetimes) == COUNT
 
 
 @pytest.mark.parametrize(
@@ -116,10 +118,10 @@ def test_a_forked_child_has_a_recording_of_its_own(tmp_path: Path, fork: str) ->
     churn(200, {SIZE}); free(before);
     int status; wait(&status); return status;
     """
-    evidence, status = recorded(tmp_path, str(compiled(tmp_path, main(body))))
+    evidence, status = record(tmp_path, str(compiled(tmp_path, main(body))))
     assert (status, evidence.processes) == (0, 2)
-    assert of(evidence, SIZE).allocations == 900
-    assert of(evidence, 9000).lifetimes.count(1) == 1
+    assert size_class_of(evidence, SIZE).allocations == 900
+    assert size_class_of(evidence, 9000).lifetimes.count(1) == 1
     assert evidence.unseen == ("the lifetimes of 1 blocks that a child freed after a fork",)
 
 
@@ -134,10 +136,10 @@ def test_threads_that_come_and_go_are_added_up(tmp_path: Path) -> None:
         }}
         return 0;
     }}"""
-    evidence, status = recorded(tmp_path, str(compiled(tmp_path, source, "-pthread")))
+    evidence, status = record(tmp_path, str(compiled(tmp_path, source, "-pthread")))
     assert status == 0
-    assert of(evidence, SIZE).allocations == 3000
-    assert sum(of(evidence, SIZE).lifetimes) == 3000
+    assert size_class_of(evidence, SIZE).allocations == 3000
+    assert sum(size_class_of(evidence, SIZE).lifetimes) == 3000
 
 
 def test_a_block_may_be_freed_by_another_thread(tmp_path: Path) -> None:
@@ -152,8 +154,8 @@ def test_a_block_may_be_freed_by_another_thread(tmp_path: Path) -> None:
         pthread_create(&thread, 0, work, 0);
         return pthread_join(thread, 0);
     }}"""
-    evidence, _ = recorded(tmp_path, str(compiled(tmp_path, source, "-pthread")))
-    assert sum(of(evidence, SIZE).lifetimes) == COUNT
+    evidence, _ = record(tmp_path, str(compiled(tmp_path, source, "-pthread")))
+    assert sum(size_class_of(evidence, SIZE).lifetimes) == COUNT
 
 
 def test_each_way_to_allocate_is_counted(tmp_path: Path) -> None:
@@ -168,9 +170,9 @@ def test_each_way_to_allocate_is_counted(tmp_path: Path) -> None:
     free(block);
     return 0;
     """
-    evidence, status = recorded(tmp_path, str(compiled(tmp_path, main(body))))
+    evidence, status = record(tmp_path, str(compiled(tmp_path, main(body))))
     assert status == 0
-    assert of(evidence, 21_000).allocations == 3
+    assert size_class_of(evidence, 21_000).allocations == 3
     assert (evidence.zeroed, evidence.aligned, evidence.resized) == (1, 2, 9)
     large = [size for size in evidence.classes if size.least_bytes > 200_000]
     assert sum(size.allocations for size in large) == 10
@@ -184,9 +186,12 @@ def test_a_block_that_cannot_be_resized_lives_on(tmp_path: Path) -> None:
     free(block);
     return 0;
     """
-    evidence, status = recorded(tmp_path, str(compiled(tmp_path, main(body))))
+    evidence, status = record(tmp_path, str(compiled(tmp_path, main(body))))
     assert status == 0
-    assert (of(evidence, 9000).allocations, sum(of(evidence, 9000).lifetimes)) == (1, 1)
+    assert (
+        size_class_of(evidence, 9000).allocations,
+        sum(size_class_of(evidence, 9000).lifetimes),
+    ) == (1, 1)
 
 
 @pytest.mark.live("c++", package="g++")
@@ -199,13 +204,15 @@ def test_new_and_delete_are_counted_once_over_any_allocator(tmp_path: Path, allo
     """
     program = compiled(tmp_path, source, "-xc++")
     behind = {"LD_PRELOAD": allocator} if allocator else {}
-    evidence, status = recorded(tmp_path, str(program), environment=behind)
+    evidence, status = record(tmp_path, str(program), environment=behind)
     assert status == 0
-    assert of(evidence, SIZE).allocations == COUNT
-    assert sum(of(evidence, SIZE).lifetimes) == COUNT
+    assert size_class_of(evidence, SIZE).allocations == COUNT
+    assert sum(size_class_of(evidence, SIZE).lifetimes) == COUNT
 
 
-def test_an_interpreter_with_threads_and_children_does_what_it_does_without(tmp_path: Path) -> None:
+def test_interpreter_with_threads_and_children_behaves_as_without_the_recorder(
+    tmp_path: Path,
+) -> None:
     text = (
         "import subprocess, threading, zlib\n"
         "def work(): zlib.decompress(zlib.compress(bytes(100000)))\n"
@@ -213,7 +220,7 @@ def test_an_interpreter_with_threads_and_children_does_what_it_does_without(tmp_
         "[thread.start() for thread in threads]; [thread.join() for thread in threads]\n"
         "subprocess.run(['sh', '-c', 'true | cat'], check=True)\n"
     )
-    evidence, status = recorded(tmp_path, sys.executable, "-c", text)
+    evidence, status = record(tmp_path, sys.executable, "-c", text)
     assert status == 0
     assert evidence.processes >= 2
     assert evidence.allocations > 1000
@@ -225,7 +232,7 @@ def test_sampled_stacks_name_who_allocates_how_much(tmp_path: Path) -> None:
     __attribute__((noinline)) void few_small(void) {{ churn(100, 100); }}
     int main(void) {{ many_large(); few_small(); return 0; }}"""
     program = compiled(tmp_path, source, "-fno-optimize-sibling-calls")
-    evidence, _ = recorded(tmp_path, str(program))
+    evidence, _ = record(tmp_path, str(program))
     below = weights_by_name(evidence.stacks)
     # 128 samples for each doubling: the standard error is some 5 %, five of it are allowed.
     assert below["many_large"] == pytest.approx(COUNT * SIZE, rel=0.3)
@@ -235,7 +242,7 @@ def test_sampled_stacks_name_who_allocates_how_much(tmp_path: Path) -> None:
 
 def test_a_static_program_has_the_remark_that_it_cannot_be_seen(tmp_path: Path) -> None:
     program = compiled(tmp_path, main("churn(10, 100); return 0;"), "-static")
-    evidence, status = recorded(tmp_path, str(program))
+    evidence, status = record(tmp_path, str(program))
     assert (status, evidence.allocations) == (0, 0)
     assert "linked statically" in evidence.unseen[0]
 
@@ -243,7 +250,7 @@ def test_a_static_program_has_the_remark_that_it_cannot_be_seen(tmp_path: Path) 
 def test_where_a_large_file_is_forbidden_the_program_runs_unrecorded(tmp_path: Path) -> None:
     program = compiled(tmp_path, main("churn(10, 100); return 0;"))
     shell = f"ulimit -f 100; exec {program}"
-    evidence, status = recorded(tmp_path, "sh", "-c", shell)
+    evidence, status = record(tmp_path, "sh", "-c", shell)
     assert status == 0
     assert not any(size.typical_at_least >= 10 for size in evidence.classes if size.bytes == 1000)
 
@@ -317,6 +324,6 @@ def test_stacks_have_names_where_the_first_thread_ended_before_others(tmp_path: 
         pthread_exit(0);
     }}"""
     program = compiled(tmp_path, source, "-pthread", "-fno-optimize-sibling-calls")
-    evidence, status = recorded(tmp_path, str(program))
+    evidence, status = record(tmp_path, str(program))
     assert (status, evidence.unseen) == (0, ())
     assert {"many_large", "churn"} <= {frame.name for frame in evidence.stacks.frames}

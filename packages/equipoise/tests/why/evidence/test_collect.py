@@ -31,11 +31,11 @@ from equipoise.model.record import Observation
 from equipoise.why.evidence import collect as collecting
 from equipoise.why.evidence import observer
 from equipoise.why.evidence.allocations import Allocations
-from equipoise.why.evidence.collect import EvidenceRun, collect, draw_runs, usual_repetitions
+from equipoise.why.evidence.collect import EvidenceRun, collect, default_repetitions, draw_runs
 from equipoise.why.evidence.observer import Process as ObservedProcess
-from equipoise.why.evidence.observer import Sampled, SystemCalls
+from equipoise.why.evidence.observer import SampledStacks, SystemCalls
 from equipoise.why.evidence.sources import (
-    BY_DEFAULT,
+    DEFAULT_SOURCES,
     SOURCES,
     known_sources,
     latest_conditions,
@@ -74,7 +74,7 @@ def collected(
 
 
 def writes_calls(status: int = 0) -> Callable[[Request], None]:
-    """What an observer leaves of a command that ended with this status."""
+    """Return a writer of the document of a command that ended with this status."""
 
     def write(request: Request) -> None:
         output = request.argv[request.argv.index("--output") + 1]
@@ -87,15 +87,20 @@ BOTH = (EvidenceRun("system_calls", 0, 1), EvidenceRun("system_calls", 1, 1))
 
 
 def test_each_source_sees_both_conditions_equally_often() -> None:
-    runs = draw_runs(0, 2, BY_DEFAULT, 3, seed=1)
-    expected = {(source, one, n) for source in BY_DEFAULT for one in (0, 2) for n in (1, 2, 3)}
+    runs = draw_runs(0, 2, DEFAULT_SOURCES, 3, seed=1)
+    expected = {
+        (source, condition, n)
+        for source in DEFAULT_SOURCES
+        for condition in (0, 2)
+        for n in (1, 2, 3)
+    }
     assert {(run.source, run.condition, run.repetition) for run in runs} == expected
     assert len(runs) == len(expected)
 
 
 def test_the_order_is_drawn_anew_for_each_repetition_and_each_seed() -> None:
     def order(seed: int, repetition: int) -> list[tuple[str, int]]:
-        runs = draw_runs(0, 1, BY_DEFAULT, 2, seed)
+        runs = draw_runs(0, 1, DEFAULT_SOURCES, 2, seed)
         return [(run.source, run.condition) for run in runs if run.repetition == repetition]
 
     assert order(1, 1) == order(1, 1)
@@ -103,7 +108,7 @@ def test_the_order_is_drawn_anew_for_each_repetition_and_each_seed() -> None:
     assert order(1, 1) != order(2, 1)
 
 
-def test_either_condition_is_as_likely_to_be_observed_first() -> None:
+def test_each_condition_is_equally_often_first() -> None:
     seeds = 2000
     first = sum(draw_runs(0, 1, ("profile",), 2, seed)[0].condition for seed in range(seeds))
     # Five standard errors of a fair coin.
@@ -118,7 +123,7 @@ def test_known_observations_are_not_repeated() -> None:
 
 
 def test_long_runs_are_repeated_less() -> None:
-    assert (usual_repetitions(10.0), usual_repetitions(10.1)) == (3, 2)
+    assert (default_repetitions(10.0), default_repetitions(10.1)) == (3, 2)
 
 
 def test_the_program_gets_all_that_a_trial_gives_it(
@@ -179,7 +184,7 @@ def test_hooks_run_around_it_and_are_not_observed(tmp_path: Path) -> None:
     ]
 
 
-def test_a_hook_that_fails_ends_it_and_what_was_set_up_is_cleaned_up(tmp_path: Path) -> None:
+def test_failed_hook_ends_the_observation_after_cleanup(tmp_path: Path) -> None:
     hooks = Hooks(prepare="exit 3", cleanup=f"touch {tmp_path}/cleaned")
     condition = Condition("a", ("/bin/a",), hooks=hooks)
     plan = plan_with(condition, Measure(str(tmp_path)))
@@ -197,7 +202,7 @@ def test_no_run_starts_before_the_caller_has_the_observation_before() -> None:
         assert observation.position == taken - 1
 
 
-def test_what_the_source_read_comes_back() -> None:
+def test_document_of_the_source_is_returned() -> None:
     starter = ScriptedStarter(does=writes_calls())
     first, second = collected(starter, plan_of(), BOTH)
     assert (first.source, first.condition, first.repetition) == ("system_calls", 0, 1)
@@ -206,7 +211,7 @@ def test_what_the_source_read_comes_back() -> None:
     assert msgspec.json.decode(second.document, type=SystemCalls).method == "ptrace"
 
 
-def test_a_source_that_says_why_it_cannot_be_used_is_quoted_and_the_others_go_on() -> None:
+def test_unusable_source_is_quoted_and_the_others_continue() -> None:
     class Forbidden(ScriptedStarter):
         def run(self, request: Request, on_wait: object = None) -> Report:
             if "waits" in request.argv:
@@ -264,8 +269,12 @@ def test_the_latest_observation_of_a_pair_counts_and_no_other_pair() -> None:
     other_pair = (seen(2, 0, 3.0), seen(0, 1, 4.0))
     later = (seen(1, 0, 5.0), seen(0, 1, 6.0, repetition=2))
     observations = (*first, *other_pair, *later)
-    assert {one.observed_at for one in observations_of_pair(observations, 0, 1)} == {1.0, 5.0, 6.0}
-    assert {one.observed_at for one in observations_of_pair(observations, 0, 2)} == {3.0, 4.0}
+    assert {
+        observation.observed_at for observation in observations_of_pair(observations, 0, 1)
+    } == {1.0, 5.0, 6.0}
+    assert {
+        observation.observed_at for observation in observations_of_pair(observations, 0, 2)
+    } == {3.0, 4.0}
     assert latest_conditions(observations[:4]) == {0, 2}
     assert latest_conditions(()) == frozenset()
 
@@ -278,22 +287,26 @@ def test_a_source_that_does_not_exist_is_refused(names: tuple[str, ...]) -> None
 
 
 def real(command: tuple[str, ...], *sources: str, server: Server | None = None) -> dict[str, bytes]:
-    """What these sources see of one real run each."""
+    """Return the documents of these sources for one real run each."""
     condition = Condition("real", command, server=server)
     plan = plan_with(condition)
     runs = [EvidenceRun(source, 0, 1) for source in sources]
     observations = list(collect(plan, runs, longest_s=0.1))
-    assert [one.failure for one in observations] == [None] * len(runs)
-    return {one.source: one.document for one in observations if one.document is not None}
+    assert [observation.failure for observation in observations] == [None] * len(runs)
+    return {
+        observation.source: observation.document
+        for observation in observations
+        if observation.document is not None
+    }
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="samples may be forbidden to other users")
 def test_every_usual_source_sees_a_real_command() -> None:
     busy = "sum(range(3_000_000)); __import__('time').sleep(0.05)"
-    documents = real((sys.executable, "-c", busy), *BY_DEFAULT)
-    assert msgspec.json.decode(documents["profile"], type=Sampled).samples > 0
-    assert msgspec.json.decode(documents["page_faults"], type=Sampled).samples > 0
-    assert (msgspec.json.decode(documents["waits"], type=Sampled).total or 0.0) >= 0.05
+    documents = real((sys.executable, "-c", busy), *DEFAULT_SOURCES)
+    assert msgspec.json.decode(documents["profile"], type=SampledStacks).samples > 0
+    assert msgspec.json.decode(documents["page_faults"], type=SampledStacks).samples > 0
+    assert (msgspec.json.decode(documents["waits"], type=SampledStacks).total or 0.0) >= 0.05
     assert msgspec.json.decode(documents["system_calls"], type=SystemCalls).programs == 1
     assert msgspec.json.decode(documents["allocations"], type=Allocations).allocations > 100
 
@@ -305,7 +318,7 @@ def test_children_that_die_and_programs_of_other_users_are_no_failure(tmp_path: 
     changes.chmod(0o6755)
     opened_to_all(tmp_path)
     line = f"sh -c 'kill -9 $$'; (sleep 0.01 &); {changes} && exec true"
-    assert set(real(("/bin/sh", "-c", line), *BY_DEFAULT)) == {*BY_DEFAULT}
+    assert set(real(("/bin/sh", "-c", line), *DEFAULT_SOURCES)) == {*DEFAULT_SOURCES}
 
 
 def test_a_program_that_dies_under_every_source_is_a_failure_of_each() -> None:
@@ -313,7 +326,9 @@ def test_a_program_that_dies_under_every_source_is_a_failure_of_each() -> None:
     plan = plan_with(condition)
     runs = [EvidenceRun(source, 0, 1) for source in ("system_calls", "allocations")]
     observations = list(collect(plan, runs, longest_s=0.1))
-    assert [one.failure for one in observations] == ["dies fails under it: signal 11 (SIGSEGV)"] * 2
+    assert [observation.failure for observation in observations] == [
+        "dies fails under it: signal 11 (SIGSEGV)"
+    ] * 2
 
 
 FETCH = "import urllib.request as u; [u.urlopen('http://127.0.0.1:{port}/').read() for _ in '123']"

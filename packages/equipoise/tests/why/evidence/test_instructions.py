@@ -45,7 +45,7 @@ def test_files_of_several_processes_are_added_up(tmp_path: Path) -> None:
     assert instructions.read(tmp_path).functions["helper"] == 1800
 
 
-def test_nothing_written_is_an_error(tmp_path: Path) -> None:
+def test_missing_output_of_callgrind_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(UnusableInput, match="callgrind wrote nothing"):
         instructions.read(tmp_path)
 

@@ -13,8 +13,8 @@ from equipoise.why.differences.stacks import places_of, weights
 from equipoise.why.evidence.observer import (
     Function,
     Process,
-    Sampled,
     SampledSource,
+    SampledStacks,
     read_sampled,
     wrap_sampled,
 )
@@ -79,8 +79,8 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return compiled(tmp_path_factory.mktemp("program"), SOURCE, "-fno-optimize-sibling-calls")
 
 
-def observed(name: SampledSource, folder: Path, *command: str) -> Sampled:
-    """What the source saw of the command."""
+def observe(name: SampledSource, folder: Path, *command: str) -> SampledStacks:
+    """Return the sampled stacks of a command."""
     wrapped = wrap_sampled(name, Process(command, ENVIRONMENT), folder)
     done = run(wrapped)
     assert (done.returncode, done.stderr) == (0, "")
@@ -89,7 +89,7 @@ def observed(name: SampledSource, folder: Path, *command: str) -> Sampled:
 
 @needs_kernel
 def test_time_is_in_the_functions_that_use_it(tmp_path: Path, program: Path) -> None:
-    evidence = observed("profile", tmp_path, str(program), "time")
+    evidence = observe("profile", tmp_path, str(program), "time")
     seconds = weights_by_name(evidence.stacks)
     # At 999 samples a second the standard errors are far below these bounds.
     assert seconds["slow_function"] == pytest.approx(0.3, abs=0.1)
@@ -105,7 +105,7 @@ def test_time_is_in_the_functions_that_use_it(tmp_path: Path, program: Path) -> 
 @needs_kernel
 def test_processes_that_are_too_short_to_be_sampled_are_found(tmp_path: Path) -> None:
     shell = "number=0; while [ $number -lt 200 ]; do /bin/true; number=$((number + 1)); done"
-    evidence = observed("profile", tmp_path, "sh", "-c", shell)
+    evidence = observe("profile", tmp_path, "sh", "-c", shell)
     assert evidence.total is not None
     missing = evidence.total - evidence.stacks.weight()
     assert any("too short" in words for words in evidence.unseen) is (
@@ -115,7 +115,7 @@ def test_processes_that_are_too_short_to_be_sampled_are_found(tmp_path: Path) ->
 
 @needs_kernel
 def test_faults_are_charged_to_who_touches(tmp_path: Path, program: Path) -> None:
-    evidence = observed("page_faults", tmp_path, str(program), "faults")
+    evidence = observe("page_faults", tmp_path, str(program), "faults")
     assert evidence.total is not None
     assert 50_000 <= evidence.total < 50_500
     # Sampled by the kernel at about 999 a second, each for the faults since the one before.
@@ -124,18 +124,18 @@ def test_faults_are_charged_to_who_touches(tmp_path: Path, program: Path) -> Non
 
 @needs_kernel
 def test_waits_are_charged_to_who_waits(tmp_path: Path, program: Path) -> None:
-    evidence = observed("waits", tmp_path, str(program), "waits")
+    evidence = observe("waits", tmp_path, str(program), "waits")
     assert evidence.total is not None
     assert evidence.total >= 0.1
     charged = weights_by_name(evidence.stacks)
     assert charged["waiter"] / evidence.stacks.weight() > 0.9
-    doors = {frame.name for frame in evidence.stacks.frames if frame.kind == "kernel"}
-    assert doors & {"clock_nanosleep", "system_call_entry"}
+    entries = {frame.name for frame in evidence.stacks.frames if frame.kind == "kernel"}
+    assert entries & {"clock_nanosleep", "system_call_entry"}
 
 
 def test_the_kernel_is_entered_at_a_named_entry_point(tmp_path: Path) -> None:
     copies = ("dd", "if=/dev/zero", "of=/dev/null", "bs=1M", "count=4000", "status=none")
-    evidence = observed("profile", tmp_path, *copies)
+    evidence = observe("profile", tmp_path, *copies)
     places = places_of(evidence.stacks)
     kernel = weights(places, lambda place: () if place.entry is None else (place.entry,))
     assert kernel_may_be_sampled() is bool(kernel)
@@ -179,7 +179,7 @@ def test_python_functions_have_names_where_the_interpreter_tells_them(tmp_path: 
         pytest.skip("misses a CPython of 3.12 or later on the path or beside this one")
     script = tmp_path / "script.py"
     script.write_text(PYTHON)
-    evidence = observed("profile", tmp_path, interpreter, str(script))
+    evidence = observe("profile", tmp_path, interpreter, str(script))
     python = {frame.name for frame in evidence.stacks.frames if frame.kind == "python"}
     assert {f"busy_function:{script}", f"calling_function:{script}"} <= python
     assert not any("Python" in words for words in evidence.unseen)
@@ -195,10 +195,10 @@ def test_python_functions_have_names_where_the_interpreter_tells_them(tmp_path: 
 
 
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="this interpreter tells its functions")
-def test_an_interpreter_that_tells_nothing_is_named(tmp_path: Path) -> None:
+def test_interpreter_without_function_names_has_a_remark(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(PYTHON)
-    evidence = observed("profile", tmp_path, sys.executable, str(script))
+    evidence = observe("profile", tmp_path, sys.executable, str(script))
     assert any(words.startswith("Python functions of ") for words in evidence.unseen)
 
 

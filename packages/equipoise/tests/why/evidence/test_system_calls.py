@@ -59,8 +59,8 @@ METHODS: tuple[object, ...] = (
 by_either_method = pytest.mark.parametrize("method", METHODS)
 
 
-def observed(folder: Path, method: Method, *command: str) -> SystemCalls:
-    """What the command asked of the kernel."""
+def observe(folder: Path, method: Method, *command: str) -> SystemCalls:
+    """Return the system calls of a command."""
     process = Process(command, ENVIRONMENT)
     done = run(wrap_calls(process, folder, method))
     assert (done.returncode, done.stderr) == (0, "")
@@ -81,7 +81,7 @@ def test_calls_are_counted_with_their_sizes_and_their_errors(
         for (int at = 0; at < 30; at++) access("/no/such/file", F_OK);
         return 5;
     }}"""
-    evidence = observed(tmp_path, method, str(compiled(tmp_path, source)))
+    evidence = observe(tmp_path, method, str(compiled(tmp_path, source)))
     calls = by_name(evidence)
     assert evidence.end.exit == 5
     assert (calls["mmap"].sizes[0].value, calls["mmap"].sizes[0].count) == (40960, 400)
@@ -108,7 +108,7 @@ def test_files_have_their_reads_writes_and_syncs(tmp_path: Path, method: Method)
         usleep(300000);
         return 0;
     }}"""
-    evidence = observed(tmp_path, method, str(compiled(tmp_path, source)))
+    evidence = observe(tmp_path, method, str(compiled(tmp_path, source)))
     files = {file.name: file for file in evidence.files}
     own = files[str(written)]
     assert (own.writes, own.bytes_written, own.syncs) == (1000, 10_000, 3)
@@ -134,7 +134,7 @@ def test_threads_forks_and_execs_are_followed(tmp_path: Path, method: Method) ->
         while (wait(0) > 0);
         return 0;
     }}"""
-    evidence = observed(tmp_path, method, str(compiled(tmp_path, source, "-pthread")))
+    evidence = observe(tmp_path, method, str(compiled(tmp_path, source, "-pthread")))
     calls = by_name(evidence)
     made = calls["mkdir"] if "mkdir" in calls else calls["mkdirat"]
     assert made.count == 4 * 50
@@ -162,7 +162,7 @@ def test_waits_on_a_lock_name_the_lock(tmp_path: Path, method: Method) -> None:
         return 0;
     }}"""
     program = compiled(tmp_path, source, "-pthread")
-    evidence = observed(tmp_path, method, str(program))
+    evidence = observe(tmp_path, method, str(program))
     locks = {lock.place: lock for lock in evidence.locks}
     assert locks[f"contended_gate in {program}"].waits > 0
     assert by_name(evidence)["futex"].waits
@@ -174,16 +174,18 @@ def test_a_command_that_dies_is_observed_until_then(tmp_path: Path, method: Meth
     source = f"""{HEAD}
     #include <signal.h>
     int main(void) {{ for (int at = 0; at < 70; at++) getppid(); kill(getpid(), SIGKILL); }}"""
-    evidence = observed(tmp_path, method, str(compiled(tmp_path, source)))
+    evidence = observe(tmp_path, method, str(compiled(tmp_path, source)))
     assert (evidence.end.exit, evidence.end.signal) == (None, signal.SIGKILL)
     assert by_name(evidence)["getppid"].count == 70
 
 
 @by_either_method
-def test_what_outlives_the_command_goes_on_unobserved(tmp_path: Path, method: Method) -> None:
+def test_process_that_outlives_the_command_continues_unobserved(
+    tmp_path: Path, method: Method
+) -> None:
     go, done = tmp_path / "go", tmp_path / "done"
     shell = f"(until [ -e {go} ]; do sleep 0.02; done; echo > {done}) > /dev/null 2>&1 &"
-    assert observed(tmp_path, method, "sh", "-c", shell).end.exit == 0
+    assert observe(tmp_path, method, "sh", "-c", shell).end.exit == 0
     assert not done.exists()
     go.touch()
     deadline = time.monotonic() + 300
@@ -220,7 +222,7 @@ def test_a_child_that_outlives_its_first_thread_and_the_command_is_not_waited_fo
     # The child has streams of its own, or whoever reads them would wait for it.
     line = f"exec {program} {go} {done} child > /dev/null 2>&1"
     try:
-        assert observed(tmp_path, method, "sh", "-c", line).end.exit == 7
+        assert observe(tmp_path, method, "sh", "-c", line).end.exit == 7
         assert not done.exists()
     finally:
         go.touch()
@@ -234,7 +236,7 @@ def test_a_child_that_outlives_its_first_thread_and_the_command_is_not_waited_fo
 def test_files_have_names_after_the_first_thread_ended(tmp_path: Path, method: Method) -> None:
     program = compiled(tmp_path, FIRST_THREAD_ENDS, "-pthread")
     done = tmp_path / "done"
-    evidence = observed(tmp_path, method, str(program), str(program), str(done))
+    evidence = observe(tmp_path, method, str(program), str(program), str(done))
     assert evidence.end.exit == 0
     assert {file.name: file.bytes_written for file in evidence.files}[str(done)] == 4
 
@@ -245,7 +247,7 @@ def test_a_process_that_waits_for_the_child_it_has_vforked_is_let_go(tmp_path: P
     try:
         # It is one moment in three at which it waits so.
         for _ in range(8):
-            assert observed(tmp_path, "ptrace", "sh", "-c", shell).end.exit == 7
+            assert observe(tmp_path, "ptrace", "sh", "-c", shell).end.exit == 7
     finally:
         go.touch()
 
@@ -255,11 +257,11 @@ def test_stops_and_signals_of_the_command_work_as_without(tmp_path: Path, method
     # Again and again: it may be told to go on before it has stopped.
     wake = "(sleep 0.2; while kill -CONT $$ && kill -USR1 $$; do sleep 0.1; done) 2> /dev/null &"
     shell = f'trap "exit 7" USR1; {wake} kill -STOP $$; wait'
-    assert observed(tmp_path, method, "sh", "-c", shell).end.exit == 7
+    assert observe(tmp_path, method, "sh", "-c", shell).end.exit == 7
 
 
 @by_either_method
-def test_if_the_observer_is_killed_so_is_the_command(tmp_path: Path, method: Method) -> None:
+def test_killed_observer_kills_the_command(tmp_path: Path, method: Method) -> None:
     process = wrap_calls(Process(("sleep", "60"), ENVIRONMENT), tmp_path, method)
     with subprocess.Popen(process.command, env=dict(process.environment)) as observer:
         deadline = time.monotonic() + 300
@@ -299,7 +301,7 @@ def test_a_command_that_cannot_be_executed_is_named(tmp_path: Path, method: Meth
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
-def test_without_root_it_degrades_and_says_how(tmp_path: Path) -> None:
+def test_without_root_the_reduced_method_is_reported(tmp_path: Path) -> None:
     wrapped = wrap_calls(Process(("getent", "hosts", "localhost"), ENVIRONMENT), tmp_path)
     done = run_as_nobody(wrapped, tmp_path)
     assert done.returncode == 0, done.stderr
@@ -343,7 +345,7 @@ def test_a_program_that_changes_its_user_runs_and_is_not_guessed_at(
     os.chown(program, NOBODY, NOBODY)
     program.chmod(0o6755)
     opened_to_all(tmp_path)
-    evidence = observed(tmp_path, method, "sh", "-c", f"{program}; exit $?")
+    evidence = observe(tmp_path, method, "sh", "-c", f"{program}; exit $?")
     assert evidence.end.exit == 0
     seen = method == "ptrace"
     assert any("gains rights (set-user-ID)" in words for words in evidence.unseen) is not seen

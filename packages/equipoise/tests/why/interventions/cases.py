@@ -1,4 +1,4 @@
-"""Cases that interventions are offered for, and altered conditions that really run."""
+"""Cases that interventions are chosen for, and altered conditions that really run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from equipoise.measure.trials import TrialReport, TrialRunner
 from equipoise.model.plan import Condition, Measure, Output
 from equipoise.model.record import Draw
 from equipoise.model.why import Explanation
-from equipoise.why.interventions.catalogue import offered
+from equipoise.why.interventions.catalogue import relevant_interventions
 from equipoise.why.interventions.intervention import Case, Intervention
 from packages.equipoise.tests.plans import plan_of
 
@@ -41,9 +41,11 @@ def case_of(
     return Case((baseline, candidate), at or site())
 
 
-def named(name: str, case: Case) -> Intervention:
-    """The intervention of that name that is offered for a case."""
-    return next(one for one in offered(case) if one.name == name)
+def intervention_named(name: str, case: Case) -> Intervention:
+    """The intervention of that name for a case."""
+    return next(
+        intervention for intervention in relevant_interventions(case) if intervention.name == name
+    )
 
 
 def cause(name: str, seconds: float = 1.0, **evidence: object) -> Explanation:
@@ -85,7 +87,7 @@ def ran(condition: Condition, folder: Path, output: Output | None = None) -> Tri
     return done
 
 
-def printed(condition: Condition, folder: Path) -> str:
-    """What one trial of a condition prints."""
+def output_of(condition: Condition, folder: Path) -> str:
+    """Return the output of one trial of a condition."""
     ran(condition, folder)
     return (folder / "printed").read_text()

@@ -1,4 +1,4 @@
-"""What an intervention sets beside what a condition has already."""
+"""Settings of an intervention, in addition to those of a condition."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from packages.equipoise.tests.why.interventions.cases import (
     BASELINE,
     CANDIDATE,
     case_of,
-    named,
+    intervention_named,
     site,
 )
 
@@ -23,7 +23,7 @@ def test_tunables_stand_beside_those_that_a_condition_has_and_win_over_them() ->
     own = f"{POLICY}:glibc.malloc.mmap_max=9"
     candidate = msgspec.structs.replace(CANDIDATE, environment={TUNABLES: own, "A": "1"})
     case = case_of(candidate=candidate)
-    assert named("never_mmap", case).alter(candidate).environment == {
+    assert intervention_named("never_mmap", case).alter(candidate).environment == {
         "A": "1",
         TUNABLES: f"{POLICY}:glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold={HUGE}",
     }
@@ -31,7 +31,7 @@ def test_tunables_stand_beside_those_that_a_condition_has_and_win_over_them() ->
 
 def test_inherited_tunables_stay() -> None:
     case = case_of(at=site(environment={TUNABLES: POLICY}))
-    altered = named("never_mmap", case).alter(BASELINE)
+    altered = intervention_named("never_mmap", case).alter(BASELINE)
     assert altered.environment[TUNABLES].startswith(f"{POLICY}:")
 
 
@@ -39,10 +39,12 @@ def test_an_allocator_takes_the_place_of_another_and_of_nothing_else() -> None:
     preloads = "/lib/libjemalloc.so.2:/opt/libother.so"
     candidate = msgspec.structs.replace(CANDIDATE, environment={"LD_PRELOAD": preloads})
     case = case_of(candidate=candidate)
-    altered = named("mimalloc", case).alter(candidate)
+    altered = intervention_named("mimalloc", case).alter(candidate)
     assert altered.environment["LD_PRELOAD"] == "/lib/libmimalloc.so.2 /opt/libother.so"
-    assert named("jemalloc", case).alter(candidate) == candidate
-    preloaded = named("quick_sync", case).alter(candidate).environment["LD_PRELOAD"].split()
+    assert intervention_named("jemalloc", case).alter(candidate) == candidate
+    preloaded = (
+        intervention_named("quick_sync", case).alter(candidate).environment["LD_PRELOAD"].split()
+    )
     assert preloaded == ["/lib/libequipoise_interventions.so", *preloads.split(":")]
 
 
@@ -51,7 +53,7 @@ def test_a_variable_that_env_sets_in_the_command_is_changed_there() -> None:
     candidate = Condition("b", command)
     assert variable(candidate, "A", site()) == "1"
     assert variable(candidate, "C", site()) is None
-    altered = named("never_mmap", case_of(candidate=candidate)).alter(candidate)
+    altered = intervention_named("never_mmap", case_of(candidate=candidate)).alter(candidate)
     assert altered.command == ("/usr/bin/env", "A=1", "/bin/b", "C=2")
     assert altered.environment[TUNABLES].startswith(f"{POLICY}:")
 
@@ -61,22 +63,22 @@ def test_options_of_env_are_left_alone() -> None:
     assert with_variables(candidate, {"A": "2"}).command == candidate.command
 
 
-def test_a_server_is_what_is_altered_not_its_client() -> None:
+def test_server_is_altered_and_its_client_is_not() -> None:
     server = Server(("/bin/server",), environment={"A": "1"}, process=Process(cpus=(0,)))
     candidate = msgspec.structs.replace(CANDIDATE, server=server)
     case = case_of(candidate=candidate)
     for name in ("never_mmap", "jemalloc", "quick_sync"):
-        altered = named(name, case).alter(candidate)
+        altered = intervention_named(name, case).alter(candidate)
         assert (altered.command, altered.environment) == (CANDIDATE.command, {})
         assert altered.server is not None
         assert altered.server.environment.items() > {"A": "1"}.items()
-    pinned = named("pinning", case).alter(candidate)
+    pinned = intervention_named("pinning", case).alter(candidate)
     assert pinned.process == Process()
     assert pinned.server is not None
     assert pinned.server.process.cpus == (1,)
 
 
-def test_what_is_prepared_already_stays_and_comes_first() -> None:
+def test_existing_preparation_stays_first() -> None:
     own = msgspec.structs.replace(CANDIDATE, hooks=Hooks(prepare="true # first", cleanup="rm x"))
     hooks = with_prepared(own, "echo second").hooks
     assert hooks == Hooks(prepare="( true # first\n) && { echo second\n}", cleanup="rm x")
@@ -84,15 +86,17 @@ def test_what_is_prepared_already_stays_and_comes_first() -> None:
 
 def test_threads_are_as_many_as_the_condition_may_have_cpus() -> None:
     few = msgspec.structs.replace(CANDIDATE, process=Process(cpus=(0, 1, 2)))
-    threads = named("thread_per_cpu", case_of(candidate=few, at=site(cpus=(0, 1, 2, 3))))
+    threads = intervention_named(
+        "thread_per_cpu", case_of(candidate=few, at=site(cpus=(0, 1, 2, 3)))
+    )
     assert threads.alter(few).environment["OMP_NUM_THREADS"] == "3"
     assert threads.alter(BASELINE).environment["GOMAXPROCS"] == "4"
 
 
-def test_environments_become_of_one_size() -> None:
+def test_environments_get_the_same_size() -> None:
     candidate = msgspec.structs.replace(CANDIDATE, environment={"LONG": "y" * 500})
     case = case_of(candidate=candidate)
-    even = named("even_environment", case).alter
+    even = intervention_named("even_environment", case).alter
 
     def stack(condition: Condition) -> int:
         texts = [f"{name}={value}" for name, value in condition.environment.items()]

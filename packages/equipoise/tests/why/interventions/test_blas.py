@@ -26,8 +26,8 @@ def using(name: str, **environment: str) -> Condition:
     )
 
 
-def those(case: Case) -> dict[str, Intervention]:
-    return {one.name: one for one in blas.offered(case)}
+def interventions_by_name(case: Case) -> dict[str, Intervention]:
+    return {intervention.name: intervention for intervention in blas.blas_interventions(case)}
 
 
 @pytest.mark.parametrize(
@@ -41,20 +41,20 @@ def those(case: Case) -> dict[str, Intervention]:
 def test_each_library_is_set_to_the_best_core_type_of_this_cpu(
     instructions: frozenset[str], names: set[str]
 ) -> None:
-    interventions = those(case_of(at=site(instructions=instructions)))
+    interventions = interventions_by_name(case_of(at=site(instructions=instructions)))
     assert interventions.keys() == names | {"openblas", "blis"}
 
 
 def test_a_core_type_is_set_and_the_library_must_report_it() -> None:
-    intervention = those(case_of(at=site(instructions=AVX512)))["openblas_skylakex"]
+    intervention = interventions_by_name(case_of(at=site(instructions=AVX512)))["openblas_skylakex"]
     altered = intervention.alter(using("openblas", OPENBLAS_CORETYPE="Haswell"))
     assert altered.environment["OPENBLAS_CORETYPE"] == "SkylakeX"
     assert altered.tuned_for == ("SkylakeX",)
     assert intervention.advice == "OPENBLAS_CORETYPE=SkylakeX {command}"
 
 
-def test_a_core_type_leaves_what_uses_another_library_alone() -> None:
-    intervention = those(case_of(at=site(instructions=AVX512)))["blis_skylakex"]
+def test_core_type_does_not_change_other_libraries() -> None:
+    intervention = interventions_by_name(case_of(at=site(instructions=AVX512)))["blis_skylakex"]
     assert intervention.alter(using("openblas")) == using("openblas")
     assert intervention.alter(BASELINE).tuned_for == ("skx",)
 
@@ -65,7 +65,7 @@ def test_another_library_takes_the_place_of_one_and_of_its_settings() -> None:
         tuned_for=("Haswell",),
         mapped_from=("/opt/other", FOLDER["openblas"]),
     )
-    altered = those(case_of())["blis"].alter(candidate)
+    altered = interventions_by_name(case_of())["blis"].alter(candidate)
     assert altered.environment == {"LD_LIBRARY_PATH": FOLDER["blis"]}
     assert altered.mapped_from == ("/opt/other", FOLDER["blis"])
     assert altered.tuned_for == ()
@@ -73,12 +73,12 @@ def test_another_library_takes_the_place_of_one_and_of_its_settings() -> None:
 
 def test_folders_that_hold_no_blas_stay_on_the_path() -> None:
     case = case_of(at=site(environment={"LD_LIBRARY_PATH": f"/opt/lib:{FOLDER['atlas']}"}))
-    altered = those(case)["openblas"].alter(CANDIDATE)
+    altered = interventions_by_name(case)["openblas"].alter(CANDIDATE)
     assert altered.environment["LD_LIBRARY_PATH"] == f"{FOLDER['openblas']}:/opt/lib"
 
 
-def test_the_library_that_is_used_already_changes_nothing() -> None:
-    assert those(case_of())["blis"].alter(using("blis")) == using("blis")
+def test_library_already_used_changes_nothing() -> None:
+    assert interventions_by_name(case_of())["blis"].alter(using("blis")) == using("blis")
 
 
 def test_a_library_that_is_not_installed_says_which_package_has_it(
@@ -86,7 +86,7 @@ def test_a_library_that_is_not_installed_says_which_package_has_it(
 ) -> None:
     absent = msgspec.structs.replace(design.BLAS_LIBRARIES[2], folder=tmp_path)
     monkeypatch.setattr(blas, "BLAS_LIBRARIES", (absent,))
-    (swap,) = blas.offered(case_of())
+    (swap,) = blas.blas_interventions(case_of())
     assert swap.impossible_because == (
         "libopenblas0-pthread is not installed: apt install libopenblas0-pthread"
     )

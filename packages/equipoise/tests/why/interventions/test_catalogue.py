@@ -11,34 +11,38 @@ from equipoise.design.libraries import ALLOCATORS
 from equipoise.design.site import Site
 from equipoise.model.plan import Condition, Output
 from equipoise.why.causes.ranking import RULES
-from equipoise.why.interventions.catalogue import every_intervention, offered, proposed
+from equipoise.why.interventions.catalogue import (
+    every_intervention,
+    proposed_interventions,
+    relevant_interventions,
+)
 from equipoise.why.interventions.intervention import Case, Intervention
 from packages.equipoise.tests.why.interventions.cases import (
     BASELINE,
     CANDIDATE,
     case_of,
     cause,
-    named,
+    intervention_named,
     site,
 )
 
-EVERY = offered(case_of())
+EVERY = relevant_interventions(case_of())
 
 
-def test_names_are_of_one_intervention_each() -> None:
-    names = [one.name for one in EVERY]
+def test_names_of_interventions_are_unique() -> None:
+    names = [intervention.name for intervention in EVERY]
     assert len(set(names)) == len(names)
 
 
 @pytest.mark.parametrize("one", EVERY, ids=lambda one: one.name)
-def test_each_says_what_it_tests(one: Intervention) -> None:
+def test_each_intervention_has_a_description_of_its_test(one: Intervention) -> None:
     assert one.causes
     assert one.summary
     assert one.advice is None or "{command}" in one.advice
 
 
 @pytest.mark.parametrize("one", EVERY, ids=lambda one: one.name)
-def test_altered_twice_is_altered_once(one: Intervention) -> None:
+def test_altering_twice_equals_altering_once(one: Intervention) -> None:
     for condition in (BASELINE, CANDIDATE):
         once = one.alter(condition)
         assert one.alter(once) == once
@@ -47,7 +51,10 @@ def test_altered_twice_is_altered_once(one: Intervention) -> None:
 
 def test_those_for_the_cause_with_the_most_seconds_come_first() -> None:
     causes = (cause("sleeping", 2.0), cause("blocks_returned_at_free", 5.0), cause("sleeping", 0.5))
-    names = [one.name for one in proposed(Case((BASELINE, CANDIDATE), site(), causes))]
+    names = [
+        intervention.name
+        for intervention in proposed_interventions(Case((BASELINE, CANDIDATE), site(), causes))
+    ]
     assert names[:2] == ["never_mmap", "jemalloc"]
     assert names[-1] == "no_sleep"
 
@@ -61,36 +68,45 @@ def test_layouts_are_not_proposed_for_a_gap_that_no_layout_makes(
 ) -> None:
     causes = (cause("more_time_in_function"), cause("lock_waits"))
     case = Case((BASELINE, CANDIDATE), site(), causes, ratio=ratio)
-    names = {one.name for one in proposed(case)}
+    names = {intervention.name for intervention in proposed_interventions(case)}
     assert ({"even_environment", "fixed_addresses"} <= names) is is_proposed
-    assert "fixed_addresses" in {one.name for one in offered(case)}
+    assert "fixed_addresses" in {intervention.name for intervention in relevant_interventions(case)}
     assert "pinning" in names
 
 
 def test_without_a_cause_nothing_is_proposed() -> None:
-    assert proposed(Case((BASELINE, CANDIDATE), site())) == ()
-    assert proposed(Case((BASELINE, CANDIDATE), site(), (cause("no_such_cause"),))) == ()
+    assert proposed_interventions(Case((BASELINE, CANDIDATE), site())) == ()
+    assert (
+        proposed_interventions(Case((BASELINE, CANDIDATE), site(), (cause("no_such_cause"),))) == ()
+    )
 
 
-def test_what_both_have_already_is_not_proposed() -> None:
+def test_setting_that_both_have_is_not_proposed() -> None:
     never = next(level for level in ALLOCATORS if level.name == "glibc_never")
     pair = tuple(
-        msgspec.structs.replace(one, environment=never.environment) for one in (BASELINE, CANDIDATE)
+        msgspec.structs.replace(condition, environment=never.environment)
+        for condition in (BASELINE, CANDIDATE)
     )
     causes = (cause("blocks_returned_at_free"),)
-    names = [one.name for one in proposed(Case((pair[0], pair[1]), site(), causes))]
+    names = [
+        intervention.name
+        for intervention in proposed_interventions(Case((pair[0], pair[1]), site(), causes))
+    ]
     assert "never_mmap" not in names
-    # One that has it already is no reason against it.
-    names = [one.name for one in proposed(Case((pair[0], CANDIDATE), site(), causes))]
+    # It is proposed even if one condition has it already.
+    names = [
+        intervention.name
+        for intervention in proposed_interventions(Case((pair[0], CANDIDATE), site(), causes))
+    ]
     assert "never_mmap" in names
 
 
-def test_what_is_missing_is_proposed_with_its_reason() -> None:
+def test_unavailable_intervention_is_proposed_with_its_reason() -> None:
     nowhere = Site(Path("/own"), lambda _: None, frozenset(), {}, (0,))
     causes = (cause("blocks_returned_at_free"), cause("sleeping"), cause("memory_contention"))
     reasons = {
-        one.name: one.impossible_because
-        for one in proposed(Case((BASELINE, CANDIDATE), nowhere, causes))
+        intervention.name: intervention.impossible_because
+        for intervention in proposed_interventions(Case((BASELINE, CANDIDATE), nowhere, causes))
     }
     assert reasons["jemalloc"] == "libjemalloc2 is not installed: apt install libjemalloc2"
     assert "make build" in str(reasons["no_sleep"])
@@ -101,16 +117,18 @@ def test_what_is_missing_is_proposed_with_its_reason() -> None:
 def test_a_path_that_cannot_be_preloaded_is_the_reason() -> None:
     spaced = msgspec.structs.replace(site(), find_library=lambda name: f"/my home/{name}")
     for name in ("quick_sync", "dlmalloc"):
-        reason = named(name, case_of(at=spaced)).impossible_because
+        reason = intervention_named(name, case_of(at=spaced)).impossible_because
         assert "LD_PRELOAD cannot name /my home/libequipoise_" in str(reason)
 
 
-def test_output_goes_nowhere_else_than_it_goes_already() -> None:
+def test_only_outputs_that_neither_condition_has_are_proposed() -> None:
     causes = (cause("tiny_writes"),)
 
     def names(output: Output, pair: tuple[Condition, Condition]) -> set[str]:
-        them = proposed(Case(pair, site(), causes, output))
-        return {one.name for one in them if one.name.startswith("output_")}
+        them = proposed_interventions(Case(pair, site(), causes, output))
+        return {
+            intervention.name for intervention in them if intervention.name.startswith("output_")
+        }
 
     pair = (BASELINE, CANDIDATE)
     assert names(Output(), pair) == {"output_to_file"}
@@ -119,27 +137,30 @@ def test_output_goes_nowhere_else_than_it_goes_already() -> None:
     assert names(Output(), (BASELINE, loud)) == {"output_to_file", "output_discarded"}
 
 
-def test_a_sham_is_the_same_library_doing_nothing() -> None:
-    for one in EVERY:
-        if one.sham is None:
+def test_sham_is_the_same_library_without_effect() -> None:
+    for intervention in EVERY:
+        if intervention.sham is None:
             continue
-        sham, real = one.sham(CANDIDATE).environment, one.alter(CANDIDATE).environment
+        sham, real = (
+            intervention.sham(CANDIDATE).environment,
+            intervention.alter(CANDIDATE).environment,
+        )
         assert sham["LD_PRELOAD"] == real["LD_PRELOAD"]
         assert (sham["EQUIPOISE_INTERVENTION"], real["EQUIPOISE_INTERVENTION"]) == (
             "nothing",
-            one.name,
+            intervention.name,
         )
-    assert sum(one.sham is not None for one in EVERY) == 7
+    assert sum(intervention.sham is not None for intervention in EVERY) == 7
 
 
-def test_no_advice_is_given_for_what_nobody_should_keep() -> None:
+def test_interventions_only_for_tests_have_no_advice() -> None:
     for name in ("quick_sync", "output_discarded", "fixed_addresses", "no_sleep"):
         case = Case((BASELINE, CANDIDATE), site(), output=Output("inherit"))
-        assert named(name, case).advice is None
+        assert intervention_named(name, case).advice is None
 
 
-def test_every_cause_that_is_tested_is_one_that_can_be_found() -> None:
+def test_every_cause_of_an_intervention_has_a_rule() -> None:
     able = frozenset({"avx2", "fma"})
     known = every_intervention(case_of(at=site(instructions=able)))
     rules = RULES.keys()
-    assert {cause for one in known for cause in one.causes} <= rules
+    assert {cause for intervention in known for cause in intervention.causes} <= rules

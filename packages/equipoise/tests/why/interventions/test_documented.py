@@ -46,18 +46,24 @@ def test_its_causes_stand_there(one: Intervention) -> None:
 
 
 def test_core_types_stand_there_by_their_library() -> None:
-    able = frozenset(one for library in BLAS_LIBRARIES for one in library_asks(library))
-    interventions = blas.offered(Case((BASELINE, CANDIDATE), site(instructions=able)))
+    able = frozenset(
+        instruction for library in BLAS_LIBRARIES for instruction in library_asks(library)
+    )
+    interventions = blas.blas_interventions(Case((BASELINE, CANDIDATE), site(instructions=able)))
     prefixes = {name for row in ROWS for name in re.findall(r"`([a-z_]+_)…`", row[0])}
     assert {
-        one.name.partition("_")[0] + "_" for one in interventions if "_" in one.name
+        intervention.name.partition("_")[0] + "_"
+        for intervention in interventions
+        if "_" in intervention.name
     } == prefixes
 
 
 def library_asks(library: Blas) -> set[str]:
-    return {one for core in library.core_types.values() for one in core.instructions}
+    return {
+        instruction for core in library.core_types.values() for instruction in core.instructions
+    }
 
 
 def test_no_row_is_of_an_intervention_that_is_gone() -> None:
     names = {name for row in ROWS for name in re.findall(r"`([a-z_]+)`", row[0])}
-    assert names == {one.name for one in KNOWN}
+    assert names == {intervention.name for intervention in KNOWN}

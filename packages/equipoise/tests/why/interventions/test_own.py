@@ -16,7 +16,7 @@ NICE = shutil.which("nice")
 SH = shutil.which("sh")
 
 
-def test_a_variable_is_set_over_what_the_condition_has() -> None:
+def test_variable_replaces_that_of_the_condition() -> None:
     tried = user_variable("decay:MALLOC_CONF=dirty_decay_ms:-1,a=b c")
     candidate = Condition("b", ("/bin/b",), environment={"MALLOC_CONF": "x", "A": "1"})
     altered = tried.alter(candidate)
@@ -30,7 +30,7 @@ def test_an_empty_value_is_a_value() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "A=1", "name:", "name:A", ":A=1", "name:=1", " :A=1"])
-def test_what_is_no_variable_is_refused_with_the_form(text: str) -> None:
+def test_invalid_variable_is_refused_with_the_form(text: str) -> None:
     with pytest.raises(UnusableInput, match="is not of the form NAME:KEY=VALUE") as caught:
         user_variable(text)
     assert caught.value.hint is not None
@@ -75,7 +75,7 @@ def test_a_server_is_started_by_the_command() -> None:
         ("own=nice \0", "null byte"),
     ],
 )
-def test_what_is_no_command_is_refused_with_a_hint(text: str, problem: str) -> None:
+def test_invalid_command_is_refused_with_a_hint(text: str, problem: str) -> None:
     with pytest.raises(UnusableInput, match=problem) as caught:
         user_command(text, host_site())
     assert caught.value.hint is not None

@@ -16,7 +16,7 @@ from equipoise.why.causes.ranking import suggested_causes
 from equipoise.why.differences.changes import Difference
 from equipoise.why.differences.compare import difference_between, trials_difference
 from equipoise.why.evidence.collect import REPETITIONS, collect, draw_runs, native_starter
-from equipoise.why.evidence.sources import BY_DEFAULT, Runs, decode_evidence
+from equipoise.why.evidence.sources import DEFAULT_SOURCES, Runs, decode_evidence
 from packages.equipoise.tests.why.planted.pairs import Planted
 
 MIN_BLOCKS = 4
@@ -24,7 +24,7 @@ MAX_BLOCKS = 100
 """Beside other work it takes long until a gap is certain; alone a few blocks do."""
 
 
-def observed(
+def observe(
     planted: Planted,
     folder: Path,
     *,
@@ -32,7 +32,7 @@ def observed(
     max_rounds: int = 1,
     seed: int = 1,
 ) -> Difference:
-    """What differs between both commands, which were built in that folder.
+    """Return the difference between both commands, which were built in that folder.
 
     As a campaign does, it runs blocks until the gap is certain, or so many at most. Then it makes
     rounds of observed runs until one cause certainly has the most seconds, whichever it is, or so
@@ -51,7 +51,7 @@ def observed(
     longest_s = max(trial.accounting.wall_s or 0.0 for trial in trials.candidate)
     observations: list[Observation] = []
     for made in range(max_rounds):
-        runs = draw_runs(0, 1, BY_DEFAULT, REPETITIONS, seed + made)
+        runs = draw_runs(0, 1, DEFAULT_SOURCES, REPETITIONS, seed + made)
         observations += collect(plan, runs, longest_s=longest_s)
         evidence = decode_evidence(observations, 0, 1)
         difference = difference_between(trials, evidence, conditions)

@@ -29,7 +29,7 @@ MIB = 1 << 20
 COLD_BYTES = 16 * MIB
 
 FIFTEEN_KB = "glibc.malloc.mmap_threshold=15360:glibc.malloc.top_pad=0"
-"""What makes glibc go to the kernel for blocks from 15 KB on.
+"""Tunables with which glibc gets blocks from 15 KB on from the kernel.
 
 See docs/evidence/workloads.md#malloc-35-kb.
 """
@@ -100,8 +100,7 @@ def built(folder: Path) -> None:
 
 @cache
 def before_others() -> tuple[str, ...]:
-    """What is put before a command so that it runs before all others (sched(7)); nothing where
-    that is forbidden."""
+    """Return words that give a command the highest priority (sched(7)); empty if forbidden."""
     command = ("/usr/bin/chrt", "--fifo", "1")
     try:
         tried = subprocess.run([*command, "true"], capture_output=True, check=False)

@@ -7,9 +7,9 @@ use crate::random::Source;
 pub enum Boundary {
     /// 0: they only say where random points come from.
     Anything,
-    /// 1: every individual lies inside; polishing may look outside.
+    /// 1: every individual is inside; polishing may look outside.
     Partial,
-    /// 2: nothing outside is ever evaluated.
+    /// 2: points outside are never evaluated.
     Never,
 }
 
@@ -71,7 +71,7 @@ impl Domain {
         (self.lower[place], self.upper[place])
     }
 
-    /// Whether the point lies inside, bounds included.
+    /// Whether the point is inside, including the bounds.
     #[must_use]
     pub fn contains(&self, point: &[f64]) -> bool {
         let bounds = self.lower.iter().zip(&self.upper);
@@ -83,7 +83,7 @@ impl Domain {
     pub fn draw(&self, place: usize, source: &mut Source) -> f64 {
         let (low, high) = self.bounds(place);
         if self.integer {
-            // One more cell than the difference; exact below 2^53.
+            // Number of values, one more than the difference; exact below 2^53.
             let count = high - low + 1.0;
             return (low + (source.uniform() * count).floor()).min(high);
         }
@@ -96,7 +96,7 @@ impl Domain {
         places.map(|place| self.draw(place, source)).collect()
     }
 
-    /// The value as the domain knows it: the nearest whole number, if only those count.
+    /// The value in the domain: the nearest whole number if the domain is integer.
     #[must_use]
     pub fn whole(&self, value: f64) -> f64 {
         if self.integer { value.round() } else { value }

@@ -1,10 +1,10 @@
-//! A point with its values, and who is better.
+//! A point with its values, and the comparison of two points.
 
 use std::cmp::Ordering;
 
 use crate::options::Direction;
 
-/// A point and what it is worth: one value, or several that are compared in order.
+/// A point and its value, or several values that are compared in order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Individual {
     /// The parameters.

@@ -1,5 +1,5 @@
 //! Genetic optimisation using derivatives (Mebane & Sekhon 2011, JSS 42(11)) as a dialogue:
-//! the search asks for values, a polished point or a gradient, and is told them.
+//! the search asks for values, a polished point or a gradient, and gets them.
 
 mod domain;
 mod individual;

@@ -1,6 +1,7 @@
 //! The operators 2 to 8 of Mebane & Sekhon (2011), table 1: parents in, children out.
 //!
-//! Where the table and R's package differ the table holds; docs/methods/genetic-matching.md lists where.
+//! If the table and R's package differ, the table decides; docs/methods/genetic-matching.md lists
+//! the differences.
 
 use crate::domain::{Boundary, Domain};
 use crate::individual::Individual;
@@ -9,10 +10,10 @@ use crate::random::Source;
 
 /// Number of attempts to make a child that differs from its parents.
 const TRIES: usize = 1000;
-/// Weight of a parent's own values behind the cut of a simple crossover.
+/// Weight of a parent's own values after the cut of a simple crossover.
 const OWN_WEIGHT: f64 = 0.1;
 
-/// The parents of a generation and what the operators need to know of it.
+/// The parents of a generation and its data for the operators.
 pub struct Parents<'a> {
     /// The best first.
     pub population: &'a [Individual],
@@ -46,7 +47,7 @@ impl Parents<'_> {
         (first.min(second), first.max(second))
     }
 
-    /// The child of one parent, made anew as long as it equals the parent.
+    /// The child of one parent, made again as long as it equals the parent.
     fn mutant(&mut self, mutate: impl Fn(&mut Self, &mut [f64])) -> Vec<f64> {
         let parent = self.select();
         let mut child = self.point(parent).to_vec();
@@ -75,7 +76,7 @@ impl Parents<'_> {
         })
     }
 
-    /// Operator 4: one parameter moves towards one of its bounds, ever less far.
+    /// Operator 4: one parameter moves towards one of its bounds, less far in later generations.
     pub fn non_uniform_mutation(&mut self) -> Vec<f64> {
         self.mutant(|parents, child| {
             let place = parents.source.place(child.len());
@@ -92,7 +93,7 @@ impl Parents<'_> {
         })
     }
 
-    /// Operator 5: a convex combination of as many parents as there are parameters, at least two.
+    /// Operator 5: a convex combination of parents, one for each parameter but at least two.
     pub fn polytope_crossover(&mut self) -> Vec<f64> {
         let parents = self.domain.parameters().max(2);
         let (first, second) = self.pair();
@@ -111,7 +112,7 @@ impl Parents<'_> {
         self.admitted(child, first)
     }
 
-    /// Operator 6: two parents swap what stands behind a cut, but for a tenth of each.
+    /// Operator 6: two parents swap the values after a cut, except for a tenth of each.
     pub fn simple_crossover(&mut self) -> [Vec<f64>; 2] {
         let (first, second) = self.pair();
         let parameters = self.domain.parameters();
@@ -147,7 +148,7 @@ impl Parents<'_> {
         self.point(better).to_vec()
     }
 
-    /// Operator 9, after polishing: between the parent and what became of it.
+    /// Operator 9, after polishing: between the parent and its polished point.
     pub fn local_minimum_crossover(
         &mut self,
         start: &[f64],
@@ -174,7 +175,7 @@ impl Parents<'_> {
         if self.source.coin() { low } else { high }
     }
 
-    /// A parameter moved towards a bound; a whole number by at least one.
+    /// A parameter moved towards a bound; a whole number moves by at least 1.
     fn moved(&mut self, value: f64, place: usize) -> f64 {
         let share = self.reach * self.source.uniform();
         let bound = self.either_bound(place);

@@ -1,4 +1,4 @@
-//! What each operator may do to its parents.
+//! The changes that each operator may make to its parents.
 
 #![allow(clippy::float_cmp)] // These values are exact.
 #![allow(clippy::redundant_closure_for_method_calls)] // The methods have too narrow a lifetime.

@@ -126,7 +126,7 @@ impl Options {
 /// Number of individuals of the next generation from each operator.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct OperatorCounts {
-    /// Operators 1 to 9; the first, cloning, is what the others leave beside the best.
+    /// Operators 1 to 9; the first, cloning, fills the rest of the generation besides the best.
     pub each: [usize; 9],
     /// The population, grown where the operators need it.
     pub population: usize,
@@ -136,8 +136,8 @@ const SIMPLE_CROSSOVER: usize = 5;
 const HEURISTIC_CROSSOVER: usize = 7;
 
 impl OperatorCounts {
-    /// Shares of the weights, of the population without two; crossovers that make two children
-    /// at once get an even number. None if the weights are unusable.
+    /// Number of individuals for each weight, from the population minus two; crossovers that make
+    /// two children at once get an even number. `None` if the weights are unusable.
     #[must_use]
     pub fn new(weights: &[f64; 9], population: usize) -> Option<Self> {
         let total: f64 = weights.iter().sum();

@@ -7,7 +7,7 @@ const MULTIPLIERS: [u32; 2] = [0xD251_1F53, 0xCD9E_8D57];
 const KEY_STEPS: [u32; 2] = [0x9E37_79B9, 0xBB67_AE85];
 const ROUNDS: usize = 10;
 
-/// The stream of one seed: block after block of the counter from 0.
+/// The stream of one seed: the blocks of the counter from 0, in order.
 #[derive(Clone, Debug)]
 pub struct Philox {
     key: [u32; 2],
@@ -16,7 +16,7 @@ pub struct Philox {
 }
 
 impl Philox {
-    /// The stream of this seed; every seed has its own.
+    /// The stream of this seed; every seed has a different stream.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self {

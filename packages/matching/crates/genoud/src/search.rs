@@ -19,14 +19,14 @@ pub enum Step {
     Polish(Vec<Vec<f64>>),
     /// Whether the gradient at this point is small: [`crate::Search::tell_gradient`].
     Gradient(Vec<f64>),
-    /// Nothing any more.
+    /// Nothing: the search has ended.
     Done(Stop),
 }
 
 /// A finished generation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
-    /// From 0, the random one.
+    /// From 0, which is random.
     pub generation: usize,
     /// Its best individual.
     pub best: Individual,
@@ -58,7 +58,7 @@ enum Phase {
     Ended(Stop),
 }
 
-/// A genetic search that asks for values and is told them.
+/// A genetic search that asks for values and gets them.
 pub struct Search {
     options: Options,
     counts: OperatorCounts,
@@ -112,16 +112,16 @@ impl Search {
         Ok(search)
     }
 
-    /// Returns the next step; the same until its answer is told.
+    /// Returns the next step; the same until it has its answer.
     #[must_use]
     pub fn ask(&self) -> &Step {
         &self.pending
     }
 
-    /// The values of the points that were asked for, `criteria` of them for each.
+    /// The values of the requested points, `criteria` of them for each.
     ///
     /// # Errors
-    /// If no values were asked for, or there are not as many as before of each point.
+    /// If no values were requested, or their number for each point has changed.
     pub fn tell(&mut self, values: &[f64], criteria: usize) -> Result<(), Unusable> {
         let Phase::Evaluating { rows, .. } = &self.phase else {
             return Err(Unusable("no values were asked for".into()));
@@ -151,7 +151,7 @@ impl Search {
     /// Takes the polished points and the values there.
     ///
     /// # Errors
-    /// If nothing was to be polished, or the numbers of points do not agree.
+    /// If no polishing was requested, or the numbers of points differ.
     pub fn tell_polished(&mut self, polished: Vec<Individual>) -> Result<(), Unusable> {
         let Step::Polish(starts) = &self.pending else {
             return Err(Unusable("nothing was to be polished".into()));
@@ -191,7 +191,7 @@ impl Search {
         Ok(())
     }
 
-    /// The individuals, the best first; none before the first values are told.
+    /// The individuals, the best first; empty before the first values.
     #[must_use]
     pub fn population(&self) -> &[Individual] {
         &self.population
@@ -215,7 +215,7 @@ impl Search {
         &self.history
     }
 
-    /// The generation that is in work, from 0; at the end the last one.
+    /// The present generation, from 0; at the end the last one.
     #[must_use]
     pub fn generation(&self) -> usize {
         self.generation
@@ -236,7 +236,7 @@ impl Search {
         };
     }
 
-    /// One turn: what is needed, or nothing and the next phase.
+    /// One turn: returns a request, or `None` and enters the next phase.
     fn turn(&mut self) -> Option<Step> {
         match std::mem::replace(&mut self.phase, Phase::Sorted) {
             Phase::Evaluating { children, rows } if rows.is_empty() => {
@@ -341,7 +341,8 @@ impl Search {
         self.phase = Phase::Sorted;
     }
 
-    /// The best is polished each generation after the burn-in, unless that has changed nothing.
+    /// The best individual is polished in each generation after the burn-in, unless polishing
+    /// changed nothing.
     fn polish_is_due(&self) -> bool {
         self.options.polish
             && self.generation > self.options.burn_in
@@ -452,7 +453,7 @@ pub enum Stop {
 /// Counts the generations since something improved.
 #[derive(Clone, Debug)]
 pub struct Ending {
-    /// The limit as it stands; a soft one doubles.
+    /// The present limit; a soft limit doubles.
     pub generations: usize,
     /// When the best last improved by more than the tolerance.
     pub peak: usize,
@@ -495,8 +496,8 @@ impl Ending {
         better
     }
 
-    /// Whether the search ends after this generation; it waits only where `flat` (the gradient
-    /// is small, or nobody looked).
+    /// Whether the search ends after this generation. A generation without improvement counts only
+    /// if `flat` (the gradient is small, or unknown).
     pub fn verdict(&mut self, generation: usize, flat: bool) -> Option<Stop> {
         if self.unimproved > 0 && flat {
             self.waited += 1;

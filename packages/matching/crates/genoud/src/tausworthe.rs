@@ -67,7 +67,7 @@ struct Bits {
 
 impl Bits {
     fn new(mut last: Vec<bool>) -> Self {
-        // All zero would stay so for ever.
+        // A state of zeros would never change.
         last[0] |= !last.contains(&true);
         Self {
             last,

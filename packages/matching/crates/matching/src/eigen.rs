@@ -2,7 +2,7 @@
 
 /// A symmetric matrix as the sum of `values[m] * vectors[m] vectors[m]'`.
 pub struct Eigen {
-    /// One for each row of the matrix, in no order.
+    /// One for each row of the matrix, unsorted.
     pub values: Vec<f64>,
     /// Vectors of length 1, orthogonal to each other; `vectors[m]` belongs to `values[m]`.
     pub vectors: Vec<Vec<f64>>,

@@ -1,4 +1,4 @@
-//! Covariates as points whose plain squared distance is that of the metric.
+//! Covariates as points whose Euclidean distance is the distance of the metric.
 
 use crate::eigen::eigen;
 use crate::problem::{Metric, Problem, Rules};
@@ -95,7 +95,8 @@ fn standardise(problem: &Problem) -> Vec<f64> {
     standardised
 }
 
-/// The columns in units in which their squares neither overflow nor vanish; in R's rules as given.
+/// The columns in units in which their squares neither overflow nor underflow; unchanged under R's
+/// rules.
 fn in_units(problem: &Problem) -> Vec<f64> {
     let columns = problem.columns;
     let mut values = problem.x.clone();
@@ -117,7 +118,7 @@ fn in_units(problem: &Problem) -> Vec<f64> {
     values
 }
 
-/// At most the largest value and more than half of it; a division by it rounds nothing.
+/// A power of two, at most the largest value and more than half of it; division by it is exact.
 fn power_of_two(largest: f64) -> f64 {
     if largest == 0.0 {
         return 1.0;
@@ -218,7 +219,7 @@ fn inverse_covariance(problem: &Problem, standardised: &[f64]) -> Vec<f64> {
     inverse
 }
 
-/// F' of F F' = W, axis after axis, without those that measure nothing.
+/// F' of F F' = W, axis by axis, without axes of weight 0.
 fn factor(matrix: &[f64], columns: usize) -> Vec<f64> {
     let parts = eigen(matrix, columns);
     let axes = parts.above(NEGLIGIBLE);

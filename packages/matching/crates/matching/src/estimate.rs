@@ -1,4 +1,4 @@
-//! The effect and its errors, from the pairs. All is linear in their number.
+//! The effect and its errors, from the pairs, in time linear in their number.
 //!
 //! Abadie and Imbens 2006, Econometrica 74(1), sections 2 and 4; the bias adjustment is that of
 //! Abadie and Imbens 2011, Journal of Business & Economic Statistics 29(1), section 2.
@@ -18,9 +18,9 @@ pub struct Sample<'a> {
     pub estimand: Estimand,
     /// The rules to follow where R differs.
     pub rules: Rules,
-    /// Covariates of the bias adjustment, row after row, and how many; none without it.
+    /// Covariates of the bias adjustment, row by row, and their number; `None` without it.
     pub covariates: Option<(&'a [f64], usize)>,
-    /// Variances of the outcomes given the covariates; none if all share one variance.
+    /// Variances of the outcomes given the covariates; `None` if all share one variance.
     pub variances: Option<&'a [Option<f64>]>,
 }
 

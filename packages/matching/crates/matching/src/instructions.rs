@@ -1,4 +1,4 @@
-//! Sixteen numbers at once, by the widest instructions that the processor has.
+//! Sixteen numbers at once, with the widest instructions of the processor.
 //!
 //! Each kind computes the same: one subtraction and one fused multiplication and addition for each
 //! pair and coordinate, in the order of the coordinates. Only a processor without fused
@@ -71,7 +71,7 @@ impl Instructions {
 pub trait Wide: Copy {
     /// The same number sixteen times.
     unsafe fn splat(value: f64) -> Self;
-    /// The first sixteen numbers of at least as many.
+    /// Loads the first sixteen numbers of a slice with at least sixteen.
     unsafe fn load(values: &[f64]) -> Self;
     /// As an array.
     unsafe fn store(self, values: &mut [f64; LANES]);
@@ -81,7 +81,7 @@ pub trait Wide: Copy {
     unsafe fn or_more(self, other: Self) -> Self;
     /// `self * self + sum`.
     unsafe fn squared_plus(self, sum: Self) -> Self;
-    /// A bit for each lane: whether it is no more than that of the other.
+    /// A bit for each lane: whether it is at most the lane of `other`.
     unsafe fn at_most(self, other: Self) -> u32;
 }
 
@@ -95,7 +95,7 @@ macro_rules! lane_by_lane {
     }};
 }
 
-/// What an instruction of each name does to a register at a time.
+/// The operations of the instructions of these names on one register.
 #[cfg(target_arch = "x86_64")]
 macro_rules! arithmetic {
     ($subtract:ident, $max:ident, $multiply_add:ident) => {

@@ -18,8 +18,8 @@ const TRIAL_QUERIES: usize = 24;
 /// Cost of a block that the tree leads to, in blocks of brute force, and cost of a node.
 const COST_OF_BLOCK: f64 = 3.0;
 const COST_OF_NODE: f64 = 6.0;
-/// With fewer blocks to search, for all queries together, neither a trial nor a second thread is
-/// worth its while.
+/// With fewer blocks to search for all queries together, neither a trial nor a second thread saves
+/// time.
 const MIN_BLOCKS: usize = 1 << 14;
 
 /// A problem whose units are in place for searching.
@@ -153,7 +153,7 @@ impl Matcher {
             .then(|| targets.weight[target])
     }
 
-    /// Asks for what the point of `arm` needs from the pool of `target`.
+    /// The query for the neighbours that the point of `arm` needs from the pool of `target`.
     pub(crate) fn query(&self, arm: bool, point: usize, target: bool, needed: f64) -> Query<'_> {
         let row = self.pool(arm).members(point)[0] as usize;
         let fixed = self.fixed_distances.get(&row);
@@ -188,7 +188,7 @@ impl Matcher {
         self.problem.x[row * self.problem.columns + column]
     }
 
-    /// Whether two rows lie no further apart than the caliper in any column.
+    /// Whether two rows are no further apart than the caliper in any column.
     pub(crate) fn within_caliper(&self, row: usize, other: usize) -> bool {
         let Some(caliper) = &self.problem.caliper else {
             return true;
@@ -204,8 +204,8 @@ impl Matcher {
         self.problem.caliper.is_some() || !self.problem.restrictions.is_empty()
     }
 
-    /// Returns the pairs; `None` if `progress`, which gets the number of units that are done and of
-    /// all, stops the search.
+    /// Returns the pairs; `None` if `progress`, which gets the numbers of finished and of all
+    /// units, stops the search.
     pub fn pairs(&self, progress: &Progress<'_>) -> Option<Pairs> {
         if !self.problem.replace {
             return self.pairs_without_replacement(progress);
@@ -325,7 +325,7 @@ impl Matcher {
     }
 }
 
-/// Returns the rows to which each row has a fixed distance; the last restriction of a pair holds.
+/// Returns the rows to which each row has a fixed distance; the last restriction of a pair counts.
 fn fixed_distances(restrictions: &[Restriction]) -> HashMap<usize, Vec<(usize, f64)>> {
     let mut distances: HashMap<usize, Vec<(usize, f64)>> = HashMap::new();
     for restriction in restrictions {
@@ -339,10 +339,10 @@ fn fixed_distances(restrictions: &[Restriction]) -> HashMap<usize, Vec<(usize, f
     distances
 }
 
-/// Drops all neighbours of the row but the requested number, drawn by lot.
+/// Drops neighbours of the row by lot until the requested number is left.
 ///
-/// R drops at random from all of them. Correct is to drop only from those that tie for the last
-/// place: a nearer unit is a match in any case.
+/// R drops at random from all of them. It is correct to drop only from the neighbours that tie for
+/// the last place, because a nearer unit is a match in any case.
 fn draw_lots(problem: &Problem, row: usize, members: &mut Vec<(f64, usize)>, last: f64) {
     let mut lots = Draws::of(problem.seed, row);
     members.sort_unstable_by(|left, right| left.0.total_cmp(&right.0).then(left.1.cmp(&right.1)));
@@ -353,7 +353,7 @@ fn draw_lots(problem: &Problem, row: usize, members: &mut Vec<(f64, usize)>, las
             .count(),
         Rules::AsInR => 0,
     };
-    // A partial shuffle of Fisher and Yates of those that tie.
+    // A partial Fisher-Yates shuffle of the tied neighbours.
     for place in nearer..problem.matches {
         let lot = place + lots.below(members.len() - place);
         members.swap(place, lot);

@@ -8,11 +8,11 @@ use crate::problem::small;
 
 /// A search for the neighbours of one point.
 pub struct Query<'a> {
-    /// The querying point, as `Admitted` knows it.
+    /// The querying point, in the form of `Admitted`.
     pub number: usize,
     /// The coordinates.
     pub point: &'a [f64],
-    /// The values in the fenced columns, and how far a neighbour's may lie from them.
+    /// The values in the fenced columns, and how far a neighbour's may be from them.
     pub fence: Vec<(f64, f64)>,
     /// Weight of the nearest neighbours to find (their number, if all weigh 1).
     pub needed: f64,
@@ -34,13 +34,13 @@ pub struct SearchResult {
     pub neighbours: Vec<(f64, u32)>,
     /// The squared distance of the last that was needed.
     pub last: f64,
-    /// Whether there were as many as needed.
+    /// Whether there were enough neighbours.
     pub enough: bool,
     /// Number of blocks that were searched.
     pub blocks: usize,
     /// Number of nodes of the tree that were searched.
     pub nodes: usize,
-    /// The one that is enough by itself; else those of `nearest` are needed.
+    /// A neighbour that suffices alone; without it, all of `nearest` are needed.
     alone: Option<Near>,
     nearest: BinaryHeap<Near>,
     weight: f64,
@@ -94,7 +94,7 @@ impl SearchResult {
         self.last + self.slack
     }
 
-    /// Takes those points of a block that are marked in `near` and admitted.
+    /// Takes the points of a block that are marked in `near` and admitted.
     #[inline(never)] // Rare, and the caller needs its registers.
     pub fn consider(
         &mut self,

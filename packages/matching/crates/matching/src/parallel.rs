@@ -1,4 +1,4 @@
-//! Threads that share one list of work; the answers come in its order.
+//! Threads that share one list of work; the results have its order.
 
 use std::ops::Range;
 use std::sync::Mutex;
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 /// Takes how much is done and of how much, and returns whether to go on; any thread may call it.
 pub type Progress<'a> = dyn Fn(usize, usize) -> bool + Sync + 'a;
 
-/// Returns the number of threads, which is that of the cores for 0.
+/// Returns the number of threads: for 0, the number of cores.
 pub fn how_many(threads: usize) -> usize {
     match threads {
         0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
@@ -15,8 +15,8 @@ pub fn how_many(threads: usize) -> usize {
     }
 }
 
-/// The answers of `work` for 0, …, `total` − 1 in pieces of `at_once`, by as many threads as
-/// given, or one for each core if that is 0. `None` if `progress` would not go on.
+/// The results of `work` for 0, …, `total` − 1 in pieces of `at_once`, by the given number of
+/// threads, or one for each core if that is 0. `None` if `progress` stops the work.
 pub fn in_parallel<T: Send>(
     threads: usize,
     total: usize,

@@ -6,7 +6,7 @@ use crate::problem::{Method, Problem, small};
 use crate::random::folded;
 use crate::tree::{Layout, Tree};
 
-/// Fewer points than this are not put into a tree, unless one is asked for.
+/// Fewer points than this are not put into a tree, unless a tree is requested.
 const FEW: usize = 512;
 
 /// The units of one arm.
@@ -129,7 +129,7 @@ impl Pool {
     }
 }
 
-/// The rows, each group of equal ones ascending, and where each group starts.
+/// The rows, each group of equal rows ascending, and the start of each group.
 fn equal_rows(problem: &Problem, rows: &[u32]) -> (Vec<u32>, Vec<u32>) {
     let values = |row: u32| {
         let start = row as usize * problem.columns;

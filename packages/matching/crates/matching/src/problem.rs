@@ -12,7 +12,7 @@ pub enum Estimand {
 }
 
 impl Estimand {
-    /// Whether units of the arm are matched to the other one.
+    /// Whether units of the arm are matched to the other arm.
     #[must_use]
     pub fn queries(self, treated: bool) -> bool {
         match self {
@@ -22,7 +22,7 @@ impl Estimand {
         }
     }
 
-    /// The arms whose units are matched to the other one, controls first.
+    /// The arms whose units are matched to the other arm, controls first.
     #[must_use]
     pub fn arms(self) -> Vec<bool> {
         [false, true]
@@ -65,7 +65,7 @@ pub enum Method {
     Chosen,
     /// Every distance is computed.
     BruteForce,
-    /// A tree of boxes leaves out what is too far.
+    /// A tree of boxes skips points that are too far.
     Tree,
 }
 
@@ -89,7 +89,7 @@ pub struct Problem {
     pub columns: usize,
     /// Whether each row is treated; both arms occur.
     pub treated: Vec<bool>,
-    /// Observation weights: none or as many as rows.
+    /// Observation weights: `None`, or one for each row.
     pub weights: Option<Vec<f64>>,
     /// The units to match.
     pub estimand: Estimand,
@@ -103,13 +103,13 @@ pub struct Problem {
     pub restrictions: Vec<Restriction>,
     /// Whether a unit may serve more than once.
     pub replace: bool,
-    /// Whether all that tie are kept; if not, which ones is drawn by lot.
+    /// Whether all ties are kept; if not, some are drawn by lot.
     pub ties: bool,
     /// Squared distances that differ by no more are ties.
     pub tolerance: f64,
     /// The rules to follow where R differs.
     pub rules: Rules,
-    /// Number of threads; 0 for one on each core.
+    /// Number of threads; 0 means one on each core.
     pub threads: usize,
     /// Seed of the lots.
     pub seed: u64,

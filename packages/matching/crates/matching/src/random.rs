@@ -1,6 +1,7 @@
-//! Random numbers of a counter: which one a unit draws depends on the seed and the unit alone.
+//! Random numbers from a counter: the number that a unit draws depends only on the seed and the
+//! unit.
 //!
-//! `SplitMix64` (Steele, Lea and Flood 2014, OOPSLA). The answer is the same whatever the number of
+//! `SplitMix64` (Steele, Lea and Flood 2014, OOPSLA). The result does not depend on the number of
 //! threads and the order in which they work.
 
 use equipoise_random::GOLDEN;
@@ -36,7 +37,7 @@ impl Draws {
     }
 }
 
-/// A quicker one, for keys of rows: both halves of a wide product.
+/// A faster hash, for keys of rows: both halves of a wide product.
 #[allow(clippy::cast_possible_truncation)] // Both halves are wanted.
 pub fn folded(value: u64) -> u64 {
     let product = u128::from(value ^ GOLDEN) * 0x94d0_49bb_1331_11eb;

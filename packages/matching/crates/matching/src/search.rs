@@ -44,7 +44,7 @@ impl Search<'_> {
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
             Instructions::Avx2 => unsafe { self.by_avx2(queries, places) },
-            // SAFETY: nothing is needed.
+            // SAFETY: no requirement.
             _ => unsafe { self.by::<Portable, 1>(queries, places) },
         }
         results
@@ -132,8 +132,8 @@ impl Search<'_> {
         }
     }
 
-    /// How far away the boxes of the node's children are at least; the bits of those that are
-    /// within reach and not shut out by the fence.
+    /// Lower bounds of the distances of the node's child boxes; the bits of the boxes that are
+    /// within reach and not excluded by the fence.
     #[inline(always)]
     #[allow(clippy::inline_always)] // Or it would be compiled without the caller's instructions.
     unsafe fn bounds<W: Wide>(
@@ -210,7 +210,7 @@ impl Search<'_> {
                 if self.pool.tree.is_flat() {
                     continue;
                 }
-                // Whoever starts near its neighbours meets few that it must forget again.
+                // A query that starts near its neighbours finds few points that it must drop later.
                 // SAFETY: by the caller.
                 let block = unsafe { self.nearest_block::<W>(query) };
                 // SAFETY: by the caller.
@@ -278,8 +278,8 @@ impl Search<'_> {
         }
     }
 
-    /// The block that always following the nearest box leads to; the first one if the fence shuts
-    /// all out.
+    /// The block that is found by always entering the nearest box; the first block if the fence
+    /// excludes all.
     #[inline(always)]
     #[allow(clippy::inline_always)] // Or it would be compiled without the caller's instructions.
     unsafe fn nearest_block<W: Wide>(&self, query: &Query<'_>) -> usize {

@@ -1,4 +1,4 @@
-//! What the search finds, whichever instructions it uses.
+//! Results of the search, the same with any instructions.
 
 use super::{Instructions, Pool, Query, Search};
 use crate::embed::{Points, embed};

@@ -1,4 +1,4 @@
-//! Matching inside each of many strata, in one pass over them.
+//! Matching inside each of many strata, in one pass.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -10,7 +10,7 @@ use crate::random::mix;
 /// Strata that a thread takes at once.
 const AT_ONCE: usize = 8;
 
-/// The rows of each stratum, and what holds in it.
+/// The rows of each stratum, and its settings.
 pub struct Strata<'a> {
     /// The stratum of each row, from 0.
     pub of_row: &'a [usize],
@@ -24,7 +24,7 @@ pub struct Strata<'a> {
 pub struct Outcomes<'a> {
     /// Outcome of each row.
     pub values: &'a [f64],
-    /// Number of neighbours, where a stratum has so many.
+    /// Number of neighbours, if a stratum has that many.
     pub neighbours: f64,
 }
 
@@ -36,16 +36,16 @@ pub struct Matched {
     pub variances: Vec<Option<f64>>,
 }
 
-/// One stratum's share of what is matched, by the rows of all.
+/// One stratum's part of the result, with row numbers of the whole.
 struct Part {
     pairs: Pairs,
     variances: Vec<(usize, Option<f64>)>,
 }
 
 impl Strata<'_> {
-    /// Matches inside each stratum; columns are scaled in each for itself. The caliper of the
-    /// problem is not used. `None` if `progress`, which gets the number of rows that are done and of
-    /// all, stops.
+    /// Matches inside each stratum; columns are scaled separately in each. The caliper of the
+    /// problem is not used. `None` if `progress`, which gets the numbers of finished and of all
+    /// rows, stops.
     #[must_use]
     pub fn matched(
         &self,
@@ -59,7 +59,8 @@ impl Strata<'_> {
         }
         let total = problem.rows();
         let threads = how_many(problem.threads);
-        // A stratum that would keep one thread busy longer than the others is left to all.
+        // A stratum that would keep one thread busy longer than the others is shared by all
+        // threads.
         let (large, small): (Vec<usize>, Vec<usize>) =
             (0..self.count).partition(|&stratum| rows[stratum].len() * threads > total);
         let mut parts = Vec::with_capacity(self.count);
@@ -132,7 +133,7 @@ impl Strata<'_> {
             tolerance: whole.tolerance,
             rules: whole.rules,
             threads,
-            // Units draw by their place in the stratum: each stratum needs lots of its own.
+            // Units draw by their place in the stratum, so each stratum needs a separate seed.
             seed: mix(whole.seed ^ mix(rows[0] as u64)),
             method: whole.method,
         };
@@ -154,7 +155,7 @@ impl Strata<'_> {
     }
 }
 
-/// The parts as one, in the order of the rows.
+/// Combines the parts, in the order of the rows.
 fn together(parts: Vec<Part>, rows_with_variances: usize) -> Matched {
     let mut pairs = Vec::with_capacity(parts.iter().map(|part| part.pairs.query.len()).sum());
     let mut dropped = Vec::new();

@@ -38,7 +38,7 @@ impl Layout<'_> {
     }
 }
 
-/// The tree. A parent stands before its children.
+/// The tree. A parent comes before its children.
 #[derive(Clone)]
 pub struct Tree {
     width: usize,
@@ -54,7 +54,7 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// No tree, for points too few to be worth one: every search must look into every block.
+    /// No tree, for points too few to be worth it: every search examines every block.
     pub fn flat(layout: &Layout<'_>) -> Self {
         Self {
             width: layout.width(),
@@ -71,7 +71,7 @@ impl Tree {
         self.children.is_empty()
     }
 
-    /// Orders the points so that those of a block of sixteen lie close together, and builds the
+    /// Orders the points so that the sixteen points of a block are close together, and builds the
     /// tree over the blocks.
     pub fn new(layout: &Layout<'_>, order: &mut [u32]) -> Self {
         let mut tree = Self::flat(layout);
@@ -157,7 +157,7 @@ impl Tree {
     }
 }
 
-/// Divides the points into at most so many parts of whole blocks; answers their sizes.
+/// Divides the points into at most `parts` parts of whole blocks; returns their sizes.
 fn divide(
     layout: &Layout<'_>,
     order: &mut [u32],
@@ -187,7 +187,7 @@ fn divide(
 }
 
 /// A fenced column that is much wider than its caliper, which leaves out most of the points; else
-/// the coordinate in which the points lie furthest apart.
+/// the coordinate in which the points are furthest apart.
 fn axis_to_divide(layout: &Layout<'_>, order: &[u32]) -> usize {
     let ends = ends(layout, order);
     let extent = |axis: usize| ends[axis].1 - ends[axis].0;

@@ -44,14 +44,15 @@ impl Moments {
 
 impl Matcher {
     /// The variance of the outcome of each row in `pairs` among its nearest `neighbours` of the
-    /// same arm and itself (Abadie and Imbens 2006, eq. 14); `None` for other rows, which no error
-    /// depends on, and where there is no neighbour.
+    /// same arm and itself (Abadie and Imbens 2006, eq. 14); `None` for other rows, on which no
+    /// error depends, and for rows without a neighbour.
     ///
     /// `None` if `progress` stops the search.
     ///
-    /// R takes 0 where a caliper leaves fewer neighbours than asked for, and an outcome of 0 for
-    /// the one that an arm lacks; correct is to use those there are. R also has no more neighbours
-    /// than the smaller arm weighs, and counts the variances of units that are in no pair.
+    /// R uses 0 if a caliper leaves fewer neighbours than requested, and an outcome of 0 for a
+    /// neighbour that an arm lacks; it is correct to use the neighbours that exist. R also has no
+    /// more neighbours than the smaller arm weighs, and counts the variances of units that are in
+    /// no pair.
     pub fn variances(
         &self,
         outcome: &[f64],

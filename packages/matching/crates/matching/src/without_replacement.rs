@@ -1,4 +1,5 @@
-//! Pairs in which no unit serves twice: unit after unit, each from what the earlier ones left.
+//! Pairs in which no unit is used twice: unit by unit, each from the units that the earlier ones
+//! left.
 
 use crate::matcher::{AT_ONCE, Matcher};
 use crate::neighbours::SearchResult;
@@ -10,10 +11,10 @@ use crate::problem::Pairs;
 const AHEAD: usize = 8 * AT_ONCE;
 
 impl Matcher {
-    /// Unit after unit, each from what the earlier ones left.
+    /// Matches unit by unit, each to the units that the earlier ones left.
     ///
-    /// Some units at a time are searched by all threads; one whose neighbours were taken in the
-    /// meantime is searched again.
+    /// All threads search for some units at a time; a unit whose neighbours were taken meanwhile is
+    /// searched again.
     pub(crate) fn pairs_without_replacement(&self, progress: &Progress<'_>) -> Option<Pairs> {
         let mut pairs = Pairs::default();
         let mut free = vec![true; self.problem.rows()];

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use crate::arrays::flat;
 use crate::matching::choose;
 
-/// A genetic search that asks for values and is told them.
+/// A genetic search that asks for values and gets them.
 #[pyclass(module = "equipoise_matching._native")]
 pub struct GenoudSearch {
     inner: genoud::Search,

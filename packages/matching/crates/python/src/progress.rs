@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 /// Time between two looks for signals: the longest that Ctrl-C waits.
 const BETWEEN_SIGNALS: Duration = Duration::from_millis(20);
 
-/// Passes progress on to Python. What Python raises meanwhile, Ctrl-C included, stops the work.
+/// Passes progress on to Python. An exception in Python, also Ctrl-C, stops the work.
 pub struct ProgressReporter {
     callback: Option<Py<PyAny>>,
     error: Mutex<Option<PyErr>>,
@@ -55,7 +55,7 @@ impl ProgressReporter {
             return Ok(());
         }
         *last_look = Instant::now();
-        // The method itself would not hold for every lifetime.
+        // The method path does not compile for every lifetime.
         #[allow(clippy::redundant_closure_for_method_calls)]
         Python::attach(|py| py.check_signals())
     }

@@ -171,7 +171,7 @@ mod fork {
         }
     }
 
-    // At load, before any handler of the program: such handlers run first before a fork and
-    // last after it, so none of them meets the lock held.
+    // At load, before any handler of the program is registered. So handlers of the program run
+    // before the lock is taken at a fork, and after it is released.
     equipoise_interpose::at_load!(register);
 }

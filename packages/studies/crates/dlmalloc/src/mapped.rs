@@ -1,8 +1,8 @@
-//! Large blocks, each a mapping of its own that goes back to the kernel when it is freed.
+//! Large blocks, each in a separate mapping that goes back to the kernel when it is freed.
 //!
-//! Doug Lea's `M_MMAP_THRESHOLD`, which the port lacks: 256 KiB in malloc 2.8.3, of the time of
-//! the texts. As there, the word before the block holds the size of its chunk without the flag
-//! that every other chunk in use carries, and the word before that is left alone.
+//! Doug Lea's `M_MMAP_THRESHOLD`, which the port lacks: 256 KiB in malloc 2.8.3, of the time of the
+//! texts. As in that version, the word before the block holds the size of its chunk without the
+//! flag that every other chunk in use carries; the word before that is not touched.
 
 use std::ptr::null_mut;
 

@@ -1,6 +1,6 @@
 //! The fork server: a small static program, like one in C, that makes children on request.
 //!
-//! Without arguments it ends at once, with a status that no shell and no failure gives.
+//! Without arguments it ends at once, with a status that neither a shell nor a failure returns.
 //! `fork_server fork BYTES` first allocates BYTES of memory; in `fork_server exec PATH` and
 //! `fork_server sh PATH` each child executes PATH, directly or through `/bin/sh -c`. The program
 //! then reads numbers of children (8 bytes, native order) from standard input. It answers each with
@@ -133,7 +133,7 @@ fn hold(bytes: usize) -> Result<(), Failure> {
     if bytes == 0 {
         return Ok(());
     }
-    // SAFETY: passes numbers only. A kernel without huge pages knows none to refuse.
+    // SAFETY: passes numbers only. A kernel without huge pages has none to refuse.
     unsafe { prctl(PR_SET_THP_DISABLE, YES, NOT_USED, NOT_USED, NOT_USED) };
     // SAFETY: never freed: it is held until the process ends.
     let start = unsafe { malloc(bytes) };
@@ -155,7 +155,7 @@ fn next_request() -> Option<u64> {
 }
 
 fn answer(numbers: [u64; 3]) -> bool {
-    // SAFETY: so many bytes can be read there.
+    // SAFETY: the array is valid for reading.
     let bytes = unsafe { write(1, numbers.as_ptr().cast(), size_of_val(&numbers)) };
     bytes.unsigned_abs() == size_of_val(&numbers)
 }

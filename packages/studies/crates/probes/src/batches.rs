@@ -1,4 +1,4 @@
-//! Batches: so many operations that the clock is fine enough, each batch kept.
+//! Batches: each has enough operations for the resolution of the clock, and a separate time.
 
 use std::time::{Duration, Instant};
 
@@ -25,14 +25,14 @@ impl Default for Batching {
     }
 }
 
-/// What lasted a sixteenth of a batch tells how many operations a whole one holds; from less, a
-/// cold and short one, grow no faster than this.
+/// Most by which a try may have more operations than the one before. A try that lasted a sixteenth
+/// of a batch is long enough to say how many operations a whole batch needs; a shorter one is not.
 const FASTEST_GROWTH: f64 = 16.0;
 
 /// Number of attempts: from one operation of a nanosecond to the longest batch, and some more.
 const MAX_TRIES: u32 = 16;
 
-/// Seconds of one operation in each batch, and how many operations a batch has.
+/// Seconds of one operation in each batch, and the number of operations in a batch.
 #[derive(Debug)]
 pub struct Batches {
     /// Seconds of one operation.
@@ -41,7 +41,7 @@ pub struct Batches {
     pub operations: u64,
 }
 
-/// Measures the seconds of one operation in each batch; no time at all is an error.
+/// Measures the seconds of one operation in each batch; a time of 0 is an error.
 pub fn times(operation: &mut dyn Operation, batching: &Batching) -> Result<Batches, Problem> {
     let count = calibrate(batching.duration, |count| {
         let started = Instant::now();
@@ -67,7 +67,7 @@ pub fn times(operation: &mut dyn Operation, batching: &Batching) -> Result<Batch
 }
 
 /// Returns the seconds of an operation, to subtract them from those of another: the median of some
-/// short batches, which no disturbance of a single one moves.
+/// short batches, because a disturbance of a single batch does not change the median.
 pub fn time_to_subtract(operation: &mut dyn Operation) -> Result<f64, Problem> {
     let batching = Batching {
         duration: Duration::from_micros(500),
@@ -77,8 +77,8 @@ pub fn time_to_subtract(operation: &mut dyn Operation) -> Result<f64, Problem> {
         .ok_or_else(|| Problem::failure("there was no batch"))
 }
 
-/// Subtracts the time of an operation that is part of each of `count` operations; nothing is left
-/// of a time that is shorter, as a single operation's can be.
+/// Subtracts the time of an operation that is part of each of `count` operations. The result is at
+/// least 0, also if a single operation was shorter than that.
 pub fn subtract(took: Duration, count: u64, part_s: f64) -> Duration {
     let rest = took.as_secs_f64() - part_s * count as f64;
     Duration::try_from_secs_f64(rest).unwrap_or_default()

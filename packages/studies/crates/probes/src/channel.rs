@@ -162,7 +162,7 @@ pub fn tcp_connect(port: u16) -> Result<TcpStream, Problem> {
     let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC;
     // SAFETY: passes numbers only.
     let socket = accepted("socket", unsafe { libc::socket(libc::AF_INET, kind, 0) })?;
-    // SAFETY: a new descriptor that nobody else owns.
+    // SAFETY: a new descriptor without another owner.
     let socket = unsafe { TcpStream::from_raw_fd(socket) };
     close_without_waiting(&socket)?;
     // SAFETY: all-zero is a valid address.
@@ -170,7 +170,7 @@ pub fn tcp_connect(port: u16) -> Result<TcpStream, Problem> {
     to.sin_family = INTERNET;
     to.sin_port = port.to_be();
     to.sin_addr.s_addr = u32::from(Ipv4Addr::LOCALHOST).to_be();
-    // SAFETY: an address of so many bytes can be read.
+    // SAFETY: the address is valid for reading over its length.
     let result = unsafe {
         let to = (&raw const to).cast();
         libc::connect(socket.as_raw_fd(), to, length_of::<libc::sockaddr_in>())

@@ -38,11 +38,11 @@ impl Child {
         })
     }
 
-    /// Starts a copy in a session of its own, which is not killed when the probe dies: `work` must
-    /// then end by itself.
+    /// Starts a copy in a separate session, which is not killed when the probe dies: `work` must
+    /// then end without help.
     pub fn start_alone(work: impl FnOnce() -> Result<(), Problem>) -> Result<Self, Problem> {
         Self::fork(move || {
-            // SAFETY: takes nothing; a child that was just made leads no process group.
+            // SAFETY: takes no arguments; a new child leads no process group.
             accepted("setsid", unsafe { libc::setsid() })?;
             work()
         })
@@ -66,7 +66,7 @@ impl Child {
         unsafe { libc::_exit(status) }
     }
 
-    /// Waits until the child leaves by itself.
+    /// Waits until the child leaves without a signal.
     pub fn wait(self) -> Result<ExitStatus, Problem> {
         let (status, _) = reap(self.pid).map_err(problem_of("wait4"))?;
         std::mem::forget(self);
@@ -191,7 +191,7 @@ fn end_with_a_child(ends: bool) -> Result<(), Problem> {
 
 extern "C" fn leave(_: c_int) {
     const MESSAGE: &[u8] = b"equipoise-probe: the other side of the probe ended too early\n";
-    // SAFETY: both calls are async-signal-safe, and the bytes are there for ever.
+    // SAFETY: both calls are async-signal-safe, and the bytes are static.
     unsafe {
         libc::write(libc::STDERR_FILENO, MESSAGE.as_ptr().cast(), MESSAGE.len());
         libc::_exit(1)

@@ -18,8 +18,8 @@ pub struct Sides {
     pub other: Option<usize>,
 }
 
-/// Returns the CPUs of both sides; unavailable where a second one is missing. Across CPUs they are on
-/// two cores if possible.
+/// Returns the CPUs of both sides. Across CPUs they are on two cores if possible, and unavailable
+/// without a second CPU.
 pub fn sides(placement: Placement) -> Result<Sides, Problem> {
     choose(placement, &allowed()?, core_siblings)
 }
@@ -65,7 +65,7 @@ pub fn current_cpu() -> Result<c_int, Problem> {
     cpus::current_cpu().map_err(problem_of("sched_getcpu"))
 }
 
-/// Returns the CPUs that share a core with a CPU; none where the kernel does not tell.
+/// Returns the CPUs that share a core with a CPU; empty if the kernel does not report them.
 fn core_siblings(cpu: usize) -> Vec<usize> {
     let file = format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");
     read_to_string(file)

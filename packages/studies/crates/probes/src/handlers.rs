@@ -8,7 +8,7 @@ use equipoise_reporting::problem::Problem;
 
 use crate::system::expect;
 
-/// Number of handled signals; a handler can reach nothing but a static.
+/// Number of handled signals; a handler can only use a static.
 static HANDLED: AtomicU64 = AtomicU64::new(0);
 
 /// Returns the number of signals handled so far.
@@ -21,7 +21,7 @@ pub fn count_one() {
     HANDLED.fetch_add(1, Ordering::Relaxed);
 }
 
-/// A handler that counts and does nothing else.
+/// A handler that only counts.
 pub extern "C" fn counting(_: libc::c_int) {
     count_one();
 }
@@ -42,7 +42,7 @@ impl Action {
     /// Installs the action.
     #[inline]
     pub fn install(&self, signal: libc::c_int) -> Result<(), Problem> {
-        // SAFETY: the action can be read, and its handler does only what a signal handler may.
+        // SAFETY: the action can be read, and its handler is safe in a signal.
         let result = unsafe { libc::sigaction(signal, &raw const self.0, null_mut()) };
         expect("sigaction", result, 0)
     }

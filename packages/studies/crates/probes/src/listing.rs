@@ -30,7 +30,7 @@ struct ListedRow {
     options: Vec<String>,
 }
 
-/// Returns what `--list` prints: a JSON object for each probe.
+/// Returns the output of `--list`: a JSON object for each probe.
 pub fn json_lines() -> String {
     PROBES.iter().map(|probe| json_line(probe)).collect()
 }
@@ -61,13 +61,13 @@ pub fn options_of(row: &Row) -> Vec<String> {
     .collect()
 }
 
-/// Returns what `--help` prints.
+/// Returns the output of `--help`.
 pub fn help() -> String {
     let line = |probe: &&Probe| format!("{:<18}{}\n", probe.name, probe.summary);
     format!("{USAGE}\n{}", PROBES.iter().map(line).collect::<String>())
 }
 
-/// Returns what `NAME --help` prints.
+/// Returns the output of `NAME --help`.
 pub fn help_of(probe: &Probe) -> String {
     let mut usage = vec![format!("usage: equipoise-probe {}", probe.name)];
     let mut details = Vec::new();

@@ -33,13 +33,12 @@ pub fn room_for(bytes: u64) -> Result<usize, Problem> {
     }
 }
 
-/// Returns the sum, by as many additions at once as the processor has.
+/// Returns the sum, with as many parallel additions as the processor has.
 pub fn added_up(words: &[u64]) -> u64 {
     words.iter().fold(0, |sum, &word| sum.wrapping_add(word))
 }
 
-/// Bytes that the machine, and the container if there is one, still give; `None` if that cannot
-/// be read.
+/// Free bytes of the machine, or of its container if that has fewer; `None` if unknown.
 fn free() -> Option<u64> {
     let machine = in_machine(&read_to_string("/proc/meminfo").ok()?)?;
     Some(in_container().map_or(machine, |container| container.min(machine)))
@@ -121,7 +120,7 @@ impl Mapping {
     }
 
     fn unmap(&self) -> libc::c_int {
-        // SAFETY: exactly the mapping that `new` made; nobody can refer to it any more.
+        // SAFETY: exactly the mapping that `new` made; no reference to it remains.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes) }
     }
 }
@@ -141,7 +140,7 @@ pub fn page_size() -> Result<usize, Problem> {
 
 /// Keeps huge pages out of the memory of this process.
 pub fn without_huge_pages() {
-    // A kernel that does not know the request has no huge pages of its own accord.
+    // A kernel without this request has no transparent huge pages.
     // SAFETY: passes numbers only.
     unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, 1, 0, 0, 0) };
 }

@@ -15,7 +15,7 @@ use crate::probes::PROBES;
 const MAX_BATCHES: u64 = 1_000_000;
 const MAX_BATCH_MS: u64 = 60_000;
 
-/// What the command line requests.
+/// The request of the command line.
 pub enum Command {
     /// Text for standard output; nothing is measured.
     Text(String),

@@ -1,4 +1,4 @@
-//! What a probe is: its description, its options, and the operation that it repeats.
+//! The definition of a probe: its description, its options, and the operation that it repeats.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -14,9 +14,9 @@ pub struct Probe {
     pub name: &'static str,
     /// Table that the probe belongs to.
     pub class: Class,
-    /// What one operation is.
+    /// Description of one operation.
     pub summary: &'static str,
-    /// What is reported.
+    /// The metric that is reported.
     pub metric: Metric,
     /// Where its processes or threads may be held; the first is the default.
     pub placements: &'static [Placement],
@@ -24,7 +24,7 @@ pub struct Probe {
     pub size: Option<Parameter>,
     /// The `--count` that it takes.
     pub count: Option<Parameter>,
-    /// What the machine must have; empty if every Linux has it.
+    /// Requirements on the machine; empty if every Linux meets them.
     pub needs: &'static str,
     /// Rows of `equipoise os` that it gives; the names follow on the probe's.
     #[serde(skip)]
@@ -38,7 +38,7 @@ pub struct Probe {
 pub type Open = fn(&ProbeOptions) -> Result<OpenProbe, Problem>;
 
 impl Probe {
-    /// A probe of latency without a name: it takes no number, needs nothing and is held nowhere.
+    /// A probe of latency without a name, number, requirements or fixed CPUs.
     pub const fn latency(class: Class, open: Open) -> Self {
         Self {
             name: "",
@@ -74,9 +74,9 @@ impl Probe {
 pub struct ProbeOptions {
     /// Where its processes or threads are held.
     pub placement: Placement,
-    /// Bytes, or 0 for a probe that takes none.
+    /// Bytes, or 0 for a probe without a size.
     pub size: u64,
-    /// Number of things, or 0 for a probe that counts nothing.
+    /// Number of things, or 0 for a probe without a count.
     pub count: u64,
     /// Folder for files, if the command line names one.
     pub folder: Option<PathBuf>,
@@ -90,7 +90,7 @@ pub enum Class {
     Process,
     /// Making and ending threads, and handing over between them.
     Thread,
-    /// System calls that do next to nothing.
+    /// System calls with almost no work.
     SystemCalls,
     /// Signals and faults that become signals.
     Signals,
@@ -106,7 +106,7 @@ pub enum Class {
     Time,
 }
 
-/// What a probe reports.
+/// The metric of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Metric {
     /// Seconds of one operation.
@@ -121,7 +121,7 @@ pub enum Metric {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Placement {
-    /// Wherever the kernel puts them.
+    /// Chosen by the kernel.
     None,
     /// All on one CPU.
     SameCpu,
@@ -145,7 +145,7 @@ show_by_name!(Class, Metric, Placement);
 /// A number that a probe takes.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Parameter {
-    /// What it is the number of.
+    /// The thing that the option counts.
     pub summary: &'static str,
     /// Value without the option.
     pub default: u64,
@@ -251,7 +251,7 @@ impl<Repeat: FnMut(u64) -> Result<Duration, Problem>> Operation for Repeat {
     }
 }
 
-/// Repeats some work one after the other, and returns the time of all of it.
+/// Repeats some work, and returns the time of all repetitions.
 ///
 /// The loop itself costs less than a nanosecond an operation (docs/reference/primitives.md).
 pub fn timed(

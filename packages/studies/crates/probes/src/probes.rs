@@ -1,4 +1,4 @@
-//! The probes by name. A new probe is a file here, or a part of one, and its lines below.
+//! The probes by name. A new probe needs a file here, or a part of one, and its lines below.
 
 mod connects;
 mod context_switch;

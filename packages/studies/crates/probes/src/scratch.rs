@@ -2,9 +2,9 @@
 //!
 //! A cleaner, in a session of its own so that ending the probe's process group does not end it,
 //! makes the folder and removes it when the probe has ended: it sleeps on a pipe that hangs up
-//! then. A campaign that ends the cleaner as well removes the folder around it, which is the one
-//! of `EQUIPOISE_METRICS`. Where there is no campaign, the cleaner's lock on the folder (`flock(2)`)
-//! tells `equipoise doctor`, which names a folder that is left, whether it is still held.
+//! then. A campaign that ends the cleaner too removes the folder of `EQUIPOISE_METRICS`, and with
+//! it this one. Without a campaign, the cleaner holds a lock on the folder (`flock(2)`):
+//! `equipoise doctor` reports folders that nobody holds a lock on.
 
 use std::env;
 use std::ffi::{CString, OsStr};
@@ -28,7 +28,7 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Makes the folder in `--folder`, else beside the file of metrics, else in `TMPDIR`.
+    /// Makes the folder in `--folder`, else next to the file of metrics, else in `TMPDIR`.
     pub fn new(options: &ProbeOptions) -> Result<Self, Problem> {
         let around = options.folder.clone().unwrap_or_else(default_folder);
         let (end_of_probe, lifeline) = pipe().map_err(problem_of("pipe"))?;
@@ -37,7 +37,7 @@ impl Scratch {
         let at = around.clone();
         let cleaner = Child::start_alone(move || {
             for descriptor in held_by_parent {
-                // SAFETY: this copy's own; as long as it had it open, nothing would hang up.
+                // SAFETY: the descriptor of this copy; while it is open, the pipe cannot hang up.
                 unsafe { libc::close(descriptor) };
             }
             keep(&at, answer_writer, end_of_probe)
@@ -121,7 +121,8 @@ fn keep(
     hung_up.map(drop).map_err(removed)
 }
 
-/// Gives the cleaner a name of its own, so that ending all processes named as the probe spares it.
+/// Gives the cleaner a different name, so that it survives if all processes with the probe's name
+/// are killed.
 fn take_own_name() {
     // A cleaner that keeps the probe's name does the same work.
     // SAFETY: a string of at most fifteen bytes and a null byte.
@@ -142,8 +143,8 @@ fn close_streams() -> Result<(), Problem> {
     Ok(())
 }
 
-/// The folder, and what it is locked by. It gets its name when it is locked: nobody may take it
-/// for one that is left.
+/// The folder and its lock. It gets its name only when it is locked, so that it never looks like an
+/// abandoned folder.
 fn make_private(around: &Path) -> Result<(PathBuf, File), Problem> {
     let unnamed = make_unnamed(around)?;
     let lost = problem_of("the folder of the files");

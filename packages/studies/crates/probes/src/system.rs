@@ -4,7 +4,7 @@ use std::io;
 
 use equipoise_reporting::problem::Problem;
 
-/// Errors of a machine that forbids the work, does not have what it needs, or has too little of it.
+/// Errors of a machine that forbids the work, or lacks a resource that it needs.
 const NOT_TO_BE_HAD: [i32; 16] = [
     libc::EPERM,
     libc::EACCES,
@@ -41,7 +41,7 @@ pub fn problem_of(call: &str) -> impl Fn(io::Error) -> Problem + Copy + '_ {
     }
 }
 
-/// Checks the result of a call that returns the number of its error.
+/// Checks the result of a call that returns an error number.
 #[inline]
 pub fn succeeded(call: &str, code: libc::c_int) -> Result<(), Problem> {
     match code {
@@ -72,7 +72,8 @@ pub fn wrong(
     Problem::failure(format!("{call} gave {result} instead of {expected}"))
 }
 
-/// Checks that a call has returned the expected result; a negative one is an error of the system.
+/// Checks that a call has returned the expected result; a negative result is an error of the
+/// system.
 #[inline]
 pub fn expect<Number>(call: &str, result: Number, expected: Number) -> Result<(), Problem>
 where

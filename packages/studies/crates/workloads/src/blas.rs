@@ -91,7 +91,7 @@ impl Blas {
         assert_eq!(right.len(), inner * columns);
         assert_eq!(product.len(), rows * columns);
         let (m, k, n) = (in_fortran(rows), in_fortran(inner), in_fortran(columns));
-        // SAFETY: the three arrays are as long as the sizes and leading dimensions say.
+        // SAFETY: the three arrays are as long as the sizes and leading dimensions require.
         unsafe {
             (self.dgemm)(
                 c"N".as_ptr(),
@@ -127,10 +127,9 @@ pub struct Lapack {
 }
 
 impl Lapack {
-    /// Opens the LAPACK that belongs to a BLAS which is open: the one in the same folder, or the
-    /// reference implementation in the folder beside it, as Debian has them, or else the one
-    /// that the dynamic linker finds. Whichever it is, a LAPACK that needs `libblas.so.3` gets
-    /// the open one.
+    /// Opens the LAPACK that belongs to an open BLAS: first the library's own in the BLAS's folder,
+    /// then the reference implementation where Debian installs it, then the one that the dynamic
+    /// linker finds. A LAPACK that needs `libblas.so.3` uses the open BLAS.
     pub fn belonging_to(blas: &Blas) -> Result<Self, Problem> {
         let file = blas.file();
         let folder = Path::new(&file).parent().unwrap_or(Path::new("/"));
@@ -180,7 +179,7 @@ impl Lapack {
         }
         if failed == 0 {
             let work_length = self.inverse(matrix, &pivots, n, &mut [0.0], -1).1;
-            // The first element of the work space says how long it should be.
+            // The first element of the work space has the length that it needs.
             let mut work = vec![0.0; work_length];
             let length = in_fortran(work.len());
             failed = self.inverse(matrix, &pivots, n, &mut work, length).0;
@@ -203,8 +202,8 @@ impl Lapack {
         length: c_int,
     ) -> (c_int, usize) {
         let mut failed = 0;
-        // SAFETY: the matrix is size × size with as many pivots, and the work space is as long
-        // as `length` says, or one element long if that is -1, which asks for its length.
+        // SAFETY: the matrix is size × size with `size` pivots. The work space has `length`
+        // elements, or one if `length` is -1, which asks for the length needed.
         unsafe {
             (self.dgetri)(
                 &raw const size,
@@ -231,7 +230,7 @@ pub mod tests {
     use super::{Blas, Dgemm};
     use std::ffi::{c_char, c_int, c_void};
 
-    /// A BLAS of our own, so that tests need no library: only what `multiply` asks for.
+    /// A small BLAS for tests without a library: only the function that `multiply` needs.
     pub fn plain() -> Blas {
         Blas {
             address: plain_dgemm as *mut c_void,

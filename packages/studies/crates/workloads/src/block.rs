@@ -16,7 +16,7 @@ pub enum Touch {
     All,
 }
 
-/// The C library returned no memory for so many bytes.
+/// The C library returned no memory for this number of bytes.
 #[derive(Debug)]
 pub struct OutOfMemory(pub usize);
 

@@ -1,7 +1,7 @@
 //! Number of system calls of a piece of work.
 //!
-//! It is run once more, in a copy of the process that is traced (ptrace(2)): tracing makes a system
-//! call a hundred times as slow, so nothing that is traced is ever timed.
+//! The work is repeated in a traced copy of the process (ptrace(2)). Tracing makes a system call a
+//! hundred times as slow, so traced work is never timed.
 
 use std::mem::size_of;
 
@@ -13,7 +13,7 @@ const ENTRY: u8 = 1;
 
 /// The system calls of `work`; `None` where a process may not trace its own child.
 pub fn system_calls(work: impl FnOnce()) -> Option<u64> {
-    // SAFETY: the copy runs `work` and ends by `_exit`: nothing of ours is cleaned up twice.
+    // SAFETY: the copy runs `work` and ends by `_exit`: no cleanup of this process runs twice.
     let child = unsafe { libc::fork() };
     match child {
         -1 => None,
@@ -68,7 +68,7 @@ fn counted(child: pid_t) -> Option<u64> {
 fn entered(child: pid_t) -> Option<libc::c_long> {
     // SAFETY: zero is a valid value of every field.
     let mut call: libc::ptrace_syscall_info = unsafe { std::mem::zeroed() };
-    // SAFETY: `call` is valid for writing so many bytes.
+    // SAFETY: `call` is valid for writing over its size.
     let known = unsafe {
         libc::ptrace(
             libc::PTRACE_GET_SYSCALL_INFO,

@@ -1,7 +1,7 @@
 //! Workload `fragment`: blocks with mixed lifetimes, which leave holes.
 //!
-//! What an allocator does with the holes is the other side of a threshold that sends blocks to
-//! the kernel: such blocks leave none. Robson (1974) shows how bad it can get for any allocator.
+//! The holes are the drawback of a high threshold: blocks above the threshold go back to the kernel
+//! and leave no holes. Robson (1974) gives the worst case of any allocator.
 
 use std::time::Instant;
 
@@ -34,7 +34,7 @@ resident after everything was freed: each beyond what was resident before.
     run,
 };
 
-/// What the workload does.
+/// The options of the workload.
 struct Plan {
     live: usize,
     rounds: u64,
@@ -43,7 +43,7 @@ struct Plan {
     largest: usize,
 }
 
-/// Blocks, and what they hold.
+/// Blocks, and the sum of their sizes.
 #[derive(Default)]
 struct Blocks {
     list: Vec<(Block, usize)>,
@@ -83,7 +83,7 @@ fn measure(plan: &Plan) -> Result<Report, Problem> {
     let page = page_size();
     let mut coin = Xorshift64::default();
     let mut blocks = Blocks::default();
-    // The list of the blocks is no part of what is measured: room for all that may come.
+    // The list of the blocks is not part of the measurement: room for all that may come.
     blocks
         .list
         .reserve_exact(1 + plan.live.div_ceil(plan.smallest));
@@ -117,7 +117,7 @@ fn measure(plan: &Plan) -> Result<Report, Problem> {
 }
 
 impl Blocks {
-    /// Allocates until so many bytes are live.
+    /// Allocates until the given number of bytes is live.
     fn fill(
         &mut self,
         live: usize,
@@ -134,7 +134,7 @@ impl Blocks {
         Ok(())
     }
 
-    /// Frees all but so many percent, each drawn at random.
+    /// Frees all except `keep` percent of the blocks, drawn at random.
     fn thin(&mut self, keep: usize, coin: &mut Xorshift64) {
         let before = self.list.len();
         self.list.retain(|_| coin.below(100) < keep);
@@ -143,7 +143,7 @@ impl Blocks {
     }
 }
 
-/// A size whose logarithm is even between those of the two: first a doubling, then within it.
+/// A size with a uniform logarithm between the two: first a random doubling, then a size within it.
 fn drawn_size(smallest: usize, largest: usize, coin: &mut Xorshift64) -> usize {
     let doublings = (largest / smallest).ilog2();
     let power = coin.below(doublings as usize + 1);

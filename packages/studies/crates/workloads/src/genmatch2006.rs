@@ -2,7 +2,7 @@
 //! algorithms that find the same matches.
 //!
 //! A search evaluates a list of candidate weights: matches every unit to the other arm under
-//! each, and tests the balance of what it matched. What each algorithm does: docs/reference/workloads.md.
+//! each, and tests the balance of the matches. The algorithms: docs/reference/workloads.md.
 
 mod candidates;
 mod data;
@@ -147,8 +147,8 @@ fn prepared<'a>(
     }
 }
 
-/// Every candidate's matches and their balance; the best is the one whose smallest p-value is
-/// the largest, then the next smallest, and so on (Sekhon 2011, section 2.3).
+/// Every candidate's matches and their balance. The best candidate has the largest smallest
+/// p-value, then the largest second smallest, and so on (Sekhon 2011, section 2.3).
 fn search(matching: &mut dyn Matching, data: &Data, candidates: &[Vec<f64>]) -> SearchResult {
     let balance = Balance::new(data);
     let mut result = SearchResult {

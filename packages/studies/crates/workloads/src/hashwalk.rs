@@ -1,7 +1,7 @@
 //! Workload `hashwalk`: a map with a random seed, walked until one value turns up.
 //!
 //! The first program of Tratt, "Minimum Times Tend to Mislead When Benchmarking" (2019), written
-//! anew: the seed decides where the value stands, and so how long each walk is.
+//! again: the seed decides the place of the value, and so how long each walk is.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, DefaultHasher, Hasher, RandomState};
@@ -36,7 +36,7 @@ Reports search_s, the time of all walks, and steps, the entries that they visite
 
 type Key = [u8; 32];
 
-/// Seeds the standard library's hash as its own random state does, by a number that may be given.
+/// Seeds the standard library's hash by a number, in the same way as its random state.
 #[derive(Clone, Copy)]
 struct Seeded(u64);
 

@@ -16,8 +16,8 @@ impl Library {
     pub fn open(name: &str, packages: &str) -> Result<Self, Problem> {
         let in_c = CString::new(name)
             .map_err(|_| Problem::usage(format!("--library {name:?} is no file name")))?;
-        // SAFETY: the name is a string of C; the library's initialisers are trusted as those of
-        // every library on the command line are.
+        // SAFETY: the name is a string of C; the library's initialisers are trusted, like those of
+        // every library that a user names.
         let handle = unsafe { libc::dlopen(in_c.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
         if handle.is_null() {
             return Err(Problem::failure(format!(

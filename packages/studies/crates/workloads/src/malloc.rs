@@ -109,7 +109,7 @@ fn run(options: &mut Options) -> Result<Report, Problem> {
     let held = Held::now();
     let faults = minor_faults();
     let elapsed = if threads == 1 {
-        // glibc gives other threads other arenas: the main thread alone is a case of its own.
+        // glibc gives other threads other arenas, so a single thread must be the main thread.
         timed(&job)
     } else {
         on_threads(&job, threads)
@@ -136,7 +136,7 @@ fn run(options: &mut Options) -> Result<Report, Problem> {
     Ok(report)
 }
 
-/// System calls for each of so many more pairs; `None` if none are to be, or can be, traced.
+/// System calls for each of `pairs` more pairs; `None` if there are none, or tracing is impossible.
 fn traced_calls(job: &Job, pairs: u64) -> Option<f64> {
     if pairs == 0 {
         return None;
@@ -144,7 +144,7 @@ fn traced_calls(job: &Job, pairs: u64) -> Option<f64> {
     let count = pairs;
     let job = Job { count, ..*job };
     let calls = system_calls(|| {
-        // What fails here has failed before, in the timed run.
+        // An error here has occurred before, in the timed run.
         let _ = timed(&job);
     })?;
     Some(calls as f64 / pairs as f64)
@@ -208,9 +208,9 @@ fn timed(job: &Job) -> Result<Duration, OutOfMemory> {
     }
 }
 
-/// Keeps up to `live` blocks; each new one takes the place, and ends the life, of the one in
-/// the slot that `choose` names. The slots are allocated before the clock starts, and what is
-/// left at the end is freed before it stops: `count` pairs, all timed.
+/// Keeps up to `live` blocks; each new block replaces the block in the slot that `choose` names,
+/// which is freed. The slots are allocated before the clock starts, and the remaining blocks are
+/// freed before it stops: `count` pairs, all timed.
 fn with_live_blocks(
     job: &Job,
     live: usize,

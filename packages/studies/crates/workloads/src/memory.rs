@@ -4,7 +4,7 @@ use std::fs::read_to_string;
 
 use crate::metrics::Report;
 
-/// Bytes that were resident before the work; none where the kernel does not tell.
+/// Bytes that were resident before the work; `None` if the kernel does not report them.
 pub struct Held(Option<u64>);
 
 impl Held {
@@ -73,7 +73,7 @@ mod tests {
         assert_eq!(kilobytes("VmPeak:\t 9 kB\n", "VmHWM:"), None);
     }
 
-    /// Set in the process that only one test runs in.
+    /// Set in a process that runs only one test.
     const ALONE: &str = "EQUIPOISE_TEST_ALONE";
 
     #[test]

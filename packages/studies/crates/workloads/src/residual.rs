@@ -4,7 +4,7 @@ use equipoise_random::Draws;
 
 /// The largest error of `product` (size × size, columns one after another) against `left` times
 /// `right`, relative to its largest element: both are applied to one random vector (Freivalds
-/// 1979), so a wrong element shows and the cost is that of three such applications.
+/// 1979), so a wrong element is found at the cost of three products with a vector.
 pub fn of_product(size: usize, left: &[f64], right: &[f64], product: &[f64]) -> f64 {
     let draws = Draws::new(size as u64);
     let probe: Vec<f64> = (0..size as u64)
@@ -31,7 +31,7 @@ fn applied(matrix: &[f64], vector: &[f64]) -> Vec<f64> {
     answer
 }
 
-/// The largest absolute value; NaN if one is, so that no comparison with it succeeds.
+/// The largest absolute value; NaN if a value is NaN, so that no comparison with it succeeds.
 fn largest(values: impl Iterator<Item = f64>) -> f64 {
     values.fold(0.0, |largest, value| {
         if value.is_nan() || value.abs() >= largest {

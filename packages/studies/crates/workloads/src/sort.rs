@@ -28,7 +28,7 @@ resident before. It is checked that the numbers are in order and are those of th
     run,
 };
 
-/// Pieces of so many numbers are sorted by insertion.
+/// Pieces of at most this many numbers are sorted by insertion.
 const SHORT: usize = 16;
 
 /// Reads the options and does the work.
@@ -53,7 +53,7 @@ fn run(options: &mut Options) -> Result<Report, Problem> {
     Ok(held.add_to(report.cost("faults_per_sort", faults, "1")))
 }
 
-/// The time of one sort, whose answer is checked.
+/// The time of one sort, with a check of the result.
 fn one_sort(draws: Draws, count: u64) -> Result<Duration, Problem> {
     let mut numbers: Vec<f64> = (0..count).map(|number| draws.uniform(number)).collect();
     let expected = fingerprint(&numbers);
@@ -99,7 +99,7 @@ fn insertion_sort(numbers: &mut [f64]) {
 
 /// Merges the parts before and from `middle`, each in order.
 fn merge(numbers: &mut [f64], middle: usize) {
-    // Rust's own allocator is malloc, and black_box keeps each area one of its own.
+    // Rust's allocator is malloc, and black_box keeps the compiler from merging the areas.
     let mut scratch = black_box(Vec::with_capacity(numbers.len()));
     let (mut left, mut right) = (0, middle);
     while left < middle && right < numbers.len() {

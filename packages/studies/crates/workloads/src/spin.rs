@@ -38,7 +38,7 @@ fn run(options: &mut Options) -> Result<Report, Problem> {
 }
 
 /// The state after `work` steps. A shift, an exclusive or and a product in turn have no closed
-/// form that a compiler knows, and each step needs the one before it.
+/// form that a compiler can find, and each step needs the one before it.
 fn steps(seed: u64, work: u64) -> u64 {
     let mut state = seed;
     for _ in 0..work {

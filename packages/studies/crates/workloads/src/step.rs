@@ -1,7 +1,7 @@
 //! Smallest size from which the allocator returns a freed block to the kernel at once.
 //!
 //! Each size is tried in a fresh copy of the process, as the first block after a small one: an
-//! allocator may learn from what was freed before, as glibc's threshold does.
+//! allocator may adapt to earlier frees, as glibc's threshold does.
 
 use std::ffi::c_void;
 use std::hint::black_box;
@@ -23,7 +23,7 @@ pub enum Step {
     Nowhere,
 }
 
-/// Finds the smallest size up to `largest`, to the byte; `None` if it cannot be found out.
+/// Finds the smallest size up to `largest`, to the byte; `None` if it cannot be determined.
 pub fn smallest_returned(largest: usize, page: usize) -> Option<Step> {
     let mut kept = 0;
     let mut returned = SMALLEST.min(largest);
@@ -47,7 +47,7 @@ pub fn smallest_returned(largest: usize, page: usize) -> Option<Step> {
 
 /// Whether a block of that size, the first of a copy of this process, is away once it is freed.
 fn is_returned(size: usize, page: usize) -> Option<bool> {
-    // SAFETY: the copy tries one block and ends by `_exit`: nothing of ours is cleaned up twice.
+    // SAFETY: the copy tries one block and ends by `_exit`: no cleanup of this process runs twice.
     match unsafe { libc::fork() } {
         -1 => None,
         0 => {

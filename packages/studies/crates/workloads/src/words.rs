@@ -1,5 +1,5 @@
-//! The words that `hashwalk` and `wordsearch` look among: a dictionary of the system, or one that is
-//! made here and is the same everywhere.
+//! The words that `hashwalk` and `wordsearch` search: a dictionary of the system, or one that is
+//! generated here and is the same on every host.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -31,7 +31,7 @@ pub struct Words {
 /// Reads a dictionary, or makes one.
 ///
 /// `dictionary` is a path or `made`; the default is the system's, if there is one. With `count`,
-/// returns so many of its words, evenly spaced; it is an error if there are fewer.
+/// returns that number of its words, evenly spaced; fewer words are an error.
 pub fn words(dictionary: Option<&str>, count: Option<usize>) -> Result<Words, Problem> {
     let words = match dictionary {
         Some(MADE) => made(MADE_WORDS),

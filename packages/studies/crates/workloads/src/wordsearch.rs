@@ -1,7 +1,7 @@
-//! Workload `wordsearch`: one random word, looked for again and again, by linear or binary search.
+//! Workload `wordsearch`: one random word, searched repeatedly, by linear or binary search.
 //!
 //! The second program of Tratt, "Minimum Times Tend to Mislead When Benchmarking" (2019), written
-//! anew: the word is drawn in each process and decides how long a linear search takes.
+//! again: the word is drawn in each process and decides how long a linear search takes.
 
 use std::cmp::Ordering;
 use std::hash::{BuildHasher, RandomState};
@@ -85,7 +85,7 @@ fn run(options: &mut Options) -> Result<Report, Problem> {
         words.list.sort_unstable();
         report = report.time("sort_s", started.elapsed());
     }
-    // Counted beforehand, so that the counting is not in what is timed.
+    // Counted beforehand, so that the counting is not timed.
     let mut steps = 0_u64;
     if algorithm.find(&words.list, &word, || steps += 1).is_none() {
         return Err(Problem::failure("a word of the list was not found in it"));

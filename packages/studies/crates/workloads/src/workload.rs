@@ -1,4 +1,4 @@
-//! What every built-in workload is.
+//! The definition of a built-in workload.
 
 use crate::arguments::Options;
 use crate::metrics::Report;

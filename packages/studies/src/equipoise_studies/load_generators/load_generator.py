@@ -1,4 +1,4 @@
-"""Running a load generator, and reporting its results: shared by the reporters.
+"""The common part of load generators: run one and report its results.
 
 A server's password reaches the generator in a file that only this user may read.
 """
@@ -21,75 +21,75 @@ from equipoise.helpers.equipoise_metrics import VARIABLE, report
 PERCENTILES = (50, 95, 99)
 _LAST_LINES = 3
 PASSWORD_OPTION = "--password-file="
-"""Option of both helpers: others can read a command line and an environment, but not this file. In
-a study: ``--password-file={password_file}``."""
+"""Option of both helpers. Other users can read command lines and environments, but not this file.
+In a study: ``--password-file={password_file}``."""
 _MAX_PASSWORD_BYTES = 1024
 _PLAIN_PASSWORD = re.compile(r"[A-Za-z0-9_-]{1,512}")
 """Passwords that need no quotes in any configuration file."""
 
 
 class Interval(Struct, frozen=True):
-    """One interval of a run, mostly of a second."""
+    """One interval of a run, usually one second."""
 
     throughput_per_s: float
     latency_p99_s: float | None
-    """``None`` if nothing ended in it."""
+    """99th percentile; ``None`` if no transaction ended in the interval."""
 
 
 class Load(Struct, frozen=True):
-    """Service that clients got from a server; times in seconds.
+    """Results of clients of a server; times in seconds.
 
-    At a fixed rate a latency runs from when a request was due, not from when a client was free
-    to send it: whoever waits for a stall is counted.
+    At a fixed rate, a latency begins when the request was due, not when a client was free to send
+    it. So requests that wait during a stall count.
     """
 
     throughput_per_s: float
     transactions: int
     errors: int
-    """Transactions that failed and were counted as such, deadlocks for one."""
+    """Number of failed transactions, for instance after deadlocks."""
     latency_mean_s: float
     latency_max_s: float
     percentiles: dict[int, float]
-    """Latency by percentile, those of ``PERCENTILES``."""
+    """Latencies by the percentiles of ``PERCENTILES``."""
     intervals: tuple[Interval, ...] = ()
 
 
-def reported(
+def run_and_report(
     command: Sequence[str],
     read: Callable[[str], Load],
     environment: Mapping[str, str] | None = None,
 ) -> None:
-    """Run a load generator to its end, and report what it did through ``EQUIPOISE_METRICS``.
+    """Run a load generator to its end, and report its results through ``EQUIPOISE_METRICS``.
 
-    Raise `SystemExit` if it could not be started, failed, or what it wrote cannot be understood;
-    its last lines stand on standard error.
+    Raise `SystemExit` with its last lines if it cannot be started, fails, or writes output that
+    cannot be read.
 
     Parameters
     ----------
     command
-        The program and its arguments.
+        Program and arguments.
     read
-        Makes sense of what it wrote to standard output.
+        Function that reads the standard output of the program.
     environment
-        Environment of the program; by default that of this process.
+        Environment of the program; by default the environment of this process.
     """
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with tempfile.TemporaryFile("w+", errors="replace") as file:
         try:
-            done = subprocess.run(command, stdout=file, check=False, env=environment)
+            result = subprocess.run(command, stdout=file, check=False, env=environment)
         except OSError as error:
             raise SystemExit(f"cannot start {command[0]}: {error.strerror}") from None
         file.seek(0)
         output = file.read()
-    if done.returncode != 0:
-        # Some say on standard output what went wrong.
+    if result.returncode != 0:
+        # Some programs write errors to standard output.
         lines = [line for line in output.splitlines() if line.strip()]
         reason = "\n".join(lines[-_LAST_LINES:])
-        raise SystemExit(f"{command[0]} ended with status {done.returncode}\n{reason}")
+        raise SystemExit(f"{command[0]} ended with status {result.returncode}\n{reason}")
     try:
         load = read(output)
     except (ValueError, IndexError) as error:
-        raise SystemExit(f"{command[0]} wrote what cannot be read: {error}") from None
+        raise SystemExit(f"the output of {command[0]} cannot be read: {error}") from None
     _report(load)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     report("client_user_s", after.ru_utime - before.ru_utime, unit="s")
@@ -115,7 +115,7 @@ def _report(load: Load) -> None:
 def split_password_file(arguments: Sequence[str]) -> tuple[list[str], str | None]:
     """Return the arguments without ``--password-file``, and the password; ``None`` without one.
 
-    Raise `SystemExit` if the file cannot be read, or holds no plain password.
+    Raise `SystemExit` if the file cannot be read, or does not contain a plain password.
     """
     files = [word for word in arguments if word.startswith(PASSWORD_OPTION)]
     others = [word for word in arguments if word not in files]
@@ -125,7 +125,7 @@ def split_password_file(arguments: Sequence[str]) -> tuple[list[str], str | None
 def read_password(path: str) -> str:
     """Return the first line of a regular file, which is opened without following a link.
 
-    Raise `SystemExit` if the file cannot be read, or holds no plain password.
+    Raise `SystemExit` if the file cannot be read, or does not contain a plain password.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -136,7 +136,7 @@ def read_password(path: str) -> str:
     line = text.partition(b"\n")[0].decode("ascii", "replace")
     if _PLAIN_PASSWORD.fullmatch(line) is None:
         raise SystemExit(
-            f"the password file {path} must hold one line of letters, digits, - and _ only"
+            f"the password file {path} must contain one line of letters, digits, - and _"
         )
     return line
 
@@ -145,8 +145,8 @@ def read_password(path: str) -> str:
 def private_folder() -> Iterator[Path]:
     """Make a folder that only this user may enter; it is removed after the block.
 
-    It lies beside ``EQUIPOISE_METRICS``: Equipoise removes that folder, should this process be
-    killed before.
+    It is in the folder of ``EQUIPOISE_METRICS``, which Equipoise removes even if this process is
+    killed.
     """
     metrics_file = os.environ.get(VARIABLE)
     parent = None if metrics_file is None else os.path.dirname(metrics_file)

@@ -1,11 +1,11 @@
-"""Run pgbench and report what it did through ``EQUIPOISE_METRICS``.
+"""Run pgbench and report its results through ``EQUIPOISE_METRICS``.
 
 ::
 
     python -m equipoise_studies.load_generators.pgbench --client=4 --jobs=4 --time=10 …
 
-Percentiles come from its log of every transaction, which lies in a folder of its own meanwhile.
-``--password-file=FILE`` hands it a password through ``PGPASSFILE``.
+Percentiles come from its log of all transactions, which is in a temporary folder.
+``--password-file=FILE`` gives it a password through ``PGPASSFILE``.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ from equipoise_studies.load_generators.load_generator import (
     Interval,
     Load,
     private_folder,
-    reported,
+    run_and_report,
     split_password_file,
     write_private,
 )
 
 _US = 1e-6
 _LATENCY, _SECOND = 2, 4
-"""The columns of the log (PostgreSQL's manual, pgbench, Per-Transaction Logging)."""
+"""Columns of the log (PostgreSQL's manual, pgbench, Per-Transaction Logging)."""
 
 
 def read(output: str, logs: Iterable[Path]) -> Load:
-    """Read what pgbench 14 or later wrote, and its logs.
+    """Read the output and the logs of pgbench 14 or later.
 
-    Raise `ValueError` if it says nothing that is known, or no transaction ended.
+    Raise `ValueError` if the output has another form, or no transaction ended.
     """
-    ended = [transaction for log in logs for transaction in _transactions(log)]
-    latencies = sorted(latency for latency, _ in ended)
+    transactions = [transaction for log in logs for transaction in _transactions(log)]
+    latencies = sorted(latency for latency, _ in transactions)
     if not latencies:
-        raise ValueError("its log holds no transaction")
+        raise ValueError("its log has no transaction")
     throughput = re.search(r"tps = ([\d.]+)", output)
     if throughput is None:
-        raise ValueError("nothing in it is of the form tps = …")
+        raise ValueError("it has no line of the form tps = …")
     failed = re.search(r"number of failed transactions: (\d+)", output)
     return Load(
         throughput_per_s=float(throughput[1]),
@@ -52,22 +52,22 @@ def read(output: str, logs: Iterable[Path]) -> Load:
         latency_mean_s=sum(latencies) / len(latencies),
         latency_max_s=latencies[-1],
         percentiles={percent: _percentile(latencies, percent) for percent in PERCENTILES},
-        intervals=tuple(_by_second(ended)),
+        intervals=tuple(_intervals_by_second(transactions)),
     )
 
 
 def _transactions(log: Path) -> Iterator[tuple[float, int]]:
-    """Yield latency in seconds and the second of the end; failed transactions have no latency."""
+    """Yield the latency and the second of the end of each successful transaction."""
     for line in log.read_text().splitlines():
         columns = line.split()
         if columns[_LATENCY].isdigit():
             yield int(columns[_LATENCY]) * _US, int(columns[_SECOND])
 
 
-def _by_second(ended: list[tuple[float, int]]) -> Iterator[Interval]:
-    """Return the whole seconds of the clock, without the first and the last, which are cut."""
+def _intervals_by_second(transactions: list[tuple[float, int]]) -> Iterator[Interval]:
+    """Yield the seconds of the clock, without the first and the last, which are incomplete."""
     by_second = defaultdict(list)
-    for latency, second in ended:
+    for latency, second in transactions:
         by_second[second].append(latency)
     if len(by_second) < 3:
         return
@@ -82,7 +82,7 @@ def _percentile(latencies: list[float], percent: int) -> float:
 
 
 def run(arguments: Sequence[str], program: str = "pgbench") -> None:
-    """Run it, and report."""
+    """Run pgbench, and report its results."""
     options, password = split_password_file(arguments)
     with private_folder() as folder:
         environment = dict(os.environ)
@@ -92,7 +92,7 @@ def run(arguments: Sequence[str], program: str = "pgbench") -> None:
         logs = folder / "logs"
         logs.mkdir()
         command = (program, "--log", f"--log-prefix={logs / 'log'}", *options)
-        reported(command, lambda output: read(output, logs.iterdir()), environment)
+        run_and_report(command, lambda output: read(output, logs.iterdir()), environment)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""Run sysbench and report what it did through ``EQUIPOISE_METRICS``.
+"""Run sysbench and report its results through ``EQUIPOISE_METRICS``.
 
 ::
 
     python -m equipoise_studies.load_generators.sysbench --threads=4 --time=10 … oltp_read_only run
 
-Percentiles come from its histogram, whose steps are 1.8 % wide. ``--password-file=FILE`` hands
+Percentiles come from its histogram, whose steps are 1.8 % wide. ``--password-file=FILE`` gives
 it a password through ``--config-file``.
 """
 
@@ -21,7 +21,7 @@ from equipoise_studies.load_generators.load_generator import (
     Interval,
     Load,
     private_folder,
-    reported,
+    run_and_report,
     split_password_file,
     write_private,
 )
@@ -33,11 +33,11 @@ _BUCKET = re.compile(r"^\s*([\d.]+) \|\**\s+(\d+)$", re.M)
 
 
 def read(output: str) -> Load:
-    """Read what sysbench 1.0 wrote.
+    """Read the output of sysbench 1.0.
 
-    Raise `ValueError` if it says nothing that is known.
+    Raise `ValueError` if the output has another form.
     """
-    buckets = [(float(at) * _MS, int(count)) for at, count in _BUCKET.findall(output)]
+    buckets = [(float(end) * _MS, int(count)) for end, count in _BUCKET.findall(output)]
     if not buckets:
         raise ValueError("there is no histogram; did no transaction end?")
     intervals = tuple(
@@ -64,19 +64,19 @@ def _percentile(buckets: list[tuple[float, int]], percent: int) -> float:
 def _number(output: str, pattern: str) -> float:
     match = re.search(pattern, output)
     if match is None:
-        raise ValueError(f"nothing in it is of the form {pattern}")
+        raise ValueError(f"it has no line of the form {pattern}")
     return float(match[1])
 
 
 def run(arguments: Sequence[str], program: str = "sysbench") -> None:
-    """Run sysbench, and report what it did."""
+    """Run sysbench, and report its results."""
     options, password = split_password_file(arguments)
     with private_folder() as folder:
         if password is not None:
             text = f"mysql-password={password}\npgsql-password={password}\n"
             file = write_private(folder / "sysbench.conf", text)
             options = [f"--config-file={file}", *options]
-        reported((program, *OPTIONS, *options), read)
+        run_and_report((program, *OPTIONS, *options), read)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""Primitives of the operating system: `equipoise os`, and how what probes measure is shown.
+"""Primitives of the operating system: `equipoise os`, and the report of probes.
 
-rows      the rows and the metrics of the probes, and how much of each is measured
-probes    the program that contains the probes: its rows, and which work on this host
-plan      the plan of a campaign, what holds for it, and its command line
-report    its answer, tables and charts
-charts    a dot for each process, the rows below each other
+rows      the rows and the metrics of the probes, and the amount of measurement
+probes    the program that contains the probes: its rows, and their availability on this host
+plan      the plan of a campaign, and its rules
+report    the answer, the tables and the charts
+charts    a dot for each process, by row
 command   ``equipoise os``
 """
 
@@ -21,7 +21,7 @@ KIND = Kind(
     commands={
         "os": Command(
             "equipoise_studies.primitives.command",
-            "What the primitives of this operating system cost, in a table.",
+            "Measure the primitives of this operating system, in a table.",
             group="Measure",
             after="run",
         )

@@ -1,4 +1,4 @@
-"""Operating system primitives: every process of every row."""
+"""Chart of operating system primitives: every process of every row."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from equipoise_studies.primitives.rows import CLASS, PLACEMENT
 
 HOW_TO_READ = (
     "Each dot is one process, the median of its batches; the line marks the median of the "
-    "processes. On the logarithmic axis equal distances are equal ratios. Where two processes talk "
-    "to each other, colour and shape show whether they ran on one CPU or on two."
+    "processes. On the logarithmic axis equal distances are equal ratios. If two processes "
+    "communicate, colour and shape show whether they ran on one CPU or on two."
 )
 PLACEMENTS = {"none": "one side", "same_cpu": "same CPU", "across_cpus": "across CPUs"}
 _LABEL = (
@@ -33,13 +33,13 @@ _LABEL = (
     "datum.value >= 1 ? format(datum.value, '~r') + ' µs' : "
     "format(datum.value * 1000, '~r') + ' ns'"
 )
-"""Expression that labels each tick in the unit in which it reads well."""
+"""Expression that labels each tick in a suitable unit."""
 ROW_HEIGHT = 17
 HEAD_HEIGHT = 70
 
 
 def primitives(document: ResultDocument, metric: str) -> alt.LayerChart | None:
-    """Draw every row that reports this metric; ``None`` where none does."""
+    """Draw every row that reports this metric; ``None`` if no row does."""
     values = {name: group for name, group in analysed_values(document, metric).items() if group}
     if not values:
         return None
@@ -62,8 +62,8 @@ def primitives(document: ResultDocument, metric: str) -> alt.LayerChart | None:
     placements = list(PLACEMENTS.values())
     places = sorted({placements.index(row["placement"]) for row in rows})
     legend = top_legend(columns=1) if len(places) > 1 else None
-    drawn = [placements[place] for place in places]
-    color, shape = color_and_shape("placement", drawn, places, legend)
+    names = [placements[place] for place in places]
+    color, shape = color_and_shape("placement", names, places, legend)
     tooltip = tooltips(
         ("class:N",),
         ("row:N",),
@@ -97,12 +97,12 @@ def primitives(document: ResultDocument, metric: str) -> alt.LayerChart | None:
 
 
 def _quantity(metric: str, values: dict[str, list[float]]) -> Quantity:
-    """Return the quantity in the unit of the middle row, with a range that holds every process."""
+    """Return the quantity in the unit of the middle row, with a range for all processes."""
     groups = list(values.values())
     quantity = quantity_of(metric, groups, statistics.median(map(statistics.median, groups)))
-    drawn = [quantity.scaled(value) for group in groups for value in group]
+    scaled = [quantity.scaled(value) for group in groups for value in group]
     return replace(
-        quantity, low=min(quantity.low, *drawn) * 0.95, high=max(quantity.high, *drawn) * 1.05
+        quantity, low=min(quantity.low, *scaled) * 0.95, high=max(quantity.high, *scaled) * 1.05
     )
 
 

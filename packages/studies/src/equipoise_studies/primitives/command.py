@@ -29,7 +29,7 @@ from equipoise_studies.primitives.rows import (
 
 
 class OsRequest(Struct, frozen=True, kw_only=True):
-    """What `equipoise os` is asked for."""
+    """The request of `equipoise os`."""
 
     only: str | None
     quick: bool
@@ -46,7 +46,7 @@ class OsRequest(Struct, frozen=True, kw_only=True):
 @click.option(
     "--only",
     metavar="NAME,…",
-    help="These rows, probes or tables of `equipoise list probes` only.",
+    help="Measure only these rows, probes or tables of `equipoise list probes`.",
 )
 @options.flag("--quick", help="Fewer and shorter batches: within a minute.")
 @options.against_option
@@ -54,37 +54,37 @@ class OsRequest(Struct, frozen=True, kw_only=True):
     "--blocks",
     metavar="N",
     show_default=f"{FULL.blocks}, or {QUICK.blocks} with --quick",
-    help="At most so many processes of each row.",
+    help="Largest number of processes of each row.",
 )
 @options.number_option(
     "--min-blocks",
     metavar="N",
     show_default=str(MIN_BLOCKS),
-    help="At least so many; it beats the budget.",
+    help="Smallest number of processes of each row, whatever the budget.",
 )
 @options.number_option(
     "--budget",
     metavar="SECONDS",
     show_default=f"{FULL.budget_s:g}, or {QUICK.budget_s:g} with --quick",
-    help="Stop after about so many seconds.",
+    help="Stop after about this many seconds.",
 )
 @options.warmup_option("Processes of each row before the first that counts.", default=1)
 @options.number_option(
     "--timeout",
     default=TIMEOUT_S,
     metavar="SECONDS",
-    help="End a process after so long; it has no number then.",
+    help="Time limit of a process, which then has no number.",
 )
 @options.number_option(
     "--alpha",
     default=ALPHA,
-    help="With --against: the false-discovery rate among the rows that are called changed.",
+    help="With --against: the false-discovery rate among the rows reported as changed.",
 )
 @options.number_option(
     "--min-effect",
     default=MIN_EFFECT,
     metavar="PERCENT",
-    help="With --against: a smaller change is none.",
+    help="With --against: ignore smaller changes.",
 )
 @options.seed_option
 @options.ledger_option
@@ -96,14 +96,15 @@ class OsRequest(Struct, frozen=True, kw_only=True):
 @options.output_options
 @options.request_of(OsRequest)
 def command(request: OsRequest) -> int:
-    """Measure what system calls, processes, signals, IPC and memory cost on this machine.
+    """Measure the costs of system calls, processes, signals, IPC and memory on this machine.
 
-    Each row runs in several fresh processes, in blocks of random order; in a process every batch
-    of operations is kept. A row that this machine forbids has the reason instead of a number.
+    Each row runs in several fresh processes, in blocks of random order. The result keeps every
+    batch of operations of a process. If this machine forbids a row, the table has the reason
+    instead of a number.
     """
     output, access = request.output.checked(), request.hosts.access()
     if output.against is not None and output.allowed is not None:
-        # Refuse a difference now rather than when all is measured.
+        # Refuse a difference before the measurement, not after it.
         host = snapshot(environment=own_environment())
         allowed_only(differences_to_host(output.against, host), output.allowed)
     names = probe_names(request.only)
@@ -124,6 +125,6 @@ def probe_names(text: str | None) -> tuple[str, ...]:
     names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
     if not all(names):
         raise UnusableInput(
-            f"--only {text!r} holds an empty name", hint="as in --only null_call,pipe"
+            f"--only {text!r} contains an empty name", hint="as in --only null_call,pipe"
         )
     return names

@@ -1,4 +1,4 @@
-"""The plan of a campaign of primitives, and what holds for it in place of what is usual."""
+"""The plan of a campaign of primitives, and its special rules."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def primitives_plan(names: tuple[str, ...], limits: CampaignLimits, *, quick: bo
     Parameters
     ----------
     names
-        Rows, probes or tables; all rows if there is none.
+        Names of rows, probes or tables; all rows if empty.
     """
     program = probes.probe_program()
     rows = probes.chosen_rows(probes.probe_rows(program), names)
@@ -41,7 +41,7 @@ def primitives_plan(names: tuple[str, ...], limits: CampaignLimits, *, quick: bo
     return Plan(
         study=OS_STUDY,
         conditions=probes.conditions_of_rows(rows, program, form),
-        # A row that cannot be measured here is shown as such, and must not end the others.
+        # A row that cannot be measured here is reported, and must not end the campaign.
         measure=limits.measure(Measure(os.getcwd(), timeout_s=TIMEOUT_S, ignore_failure=True)),
         stopping=limits.stopping(default),
         judgement=limits.judgement(default=Judgement(alpha=ALPHA, min_effect=MIN_EFFECT)),
@@ -51,7 +51,7 @@ def primitives_plan(names: tuple[str, ...], limits: CampaignLimits, *, quick: bo
 
 
 class PrimitivesRules(Terms):
-    """What holds for a campaign of primitives."""
+    """Rules for a campaign of primitives."""
 
     __slots__ = ()
 
@@ -60,10 +60,10 @@ class PrimitivesRules(Terms):
 
 
 class PrimitivesAnalysis(AnalysisKind):
-    """How a result of primitives is held against another: each row by the metric of its probe."""
+    """Comparison of results of primitives: each row by the metric of its probe."""
 
     keeps_rows_with_failures = True
 
     def row_metrics(self, document: Any) -> tuple[str, ...]:
-        """Return the metrics of which a probe reports one."""
+        """Return the metrics of probes; each probe reports one of them."""
         return PRIMITIVE_METRICS

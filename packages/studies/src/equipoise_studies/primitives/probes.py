@@ -1,4 +1,4 @@
-"""The probes of operating system primitives: their rows, and which work on this host."""
+"""The probes of operating system primitives: their rows, and their availability on this host."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from equipoise_studies.primitives.rows import (
     ProbeRow,
 )
 
-_LIST_S = 30.0
-_CHECK_S = 60.0
+_LIST_TIMEOUT_S = 30.0
+_CHECK_TIMEOUT_S = 60.0
 
 
 class _Row(Struct, frozen=True):
@@ -34,8 +34,8 @@ class _Row(Struct, frozen=True):
     options: tuple[str, ...] = ()
 
 
-class _Listed(msgspec.Struct, frozen=True, rename={"group": "class"}):
-    """A line of ``equipoise-probe --list``; what else stands there is for others."""
+class _ListedProbe(msgspec.Struct, frozen=True, rename={"group": "class"}):
+    """The fields that are used here of a line of ``equipoise-probe --list``."""
 
     name: str
     metric: str
@@ -57,10 +57,10 @@ def probe_rows(program: Path) -> tuple[ProbeRow, ...]:
     Raise `UnusableInput` if the program does not list its probes.
     """
     try:
-        listed = subprocess.run(
-            [program, "--list"], capture_output=True, check=True, timeout=_LIST_S
+        output = subprocess.run(
+            [program, "--list"], capture_output=True, check=True, timeout=_LIST_TIMEOUT_S
         ).stdout
-        return tuple(row for line in listed.splitlines() for row in _rows_of(line))
+        return tuple(row for line in output.splitlines() for row in _rows_of(line))
     except (OSError, subprocess.SubprocessError, msgspec.DecodeError) as error:
         raise UnusableInput(
             f"{program} does not list its probes: {error}", hint=REINSTALL
@@ -68,9 +68,9 @@ def probe_rows(program: Path) -> tuple[ProbeRow, ...]:
 
 
 def chosen_rows(rows: Sequence[ProbeRow], names: Sequence[str]) -> tuple[ProbeRow, ...]:
-    """Return the rows of the given names, in their own order; all rows if there is no name.
+    """Return the rows that names choose, in the order of the rows; all rows without a name.
 
-    A name is that of a row, a probe or a table. Raise `UnusableInput` if one is unknown.
+    A name may belong to a row, a probe or a table. Raise `UnusableInput` if it is unknown.
     """
     if not names:
         return tuple(rows)
@@ -81,7 +81,7 @@ def chosen_rows(rows: Sequence[ProbeRow], names: Sequence[str]) -> tuple[ProbeRo
             guess = f"is it {close[0]}? " if close else ""
             raise UnusableInput(
                 f"{option('only', name)}: there is no such row, probe or table",
-                hint=f"{guess}`equipoise list probes` has them all",
+                hint=f"{guess}`equipoise list probes` lists all of them",
             )
     return tuple(row for row in rows if {row.name, row.probe, row.group}.intersection(names))
 
@@ -89,7 +89,7 @@ def chosen_rows(rows: Sequence[ProbeRow], names: Sequence[str]) -> tuple[ProbeRo
 def conditions_of_rows(
     rows: Sequence[ProbeRow], program: Path, form: Form
 ) -> tuple[Condition, ...]:
-    """Return a condition for each row, named as the row."""
+    """Return a condition for each row, with the name of the row."""
     return tuple(
         Condition(
             name=row.name,
@@ -102,40 +102,40 @@ def conditions_of_rows(
 
 
 def why_unavailable(program: Path, row: ProbeRow) -> str | None:
-    """Return why this host cannot measure a row, by one operation; ``None`` if it can."""
+    """Return the reason why one operation of a row fails on this host, or ``None``."""
     try:
-        done = subprocess.run(
+        result = subprocess.run(
             [program, row.probe, *row.options, "--check"],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
             errors="replace",
             check=False,
-            timeout=_CHECK_S,
+            timeout=_CHECK_TIMEOUT_S,
         )
     except subprocess.TimeoutExpired:
-        return f"one operation took over {_CHECK_S:g} s"
+        return f"one operation took over {_CHECK_TIMEOUT_S:g} s"
     except OSError as error:
         return f"{program.name} could not be started: {error.strerror}"
-    if done.returncode == 0:
+    if result.returncode == 0:
         return None
-    if done.returncode < 0:
-        return f"the system ended it: {describe_signal(-done.returncode)}"
-    reason = unavailable_reason(done.returncode, done.stderr)
-    return reason or f"exit status {done.returncode}: {done.stderr.strip()}"
+    if result.returncode < 0:
+        return f"the system ended it: {describe_signal(-result.returncode)}"
+    reason = unavailable_reason(result.returncode, result.stderr)
+    return reason or f"exit status {result.returncode}: {result.stderr.strip()}"
 
 
 def _rows_of(line: bytes) -> Iterator[ProbeRow]:
-    listed = msgspec.json.decode(line, type=_Listed)
-    for row in listed.rows:
+    probe = msgspec.json.decode(line, type=_ListedProbe)
+    for row in probe.rows:
         yield ProbeRow(
             name=row.name,
-            probe=listed.name,
-            group=listed.group,
-            summary=listed.summary,
-            metric=listed.metric,
+            probe=probe.name,
+            group=probe.group,
+            summary=probe.summary,
+            metric=probe.metric,
             options=row.options,
-            placement=_option(row.options, "--placement") or listed.placements[0],
+            placement=_option(row.options, "--placement") or probe.placements[0],
         )
 
 
@@ -154,4 +154,4 @@ def listed_probes() -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
         reason = why_unavailable(program, row)
         operation = f"{row.group.replace('_', ' ')}: {row.summary}"
         rows.append((row.name, operation, "yes" if reason is None else f"no: {reason}"))
-    return ("row", "what one operation is", "here"), tuple(rows)
+    return ("row", "one operation", "here"), tuple(rows)

@@ -1,7 +1,7 @@
-"""How results of primitives are shown: a table for each class, and each row by its own metric.
+"""The report of primitives: a table for each class, and each row with its own metric.
 
-A result is shown so if every condition is a probe's and nothing was compared: that of `equipoise
-os`, and those of studies that register a kind with this report.
+It is for results in which every condition is a probe and nothing was compared: of `equipoise os`,
+and of studies that register a kind with this report.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from equipoise.report.units import metric_formatter, range_text, spread_text
 from equipoise_studies.primitives.rows import CLASS, PRIMITIVE_METRICS
 
 WIDE_PERCENT = 10
-"""Spread between processes from which the analysis looks for a cause."""
+"""Spread between processes above which the analysis looks for a cause."""
 
 
 class PrimitivesReport(ReportKind):
-    """The document of a campaign of probes; of any other, that of a comparison."""
+    """Report of a campaign of probes; other campaigns have the report of a comparison."""
 
     first_figures = frozenset(f"primitives_{metric}" for metric in PRIMITIVE_METRICS)
 
     def scope_of(self, document: ResultDocument) -> str | None:
-        """Return what the medians hold for."""
+        """Return the scope of the medians."""
         if not is_of_primitives(document) or not document.run.blocks:
             return None
         return "across processes, in this campaign on this host"
@@ -38,10 +38,10 @@ class PrimitivesReport(ReportKind):
         return "What do operating system primitives cost here?"
 
     def title(self, document: ResultDocument, claims: Sequence[Claim]) -> Title | None:
-        """Return the sentence above the tables; ``None`` where there is another answer."""
-        has_answer = document.findings is not None and bool(document.findings.answer)
-        has_another = has_answer or document.against is not None or document.typical is not None
-        if has_another or not is_of_primitives(document):
+        """Return the sentence above the tables; ``None`` if there is another answer."""
+        has_finding = document.findings is not None and bool(document.findings.answer)
+        has_answer = has_finding or document.against is not None or document.typical is not None
+        if has_answer or not is_of_primitives(document):
             return None
         known = (document.environment.get(key) for key in ("system", "kernel"))
         system = " ".join(str(value) for value in known if value) or "this system"
@@ -68,19 +68,19 @@ class PrimitivesFigures(FiguresKind):
     """The charts of a campaign of probes."""
 
     def gallery(self, document: Any, sequences: Sequences) -> Iterator[Figure] | None:
-        """Draw each metric's rows; ``None`` where the document is none of probes."""
+        """Draw the rows of each metric; ``None`` if the document has other conditions."""
         return _figures(document) if is_of_primitives(document) else None
 
 
 def is_of_primitives(document: ResultDocument) -> bool:
-    """Return whether every condition is a probe's, measured here and compared with nothing."""
-    probes = [probe_metric(condition) is not None for condition in document.conditions]
-    compared = bool(document.comparisons) or not document.has_random_order
-    return bool(probes) and not compared and all(probes)
+    """Return whether every condition is a probe, measured by Equipoise without a comparison."""
+    are_probes = [probe_metric(condition) is not None for condition in document.conditions]
+    is_comparison = bool(document.comparisons) or not document.has_random_order
+    return bool(are_probes) and not is_comparison and all(are_probes)
 
 
 def probe_metric(condition: ConditionResult) -> str | None:
-    """Return what the condition's probe reports; ``None`` if the condition is not a probe's."""
+    """Return the metric of the condition's probe; ``None`` if the condition is not a probe."""
     known = condition.metrics.keys() | condition.unknown.keys()
     return next((metric for metric in PRIMITIVE_METRICS if metric in known), None)
 
@@ -99,12 +99,12 @@ def _tables(document: ResultDocument) -> Iterator[Table]:
     for condition in document.conditions:
         group = condition.levels.get(CLASS, document.run.study).replace("_", " ")
         groups.setdefault(group, []).append(condition)
-    processes: dict[str, list[TrialRow]] = {one.name: [] for one in document.conditions}
+    processes: dict[str, list[TrialRow]] = {condition.name: [] for condition in document.conditions}
     for trial in document.trials:
         if trial.analysed and trial.condition in processes:
             processes[trial.condition].append(trial)
     for group, conditions in groups.items():
-        rows = headed(_row(one, processes[one.name]) for one in conditions)
+        rows = headed(_row(condition, processes[condition.name]) for condition in conditions)
         yield Table(*rows, title=group or "row")
 
 
@@ -121,10 +121,10 @@ def _tiles(document: ResultDocument) -> Iterator[tuple[str, str]]:
 
 
 def _sentence(document: ResultDocument) -> str:
-    """Return how many rows have a number, how many vary, and what the intervals are over."""
+    """Return a sentence with the numbers of rows that vary or have no number, and the scope."""
     rows = len(document.conditions)
-    unknown = sum(1 for one in document.conditions if one.unknown)
-    wide = sum(1 for one in document.conditions if one.spread_because)
+    unknown = sum(1 for condition in document.conditions if condition.unknown)
+    wide = sum(1 for condition in document.conditions if condition.spread_because)
     sentences = []
     if wide:
         sentences.append(
@@ -134,7 +134,7 @@ def _sentence(document: ResultDocument) -> str:
     if unknown:
         have = "has" if unknown == 1 else "have"
         sentences.append(
-            f"{unknown} of {rows} rows {have} no number here; the last column says why."
+            f"{unknown} of {rows} rows {have} no number here; the last column has the reason."
         )
     return " ".join(
         [
@@ -151,7 +151,7 @@ def _row(condition: ConditionResult, processes: Sequence[TrialRow]) -> Mapping[s
     summary, show = condition.metrics.get(metric), metric_formatter(metric)
     median: Cell = UNKNOWN
     interval, spread, count = UNKNOWN, UNKNOWN, UNKNOWN
-    because = Styled(condition.unknown.get(metric, ""), "caution")
+    explanation = Styled(condition.unknown.get(metric, ""), "caution")
     if summary is not None:
         median, spread = Styled(show(summary.median), "strong"), spread_text(summary)
         interval = range_text(summary.median_ci, show)
@@ -161,12 +161,12 @@ def _row(condition: ConditionResult, processes: Sequence[TrialRow]) -> Mapping[s
         if failed:
             failure = failed[0].unknown.get(metric, failed[0].failure or "")
             reasons.append(f"{len(failed)} processes failed: {failure}")
-        because = Styled("; ".join(filter(None, reasons)), "dim")
+        explanation = Styled("; ".join(filter(None, reasons)), "dim")
     return {
         "": condition.name,
         "Median:number": median,
         "95 % interval": interval,
         "Spread:number": spread,
         "Processes:number": count,
-        "Why:words": because,
+        "Why:words": explanation,
     }

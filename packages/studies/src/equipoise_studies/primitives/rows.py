@@ -1,4 +1,4 @@
-"""Operating system primitives: the rows of ``equipoise os``, and how much of each is measured."""
+"""Operating system primitives: the rows of ``equipoise os``, and the amount of measurement."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from msgspec import Struct
 from equipoise.figures.values import LATENCY as LATENCY
 
 OS_STUDY = "os"
-"""The study of the campaigns that ``equipoise os`` runs."""
+"""Name of the study of ``equipoise os``."""
 
 BANDWIDTH = "bandwidth_bytes_per_s"
 PRIMITIVE_METRICS = (LATENCY, BANDWIDTH)
-"""Metrics of which a probe reports one."""
+"""Metrics of probes; each probe reports one of them."""
 
 CLASS, PROBE, PLACEMENT = "class", "probe", "placement"
-"""The levels of a row's condition."""
+"""Factors of a row's condition."""
 
 PROBE_PROGRAM = "equipoise-probe"
 
 MIN_BLOCKS = 6
-"""Least number of processes that gives a row's median an exact interval at 95 %
+"""Smallest number of processes for an exact interval of a row's median at 95 %
 (docs/methods/distribution.md)."""
 TIMEOUT_S = 60.0
 ALPHA, MIN_EFFECT = 0.05, 5.0
@@ -27,12 +27,12 @@ ALPHA, MIN_EFFECT = 0.05, 5.0
 
 
 class ProbeRow(Struct, frozen=True):
-    """One row: a probe with certain options."""
+    """A row: a probe with its options."""
 
     name: str
     probe: str
     group: str
-    """The table that it stands in: ``process``, ``ipc`` …"""
+    """Table of the row, such as ``process`` or ``ipc``."""
     summary: str
     """Description of one operation."""
     metric: str
@@ -42,10 +42,10 @@ class ProbeRow(Struct, frozen=True):
 
 
 class Form(Struct, frozen=True):
-    """Amount that a campaign measures, and each process of a probe."""
+    """Amount of measurement in a campaign, and in each process of a probe."""
 
     batches: int
-    """Batches in one process."""
+    """Number of batches in one process."""
     batch_ms: int
     """Approximate time of a batch."""
     blocks: int
@@ -58,6 +58,6 @@ class Form(Struct, frozen=True):
 
 
 QUICK = Form(batches=7, batch_ms=4, blocks=13, budget_s=42.0)
-"""A process start and about 35 ms for each trial: less than a minute for all rows."""
+"""Form for all rows in less than a minute: a trial takes about 35 ms and a process start."""
 FULL = Form(batches=11, batch_ms=10, blocks=15, budget_s=230.0)
-"""Less than five minutes for all rows."""
+"""Form for all rows in less than five minutes."""

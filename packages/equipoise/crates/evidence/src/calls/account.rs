@@ -1,4 +1,4 @@
-//! Adds up what threads did.
+//! Adds up the events of threads.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -10,11 +10,11 @@ use crate::calls::locks::Locks;
 use crate::command::End;
 use syscalls::Sysno;
 
-/// What one method has observed.
+/// Observations of one method.
 pub struct Observation {
     pub account: Account,
     pub end: End,
-    /// What could not be observed.
+    /// Sentences about what could not be observed.
     pub remarks: Vec<String>,
 }
 
@@ -30,7 +30,7 @@ pub struct Calls {
     pub sizes: Frequent,
     pub bytes_asked: u64,
     pub modes: Frequent,
-    /// The sum of what was returned, for calls that return a size.
+    /// Sum of the returned sizes, for calls that return a size.
     pub bytes_done: u64,
     /// Calls whose return was not seen: the last of a thread, or records were lost.
     pub unfinished: u64,
@@ -212,8 +212,9 @@ const COUNTED: usize = 64;
 /// Number of numbers that are reported.
 const REPORTED: usize = 8;
 
-/// Counts numbers, in little memory. The counts are exact while there are few different numbers, and
-/// then for those that make up more than a fraction of `1 / COUNTED` (Misra and Gries 1982).
+/// Counts numbers, in little memory. The counts are exact while there are few different numbers;
+/// later, numbers that make up more than `1 / COUNTED` of all are still kept (Misra and Gries
+/// 1982).
 #[derive(Debug, Default)]
 pub struct Frequent {
     counts: HashMap<u64, u64>,

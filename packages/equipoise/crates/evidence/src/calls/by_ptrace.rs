@@ -108,7 +108,7 @@ impl Tracer {
                 self.forked(thread);
             }
             libc::PTRACE_EVENT_EXEC => self.executed(thread),
-            // A group stop is obeyed; the first stop of a new thread is none.
+            // A group stop is obeyed; the first stop of a new thread is not a group stop.
             libc::PTRACE_EVENT_STOP if signal != libc::SIGTRAP => go_on = libc::PTRACE_LISTEN,
             _ => {}
         }
@@ -154,9 +154,9 @@ impl Tracer {
 
     /// Whether the thread is the first of its process, and not of the command itself.
     ///
-    /// When such a thread ends before others, the kernel reports its end only with that of the
-    /// process, and it cannot be detached meanwhile. Whoever traces it then has to wait for the
-    /// process, also for one that outlives the command.
+    /// If such a thread ends before others, the kernel reports its end only when the process ends,
+    /// and the thread cannot be detached until then. Its tracer has to wait for the process, even
+    /// if the process outlives the command.
     fn is_first_of_descendant(&mut self, thread: libc::pid_t) -> bool {
         thread != self.command && self.process_of(thread) == number(thread)
     }
@@ -176,7 +176,8 @@ impl Tracer {
     }
 
     fn executed(&mut self, thread: libc::pid_t) {
-        // Another thread of the process may have executed: it goes on under the first one's number.
+        // Another thread of the process may have executed; it continues with the number of the
+        // first thread.
         if let Some(former) = message(thread).filter(|former| *former != thread) {
             self.note(former, Action::Ended);
             self.processes.remove(&former);

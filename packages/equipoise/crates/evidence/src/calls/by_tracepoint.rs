@@ -1,4 +1,4 @@
-//! System calls by the tracepoints of the kernel: nothing is stopped.
+//! System calls by the tracepoints of the kernel: no thread is stopped.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -130,7 +130,7 @@ impl Merged {
         }));
     }
 
-    /// Accounts for what was before: a record of another processor that is still to come is later.
+    /// Accounts for records before `ns`: no processor can still send an earlier one.
     fn release_until(&mut self, ns: u64) {
         loop {
             let next = self
@@ -179,7 +179,7 @@ impl Merged {
     }
 }
 
-/// The process, the thread, and what the tracepoint has behind its common fields.
+/// The process, the thread, and the fields of the tracepoint after its common fields.
 fn read_call(mut reader: Reader<'_>, enter: u64) -> Option<(u32, u32, Action)> {
     let (process, thread, _ns) = (reader.u32()?, reader.u32()?, reader.u64()?);
     let _bytes = reader.u32()?;

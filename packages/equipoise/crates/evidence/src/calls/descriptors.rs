@@ -34,8 +34,8 @@ impl Use {
 
 /// Uses of descriptors, each under the name that `/proc` has for it.
 ///
-/// A use may be over when it is accounted for: a name that was looked up after the
-/// descriptor was closed is that of something else, and is not believed.
+/// A descriptor may be closed before its use is accounted for. A name that was looked up after that
+/// is the name of another file, and is ignored.
 #[derive(Debug, Default)]
 pub struct Descriptors {
     open: HashMap<(u32, u64), Open>,
@@ -64,7 +64,7 @@ impl Descriptors {
         &mut open.used
     }
 
-    /// Closes a descriptor: its number means another file or none from now on.
+    /// Closes a descriptor: from now on its number may mean another file.
     pub fn close(&mut self, process: u32, descriptor: u64, ns: u64) {
         if let Some(open) = self.open.remove(&(process, descriptor)) {
             self.settle(open, ns);

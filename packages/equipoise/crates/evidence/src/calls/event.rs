@@ -2,7 +2,7 @@
 
 use serde::Serializer;
 
-/// One thing that one thread did.
+/// One event of one thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event {
     /// Time by the monotonic clock.
@@ -38,10 +38,10 @@ impl Caller {
         }
     }
 
-    /// Returns the folders of the process in `/proc`, the better one first.
+    /// Returns the folders of the process in `/proc`, in the order in which to try them.
     ///
-    /// The files and the memory of a process are not to be seen under its own number once its
-    /// first thread has ended, nor under that of a thread that has ended.
+    /// `/proc` shows the files and the memory of a process neither under the process number, if the
+    /// first thread has ended, nor under the number of another ended thread.
     pub fn folders(self) -> [String; 2] {
         let process = format!("/proc/{}", self.process);
         [format!("{process}/task/{}", self.thread), process]
@@ -54,7 +54,7 @@ pub enum Action {
     Entered { number: u64, arguments: [u64; 6] },
     /// Its call returned a result: a negative error number if it failed.
     Left { result: i64 },
-    /// It made a thread, of another process or of its own.
+    /// It made a thread, in a new process or in its own.
     Forked { process: u32, thread: u32 },
     /// It has become another program.
     Executed,

@@ -9,7 +9,7 @@ pub enum OnDescriptor {
     Reads,
     /// Returns how many bytes it wrote.
     Writes,
-    /// Waits until what was written is stored.
+    /// Waits until written data are stored.
     Syncs,
     /// Reads from its second argument and writes to its first.
     Copies,

@@ -1,4 +1,4 @@
-//! Futexes on which threads waited: where they lie, and what is there.
+//! Futexes on which threads waited, with the place of each.
 
 use std::collections::HashMap;
 use std::fs;
@@ -47,7 +47,7 @@ impl Locks {
         OPERATIONS_THAT_WAIT.contains(&(operation & OPERATION_MASK))
     }
 
-    /// Looks up where the word lies, while the process exists.
+    /// Looks up the place of the word, while the process exists.
     pub fn began(&mut self, caller: Caller, address: u64) {
         let place = self.places.entry((caller.process, address));
         place.or_insert_with(|| place_of(&mut self.variables, caller, address));
@@ -77,7 +77,7 @@ impl Locks {
 fn place_of(variables: &mut Tables, caller: Caller, address: u64) -> String {
     let maps = caller.folders().into_iter().find_map(|folder| {
         let maps = fs::read_to_string(format!("{folder}/maps")).ok()?;
-        // Those of a thread that has ended, but not its process, are empty.
+        // The maps of an ended thread of a living process are empty.
         (!maps.is_empty()).then_some(maps)
     });
     let Some(maps) = maps else {
@@ -86,7 +86,7 @@ fn place_of(variables: &mut Tables, caller: Caller, address: u64) -> String {
     let mut file = String::new();
     for map in Map::all(&maps) {
         if map.path.starts_with('/') && map.file_offset == 0 {
-            // The memory behind a file's last part has no name, but lies next to it.
+            // The memory behind a file's last part has no name, but is next to it.
             map.path.clone_into(&mut file);
         }
         if (map.low..map.high).contains(&address) {

@@ -15,7 +15,7 @@ impl<'a> Reader<'a> {
         Some(front)
     }
 
-    /// All but so many bytes at the end.
+    /// All except the last `length` bytes.
     pub fn rest_but(&mut self, length: usize) -> Option<&'a [u8]> {
         self.bytes(self.0.len().checked_sub(length)?)
     }
@@ -35,7 +35,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Content of a record; the bytes are those behind its header.
+/// Content of a record; the bytes are those after its header.
 #[derive(Clone, Copy)]
 pub enum Record<'a> {
     /// In the order of `perf_event_open(2)`, by the sample type.
@@ -81,7 +81,7 @@ pub enum Turn {
     Begins,
     /// The thread waits for something.
     Ends,
-    /// The thread could go on, but another one runs.
+    /// The thread is ready to run, but another one runs.
     IsTaken,
 }
 
@@ -157,7 +157,7 @@ impl<'a> Record<'a> {
     }
 }
 
-/// When the record was made: the last but none of its words.
+/// Time of a record: the last word, except in a sample.
 pub fn time_of(bytes: &[u8]) -> Option<u64> {
     let kind = u32::from_ne_bytes(bytes.get(..4)?.try_into().ok()?);
     if kind == SAMPLE {

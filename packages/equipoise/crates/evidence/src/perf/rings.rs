@@ -12,7 +12,7 @@ use equipoise_kernel::clock::monotonic_ns;
 use equipoise_kernel::cpus::parse_list;
 use equipoise_kernel::perf::{self, EventOptions, flag, sample};
 
-/// A ring for each processor; the events beside the first write there, too.
+/// A ring for each processor; all events of a processor write to its ring.
 pub struct Rings {
     of_processors: Vec<Ring>,
     others: Vec<OwnedFd>,
@@ -20,7 +20,7 @@ pub struct Rings {
 }
 
 impl Rings {
-    /// Opens every event on every processor, with rings of so many bytes together.
+    /// Opens every event on every processor, with rings of `all_bytes` bytes in total.
     pub fn open(events: &[EventOptions], pid: libc::pid_t, all_bytes: usize) -> io::Result<Self> {
         let processors = processors()?;
         let ring_bytes = share(all_bytes, processors.len());
@@ -92,7 +92,7 @@ impl Rings {
         let hung_up = polled[1..]
             .iter()
             .any(|ring| ring.revents & libc::POLLHUP != 0);
-        // Rings without a writer are ready at once, for ever.
+        // Rings without a writer are always ready.
         if hung_up && polled[0].revents == 0 && monotonic_ns() - before < 1_000_000 {
             // SAFETY: passes numbers only.
             unsafe { libc::poll(polled.as_mut_ptr(), 1, 10) };
@@ -101,7 +101,7 @@ impl Rings {
     }
 }
 
-/// A power of two that so many rings can have.
+/// The largest power of two that each of `rings` rings can have.
 fn share(all_bytes: usize, rings: usize) -> usize {
     const MINIMUM: usize = 1 << 17;
     let limit = (all_bytes / rings.max(1)).max(MINIMUM);
@@ -167,11 +167,12 @@ struct Ring {
 }
 
 impl Ring {
-    /// Maps a ring of so many bytes (a power of two), or of less if the kernel allows no more.
+    /// Maps a ring of `data_bytes` bytes (a power of two), or a smaller one if the kernel allows no
+    /// more.
     fn map(event: OwnedFd, data_bytes: usize) -> io::Result<Self> {
         let mut data_bytes = data_bytes;
         loop {
-            // SAFETY: the kernel chooses a place that nobody uses.
+            // SAFETY: the kernel chooses an unused place.
             let memory = unsafe {
                 let access = libc::PROT_READ | libc::PROT_WRITE;
                 let (length, file) = (PAGE + data_bytes, event.as_raw_fd());
@@ -223,7 +224,7 @@ impl Ring {
         let start = usize::try_from(at).unwrap_or(0) & mask;
         let first = into.len().min(self.data_bytes - start);
         let (before, after) = into.split_at_mut(first);
-        // SAFETY: both parts lie inside the data, which the kernel does not write before our
+        // SAFETY: both parts are inside the data, which the kernel does not write before our
         // position has passed it.
         unsafe {
             let data = self.memory.cast::<u8>().add(PAGE);

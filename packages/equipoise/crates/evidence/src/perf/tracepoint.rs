@@ -11,8 +11,8 @@ const MOUNTED: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 
 /// Returns the numbers of tracepoints (`raw_syscalls/sys_enter`), in their order.
 ///
-/// Where tracefs is not mounted, a child mounts it in a mount namespace of its own, which ends
-/// with it. The error is the reason why the numbers cannot be read.
+/// Where tracefs is not mounted, a child mounts it in a private mount namespace, which ends with
+/// the child. The error is the reason why the numbers cannot be read.
 pub fn numbers(names: &[&str]) -> Result<Vec<u64>, String> {
     let mounted = MOUNTED
         .iter()
@@ -56,7 +56,7 @@ fn from_private_mount(names: &[&str]) -> io::Result<Vec<u64>> {
     Ok(numbers)
 }
 
-/// In the child: writes the numbers, or why there are none.
+/// In the child: writes the numbers, or the reason why there are none.
 fn report(mut output: PipeWriter, names: &[&str]) -> io::Result<()> {
     match mount().and_then(|()| read_all(MOUNTED[0], names)) {
         Ok(numbers) => numbers

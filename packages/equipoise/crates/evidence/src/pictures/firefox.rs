@@ -13,8 +13,8 @@ use equipoise_reporting::problem::Problem;
 use crate::pictures::{Condition, Conditions};
 use crate::stacks::folded::Kind;
 
-/// Writes the profile as JSON. One sample is one stack; its weight is how long it ran in a run, on
-/// average, and the samples stand one after another.
+/// Writes the profile as JSON. One sample is one stack; its weight is its mean time per run. The
+/// samples follow each other.
 pub fn write(conditions: &Conditions, writer: impl io::Write) -> Result<(), Problem> {
     let refused = |error: serde_json::Error| Problem::failure(format!("the profile: {error}"));
     let both = [&conditions.baseline, &conditions.candidate];
@@ -23,7 +23,7 @@ pub fn write(conditions: &Conditions, writer: impl io::Write) -> Result<(), Prob
         ReferenceTimestamp::from_millis_since_unix_epoch(0.0),
         SamplingInterval::from_millis(1),
     );
-    // Names are known: nothing is to be asked from a server of symbols.
+    // Names are known: the profiler need not ask a symbol server.
     profile.set_symbolicated(true);
     let categories = Categories::in_profile(&mut profile);
     for (number, condition) in (1..).zip(both) {

@@ -13,7 +13,7 @@ use crate::pictures::{Condition, Conditions, Stack};
 const MIN_WIDTH: f64 = 0.1;
 const WIDTH: usize = 1200;
 
-/// Draws the flame graph as SVG; without a stack of the slower condition, the picture says so.
+/// Draws the flame graph as SVG; without a stack of the slower condition, the picture has a note.
 pub fn draw(conditions: &Conditions, writer: impl io::Write) -> Result<(), Problem> {
     let lines = lines(conditions);
     let mut options = options(conditions);
@@ -60,7 +60,7 @@ fn names(condition: &Condition, stack: &Stack) -> String {
     names.collect::<Vec<_>>().join(";")
 }
 
-/// Without what XML cannot hold even if it is escaped.
+/// Without the characters that XML cannot hold even if escaped.
 fn one_line(text: &str) -> String {
     let forbidden =
         |letter: char| letter.is_control() || ['\u{fffe}', '\u{ffff}'].contains(&letter);

@@ -1,4 +1,4 @@
-//! Pictures of what two conditions did.
+//! Pictures that compare two conditions.
 //!
 //! - `flame_graph`: a differential flame graph.
 //! - `firefox`: a profile for Firefox.

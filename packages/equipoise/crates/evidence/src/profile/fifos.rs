@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use crate::perf::record::Record;
 use crate::stacks::map_file;
 
-/// Number of calls of `read` that look for a FIFO, one every 10 ms or sooner.
+/// Number of calls of `read` that look for a FIFO; there is a call every 10 ms or sooner.
 const LOOKS: u32 = 300;
 
 /// The FIFOs of the observed processes.
@@ -55,7 +55,7 @@ impl Fifos {
         self.young.insert(process, LOOKS);
     }
 
-    /// Looks for FIFOs of young processes, and reads what there is in those that were found.
+    /// Looks for FIFOs of young processes, and empties those that were found.
     pub fn read(&mut self) {
         let Self {
             folder,
@@ -68,7 +68,7 @@ impl Fifos {
             let flags = libc::O_NONBLOCK | libc::O_NOFOLLOW | libc::O_CLOEXEC;
             let mut options = OpenOptions::new();
             options.read(true).custom_flags(flags);
-            // One that cannot be opened is tried again.
+            // A FIFO that cannot be opened is tried again.
             if is_fifo && let Ok(fifo) = options.open(path) {
                 open.insert(*process, fifo);
                 return false;
@@ -78,7 +78,8 @@ impl Fifos {
         });
         let mut bytes = [0; 4096];
         for fifo in open.values_mut() {
-            // Empty is an error here, as nobody is to wait; without a writer nothing is read.
+            // An empty FIFO is an error here, because it is open without blocking; without a
+            // writer, 0 bytes are read.
             while fifo.read(&mut bytes).is_ok_and(|count| count > 0) {}
         }
     }

@@ -24,7 +24,7 @@ use spool::{Cut, Spool};
 
 pub use sampling::Sampling;
 
-/// Times of files are those of the last tick of the kernel.
+/// Time stamps of files are those of the last tick of the kernel.
 const CLOCK_OF_FILES: Duration = Duration::from_millis(20);
 
 /// The document.
@@ -96,7 +96,7 @@ pub fn observe(
     })
 }
 
-/// Returns a remark on what is missing because the records found no room.
+/// Returns a remark on the part of the run without records, if the spool was full.
 fn cut_short(cut: &Cut, started_ns: u64) -> String {
     let seconds = cut.ns.saturating_sub(started_ns) as f64 * 1e-9;
     format!(

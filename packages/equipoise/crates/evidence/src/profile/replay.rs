@@ -52,7 +52,7 @@ struct Sample<'a> {
 }
 
 impl Replay {
-    /// A replay that knows nothing so far.
+    /// A replay without any events so far.
     pub fn new(sampling: Sampling, map_files: MapFiles) -> Self {
         Self {
             sampling,
@@ -169,7 +169,7 @@ impl Replay {
 
     pub fn finish(mut self) -> Finished {
         for process in self.spaces.keys() {
-            // Of those that left no sample, only to remove the file.
+            // For a process without samples, only to remove the file.
             self.resolver.names.read_map_file(*process, &self.map_files);
         }
         let mut unseen = self.resolver.names.ignored(&self.map_files);
@@ -229,7 +229,7 @@ impl<'a> Sample<'a> {
         let link = 0;
         let (stack_pointer, instruction) = (reader.u64()?, reader.u64()?);
         let room = reader.u64()?;
-        // The spool has left out what was not filled.
+        // The spool has left out the unfilled part.
         let stack = if room == 0 { &[] } else { reader.rest_but(8)? };
         sample.captured = Some(Captured {
             instruction,

@@ -1,4 +1,4 @@
-//! What is sampled, and the events of the kernel for it.
+//! The quantities that are sampled, and the kernel's events for them.
 
 use std::io;
 
@@ -18,7 +18,7 @@ const REGISTERS: u64 = 1 << 6 | 1 << 7 | 1 << 8; // frame pointer, stack pointer
 #[cfg(target_arch = "aarch64")]
 const REGISTERS: u64 = 1 << 29 | 1 << 30 | 1 << 31 | 1 << 32; // frame, link, stack, instruction
 
-/// What is sampled.
+/// The quantity that is sampled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sampling {
     /// Time on a processor; weights are seconds.
@@ -39,7 +39,7 @@ impl Sampling {
         }
     }
 
-    /// Returns a remark on what samples have missed of everything that was counted, if it is much.
+    /// Returns a remark on the part of the counted time that samples missed, if it is large.
     pub fn missing(self, sampled: f64, total: f64) -> Option<String> {
         /// Fraction that may be missing by chance.
         const TOLERATED: f64 = 0.1;

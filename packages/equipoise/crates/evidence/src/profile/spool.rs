@@ -68,8 +68,8 @@ impl Spool {
         })
     }
 
-    /// Takes what has come, and shows it to `look`. A file that cannot be written is no reason to end
-    /// the command: from then on records are dropped.
+    /// Takes the records that have come, and shows them to `look`. A file that cannot be written
+    /// does not end the command: from then on records are dropped.
     pub fn fill(&mut self, rings: &mut Rings, mut look: impl FnMut(&[u8])) {
         rings.drain(|_, record| {
             look(record);
@@ -105,7 +105,7 @@ impl Spool {
         if ended.is_none() {
             ended = self.output.flush().err().map(|error| (error, u64::MAX));
         }
-        // What is still in the buffer has found no room.
+        // The rest of the buffer did not fit on the disk.
         let (file, _) = self.output.into_parts();
         let length = file.metadata().map_err(refused)?.len();
         let is_there = |place: &Place| place.offset + place.length as u64 <= length;

@@ -27,7 +27,7 @@ pub struct Image {
 }
 
 impl Image {
-    /// Reads the file; `None` if it is not there any more or is no program or library.
+    /// Reads the file; `None` if it does not exist any more or is not a program or library.
     pub fn read(path: &str) -> Option<Self> {
         let bytes = if path == KERNEL_LIBRARY {
             own_kernel_library()?
@@ -51,7 +51,7 @@ impl Image {
 
     /// The address that the file states for its byte at the offset from which code was mapped.
     ///
-    /// Whole pages are mapped: the code may begin behind that offset.
+    /// Whole pages are mapped: the code may begin after that offset.
     pub fn stated_address(&self, file_offset: u64) -> Option<u64> {
         self.segments
             .iter()
@@ -114,7 +114,7 @@ pub fn trampolines(range: Range<u64>) -> Module<Bytes> {
         ExplicitModuleSectionInfo {
             // Places are relative to the start, and have 32 bits.
             base_svma: range.start,
-            // It refers to nothing by its own place.
+            // The section has no reference that is relative to its own place.
             eh_frame_svma: Some(0..rule.len() as u64),
             eh_frame: Some(Bytes::from(rule)),
             ..Default::default()
@@ -134,7 +134,7 @@ fn rule(range: &Range<u64>) -> Vec<u8> {
     const DEF_CFA: u8 = 0x0C;
     const OFFSET: u8 = 0x80;
     let mut section = Vec::new();
-    // Common part: its length, that it is one, version, no augmentation, alignments, registers.
+    // Common part (CIE): length, CIE mark, version, no augmentation, alignments, register.
     let common = [1, 0, 1, MINUS_8, RETURN_ADDRESS];
     let rules = [DEF_CFA, STACK_POINTER, 16, OFFSET | RETURN_ADDRESS, 1, 0, 0];
     section.extend_from_slice(&16_u32.to_ne_bytes());

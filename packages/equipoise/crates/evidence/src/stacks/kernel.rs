@@ -53,7 +53,7 @@ impl KernelFunctions {
         let names: Vec<&str> = addresses
             .filter_map(|address| self.name(*address))
             .collect();
-        // The outermost one that is known: a fault inside a call belongs to the call.
+        // The outermost known entry point: a fault inside a call belongs to the call.
         let entry_point = names.iter().rev().find_map(|name| entry_point(name));
         let other = || {
             let at_entry = |name: &&&str| AT_ENTRY.iter().any(|start| name.starts_with(start));

@@ -1,7 +1,7 @@
-//! `/tmp/perf-PID.map`: what an interpreter writes about code that it made while it ran.
+//! `/tmp/perf-PID.map`: an interpreter's list of the code that it made while it ran.
 //!
-//! Everybody may make a file of that name. It is read only if it is a regular file of somebody who
-//! may name the code of the process, and no longer than a limit.
+//! Every user may make a file of that name. It is read only if it is a regular file, not too long,
+//! and of a user who may name the code of the process.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -25,8 +25,8 @@ pub struct MapFiles {
 }
 
 impl MapFiles {
-    /// Those that were written after the command was started at `since`, by root, by us, or by
-    /// another user that the command may have become.
+    /// Map files written after the start of the command (`since`) by root, by us, or by the user to
+    /// whom the command may have changed.
     pub fn new(since: SystemTime, user_of_command: Option<u32>) -> Self {
         const ROOT: u32 = 0;
         // SAFETY: has no conditions.
@@ -48,7 +48,7 @@ impl MapFiles {
         };
         let metadata = opened.metadata().map_err(|error| in_words(&error))?;
         if metadata.modified().map_or(true, |at| at < self.since) {
-            // Of another process, which had the same number.
+            // It is of an earlier process with the same number.
             return Ok(None);
         }
         let user = metadata.uid();
@@ -56,7 +56,7 @@ impl MapFiles {
             return Err(format!("it belongs to another user ({user})"));
         }
         let text = read(opened);
-        // It is in nobody's way if it stays.
+        // It does no harm if it stays.
         let _ = fs::remove_file(&path);
         text.map(Some)
     }
@@ -106,7 +106,7 @@ mod tests {
 
     const PROCESS: u32 = 7;
 
-    /// A folder of its own for one test, which is removed with it.
+    /// A separate folder for one test, which is removed at its end.
     struct Folder(PathBuf);
 
     impl Folder {

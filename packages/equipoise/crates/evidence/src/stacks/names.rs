@@ -78,7 +78,8 @@ impl Names {
         self.ignored.iter().filter_map(remark).collect()
     }
 
-    /// The functions at an address of a process, the outermost first: one, and those inlined there.
+    /// The functions at an address of a process, the outermost first: the function, and those
+    /// inlined there.
     pub fn of(&mut self, process: u32, space: &Space, address: u64) -> Rc<[Frame]> {
         if let Some(name) = self.generated_name(process, address) {
             let python = name.strip_prefix(PYTHON);

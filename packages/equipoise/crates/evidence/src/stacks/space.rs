@@ -1,4 +1,4 @@
-//! The address space of one observed process, as far as code lies in it.
+//! The mapped code in the address space of one observed process.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -68,7 +68,7 @@ pub struct Unwound {
 }
 
 impl Space {
-    /// Code was mapped; what lay there is gone.
+    /// Code was mapped, and replaces earlier mappings there.
     pub fn map(&mut self, images: &mut Images, path: &str, low: u64, length: u64, offset: u64) {
         let high = low.saturating_add(length);
         self.mapped.retain(|old| old.high <= low || high <= old.low);

@@ -41,7 +41,7 @@ impl Tables {
         self.table(path).find(stated)
     }
 
-    /// Returns the symbol at a distance behind the first byte of the file in memory.
+    /// Returns the symbol at a distance from the first byte of the file in memory.
     pub fn find_behind_first(&mut self, path: &str, distance: u64) -> Option<&str> {
         let table = self.table(path);
         table.find(table.first.wrapping_add(distance))
@@ -72,7 +72,7 @@ impl Table {
                 })
             })
             .collect();
-        // Of several names of one thing the last is found: the one without underscores.
+        // If a thing has several names, the last one is found: the name without underscores.
         symbols.sort_by_key(|symbol| {
             let plain = !symbol.name.starts_with('_');
             (symbol.address, plain, std::cmp::Reverse(symbol.name.len()))

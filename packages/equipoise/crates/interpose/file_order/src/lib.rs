@@ -43,7 +43,7 @@ hooks! {
         })
     }
 
-    /// Begins again, with what the folder then holds.
+    /// Begins again, with the present content of the folder.
     fn rewinddir(stream: *mut DIR) {
         streams::forget(stream);
         next::rewinddir(stream);

@@ -7,7 +7,7 @@ use std::ptr;
 use libc::dirent64;
 
 const WORD: usize = size_of::<u64>();
-/// Number of words behind the start of an entry that a copy of a whole entry reads.
+/// Number of words that a copy of a whole entry reads.
 const TAIL: usize = size_of::<dirent64>().div_ceil(WORD);
 
 /// The entries of a folder as the C library read them, and the place of the next one.
@@ -38,7 +38,7 @@ impl Listing {
                 break;
             }
             starts.push(entries.len());
-            // SAFETY: an entry is as long as it says, and the words are room for it.
+            // SAFETY: an entry has the length in its header, and the words have room for it.
             unsafe {
                 let length = usize::from((*entry).d_reclen);
                 let start = entries.len();
@@ -100,7 +100,7 @@ fn name_at(entries: &[u64], start: usize) -> &CStr {
 mod tests {
     use super::*;
 
-    /// An entry of this name, with a place of its own.
+    /// An entry of this name at a separate place.
     fn entry_of(name: &str, off: i64) -> dirent64 {
         // SAFETY: all of an entry may be zero.
         let mut entry: dirent64 = unsafe { std::mem::zeroed() };

@@ -59,7 +59,7 @@ impl Slot {
     }
 }
 
-/// Address at which no stream lies.
+/// Address without a stream.
 fn closing_mark() -> *mut FILE {
     MEMORY.0.get().cast()
 }
@@ -91,7 +91,7 @@ pub fn for_each_stream(work: impl Fn(*mut FILE)) {
 mod tests {
     use super::*;
 
-    /// One test, as the slots are the same for all.
+    /// Only one test, because all tests of a process share the slots.
     #[test]
     fn a_slot_is_one_streams_until_it_is_released() {
         let mut places = [0_u64; BUFFERS + 1];

@@ -17,7 +17,7 @@ fn is_open(descriptor: c_int) -> bool {
     unsafe { libc::fcntl(descriptor, libc::F_GETFD) >= 0 }
 }
 
-/// Returns what a sync returns at once: 0, or -1 for a descriptor that is not open.
+/// Returns the result of a sync without syncing: 0, or -1 for a descriptor that is not open.
 fn synced(descriptor: c_int) -> c_int {
     if is_open(descriptor) { 0 } else { -1 }
 }

@@ -8,7 +8,7 @@ use equipoise_interpose::process;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Intervention {
-    /// The sham; also what an unknown word means.
+    /// The sham; also the meaning of an unknown word.
     Nothing = 1,
     QuickSync,
     NoSleep,

@@ -1,4 +1,4 @@
-//! Output that is pending in large buffers is written before the program leaves it behind, and
+//! Writes the output pending in large buffers before the program ends or executes another one, and
 //! before its descriptor becomes another file.
 
 use std::ffi::{c_char, c_int};

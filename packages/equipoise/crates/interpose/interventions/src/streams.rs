@@ -24,7 +24,7 @@ pub fn enlarge_standard_streams() {
     }
 }
 
-/// Writes what is pending in the large buffers of one descriptor, or of all.
+/// Writes the pending output in the large buffers of one descriptor, or of all.
 pub fn write_pending(descriptor: Option<c_int>) {
     buffers::for_each_stream(|stream| {
         // SAFETY: a stream with a large buffer is open.

@@ -1,9 +1,9 @@
-//! When each living block was born, and its size class: one word for each place of a block.
+//! Birth time and size class of each living block: one word for each place of a block.
 //!
-//! A header before each block would change what the allocator is asked for, and blocks of
-//! unknown origin could not be told from ours. So the words lie in reserved memory of their own,
-//! found by the block's address with two reads: one reservation for each GiB of addresses in
-//! which there are blocks, of which only what is written costs memory.
+//! A header before each block would change the requests to the allocator, and would not distinguish
+//! our blocks from blocks of unknown origin. So the words are in separate reserved memory, found by
+//! the block's address with two reads: one reservation for each GiB of addresses in which there are
+//! blocks, of which only what is written costs memory.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -111,7 +111,7 @@ fn make_leaf(leaf: &AtomicPtr<AtomicU64>) -> *mut AtomicU64 {
         match exchanged {
             Ok(_) => words,
             Err(other) => {
-                // SAFETY: nobody has seen our mapping.
+                // SAFETY: no other thread has seen our mapping.
                 unsafe { system::unmap(fresh, REGION_BYTES) };
                 other
             }

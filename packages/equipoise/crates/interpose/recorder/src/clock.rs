@@ -2,7 +2,7 @@
 
 use equipoise_kernel::clock::monotonic_ns;
 
-/// Returns the ticks of the processor's clock; nanoseconds where this crate knows no such clock.
+/// Returns the ticks of the processor's clock; nanoseconds on processors without such a clock.
 #[inline]
 pub fn ticks() -> u64 {
     #[cfg(target_arch = "x86_64")]
@@ -36,7 +36,7 @@ pub fn both() -> (u64, u64) {
     closest.map_or((0, 0), |(_, ticks, now)| (ticks, now))
 }
 
-/// Whether ticks go on at one speed on every core and in every state of it.
+/// Whether ticks have the same rate on every core and in every power state.
 pub fn is_steady() -> bool {
     #[cfg(target_arch = "x86_64")]
     {

@@ -13,12 +13,12 @@ use crate::{free, next};
 
 macro_rules! new {
     ($($name:ident = $symbol:literal ( $($extra:ident: $kind:ty),* ), $aligned:expr;)*) => { $(
-        /// An `operator new`. Where there is no memory, the next one reports it.
+        /// An `operator new`. If there is no memory, the next `operator new` reports it.
         #[unsafe(export_name = $symbol)]
         pub unsafe extern "C-unwind" fn $name(size: usize $(, $extra: $kind)*) -> *mut c_void {
             static NEXT: Next = Next::new(concat!($symbol, "\0"));
             let alignment: Option<usize> = $aligned;
-            // SAFETY: the allocator refuses what it cannot do.
+            // SAFETY: the allocator refuses requests that it cannot meet.
             let block = unsafe {
                 match alignment {
                     None => next::malloc(size.max(1)),

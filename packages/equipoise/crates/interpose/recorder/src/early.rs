@@ -11,7 +11,7 @@ use equipoise_interpose::errno;
 static mut MEMORY: [Unit; UNITS] = [[0; UNIT_WORDS]; UNITS];
 static USED: AtomicUsize = AtomicUsize::new(0);
 
-/// 16 bytes, as blocks are aligned; before each block one holds its size.
+/// 16 bytes, the alignment of blocks; the unit before each block holds the size of the block.
 type Unit = [usize; UNIT_WORDS];
 const UNIT_WORDS: usize = 16 / size_of::<usize>();
 const UNITS: usize = 1 << 12;
@@ -23,7 +23,7 @@ pub fn allocate(size: usize) -> *mut c_void {
     if at.saturating_add(units) > UNITS {
         return out_of_memory();
     }
-    // SAFETY: `at + units` units lie inside, and no other call gets the same ones.
+    // SAFETY: `at + units` units are inside, and no other call gets them.
     unsafe {
         let header = (&raw mut MEMORY).cast::<Unit>().add(at);
         (*header)[0] = size;

@@ -1,5 +1,5 @@
-//! The file of one process, which is memory of that process: what it holds when the process ends,
-//! however it ends, is what was counted. `src/equipoise/why/evidence/allocations.py` reads it.
+//! The file of one process, mapped into its memory: the counts are complete however the process
+//! ends. `src/equipoise/why/evidence/allocations.py` reads it.
 
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,7 +27,7 @@ pub const FILE_BYTES: usize = SAMPLES_OFFSET + SAMPLES * size_of::<Sample>();
 /// header.
 pub const NO_ROOM_BYTES: usize = 1;
 
-/// A number that one thread, or the kernel after it, writes and the reader reads.
+/// A number that one thread (or the kernel for it) writes and the reader reads.
 #[derive(Default)]
 #[repr(transparent)]
 pub struct Number(AtomicU64);
@@ -41,7 +41,7 @@ impl Number {
         self.0.store(value, Ordering::Relaxed);
     }
 
-    /// Adds to a number that one thread alone writes, without a locked instruction.
+    /// Adds to a number that only one thread writes, without a locked instruction.
     #[inline]
     pub fn add(&self, value: u64) {
         self.set(self.get().wrapping_add(value));
@@ -107,16 +107,16 @@ pub struct Header {
 const _: () = assert!(size_of::<Header>() <= PAGE);
 
 impl Header {
-    /// The place at this distance from the header, in the mapping of which it is the begin.
+    /// The place at this distance from the header, which is the beginning of the mapping.
     ///
-    /// A pointer that is made of the reference itself is valid for the header only. This one is
-    /// made of the address, as that of the mapping was.
+    /// A pointer made from the reference would be valid for the header only. This one is made from
+    /// the address, like the pointer to the mapping.
     pub fn place<T>(&self, offset: usize) -> *mut T {
         ptr::with_exposed_provenance_mut(ptr::from_ref(self).addr() + offset)
     }
 }
 
-/// Counts of one thread at a time; the reader adds tables up.
+/// Counts of one thread at a time; the reader adds the tables up.
 #[repr(C)]
 pub struct Table {
     /// The thread that owns it, 0 before the first.
@@ -137,7 +137,7 @@ pub struct Table {
 pub struct Row {
     pub allocations: Number,
     pub bytes: Number,
-    /// The size that is in the majority of the class, if one is (Boyer and Moore's vote).
+    /// Size of the majority of the blocks in the class, if there is one (Boyer and Moore's vote).
     pub majority: Number,
     votes: Number,
     /// Number of blocks that had that size since it became the majority.
@@ -188,7 +188,7 @@ pub fn class_of(size: usize) -> usize {
 #[repr(C)]
 pub struct Sample {
     pub size: Number,
-    /// One block of so many bytes on average was sampled.
+    /// Mean number of bytes between two samples.
     pub interval: Number,
     pub ticks: Number,
     pub thread: Number,

@@ -1,5 +1,5 @@
-//! Records the allocations of a process, over whatever allocator it has, as a library for
-//! `LD_PRELOAD`: sizes, lifetimes and sampled stacks, in a file for each process.
+//! Records the allocations of a process with any allocator, as a library for `LD_PRELOAD`: sizes,
+//! lifetimes and sampled stacks, in a file for each process.
 //!
 //! The exported functions are those that the GNU C library asks of a replacement of malloc (its
 //! manual, "Replacing malloc"). Each calls the function that would be called without this library.
@@ -8,7 +8,7 @@
 //! - `births`: when each living block was allocated.
 //! - `recording`: the file of the process, and the table of each thread.
 //! - `file`: the layout of the file.
-//! - `samples`, `maps`: sampled stacks, and where code lies in memory.
+//! - `samples`, `maps`: sampled stacks, and the places of code in memory.
 //! - `thread`, `clock`, `system`, `early`: thread-locals, clocks, system calls, early blocks.
 //! - `cplusplus`: `new` and `delete`.
 

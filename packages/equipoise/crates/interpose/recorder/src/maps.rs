@@ -9,11 +9,11 @@ use crate::system;
 /// The maps of this process. Those of `/proc/self` are empty once its first thread has ended.
 const MAPS: &CStr = c"/proc/thread-self/maps";
 
-/// Writes the maps of the process to its file, as much of them as there is room for.
+/// Writes the maps of the process to its file, as many as fit.
 ///
 /// One thread at a time writes them, under `lock`. A thread that finds the lock taken does nothing,
-/// because its owner reads the same maps: so neither a signal handler nor a child waits for a thread
-/// that does not go on.
+/// because the lock's owner reads the same maps. So neither a signal handler nor a child waits for
+/// a stopped thread.
 pub fn keep(header: &Header, lock: &AtomicBool) {
     if lock.swap(true, Ordering::Acquire) {
         return;
@@ -23,8 +23,8 @@ pub fn keep(header: &Header, lock: &AtomicBool) {
         let mut without_room = false;
         while length < MAPS_BYTES {
             let place = header.place::<u8>(MAPS_OFFSET + length);
-            // SAFETY: the room for maps lies inside the mapping. One thread at a time is here, and
-            // nobody reads it before the process has ended. No reference points there.
+            // SAFETY: the room for maps is inside the mapping. One thread at a time is here, and
+            // the reader reads it only after the end of the process. No reference points there.
             match unsafe { system::read_to(descriptor, place, MAPS_BYTES - length) } {
                 Ok(0) => break,
                 Ok(read) => length += read,
@@ -110,7 +110,7 @@ mod tests {
 
     fn kept_maps(header: &Header) -> Vec<(usize, usize)> {
         let length = usize::try_from(header.maps_bytes.get()).expect("a length");
-        // SAFETY: it lies inside the mapping, and every writer has ended.
+        // SAFETY: it is inside the mapping, and every writer has ended.
         let text = unsafe { std::slice::from_raw_parts(header.place(MAPS_OFFSET), length) };
         let text = std::str::from_utf8(text).expect("text");
         assert!(text.ends_with('\n'), "{text}");
@@ -137,13 +137,13 @@ mod tests {
                         // The maps become longer and shorter again.
                         let block = system::reserve(4096 * (thread + round));
                         keep(header, lock);
-                        // SAFETY: nobody uses it.
+                        // SAFETY: no thread uses it.
                         unsafe { system::unmap(block, 4096 * (thread + round)) };
                     }
                 });
             }
         });
-        // Those of the last writer, whole: two at once would leave parts of both.
+        // The complete maps of the last writer: two writers at once would leave parts of both.
         let maps = kept_maps(header);
         assert!(maps.iter().all(|(low, high)| low < high));
         assert!(maps.is_sorted());

@@ -1,4 +1,4 @@
-//! The recording of this process: its file, and what each thread adds to it.
+//! The recording of this process: its file, and the table of each thread.
 
 use std::ffi::{CStr, c_char, c_int};
 use std::mem::MaybeUninit;
@@ -22,7 +22,7 @@ use crate::thread::Thread;
 /// The folder that gets a file for each process.
 const FOLDER: &CStr = c"EQUIPOISE_ALLOCATIONS";
 const PATH_BYTES: usize = 4096;
-/// A process may execute so many programs, each with a file.
+/// Most programs that a process may execute with a file each.
 const PROGRAMS: u32 = 1000;
 /// Both clocks are read twice, so far apart at least.
 const CALIBRATION_NS: u64 = 20_000;
@@ -37,8 +37,8 @@ struct Process {
     start_ticks: AtomicU64,
     /// Whether a thread writes the maps of the process to the file.
     keeps_maps: AtomicBool,
-    /// A bit for each table that has room on the disk. Others must not even be read: a file system
-    /// in memory makes room for what is read, too.
+    /// A bit for each table that has room on the disk. Other tables must not even be read, because
+    /// a file system in memory allocates pages for reads, too.
     tables_with_room: [AtomicU64; TABLES / BITS],
 }
 
@@ -120,8 +120,8 @@ pub fn ended() {
     }
 }
 
-/// The key of this process, whose recording has been started or refused; `None` if it is too
-/// early to know.
+/// The key of this process, after its recording was started or refused; `None` if it is too early
+/// to decide.
 fn begin() -> Option<u64> {
     let process = wiped_page()?;
     loop {
@@ -168,7 +168,7 @@ fn wiped_page() -> Option<&'static Process> {
             if exchanged.is_ok() {
                 PROCESS.store(nowhere, Ordering::Release);
             }
-            // SAFETY: nobody else has begun to use the page.
+            // SAFETY: no other thread has begun to use the page.
             unsafe { system::unmap(page, PAGE) };
             if !wiped {
                 return None;
@@ -219,7 +219,7 @@ fn make_file(folder: &CStr) -> *mut Header {
 }
 
 /// The whole file, mapped, with room for its header; null if that cannot be had. Where the disk is
-/// full, the length of the file says so.
+/// full, the length of the file shows it.
 fn map_with_header(descriptor: c_int) -> *mut Header {
     if !system::lengthen(descriptor, FILE_BYTES) {
         return ptr::null_mut();
@@ -227,7 +227,7 @@ fn map_with_header(descriptor: c_int) -> *mut Header {
     let memory = system::map_file(descriptor, FILE_BYTES);
     // SAFETY: a fresh mapping of a fresh file, which is zero.
     if !memory.is_null() && !unsafe { system::take_room(memory, PAGE) } {
-        // SAFETY: nobody has seen it.
+        // SAFETY: no other thread has seen it.
         unsafe { system::unmap(memory, FILE_BYTES) };
         system::shorten(descriptor, NO_ROOM_BYTES);
         return ptr::null_mut();
@@ -264,7 +264,7 @@ fn describe(header: &Header) {
     header.magic.set(MAGIC);
 }
 
-/// A table that no living thread owns; null if all are owned, or a new one finds no room.
+/// A table without a living owner; null if all have owners, or there is no room for a new one.
 fn table_for(header: &'static Header, thread: u32) -> *const Table {
     let owner = u64::from(thread);
     let used = usize::try_from(header.tables_used.get()).unwrap_or(TABLES);
@@ -280,8 +280,8 @@ fn table_for(header: &'static Header, thread: u32) -> *const Table {
     if index >= TABLES {
         return ptr::null();
     }
-    // SAFETY: the table lies inside the mapping, and no other call gets the same number; nobody
-    // looks at it before its bit is set.
+    // SAFETY: the table is inside the mapping, and no other call gets the same number; no thread
+    // reads it before its bit is set.
     if !unsafe { system::take_room(place_of_table(header, index).cast(), TABLE_BYTES) } {
         header.tables_without_room.add_shared(1);
         return ptr::null();
@@ -303,7 +303,7 @@ fn place_of_table(header: &Header, index: usize) -> *mut Table {
 
 /// A table that has room.
 fn table(header: &'static Header, index: usize) -> &'static Table {
-    // SAFETY: `index` is below TABLES, so the table lies inside the mapping, which is never given
+    // SAFETY: `index` is below TABLES, so the table is inside the mapping, which is never given
     // back, and is zero where nothing was written. Threads share it by atomic numbers alone.
     unsafe { &*place_of_table(header, index) }
 }

@@ -2,7 +2,7 @@
 //!
 //! The distance between two samples is exponential, so that the byte sampled next does not depend
 //! on the program's rhythm; its mean doubles after every `PER_MEAN` samples, so that a short run
-//! has enough of them and a long one does not pay for more.
+//! has enough samples and a long run does not pay for more.
 
 use std::ptr;
 
@@ -80,11 +80,11 @@ pub fn take(thread: &Thread, header: &Header, keep_maps: fn(&Header), size: usiz
     thread.busy.set(false);
 }
 
-/// The sample of this number, with room on the disk; `None` if there is none for it.
+/// The sample with this number, with room on the disk; `None` if there is no room.
 fn new_sample(header: &Header, number: u64) -> Option<&Sample> {
     let index = usize::try_from(number).ok().filter(|at| *at < SAMPLES)?;
     let place = header.place::<Sample>(SAMPLES_OFFSET + index * size_of::<Sample>());
-    // SAFETY: the sample lies inside the mapping, which is zero where nothing was written, and no
+    // SAFETY: the sample is inside the mapping, which is zero where nothing was written, and no
     // other call gets the same number.
     if unsafe { system::take_room(place.cast(), size_of::<Sample>()) } {
         // SAFETY: as above; the mapping is never given back.
@@ -107,14 +107,14 @@ fn keep_stack(thread: &Thread, sample: &Sample, stack_pointer: u64) {
     let kept = words.min(STACK_WORDS);
     let stack = ptr::with_exposed_provenance::<u64>(low);
     for (index, word) in sample.stack.iter().take(kept).enumerate() {
-        // SAFETY: the mapping in which the stack lies goes on so far; other frames of this thread
+        // SAFETY: the mapping with the stack extends that far; other frames of this thread
         // are not written to meanwhile.
         word.set(unsafe { stack.add(index).read_volatile() });
     }
     sample.kept.set(8 * kept as u64);
 }
 
-/// Instruction, stack and frame pointer, then those that a callee saves, here and now.
+/// Present instruction, stack and frame pointer, then the callee-saved registers.
 #[expect(
     clippy::inline_always,
     reason = "the stack that they point to must stay as it is while it is kept"

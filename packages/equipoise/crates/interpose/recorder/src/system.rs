@@ -24,7 +24,7 @@ pub fn open(path: &CStr, flags: c_int) -> Option<c_int> {
 }
 
 pub fn close(descriptor: c_int) {
-    // SAFETY: passes a number that only this library knows.
+    // SAFETY: passes a number that only this library uses.
     unsafe { libc::syscall(libc::SYS_close, descriptor) };
 }
 
@@ -49,7 +49,8 @@ pub unsafe fn read_to(descriptor: c_int, place: *mut u8, bytes: usize) -> Result
 
 /// Lengthens a file, and returns whether it now has that many bytes.
 ///
-/// Beyond a smaller limit (`ulimit -f`) the kernel would end the process, so nothing is tried.
+/// Beyond the limit of file sizes (`ulimit -f`) the kernel would end the process, so nothing is
+/// tried.
 pub fn lengthen(descriptor: c_int, bytes: usize) -> bool {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
@@ -75,10 +76,10 @@ pub fn shorten(descriptor: c_int, bytes: usize) {
     unsafe { libc::syscall(libc::SYS_ftruncate, descriptor, bytes) };
 }
 
-/// Gives every page of a fresh part of a mapped file its room on the disk; `false` if the disk is
+/// Allocates disk space for every page of a fresh part of a mapped file; `false` if the disk is
 /// full.
 ///
-/// A write of our own to a page without room would end the process by SIGBUS. The kernel finds the
+/// Our own write to a page without disk space would end the process by SIGBUS. The kernel finds the
 /// same room when a system call writes to the page for us, and answers `EFAULT` where there is
 /// none. `fallocate` would need a descriptor, which the program may have closed, and
 /// `MADV_POPULATE_WRITE` needs Linux 5.14. The call is one that sandboxes allow.
@@ -89,7 +90,7 @@ pub unsafe fn take_room(begin: *mut c_void, bytes: usize) -> bool {
     (0..bytes).step_by(PAGE).all(|offset| {
         // SAFETY: the caller vouches for the part.
         let page = unsafe { begin.byte_add(offset) }.cast::<libc::timespec>();
-        // SAFETY: the page is valid for writing, and the call says so if it has no room.
+        // SAFETY: the page is valid for writing, and the call fails if it has no room.
         let written =
             unsafe { libc::syscall(libc::SYS_clock_gettime, libc::CLOCK_MONOTONIC, page) } == 0;
         if written {
@@ -112,7 +113,7 @@ pub fn map_file(descriptor: c_int, bytes: usize) -> *mut c_void {
 }
 
 fn map(bytes: usize, flags: c_int, descriptor: c_int) -> *mut c_void {
-    // SAFETY: the kernel chooses a place that nobody uses.
+    // SAFETY: the kernel chooses an unused place.
     let address = unsafe {
         libc::syscall(
             libc::SYS_mmap,
@@ -135,7 +136,7 @@ fn map(bytes: usize, flags: c_int, descriptor: c_int) -> *mut c_void {
 /// Removes a mapping.
 ///
 /// # Safety
-/// Nothing uses it any more.
+/// Nothing uses the mapping any more.
 pub unsafe fn unmap(address: *mut c_void, bytes: usize) {
     // SAFETY: the caller vouches for it.
     unsafe { libc::syscall(libc::SYS_munmap, address, bytes) };
@@ -184,8 +185,8 @@ mod tests {
         assert!(file >= 0 && lengthen(file, PAGE));
         let memory = map_file(file, 3 * PAGE);
         assert!(!memory.is_null());
-        // SAFETY: mapped for writing, fresh, and ours; what lies behind the end of the file is what
-        // a full disk is: writing to it raises SIGBUS.
+        // SAFETY: mapped for writing, fresh, and ours; memory after the end of the file is like a
+        // full disk: writing to it raises SIGBUS.
         unsafe {
             assert!(take_room(memory, PAGE));
             assert_eq!(memory.cast::<[u64; 2]>().read(), [0, 0]);

@@ -4,15 +4,15 @@ use std::cell::Cell;
 
 use crate::file::Table;
 
-/// A thread's own place; all zero but for the key until it first allocates.
+/// State of one thread; all zero except the key until the thread first allocates.
 ///
-/// A signal handler that allocates may come between any two steps of the thread that it
-/// interrupts, so nobody has this place for itself, not even its thread: cells allow that.
+/// A signal handler that allocates may run between any two steps of its thread, so the thread never
+/// has exclusive access: cells allow that.
 #[repr(C, align(64))]
 pub struct Thread {
-    /// The key of the process for which the rest holds; 1 is none's.
+    /// The key of the process for which the other fields are valid; no process has key 1.
     pub key: Cell<u64>,
-    /// Null if nothing is to be recorded here.
+    /// Null if this thread is not recorded.
     pub table: Cell<*const Table>,
     /// Bytes until the next stack is sampled.
     pub until_sample: Cell<i64>,

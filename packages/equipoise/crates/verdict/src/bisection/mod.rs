@@ -1,6 +1,6 @@
-//! Which commit between two made the difference.
+//! Finds the commit between two that made the difference.
 //!
-//! A block runs two commits a < b. Unless the step lies in (a, b], they behave alike and the coin
+//! A block runs two commits a < b. Unless the step is in (a, b], they behave alike and the coin
 //! that ordered them is fair: the block bets against every commit outside (a, b].
 //!
 //! - `stake`: the bet on one block

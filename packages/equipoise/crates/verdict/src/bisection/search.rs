@@ -4,21 +4,21 @@ use crate::bisection::sizes::{PastBlock, Sizes};
 use crate::bisection::stake::Stake;
 use crate::order_statistics::median;
 
-/// Differences up to this part of the confirmed gap count as none.
+/// Differences up to this part of the confirmed gap count as 0.
 const MARGIN: f64 = 0.1;
 /// Least chance of a commit before the first block, in chances of an even prior.
 const LEAST_PRIOR: f64 = 0.1;
-/// A commit's likelihood of being the culprit counts by its root, this far above 0 for n commits:
-/// the likely ones first, none forgotten.
+/// A commit counts by the square root of its likelihood of being the culprit plus this over n:
+/// likely commits come first, and no commit is forgotten.
 const URGENCY_FLOOR: f64 = 0.01;
 /// Points of the weights at which a pair may begin or end.
 const QUANTILES: [f64; 7] = [0.1, 0.25, 1.0 / 3.0, 0.5, 2.0 / 3.0, 0.75, 0.9];
-/// Cost of a build, in trials, from where on built commits beside a point are looked at too.
+/// Cost of a build, in trials, from which built commits next to a point are considered, too.
 const BUILDS_COUNT: f64 = 0.5;
 /// Trials in a block.
 const TRIALS: f64 = 2.0;
 
-/// What a search begins with.
+/// The start of a search.
 #[derive(Clone, Debug)]
 pub struct Segment<'a> {
     /// Number of commits after the first one: n.
@@ -29,7 +29,7 @@ pub struct Segment<'a> {
     pub direction: f64,
     /// Differences and orders of the blocks (first, last) that confirmed the gap.
     pub confirming: &'a [(f64, f64)],
-    /// Chances of the n commits, in any unit; empty for even ones.
+    /// Chances of the n commits, in any unit; empty if they are equal.
     pub prior: &'a [f64],
 }
 
@@ -44,7 +44,7 @@ pub struct PairBlock {
     pub difference: f64,
     /// 1 if the earlier commit ran first, −1 if the later did.
     pub order: f64,
-    /// Differences below this cannot be told from none.
+    /// Differences below this cannot be detected.
     pub tolerance: f64,
 }
 
@@ -62,9 +62,9 @@ pub struct Group {
 pub enum Outcome {
     /// Commits are left.
     Open,
-    /// One commit (or group) is left, and makes a difference by itself.
+    /// One commit (or group) is left, and alone makes a difference.
     Culprit(Group),
-    /// No single commit explains the gap: one that makes a difference by itself, if there is one,
+    /// No single commit explains the gap: one that alone makes a difference, if there is one,
     /// and the commit at which to split.
     Several(Option<Group>, usize),
 }
@@ -84,9 +84,9 @@ pub struct Search {
     /// ln `E_s`: against "commit s makes the whole difference".
     against: Vec<f64>,
     excluded_at: Vec<Option<usize>>,
-    /// ln `F_s`: against "commit s makes no difference by itself".
+    /// ln `F_s`: against "commit s alone makes no difference".
     own: Vec<f64>,
-    /// ln of what `F_s` must reach; infinite before its own pair was run.
+    /// ln of the value that `F_s` must reach; infinite before its own pair was run.
     bars: Vec<f64>,
     /// ln `L_m` and ln `R_m`, by m: evidence of a step up to m, and after m.
     up_to: Vec<f64>,
@@ -145,14 +145,14 @@ impl Search {
         search
     }
 
-    /// Adds a block that was bet on with what the blocks before it said, and returns whether it was
-    /// the first of its commit's own pair.
+    /// Adds a block, whose bet depends on the blocks before it, and returns whether it was the
+    /// first of its commit's own pair.
     ///
     /// `number` is remembered for the commits that the block excludes; `rank` is the k that a
     /// commit gets whose own pair is run for the first time.
     ///
     /// # Panics
-    /// If the pair is none of two commits that run.
+    /// If the pair does not consist of two commits that run.
     pub fn add(&mut self, block: &PairBlock, number: usize, rank: usize) -> bool {
         let (before, after) = (block.before, block.after);
         assert!(before < after && self.runs[before] && self.runs[after]);
@@ -164,7 +164,7 @@ impl Search {
             self.bars[after - 1] = (rank * (rank + 1.0)).ln() + self.limit;
         }
         if block.difference.is_nan() {
-            // Two timeouts say nothing, but the same pair must not run for ever.
+            // Two timeouts carry no information, but the same pair must not run without end.
             self.steer(before, after, -std::f64::consts::LN_2);
         } else {
             self.bet(block, is_own, number);
@@ -174,8 +174,8 @@ impl Search {
         is_first
     }
 
-    /// Takes out a commit that does not run: it forms one hypothesis with the next that does, and
-    /// what its own pair and the next one's said of them by themselves is void.
+    /// Takes out a commit that does not run: it forms one hypothesis with the next commit that
+    /// runs, and the evidence of their own pairs is void.
     ///
     /// # Panics
     /// If it is the first or the last commit, or is out already.
@@ -189,7 +189,7 @@ impl Search {
         }
     }
 
-    /// Whether one commit is left that makes a difference by itself, or none is left.
+    /// Whether only one commit is left that makes a difference alone, or no commit is left.
     #[must_use]
     pub fn outcome(&self) -> Outcome {
         let proven = |group: &Group| self.own[group.after - 1] >= self.bars[group.after - 1];
@@ -207,9 +207,9 @@ impl Search {
         }
     }
 
-    /// The pair that promises most evidence for what it costs; a build costs `trials` trials.
+    /// The pair with the most expected evidence for its cost; a build costs `trials` trials.
     ///
-    /// `built` says of each of the n + 1 commits whether it can be run without a build.
+    /// `built` states for each of the n + 1 commits whether it can run without a build.
     ///
     /// # Panics
     /// If `built` has another length.
@@ -268,7 +268,7 @@ impl Search {
         self.own[commit - 1]
     }
 
-    /// ln of what F of a commit must reach; infinite before its own pair was run.
+    /// ln of the value that F of a commit must reach; infinite before its own pair was run.
     #[must_use]
     pub fn own_bar(&self, commit: usize) -> f64 {
         self.bars[commit - 1]
@@ -283,7 +283,7 @@ impl Search {
             .collect()
     }
 
-    /// Differences up to this, in log units, count as none.
+    /// Differences up to this, in log units, count as 0.
     #[must_use]
     pub fn margin(&self) -> f64 {
         self.margin
@@ -343,7 +343,7 @@ impl Search {
         if is_own {
             self.own[after - 1] += payoff.factor(chance.max(0.5)).ln();
         }
-        // A timeout lies as far out as any outlier, which would not steer at all.
+        // A timeout counts as far out as any outlier, which would not steer at all.
         let steering = if difference.is_infinite() {
             step.copysign(difference)
         } else {
@@ -353,7 +353,7 @@ impl Search {
         self.steer(before, after, ratio);
     }
 
-    /// Multiply the weights of the commits that a pair holds by e to the ratio.
+    /// Multiply the weights of the commits inside a pair by e to the power of the ratio.
     fn steer(&mut self, before: usize, after: usize, ratio: f64) {
         for likelihood in &mut self.likelihoods[before..after] {
             *likelihood += ratio;
@@ -386,8 +386,8 @@ impl Search {
         }
     }
 
-    /// Σ of what each commit's exclusion still wants, weighted by how likely the commit is, up to
-    /// each index.
+    /// Σ of the evidence still missing for each commit's exclusion, weighted by the commit's
+    /// likelihood, up to each index.
     fn urgency(&self) -> Vec<f64> {
         let floor = URGENCY_FLOOR / self.commits as f64;
         let mut sum = 0.0;
@@ -493,7 +493,7 @@ impl Search {
         }
     }
 
-    /// The commit with the most evidence of a step on both sides; n where there is none between.
+    /// The commit with the most evidence of a step on both sides; n if there is none between.
     fn split(&self) -> usize {
         let both = |commit: usize| self.up_to[commit].min(self.beyond[commit]);
         let inner = (1..self.commits).filter(|&commit| self.runs[commit]);

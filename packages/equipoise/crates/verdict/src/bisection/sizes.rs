@@ -11,7 +11,7 @@ const LEAST_SCALE: f64 = 1e-9;
 /// (as in `past`).
 const BLOCKS_FOR_A_SLOT: usize = 6;
 const SLOT_THRESHOLD: f64 = 2.5;
-/// A pair that holds the step with this chance is one to learn its size from.
+/// The size of the step is learnt from pairs that contain it with at least this chance.
 const SURE: f64 = 0.9;
 
 /// One block of a pair of commits, as sizes are learnt from it.
@@ -21,11 +21,11 @@ pub struct PastBlock {
     pub after: usize,
     /// In the direction of the gap; finite.
     pub difference: f64,
-    /// 1 or −1: what an extra cost of the second place adds to the difference.
+    /// 1 or −1: the sign with which an extra cost of the second place enters the difference.
     pub order: f64,
 }
 
-/// What is known before a block.
+/// Knowledge before a block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sizes {
     /// The step, in log units and in the direction of the gap; above 0.
@@ -44,8 +44,7 @@ impl Sizes {
         slot: 0.0,
     };
 
-    /// Sizes after so many blocks. `chance` is the chance with which a pair holds the step, as it
-    /// is seen now.
+    /// Sizes after these blocks. `chance` is the present chance that a pair contains the step.
     pub fn learn(
         self,
         past: &[PastBlock],

@@ -1,16 +1,17 @@
-//! The bet of a bisection: the coin's likelihood ratio if a pair holds the step with some chance.
+//! The bet of a bisection: the coin's likelihood ratio if a pair contains the step with some
+//! chance.
 
-/// A bet stakes at most so much of what it is made with.
+/// Largest part of the wealth that a bet stakes.
 const CAP: f64 = 0.9;
 /// Part of the learnt step that the bets believe in: costs 4 % if the step is right, saves more if
 /// it is not.
 const CAUTION: f64 = 0.8;
-/// A larger ratio of step and scale changes nothing but overflows.
+/// Limit of the ratio of step and scale: larger ratios change nothing, and would overflow.
 const LARGEST_RATIO: f64 = 8.0;
-/// Scales beyond half of the step from where on a difference says no more.
+/// Distance beyond half of the step, in scales, from which a difference carries no more evidence.
 const REACH: f64 = 1.25;
 
-/// What is known before a block: how it will be bet on.
+/// The bet on a block, from the blocks before it.
 ///
 /// `e(y, q) + e(−y, q) = 2`, and `e` never falls in `y`. So a coin that turns y around a centre at
 /// or below 0 makes no money on average.
@@ -28,7 +29,7 @@ impl Stake {
     /// The bets on one block.
     ///
     /// `step` and `scale` are above 0 and learnt from past blocks; differences up to `margin` count
-    /// as none, and what lies within `tolerance` of it cannot be told from it.
+    /// as 0, and a value within `tolerance` of it counts as equal.
     #[must_use]
     pub fn new(step: f64, scale: f64, margin: f64, tolerance: f64) -> Self {
         let scale = scale.max(tolerance);
@@ -59,7 +60,7 @@ impl Stake {
     }
 }
 
-/// What a block's difference pays, by the chance with which its pair holds the step.
+/// The payoff of a block's difference, by the chance that its pair contains the step.
 #[derive(Clone, Copy, Debug)]
 pub struct Payoff {
     rise: f64,
@@ -67,7 +68,7 @@ pub struct Payoff {
 }
 
 impl Payoff {
-    /// The factor e(y, q) of a bet that the pair holds the step with chance q, from 0 to 1.
+    /// The factor e(y, q) of a bet that the pair contains the step with chance q, from 0 to 1.
     #[must_use]
     pub fn factor(&self, chance: f64) -> f64 {
         1.0 + CAP * chance * self.rise / (chance * self.level + (1.0 - chance))

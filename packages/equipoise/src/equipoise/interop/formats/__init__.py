@@ -1,4 +1,4 @@
-"""The formats that are read, one file each: whoever adds one lists it here."""
+"""Formats of results, one file each. A new format needs a file and an entry in `FORMATS`."""
 
 from __future__ import annotations
 
@@ -33,4 +33,4 @@ FORMATS: dict[str, Format[Reading]] = {
         plain_csv,
     )
 }
-"""Formats by name, in the order in which they are tried."""
+"""Formats by name. A file is read in the first format that recognises it."""

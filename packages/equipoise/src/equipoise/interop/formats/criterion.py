@@ -1,10 +1,10 @@
-"""criterion.rs's folder ``target/criterion``: all samples of a saved run are of one process.
+"""criterion.rs's folder ``target/criterion``: all samples of a saved run belong to one process.
 
-Each benchmark has a folder for each saved run: ``new`` is the latest, ``base`` the one before it,
-others are named by ``--save-baseline``. ``base`` is mostly a copy of ``new``, since a plain ``cargo
-bench`` makes it one when it ends. ``sample.json`` has for each sample how many iterations it
-was of and the nanoseconds of all of them together; ``benchmark.json`` has the benchmark's name. The
-runs of one benchmark are compared, a saved baseline with the others.
+Each benchmark has a folder for each saved run: ``new`` is the latest run, ``base`` the run before
+it, and ``--save-baseline`` names others. ``base`` is mostly a copy of ``new``, because a plain
+``cargo bench`` copies it at the end. ``sample.json`` has the number of iterations of each sample
+and the nanoseconds of all of them together; ``benchmark.json`` has the benchmark's name. The saved
+runs of one benchmark are compared.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SAVED = "saved"
 _SAMPLE = "sample.json"
 _LATEST, _BEFORE = "new", "base"
 _PREFERRED = {_LATEST: 1, _BEFORE: 2}
-"""Rank of each name of a measurement; a name that ``--save-baseline`` gave comes first."""
+"""Rank of each name of a run; names from ``--save-baseline`` come first."""
 ITERATIONS = "iterations_of_sample"
 
 
@@ -48,21 +48,21 @@ def _recognises(file: SourceFile) -> bool:
 
 
 def _read(file: SourceFile) -> Reading:
-    everything = _samples(file)
-    samples = _without_copies(everything)
-    copies = len(everything) - len(samples)
+    all_samples = _samples(file)
+    samples = _without_copies(all_samples)
+    copies = len(all_samples) - len(samples)
     return Reading(
         tool="criterion.rs",
         metric=TIME,
         processes=tuple(_processes(file, samples)),
-        compared=SAVED,
-        notes=(f"{copies} saved runs, each a copy of another one",) if copies else (),
+        compared_factor=SAVED,
+        notes=(f"{copies} saved runs, each a copy of another run",) if copies else (),
         no_series=(ITERATIONS,),
     )
 
 
 def _samples(file: SourceFile) -> list[Path]:
-    """Return every sample in the folder, in an order that the names alone give."""
+    """Return every sample in the folder, sorted by the names of its folders."""
     try:
         samples = sorted(
             (path for path in file.path.rglob(_SAMPLE) if path.exists() and not path.is_dir()),
@@ -70,17 +70,17 @@ def _samples(file: SourceFile) -> list[Path]:
         )
         size = sum(path.stat().st_size for path in samples)
     except OSError as error:
-        raise file.unusable(
+        raise file.error(
             f"{error.filename}: {(error.strerror or str(error)).lower()}",
             "name a folder that you may read",
         ) from error
     if not samples:
-        raise file.unusable(
-            f"no {_SAMPLE} of criterion is in this folder",
+        raise file.error(
+            f"this folder has no {_SAMPLE} of criterion",
             "name the folder target/criterion, after cargo bench",
         )
     if size > MAX_BYTES:
-        raise file.unusable(
+        raise file.error(
             f"its samples are larger than {MAX_BYTES // 2**20} MiB",
             "name the folder of one benchmark in it",
         )
@@ -88,7 +88,7 @@ def _samples(file: SourceFile) -> list[Path]:
 
 
 def _without_copies(samples: list[Path]) -> list[Path]:
-    """Return one sample of each measurement: ``new`` and ``base`` are mostly the same."""
+    """Return one sample of each run, as ``new`` and ``base`` are mostly the same run."""
     first: dict[tuple[Path, bytes], Path] = {}
     for path in sorted(samples, key=lambda path: _PREFERRED.get(path.parent.name, 0)):
         content = read_within_bounds(str(path), path).content
@@ -104,9 +104,9 @@ def _rank(path: Path) -> tuple[int, str]:
 
 def _processes(file: SourceFile, samples: list[Path]) -> Iterator[Process]:
     for path in samples:
-        sample = _decoded(path, _Sample)
+        sample = _decode(path, _Sample)
         if len(sample.iters) != len(sample.times) or not all(count > 0 for count in sample.iters):
-            raise file.unusable(f"{path} has no iterations for each of its times")
+            raise file.error(f"{path} has no iterations for each of its times")
         times = [
             1e-9 * total / count for total, count in zip(sample.times, sample.iters, strict=True)
         ]
@@ -119,12 +119,12 @@ def _processes(file: SourceFile, samples: list[Path]) -> Iterator[Process]:
 def _name(sample: Path) -> str:
     description = sample.parent / "benchmark.json"
     if description.is_file():
-        return _decoded(description, _Benchmark).full_id
+        return _decode(description, _Benchmark).full_id
     return sample.parent.parent.name
 
 
-def _decoded(path: Path, kind: type[Decoded]) -> Decoded:
-    return read_within_bounds(str(path), path).decoded(kind, "criterion")
+def _decode(path: Path, kind: type[Decoded]) -> Decoded:
+    return read_within_bounds(str(path), path).decode(kind, "criterion")
 
 
 FORMAT = Format(

@@ -1,9 +1,8 @@
 """The text of ``go test -bench``: lines of ``-count`` are iterations of one test process.
 
-A process ends at ``PASS``, ``ok`` or ``FAIL`` and begins at ``goos:`` or ``pkg:``: a file to which
-several runs of ``go test`` were appended holds several processes. The form is that of the Go
-benchmark data format (golang/proposal 14313): a name, a count of iterations, then pairs of a value
-and its unit.
+A process ends at ``PASS``, ``ok`` or ``FAIL`` and begins at ``goos:`` or ``pkg:``, so a file with
+the text of several runs of ``go test`` has several processes. The form is the Go benchmark data
+format (golang/proposal 14313): a name, a count of iterations, then pairs of a value and its unit.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from equipoise.interop.reading import (
     SourceFile,
     finite_number,
     process_of,
-    quoted,
+    quote,
 )
 
 PACKAGE = "package"
@@ -31,19 +30,19 @@ _Benchmark = tuple[int, str, str]
 
 
 def _recognises(file: SourceFile) -> bool:
-    head = file.begins(65536)
+    head = file.beginning(65536)
     return re.search(rf"^{_LINE.pattern}", head, re.MULTILINE) is not None
 
 
 def _read(file: SourceFile) -> Reading:
     environment: dict[str, str] = {}
-    measured: dict[_Benchmark, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    iterations: dict[_Benchmark, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     package, process = "", 0
     for number, line in file.lines():
         if _LINE.match(line):
             name, values = _values(file, number, line)
             for metric, value in values.items():
-                measured[process, package, name][metric].append(value)
+                iterations[process, package, name][metric].append(value)
         elif line.startswith(("PASS", "FAIL", "ok  ", "goos: ", "pkg: ")):
             process += 1
             if line.startswith("pkg: "):
@@ -54,8 +53,8 @@ def _read(file: SourceFile) -> Reading:
         tool="go test -bench",
         metric=TIME,
         processes=tuple(
-            process_of(name, iterations, levels={PACKAGE: package} if package else {})
-            for (_, package, name), iterations in measured.items()
+            process_of(name, by_metric, levels={PACKAGE: package} if package else {})
+            for (_, package, name), by_metric in iterations.items()
         ),
         environment=environment,
         no_series=(_ITERATIONS,),
@@ -68,12 +67,12 @@ def _values(file: SourceFile, number: int, line: str) -> tuple[str, dict[str, fl
     for text, unit in zip(pairs[::2], pairs[1::2], strict=False):
         value = finite_number(text)
         if value is None:
-            raise file.unusable(f"line {number}: {quoted(text)} is no number of {quoted(unit)}")
+            raise file.error(f"line {number}: {quote(text)} is not a number of {quote(unit)}")
         metric, factor = (TIME, 1e-9) if unit == _NANOSECONDS else (unit, 1.0)
         values[metric] = value * factor
     if len(pairs) % 2 or TIME not in values:
-        raise file.unusable(
-            f"line {number} is cut off or has no {_NANOSECONDS}: {quoted(line.strip())}"
+        raise file.error(
+            f"line {number} is cut off or has no {_NANOSECONDS}: {quote(line.strip())}"
         )
     return name, values
 

@@ -1,8 +1,7 @@
-"""Google Benchmark's JSON: repetitions are iterations of the one process that the file is of.
+"""Google Benchmark's JSON: a file has one process, and repetitions are its iterations.
 
-Times are per iteration of the benchmark's own loop, in ``time_unit``. Counters of the user are
-numbers beside them. Aggregates (mean, median, stddev, cv) are figures about the repetitions and are
-left out.
+Times are for one iteration of the benchmark's own loop, in ``time_unit``. Counters of the user are
+more numbers in the same object. Aggregates (mean, median, stddev, cv) are left out.
 """
 
 from __future__ import annotations
@@ -18,12 +17,12 @@ from equipoise.interop.reading import (
     Reading,
     SourceFile,
     process_of,
-    quoted,
-    seconds_in,
+    quote,
+    seconds_per,
     with_version,
 )
 
-_NO_MEASUREMENT = frozenset(
+_NOT_METRICS = frozenset(
     {
         "family_index",
         "per_family_instance_index",
@@ -45,7 +44,7 @@ def _recognises(file: SourceFile) -> bool:
 
 
 def _read(file: SourceFile) -> Reading:
-    export = file.decoded(_File, "Google Benchmark")
+    export = file.decode(_File, "Google Benchmark")
     repetitions: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     failures: dict[str, str] = {}
     aggregates = 0
@@ -58,11 +57,11 @@ def _read(file: SourceFile) -> Reading:
         elif entry.get("skipped"):
             failures[name] = f"was skipped: {entry.get('skip_message', 'no message')}"
         else:
-            for metric, value in _measured(file, name, entry).items():
+            for metric, value in _values(file, name, entry).items():
                 repetitions[name][metric].append(value)
     if aggregates and not repetitions:
-        raise file.unusable(
-            "it holds aggregates only",
+        raise file.error(
+            "it has only aggregates",
             "run the benchmark without --benchmark_report_aggregates_only",
         )
     return Reading(
@@ -80,13 +79,13 @@ def _read(file: SourceFile) -> Reading:
     )
 
 
-def _measured(file: SourceFile, name: str, entry: dict[str, Any]) -> dict[str, float]:
+def _values(file: SourceFile, name: str, entry: dict[str, Any]) -> dict[str, float]:
     unit = entry.get("time_unit", "ns")
-    factor = seconds_in(str(unit))
+    factor = seconds_per(str(unit))
     times = {"real_time": TIME, "cpu_time": "cpu_s"}
     if factor is None or not isinstance(entry.get("real_time"), int | float):
-        raise file.unusable(
-            f"{quoted(name)} has no real_time in a known unit (time_unit {quoted(unit)})"
+        raise file.error(
+            f"{quote(name)} has no real_time in a known unit (time_unit {quote(unit)})"
         )
     try:
         return {
@@ -94,10 +93,10 @@ def _measured(file: SourceFile, name: str, entry: dict[str, Any]) -> dict[str, f
             for key, value in entry.items()
             if isinstance(value, int | float)
             and not isinstance(value, bool)
-            and key not in _NO_MEASUREMENT
+            and key not in _NOT_METRICS
         }
     except OverflowError as error:
-        raise file.unusable(f"{quoted(name)} has a number that is too large") from error
+        raise file.error(f"{quote(name)} has a number that is too large") from error
 
 
 FORMAT = Format(

@@ -1,17 +1,15 @@
-"""hyperfine's files: ``--export-json`` is read, its JSON, CSV and Markdown are written.
+"""hyperfine's files: reads its JSON; writes its JSON, CSV, Markdown, AsciiDoc and Org-mode.
 
-Reading: a run of a command is a process. Versions 1.x have the times in one list for each command,
-with exit codes and, from 1.19 on, peak memory beside them; of user and system time they keep the
-mean alone, so that no trial knows its own. Versions 2.x (``schema_version`` 2) have an object for
-each run, and say which metric the user asked for first: that one is compared. A counter of the
-processor has no unit there.
+Reading: a run of a command is a process. Versions 1.x have one list of times for each command, with
+lists of exit codes and, from 1.19 on, of peak memory. They have only the means of user and system
+time, so trials have no values for them. Versions 2.x (``schema_version`` 2) have an object for each
+run, and name the primary metric, which is compared. Counters of the processor have no unit in them.
 
-Writing: the layout is that of hyperfine 1.15 with ``memory_usage_byte`` of 1.19, which its readers
-ignore where they do not know it. The figures are hyperfine's: means and standard deviations over
-trials, and in Markdown a ratio to the fastest mean whose ± propagates the standard deviations. They
-are description; the verdict is not in them. Only analysed trials of the phase ``measured`` with a
-known wall time count. Of a run that was imported from hyperfine 1.x, the means of user and system
-time are those of the file, since no trial has its own.
+Writing: the layout is that of hyperfine 1.15 with ``memory_usage_byte`` of 1.19. The figures are
+hyperfine's: means and standard deviations over trials, and in Markdown a ratio to the fastest mean
+whose ± propagates the standard deviations. They describe the trials and do not contain the verdict.
+Only analysed trials of the phase ``measured`` with a known wall time count. If the run was imported
+from hyperfine 1.x, the means of user and system time are those of the imported file.
 """
 
 from __future__ import annotations
@@ -27,14 +25,14 @@ import msgspec
 from msgspec import Struct
 
 from equipoise.interop.reading import (
-    AS_THE_FILE_SAYS,
     BENCHMARK,
+    FILE_FACTS,
     Format,
     Process,
     Reading,
     SourceFile,
-    quoted,
-    seconds_in,
+    quote,
+    seconds_per,
     with_version,
 )
 from equipoise.model.plan import COMMAND
@@ -52,7 +50,7 @@ _OWN_NAMES = {
 
 _BYTES = {"byte": 1.0, "kibibyte": 2.0**10, "mebibyte": 2.0**20, "gibibyte": 2.0**30}
 MEANS = "mean_cpu_seconds"
-"""Key of the mean user and system time of each command, which 1.x has of no run."""
+"""Key of the mean user and system time of each command in the file's facts."""
 _Code = Annotated[int, msgspec.Meta(ge=-(2**31), lt=2**31)]
 _Bytes = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
@@ -96,25 +94,25 @@ def _recognises(file: SourceFile) -> bool:
 
 
 def _read(file: SourceFile) -> Reading:
-    export = file.decoded(_Export, "hyperfine")
+    export = file.decode(_Export, "hyperfine")
     processes = tuple(process for result in export.results for process in _processes(file, result))
-    chosen = _OWN_NAMES.get(export.primary_metric, export.primary_metric)
+    primary = _OWN_NAMES.get(export.primary_metric, export.primary_metric)
     return Reading(
         tool=with_version("hyperfine", export.metadata.hyperfine_version),
         # A machine may lack a counter for some commands; every run has its wall time.
-        metric=chosen if all(chosen in process.values for process in processes) else "wall_s",
+        metric=primary if all(primary in process.values for process in processes) else "wall_s",
         processes=processes,
         environment=_environment(export),
-        compared=BENCHMARK,
+        compared_factor=BENCHMARK,
     )
 
 
 def _environment(export: _Export) -> dict[str, Any]:
-    """Return the facts that belong to no single run: the host, and each command."""
+    """Return the facts about the host and about each command."""
     environment: dict[str, Any] = dict(export.metadata.platform)
     if export.metadata.start_time is not None:
         environment["start_time"] = export.metadata.start_time
-    of_each: dict[str, dict[str, Any]] = {
+    by_command: dict[str, dict[str, Any]] = {
         MEANS: {
             _name(result): {"user": result.user, "system": result.system}
             for result in export.results
@@ -125,7 +123,7 @@ def _environment(export: _Export) -> dict[str, Any]:
             _name(result): result.environment for result in export.results if result.environment
         },
     }
-    return environment | {what: known for what, known in of_each.items() if known}
+    return environment | {key: facts for key, facts in by_command.items() if facts}
 
 
 def _name(result: _Result) -> str:
@@ -140,7 +138,7 @@ def _processes(file: SourceFile, result: _Result) -> Iterator[Process]:
     }
     for place, (values, codes) in enumerate(_runs(file, result), start=1):
         if "wall_s" not in values:
-            raise file.unusable(f"run {place} of {quoted(name)} has no time_wall_clock")
+            raise file.error(f"run {place} of {quote(name)} has no time_wall_clock")
         code = next(iter(codes), None)
         failure = f"exit status {code}" if code else None
         if codes and code is None:
@@ -151,7 +149,7 @@ def _processes(file: SourceFile, result: _Result) -> Iterator[Process]:
 def _runs(
     file: SourceFile, result: _Result
 ) -> Iterator[tuple[dict[str, float], Sequence[int | None]]]:
-    """Yield the values of each run, and its exit code if the file has it."""
+    """Yield the values of each run, and its exit code if the file has one."""
     if result.measurements is not None:
         for run in result.measurements:
             values = {
@@ -162,16 +160,16 @@ def _runs(
             codes = [run["exit_code"]] if "exit_code" in run else []
             yield values, [code for code in codes if not isinstance(code, _Quantity)]
         return
-    name, times = quoted(_name(result)), result.times
+    name, times = quote(_name(result)), result.times
     if times is None:
-        raise file.unusable(
-            f"{name} has no times of its runs, only figures about them",
-            "export JSON with hyperfine itself: its summaries cannot be taken apart",
+        raise file.error(
+            f"{name} has no times of its runs, only summaries",
+            "export JSON with hyperfine itself: a summary does not contain the runs",
         )
     for field in ("exit_codes", "memory_usage_byte"):
         count = len(getattr(result, field))
         if count not in (0, len(times)):
-            raise file.unusable(f"{name} has {len(times)} times but {count} {field}")
+            raise file.error(f"{name} has {len(times)} times but {count} {field}")
     for place, seconds in enumerate(times):
         values = {"wall_s": seconds}
         for peak in result.memory_usage_byte[place : place + 1]:
@@ -181,13 +179,13 @@ def _runs(
 
 
 def _in_base_unit(quantity: _Quantity) -> float:
-    factor = seconds_in(quantity.unit) or _BYTES.get(quantity.unit, 1.0)
+    factor = seconds_per(quantity.unit) or _BYTES.get(quantity.unit, 1.0)
     return quantity.value * factor
 
 
 FORMAT = Format("hyperfine", "hyperfine --export-json FILE", _recognises, _read)
 CSV_COLUMNS = ("command", "mean", "stddev", "median", "user", "system", "min", "max")
-_UNKNOWN = "n/a"
+_NOT_AVAILABLE = "n/a"
 
 
 class _ExportedResult(msgspec.Struct, omit_defaults=True):
@@ -213,7 +211,7 @@ class _Unit(Struct, frozen=True):
     digits: int
 
     def show(self, seconds: float | None) -> str:
-        return _UNKNOWN if seconds is None else f"{seconds * self.per_second:.{self.digits}f}"
+        return _NOT_AVAILABLE if seconds is None else f"{seconds * self.per_second:.{self.digits}f}"
 
 
 _UNITS = {
@@ -230,17 +228,17 @@ _UNITS = {
 
 
 def to_json(document: ResultDocument) -> bytes:
-    """Write what ``hyperfine --export-json`` would: indented, with a final newline.
+    """Return JSON like that of ``hyperfine --export-json``, indented, with a final newline.
 
-    A figure that is not known is null; ``memory_usage_byte`` is left out if no trial has
-    it, and ``parameters`` (the levels of the condition) if there are none.
+    Unknown figures are null. ``memory_usage_byte`` is left out if no trial has it, and
+    ``parameters`` (the levels of the condition) if there are none.
     """
     encoded = msgspec.json.encode({"results": _results(document)})
     return msgspec.json.format(encoded, indent=2) + b"\n"
 
 
 def to_csv(document: ResultDocument) -> str:
-    """Write what ``hyperfine --export-csv`` would; a figure that is not known is empty."""
+    """Return CSV like that of ``hyperfine --export-csv``; unknown figures are empty."""
     results = _results(document)
     parameters = sorted({name for result in results for name in result.parameters})
     header = [*CSV_COLUMNS, *(f"parameter_{name}" for name in parameters)]
@@ -255,26 +253,26 @@ def to_csv(document: ResultDocument) -> str:
 
 
 def to_markdown(document: ResultDocument, unit: str | None = None) -> str:
-    """Write what ``hyperfine --export-markdown`` would.
+    """Return Markdown like that of ``hyperfine --export-markdown``.
 
-    The unit is milliseconds if the first mean is under a second, else seconds; or that of
-    ``unit``: ns, µs, ms, s, min or h. A name stays in its cell: bars are escaped, line ends and
-    other control characters are spaces.
+    ``unit`` is ns, µs, ms, s, min or h; by default milliseconds if the first mean is under a
+    second, else seconds. In names, bars are escaped, and line ends and other control characters
+    become spaces.
     """
     first, *others = (f"| {' | '.join(row)} |" for row in _table(document, unit, _code))
     return "\n".join([first, "|:---|---:|---:|---:|---:|", *others]) + "\n"
 
 
 def to_asciidoc(document: ResultDocument, unit: str | None = None) -> str:
-    """Write what ``hyperfine --export-asciidoc`` would; names and unit as for Markdown."""
-    table = _table(document, unit, lambda name: _monospaced(name, "`"))
+    """Return AsciiDoc like that of ``hyperfine --export-asciidoc``, see `to_markdown`."""
+    table = _table(document, unit, lambda name: _monospace(name, "`"))
     lines = ["".join(f"| {cell} \n" for cell in row) for row in table]
     return '[cols="<,>,>,>,>"]\n|===\n' + "\n".join(lines) + "|===\n"
 
 
 def to_orgmode(document: ResultDocument, unit: str | None = None) -> str:
-    """Write what ``hyperfine --export-orgmode`` would; names and unit as for Markdown."""
-    table = _table(document, unit, lambda name: _monospaced(name, "="))
+    """Return Org-mode like that of ``hyperfine --export-orgmode``, see `to_markdown`."""
+    table = _table(document, unit, lambda name: _monospace(name, "="))
     first, *others = (f"| {name}  |  {' |  '.join(cells)} |" for name, *cells in table)
     return "\n".join([first, "|--+--+--+--+--|", *others]) + "\n"
 
@@ -285,17 +283,17 @@ def _table(
     """Return the rows of a table, the headings first."""
     results = _results(document)
     means = [result.mean for result in results if result.mean is not None]
-    usual = "s" if not means or means[0] >= 1.0 else "ms"
-    shown = _UNITS[unit or usual]
+    default_unit = "s" if not means or means[0] >= 1.0 else "ms"
+    table_unit = _UNITS[unit or default_unit]
     fastest = next((result for result in results if means and result.mean == min(means)), None)
-    columns = (f"{column} [{shown.name}]" for column in ("Mean", "Min", "Max"))
+    columns = (f"{column} [{table_unit.name}]" for column in ("Mean", "Min", "Max"))
     rows = [["Command", *columns, "Relative"]]
     for result in results:
-        spread = "" if result.stddev is None else f" ± {shown.show(result.stddev)}"
-        mean = f"{shown.show(result.mean)}{spread}"
-        least, most = shown.show(result.min), shown.show(result.max)
+        spread = "" if result.stddev is None else f" ± {table_unit.show(result.stddev)}"
+        mean = f"{table_unit.show(result.mean)}{spread}"
+        low, high = table_unit.show(result.min), table_unit.show(result.max)
         name = show_name(result.command)
-        rows.append([name, mean, least, most, _relative(result, fastest)])
+        rows.append([name, mean, low, high, _relative(result, fastest)])
     return rows
 
 
@@ -305,8 +303,8 @@ def _results(document: ResultDocument) -> list[_ExportedResult]:
     for row in document.trials:
         if row.analysed and row.phase == "measured" and row.wall_s is not None:
             rows[row.condition].append(row)
-    # What only an imported file knows of each of its commands.
-    facts = document.environment.get(AS_THE_FILE_SAYS)
+    # Means that an imported file has for each command, but not for each run.
+    facts = document.environment.get(FILE_FACTS)
     means = facts.get(MEANS, {}) if isinstance(facts, dict) else {}
     return [
         _result(condition, rows[condition.name], means.get(" ".join(condition.command), {}))
@@ -339,8 +337,8 @@ def _result(
     )
 
 
-def _mean(values: Sequence[float], of_none: float | None = None) -> float | None:
-    return math.fsum(values) / len(values) if values else of_none
+def _mean(values: Sequence[float], default: float | None = None) -> float | None:
+    return math.fsum(values) / len(values) if values else default
 
 
 def _standard_deviation(values: Sequence[float]) -> float | None:
@@ -354,7 +352,7 @@ def _relative(result: _ExportedResult, fastest: _ExportedResult | None) -> str:
     if result is fastest:
         return "1.00"
     if fastest is None or not result.mean or not fastest.mean:
-        return _UNKNOWN
+        return _NOT_AVAILABLE
     ratio = result.mean / fastest.mean
     if result.stddev is None or fastest.stddev is None:
         return f"{ratio:.2f}"
@@ -362,8 +360,8 @@ def _relative(result: _ExportedResult, fastest: _ExportedResult | None) -> str:
     return f"{ratio:.2f} ± {spread:.2f}"
 
 
-def _monospaced(text: str, mark: str) -> str:
-    """Show text between two marks in a cell of a table."""
+def _monospace(text: str, mark: str) -> str:
+    """Return a text between two marks, for a cell of a table."""
     return f"{mark}{_in_one_line(text)}{mark}".replace("|", r"\|")
 
 
@@ -372,7 +370,7 @@ def _in_one_line(text: str) -> str:
 
 
 def _code(text: str) -> str:
-    """Show text as code in a cell of a table, whatever it holds."""
+    """Return a text as code, for a cell of a Markdown table."""
     line = _in_one_line(text)
     ticks = "`" * (1 + max(map(len, re.findall("`+", line)), default=0))
     edge = " " if line.startswith("`") or line.endswith("`") or not line.strip() else ""

@@ -1,8 +1,8 @@
-"""JMH's JSON: each fork is a process, its measurements are iterations of it.
+"""JMH's JSON: each fork is a process, and its measurements are iterations.
 
-A throughput (``ops/s``) is kept as it stands, as iterations of ``operations_per_s``; the cost that
-is compared is its inverse, seconds for an operation. Of mode ``sample`` there is a histogram for
-each iteration: pairs of a time and how often it was seen.
+A throughput (``ops/s``) becomes iterations of ``operations_per_s``; the cost that is compared is
+its inverse, the seconds of an operation. In mode ``sample`` each iteration has a histogram: pairs
+of a time and a count.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from equipoise.interop.reading import (
     Reading,
     SourceFile,
     mean,
-    quoted,
-    seconds_in,
+    quote,
+    seconds_per,
     with_version,
 )
 
 OPERATIONS = "operations_per_s"
-SEEN, TIMES = f"{TIME}_seen", f"{TIME}_times"
-"""A histogram: the times, and how often each was seen."""
-_Times = Annotated[int, msgspec.Meta(lt=2**53)]
+HISTOGRAM_TIMES, HISTOGRAM_COUNTS = f"{TIME}_seen", f"{TIME}_times"
+"""Metrics of a histogram: the times, and the count of each."""
+_Count = Annotated[int, msgspec.Meta(lt=2**53)]
 
 
 class _Metric(msgspec.Struct):
     score_unit: str = msgspec.field(name="scoreUnit")
     raw_data: list[list[float]] = msgspec.field(name="rawData", default_factory=list)
-    histogram: list[list[list[tuple[float, _Times]]]] = msgspec.field(
+    histogram: list[list[list[tuple[float, _Count]]]] = msgspec.field(
         name="rawDataHistogram", default_factory=list
     )
 
@@ -51,18 +51,18 @@ class _Benchmark(msgspec.Struct):
 
 
 def _recognises(file: SourceFile) -> bool:
-    return file.begins().lstrip().startswith("[") and '"primaryMetric"' in file.begins(65536)
+    return file.beginning().lstrip().startswith("[") and '"primaryMetric"' in file.beginning(65536)
 
 
 def _read(file: SourceFile) -> Reading:
-    benchmarks = file.decoded(list[_Benchmark], "JMH")
+    benchmarks = file.decode(list[_Benchmark], "JMH")
     first = benchmarks[0] if benchmarks else None
     return Reading(
         tool=with_version("JMH", first.version if first else None),
         metric=TIME,
         processes=tuple(process for benchmark in benchmarks for process in _forks(file, benchmark)),
         environment={"jdk": first.java, "virtual_machine": first.machine} if first else {},
-        no_series=(SEEN, TIMES),
+        no_series=(HISTOGRAM_TIMES, HISTOGRAM_COUNTS),
     )
 
 
@@ -71,33 +71,38 @@ def _forks(file: SourceFile, benchmark: _Benchmark) -> Iterator[Process]:
     factor, is_rate = _unit(file, benchmark)
     levels = {"mode": benchmark.mode, **benchmark.params}
     for place, fork in enumerate(metric.histogram):
-        counted = [[(score * factor, times) for score, times in one if times > 0] for one in fork]
-        whole = list(chain.from_iterable(counted))
+        histograms = [
+            [(score * factor, count) for score, count in histogram if count > 0]
+            for histogram in fork
+        ]
+        whole = list(chain.from_iterable(histograms))
         if whole:
             iterations = {
-                TIME: [_mean_of(one) for one in counted if one],
-                SEEN: [seconds for seconds, _ in whole],
-                TIMES: [float(times) for _, times in whole],
-                **_others(benchmark, place),
+                TIME: [_histogram_mean(histogram) for histogram in histograms if histogram],
+                HISTOGRAM_TIMES: [seconds for seconds, _ in whole],
+                HISTOGRAM_COUNTS: [float(count) for _, count in whole],
+                **_profiler_metrics(benchmark, place),
             }
-            yield Process(name, {TIME: _mean_of(whole)}, iterations, levels)
+            yield Process(name, {TIME: _histogram_mean(whole)}, iterations, levels)
     for place, scores in enumerate(metric.raw_data):
         if not scores:
             continue
         series = [score * factor for score in scores]
         typical = mean(series)
         if is_rate and typical <= 0:
-            raise file.unusable(f"{quoted(name)} has a throughput that is not above 0")
-        iterations = {OPERATIONS if is_rate else TIME: series, **_others(benchmark, place)}
+            raise file.error(f"{quote(name)} has a throughput that is not above 0")
+        metric_name = OPERATIONS if is_rate else TIME
+        iterations = {metric_name: series, **_profiler_metrics(benchmark, place)}
         yield Process(name, {TIME: 1.0 / typical if is_rate else typical}, iterations, levels)
 
 
-def _mean_of(counted: list[tuple[float, int]]) -> float:
-    return sum(seconds * times for seconds, times in counted) / sum(times for _, times in counted)
+def _histogram_mean(histogram: list[tuple[float, int]]) -> float:
+    total_s = sum(seconds * count for seconds, count in histogram)
+    return total_s / sum(count for _, count in histogram)
 
 
-def _others(benchmark: _Benchmark, place: int) -> dict[str, list[float]]:
-    """Return the metrics that profilers reported of one fork, in their own units."""
+def _profiler_metrics(benchmark: _Benchmark, place: int) -> dict[str, list[float]]:
+    """Return the metrics of profilers for one fork, in their own units."""
     return {
         name: other.raw_data[place]
         for name, other in benchmark.secondary.items()
@@ -108,10 +113,10 @@ def _others(benchmark: _Benchmark, place: int) -> dict[str, list[float]]:
 def _unit(file: SourceFile, benchmark: _Benchmark) -> tuple[float, bool]:
     """Return the factor of a score's unit, and whether the score is a throughput."""
     above, _, below = benchmark.primary.score_unit.partition("/")
-    seconds = seconds_in(below if above == "ops" else above)
+    seconds = seconds_per(below if above == "ops" else above)
     if seconds is None:
-        raise file.unusable(
-            f"{quoted(benchmark.benchmark)} has scores in {quoted(benchmark.primary.score_unit)}, "
+        raise file.error(
+            f"{quote(benchmark.benchmark)} has scores in {quote(benchmark.primary.score_unit)}, "
             "which is neither a time nor a throughput"
         )
     return (1.0 / seconds, True) if above == "ops" else (seconds, False)

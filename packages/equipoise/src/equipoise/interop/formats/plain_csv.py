@@ -1,8 +1,8 @@
 """A plain CSV: a row is a trial, with the columns ``condition`` and ``value``.
 
-``block``, ``order`` and ``host`` may stand beside them. With blocks, conditions are compared
-within them; ``order`` is any number that grows with time. A value is a cost: less is better. The
-column of values may also have the name of a metric that ends in ``_s`` (seconds) or ``_bytes``.
+The columns ``block``, ``order`` and ``host`` are optional. Conditions are compared within blocks;
+``order`` is any number that grows with time. A value is a cost: less is better. The column of
+values may also have the name of a metric that ends in ``_s`` (seconds) or ``_bytes``.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from equipoise.interop.reading import (
     csv_header,
     csv_rows,
     finite_number,
-    quoted,
+    quote,
     value_column,
 )
 
 CONDITION, BLOCK, ORDER, HOST = "condition", "block", "order", "host"
-_KNOWN = frozenset({CONDITION, BLOCK, ORDER, HOST})
+_OTHER_COLUMNS = frozenset({CONDITION, BLOCK, ORDER, HOST})
 
 
 def _recognises(file: SourceFile) -> bool:
@@ -33,36 +33,34 @@ def _read(file: SourceFile) -> Reading:
     header = csv_header(file)
     column = value_column(header)
     if CONDITION not in header or column is None:
-        raise file.unusable(
+        raise file.error(
             "its first line does not name the columns condition and value",
             "begin the file with a line such as condition,value,block,order,host",
         )
-    twice = sorted({name for name in header if header.count(name) > 1})
-    if twice:
-        raise file.unusable(
-            f"more than one column {quoted(', '.join(twice))}", "rename all but one"
-        )
-    others = [name for name in header if name not in _KNOWN and name != column]
+    repeated = sorted({name for name in header if header.count(name) > 1})
+    if repeated:
+        raise file.error(f"more than one column {quote(', '.join(repeated))}", "rename all but one")
+    others = [name for name in header if name not in _OTHER_COLUMNS and name != column]
     return Reading(
         tool=None,
         metric=column,
         processes=tuple(
             _process(file, number, row, column) for number, row in csv_rows(file, header)
         ),
-        compared=BENCHMARK,
-        notes=(f"columns that are not used: {quoted(', '.join(others))}",) if others else (),
+        compared_factor=BENCHMARK,
+        notes=(f"columns that are not used: {quote(', '.join(others))}",) if others else (),
     )
 
 
 def _process(file: SourceFile, number: int, row: dict[str, str], column: str) -> Process:
     value = _number(file, number, row, column)
     if value is None:
-        raise file.unusable(f"line {number} has no {column}", "leave out rows without a value")
+        raise file.error(f"line {number} has no {column}", "leave out rows without a value")
     block = _number(file, number, row, BLOCK)
     if block is None and row.get(BLOCK) is not None:
-        raise file.unusable(f"line {number} has no block", "give every row a block, or none")
+        raise file.error(f"line {number} has no block", "give every row a block, or none")
     if block is not None and block != int(block):
-        raise file.unusable(f"line {number}: block {quoted(row[BLOCK])} is no whole number")
+        raise file.error(f"line {number}: block {quote(row[BLOCK])} is not a whole number")
     return Process(
         row[CONDITION],
         {column: value},
@@ -76,8 +74,8 @@ def _number(file: SourceFile, number: int, row: dict[str, str], column: str) -> 
     text = row.get(column, "").strip()
     value = finite_number(text)
     if text and value is None:
-        raise file.unusable(
-            f"line {number}: {quoted(text)} is no {column}", "write numbers as 0.0123"
+        raise file.error(
+            f"line {number}: {quote(text)} is not a number ({column})", "write numbers as 0.0123"
         )
     return value
 

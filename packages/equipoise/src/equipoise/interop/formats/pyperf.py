@@ -1,8 +1,8 @@
-"""pyperf's JSON: each run is a worker process, its values are iterations of it.
+"""pyperf's JSON: each run is a worker process, and its values are iterations.
 
-Warm-up values stand beside them as iterations of ``warmup_<metric>``; runs that only calibrate have
-no value and are left out. A file may hold one benchmark or a suite; what several runs have in
-common stands in the metadata above them (pyperf, "JSON file format", version 1.0).
+Warm-up values become iterations of ``warmup_<metric>``. Runs that only calibrate have no value and
+are left out. A file may have one benchmark or a suite. Common metadata of several runs is in the
+metadata of the level above them (pyperf, "JSON file format", version 1.0).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from equipoise.interop.reading import (
     Reading,
     SourceFile,
     mean,
-    quoted,
+    quote,
     with_version,
 )
 
@@ -48,24 +48,25 @@ def _recognises(file: SourceFile) -> bool:
 
 
 def _read(file: SourceFile) -> Reading:
-    suite = file.decoded(Suite, "pyperf")
+    suite = file.decode(Suite, "pyperf")
     processes: list[Process] = []
     for benchmark in suite.benchmarks:
-        known = {**suite.metadata, **benchmark.metadata}
-        name = str(known.get("name") or file.path.stem)
-        metric = _METRICS.get(str(known.get("unit", "second")))
+        metadata = {**suite.metadata, **benchmark.metadata}
+        name = str(metadata.get("name") or file.path.stem)
+        metric = _METRICS.get(str(metadata.get("unit", "second")))
         if metric is None:
-            raise file.unusable(
-                f"{quoted(name)} has values in the unknown unit {quoted(known['unit'])}"
+            raise file.error(
+                f"{quote(name)} has values in the unknown unit {quote(metadata['unit'])}"
             )
         for run in benchmark.runs:
             if run.values:
                 iterations = {metric: run.values}
                 if run.warmups:
                     iterations[f"warmup_{metric}"] = [value for _, value in run.warmups]
-                host = _text(run.metadata.get("hostname", known.get("hostname")))
+                host = _text(run.metadata.get("hostname", metadata.get("hostname")))
                 processes.append(Process(name, {metric: mean(run.values)}, iterations, host=host))
-    calibrations = sum(not run.values for one in suite.benchmarks for run in one.runs)
+    runs = (run for benchmark in suite.benchmarks for run in benchmark.runs)
+    calibrations = sum(not run.values for run in runs)
     return Reading(
         tool=with_version("pyperf", _version(suite)),
         metric=next(iter(processes[0].values)) if processes else TIME,
@@ -76,7 +77,7 @@ def _read(file: SourceFile) -> Reading:
 
 
 def _version(suite: Suite) -> str | None:
-    """Return the metadata of a run, which pyperf moves up to the level that shares them."""
+    """Return pyperf's version, which pyperf writes at the highest level that shares it."""
     levels = [suite.metadata]
     for benchmark in suite.benchmarks[:1]:
         levels += [benchmark.metadata, *(run.metadata for run in benchmark.runs[:1])]

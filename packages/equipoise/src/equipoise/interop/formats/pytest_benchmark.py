@@ -1,7 +1,7 @@
 """pytest-benchmark's JSON: all rounds of a file are iterations of one process, that of pytest.
 
-``stats.data`` has the seconds of each round, of ``stats.iterations`` calls each, already divided.
-``--benchmark-save`` leaves ``data`` out; then the mean is all there is.
+``stats.data`` has the seconds of a call in each round. ``--benchmark-save`` leaves ``data`` out, so
+that only the mean is known.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ def _recognises(file: SourceFile) -> bool:
 
 
 def _read(file: SourceFile) -> Reading:
-    export = file.decoded(_File, "pytest-benchmark")
+    export = file.decode(_File, "pytest-benchmark")
     means_only = sum(not benchmark.stats.data for benchmark in export.benchmarks)
     return Reading(
         tool=with_version("pytest-benchmark", export.version),
         metric=TIME,
         processes=tuple(map(_process, export.benchmarks)),
         environment={"machine": export.machine_info, "commit": export.commit_info},
-        notes=(f"{means_only} benchmarks have their mean alone, no rounds",) if means_only else (),
+        notes=(f"{means_only} benchmarks have a mean but no rounds",) if means_only else (),
     )
 
 

@@ -1,9 +1,9 @@
-"""The text that sysbench 1.x prints: one run is one process, and so one trial.
+"""The text that sysbench 1.x prints: one run is one process, and one trial.
 
-What is compared is the mean time of an event as the clock saw it: total time over the number of
-events, the inverse of the throughput. The other figures stand beside it (latencies, queries, how
-evenly the threads worked), and the lines of ``--report-interval`` are iterations. Several runs in
-one file, one after the other, are several trials; the name of the file is the condition's.
+The mean time of an event is compared: total time divided by the number of events, the inverse of
+the throughput. Other figures become more metrics (latencies, queries, the balance between threads),
+and the lines of ``--report-interval`` are iterations. Several runs in one file are several trials.
+The condition has the name of the file.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _COUNTS = {
     "ignored errors": "ignored_errors",
     "reconnects": "reconnects",
 }
-_OF_THREADS = re.compile(rf"\s+(events|execution time) \(avg/stddev\):\s+{_DECIMAL}/{_DECIMAL}")
+_THREADS_LINE = re.compile(rf"\s+(events|execution time) \(avg/stddev\):\s+{_DECIMAL}/{_DECIMAL}")
 _THREADS = {
     "events": ("thread_events_mean", "thread_events_deviation"),
     "execution time": ("thread_time_mean_s", "thread_time_deviation_s"),
@@ -50,15 +50,16 @@ _NUMBER = re.compile(rf"\s+(.+?):\s+{_DECIMAL}s?\s*(\(.*)?$")
 
 class _Run(Struct):
     figures: dict[str, float] = field(default_factory=dict)
-    """Figures, by the names that sysbench prints."""
-    others: dict[str, float] = field(default_factory=dict)
+    """Figures by the names that sysbench prints."""
+    metrics: dict[str, float] = field(default_factory=dict)
     """Values by metric."""
     intervals: dict[str, list[float]] = field(default_factory=dict)
-    in_latency: bool = False
+    is_in_latency: bool = False
+    """Whether the lines that follow are latencies."""
 
 
 def _recognises(file: SourceFile) -> bool:
-    return re.search(r"^sysbench \d", file.begins(65536), re.MULTILINE) is not None
+    return re.search(r"^sysbench \d", file.beginning(65536), re.MULTILINE) is not None
 
 
 def _read(file: SourceFile) -> Reading:
@@ -69,48 +70,47 @@ def _read(file: SourceFile) -> Reading:
             version = version or head[1]
             runs.append(_Run())
         elif runs:
-            _note(runs[-1], line)
+            _read_line(runs[-1], line)
     return Reading(
         tool=with_version("sysbench", version),
         metric=METRIC,
         processes=tuple(_processes(file, runs)),
-        compared=BENCHMARK,
+        compared_factor=BENCHMARK,
     )
 
 
-def _note(run: _Run, line: str) -> None:
+def _read_line(run: _Run, line: str) -> None:
+    """Add the figures of a line to a run."""
     if line and not line[0].isspace():
-        run.in_latency = line.startswith("Latency (ms)")
+        run.is_in_latency = line.startswith("Latency (ms)")
     if _INTERVAL.match(line):
-        for percent, what, value in _IN_INTERVAL.findall(line):
-            metric, factor = (f"latency_p{percent}_s", 1e-3) if percent else (_RATES[what], 1.0)
+        for percent, rate, value in _IN_INTERVAL.findall(line):
+            metric, factor = (f"latency_p{percent}_s", 1e-3) if percent else (_RATES[rate], 1.0)
             run.intervals.setdefault(metric, []).append(float(value) * factor)
-    elif of_threads := _OF_THREADS.match(line):
-        run.others.update(
-            zip(_THREADS[of_threads[1]], map(float, of_threads.groups()[1:]), strict=True)
-        )
+    elif threads := _THREADS_LINE.match(line):
+        run.metrics.update(zip(_THREADS[threads[1]], map(float, threads.groups()[1:]), strict=True))
     elif number := _NUMBER.match(line):
         name, value = number[1], float(number[2])
-        if run.in_latency:
-            run.others.update(_latency(name, value))
+        if run.is_in_latency:
+            run.metrics.update(_latency(name, value))
         else:
             run.figures.setdefault(name, value)
 
 
 def _latency(name: str, milliseconds: float) -> dict[str, float]:
     percentile = _PERCENTILE.match(name)
-    which = f"p{percentile[1]}" if percentile else _LATENCIES.get(name)
-    return {f"latency_{which}_s": milliseconds * 1e-3} if which else {}
+    statistic = f"p{percentile[1]}" if percentile else _LATENCIES.get(name)
+    return {f"latency_{statistic}_s": milliseconds * 1e-3} if statistic else {}
 
 
 def _processes(file: SourceFile, runs: list[_Run]) -> Iterator[Process]:
     for place, run in enumerate(runs, start=1):
         total, events = run.figures.get(_TOTAL_TIME), run.figures.get(_EVENTS)
         if not total or not events:
-            raise file.unusable(
+            raise file.error(
                 f"run {place} of sysbench has no total time or no events: is it cut off?"
             )
-        values = {METRIC: total / events, "wall_s": total, "events": events, **run.others}
+        values = {METRIC: total / events, "wall_s": total, "events": events, **run.metrics}
         values |= {
             metric: run.figures[name] for name, metric in _COUNTS.items() if name in run.figures
         }

@@ -1,13 +1,13 @@
-"""Series of other tools: a value for each commit, a file for each tool.
+"""Series of other tools: a value for each commit, one file for each tool.
 
-reading.py   what a file says, and how values become series
+reading.py   the values of files, and the series of these values
 asv.py       airspeed velocity's folder of results
-bencher.py   Bencher: the values of ``bencher perf``, or a file of its metric format per commit
+bencher.py   Bencher: the values of ``bencher perf``, or one file in its metric format per commit
 conbench.py  Conbench's answers to ``/api/history`` and ``/api/benchmark-results``
 pyperf.py    pyperf: a suite for each commit
 table.py     a CSV with the columns commit, date and value
 
-Whoever adds one lists it in `SERIES_FORMATS`.
+A new format needs a file and an entry in `SERIES_FORMATS`.
 """
 
 from __future__ import annotations
@@ -19,4 +19,4 @@ from equipoise.interop.series.reading import SeriesReading
 SERIES_FORMATS: dict[str, Format[SeriesReading]] = {
     module.FORMAT.name: module.FORMAT for module in (asv, pyperf, conbench, bencher, table)
 }
-"""Formats by name, in the order in which they are tried."""
+"""Formats by name. A file is read in the first format that recognises it."""

@@ -2,8 +2,8 @@
 
 ``results/benchmarks.json`` has units and parameters, ``results/MACHINE/COMMIT-ENV.json`` the values
 (asv documentation, "Developer docs", "Benchmark suite layout and file formats"). A value is asv's
-own median, or what a ``track_`` benchmark returned. As in asv, what another version of a benchmark
-measured does not count.
+own median, or the return value of a ``track_`` benchmark. As in asv, the results of other versions
+of a benchmark do not count.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import Any
 
 from msgspec import Struct
 
-from equipoise.interop.reading import Format, SourceFile, quoted, read_within_bounds
+from equipoise.interop.reading import Format, SourceFile, quote, read_within_bounds
 from equipoise.interop.series.reading import (
     SeriesReading,
     SeriesValue,
-    converted,
-    moment_of_seconds,
+    convert,
+    utc_time_of_seconds,
 )
 from equipoise.model.quantities import counted
 
@@ -29,11 +29,11 @@ BENCHMARKS = "benchmarks.json"
 MACHINE = "machine.json"
 MAX_FILES = 20_000
 _VERSION = 2
-_UPDATE = "run `asv update`, which brings old results up to date"
+_UPDATE_HINT = "run `asv update`, which converts old results"
 
 
 class _Benchmark(Struct):
-    """What ``benchmarks.json`` says of one benchmark."""
+    """A benchmark in ``benchmarks.json``."""
 
     type: str = "time"
     unit: str | None = None
@@ -53,7 +53,7 @@ class _Results(Struct):
 
     @property
     def setting(self) -> str:
-        """The machine and the environment."""
+        """Machine and environment."""
         return ", ".join(filter(None, (str(self.params.get("machine", "")), self.env_name)))
 
 
@@ -70,53 +70,53 @@ def _results_folder(path: Path) -> Path | None:
 def _read(file: SourceFile) -> SeriesReading:
     folder = _results_folder(file.path) if file.is_folder else None
     if folder is None:
-        raise file.unusable(
-            f"it is no folder of results of asv, which holds {BENCHMARKS}",
-            "name the folder that `results_dir` of asv.conf.json names",
+        raise file.error(
+            f"it is not a results folder of asv, which contains {BENCHMARKS}",
+            "name the folder in `results_dir` of asv.conf.json",
         )
-    known = _benchmarks(_inner(folder / BENCHMARKS))
+    benchmarks = _benchmarks(_inner_file(folder / BENCHMARKS))
     paths = [path for path in sorted(folder.glob("*/*.json")) if path.name != MACHINE]
     if len(paths) > MAX_FILES:
-        raise file.unusable(f"it holds more than {MAX_FILES} files", "import fewer at a time")
+        raise file.error(f"it has more than {MAX_FILES} files", "import fewer at a time")
     values: list[SeriesValue] = []
     old = 0
     for path in paths:
-        inner = _inner(path)
-        results = converted(inner, _decoded(inner), _Results, "asv")
+        inner = _inner_file(path)
+        results = convert(inner, _decode(inner), _Results, "asv")
         for name, row in results.results.items():
             columns = dict(zip(results.result_columns, row, strict=False))
-            benchmark = known.get(name)
+            benchmark = benchmarks.get(name)
             if benchmark is None or columns.get("version") not in (None, benchmark.version):
                 old += 1
                 continue
             values += _values(inner, name, benchmark, results, columns)
-    values.sort(key=lambda one: one.date or "")
-    left_out = f"{counted(old, 'result')} of another version of its benchmark left out."
-    return SeriesReading("asv", tuple(values), (left_out,) if old else ())
+    values.sort(key=lambda value: value.date or "")
+    note = f"{counted(old, 'result')} of another version of its benchmark left out."
+    return SeriesReading("asv", tuple(values), (note,) if old else ())
 
 
-def _inner(path: Path) -> SourceFile:
+def _inner_file(path: Path) -> SourceFile:
     return read_within_bounds(str(path), path)
 
 
-def _decoded(file: SourceFile) -> Mapping[str, Any]:
-    """Return the object in a file; asv writes NaN and Infinity, which are no JSON."""
+def _decode(file: SourceFile) -> Mapping[str, Any]:
+    """Return the object in a file; asv writes NaN and Infinity, which are not JSON."""
     try:
         whole = json.loads(file.content)
     except (ValueError, RecursionError) as error:
-        raise file.unusable(f"no result of asv: {error}") from error
+        raise file.error(f"not a result of asv: {error}") from error
     if not isinstance(whole, dict):
-        raise file.unusable("no result of asv: it holds no object")
+        raise file.error("not a result of asv: it is not a JSON object")
     if whole.get("version") != _VERSION:
-        what = f"its version is {quoted(whole.get('version'))}, not {_VERSION}"
-        raise file.unusable(what, _UPDATE)
+        what = f"its version is {quote(whole.get('version'))}, not {_VERSION}"
+        raise file.error(what, _UPDATE_HINT)
     return whole
 
 
 def _benchmarks(file: SourceFile) -> dict[str, _Benchmark]:
     return {
-        name: converted(file, part, _Benchmark, "asv")
-        for name, part in _decoded(file).items()
+        name: convert(file, part, _Benchmark, "asv")
+        for name, part in _decode(file).items()
         if name != "version"
     }
 
@@ -128,18 +128,18 @@ def _values(
     results: _Results,
     columns: Mapping[str, Any],
 ) -> Iterator[SeriesValue]:
-    """Yield the value of each combination of parameters; a failed one is no number."""
+    """Yield the value of each combination of parameters; NaN if it failed."""
     params, numbers = columns.get("params") or [], columns.get("result")
-    if not isinstance(params, list) or not all(isinstance(one, list) for one in params):
-        raise file.unusable(f"{quoted(name)} has parameters that are no lists")
+    if not isinstance(params, list) or not all(isinstance(levels, list) for levels in params):
+        raise file.error(f"{quote(name)} has parameters that are not lists")
     if numbers is None:
         numbers = []
     if not isinstance(numbers, list):
-        raise file.unusable(f"{quoted(name)} has a result that is no list")
-    date = None if results.date is None else moment_of_seconds(results.date / 1000.0)
+        raise file.error(f"{quote(name)} has a result that is not a list")
+    date = None if results.date is None else utc_time_of_seconds(results.date / 1000.0)
     for levels, number in zip(itertools.product(*params), numbers, strict=False):
         if number is not None and not isinstance(number, int | float):
-            raise file.unusable(f"{quoted(name)} has a result that is no number")
+            raise file.error(f"{quote(name)} has a result that is not a number")
         yield SeriesValue(
             benchmark=_with_levels(name, benchmark.param_names, levels),
             metric=benchmark.type,
@@ -159,11 +159,12 @@ def _number(number: float | None) -> float:
 
 
 def _with_levels(name: str, names: Sequence[str], levels: Sequence[Any]) -> str:
-    """Return a benchmark with its parameters: ``time_loop(scale=1)``."""
+    """Return a benchmark with its parameters, such as ``time_loop(scale=1)``."""
     if not levels:
         return name
-    named = itertools.zip_longest(names[: len(levels)], levels, fillvalue="")
-    return f"{name}({', '.join(f'{one}={level}' if one else str(level) for one, level in named)})"
+    pairs = itertools.zip_longest(names[: len(levels)], levels, fillvalue="")
+    words = (f"{param}={level}" if param else str(level) for param, level in pairs)
+    return f"{name}({', '.join(words)})"
 
 
 FORMAT = Format(

@@ -1,13 +1,13 @@
 """Bencher: the values of ``bencher perf``, or a file in its metric format, which is written, too.
 
-``bencher perf`` answers with a series for each branch, testbed, benchmark and measure, and in each
-the values with the version that they belong to (Bencher's API documentation, ``JsonPerf``). A file
-in Bencher Metric Format (https://bencher.dev/docs/reference/bencher-metric-format) knows no commit
-and is named after its revision: ``v1.2.json``.
+``bencher perf`` prints a series for each branch, testbed, benchmark and measure; a series has
+values with their versions (Bencher's API documentation, ``JsonPerf``). A file in Bencher Metric
+Format (https://bencher.dev/docs/reference/bencher-metric-format) contains no commit and has the
+name of its revision: ``v1.2.json``.
 
-Writing: a benchmark is a condition, a measure a metric: its value is the median over the analysed
-trials, its bounds those of the median's interval, left out where there is none. The primary metric,
-where it is a time, is also ``latency`` in nanoseconds, Bencher's own measure.
+Writing: a condition becomes a benchmark, and a metric becomes a measure. The value is the median
+over the analysed trials, with the bounds of its interval if there is one. If the primary metric is
+a time, it is also written as ``latency`` in nanoseconds, Bencher's own measure.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from equipoise.shared.safe_text import as_unicode
 
 LATENCY = "latency"
 MAX_NAME_LETTERS = 1024
-"""Characters of the name of a benchmark."""
+"""Largest number of characters in the name of a benchmark."""
 _NANOSECONDS = 1e9
-_NO_BENCHMARKS = frozenset({"results", "project", "benchmarks", "version", "schema", "data"})
-"""Keys of other files, which are no name of a benchmark."""
+_NOT_BENCHMARKS = frozenset({"results", "project", "benchmarks", "version", "schema", "data"})
+"""Keys of other formats, which are not names of benchmarks."""
 
 
 class _Named(Struct):
@@ -80,44 +80,44 @@ _Measures = Mapping[str, Mapping[str, _Metric]]
 def _recognises(file: SourceFile) -> bool:
     if {"project", "results"} <= file.keys:
         return True
-    if not file.keys or file.keys & _NO_BENCHMARKS:
+    if not file.keys or file.keys & _NOT_BENCHMARKS:
         return False
-    return '"value"' in file.begins(65536)
+    return '"value"' in file.beginning(65536)
 
 
 def _read(file: SourceFile) -> SeriesReading:
     if "results" not in file.keys:
-        return SeriesReading("Bencher", tuple(_of_metric_format(file)))
-    series = file.decoded(_Perf, "`bencher perf`").results
-    values = tuple(value for one in series for value in _of_series(one))
-    unnamed = sum(len(one.metrics) for one in series) - len(values)
+        return SeriesReading("Bencher", tuple(_metric_format_values(file)))
+    all_series = file.decode(_Perf, "`bencher perf`").results
+    values = tuple(value for series in all_series for value in _series_values(series))
+    unnamed = sum(len(series.metrics) for series in all_series) - len(values)
     note = f"{counted(unnamed, 'value')} without the hash of a commit left out."
     return SeriesReading("Bencher", values, (note,) if unnamed else ())
 
 
-def _of_series(series: _Series) -> Iterator[SeriesValue]:
-    """Yield the values that have a commit, by the number of their version."""
+def _series_values(series: _Series) -> Iterator[SeriesValue]:
+    """Yield the values that have a commit, in the order of their version numbers."""
     parameters = {} if series.variant is None else series.variant.parameters
     levels = ", ".join(f"{name}={level}" for name, level in sorted(parameters.items()))
     name = series.benchmark.name
-    for one in sorted(series.metrics, key=lambda one: one.version.number):
-        metric = one.metric or one.metrics.get("value")
-        if one.version.hash is None or metric is None:
+    for value in sorted(series.metrics, key=lambda value: value.version.number):
+        metric = value.metric or value.metrics.get("value")
+        if value.version.hash is None or metric is None:
             continue
         yield SeriesValue(
             benchmark=f"{name}({levels})" if levels else name,
             metric=series.measure.name,
             unit=series.measure.units,
             setting=f"{series.testbed.name}, {series.branch.name}",
-            commit=one.version.hash,
-            # The time of the report, which says nothing of the order of the commits.
+            commit=value.version.hash,
+            # Bencher has only the time of the report, which does not order the commits.
             date=None,
             value=metric.value,
         )
 
 
-def _of_metric_format(file: SourceFile) -> Iterator[SeriesValue]:
-    benchmarks = file.decoded(dict[str, dict[str, _Metric]], "Bencher")
+def _metric_format_values(file: SourceFile) -> Iterator[SeriesValue]:
+    benchmarks = file.decode(dict[str, dict[str, _Metric]], "Bencher")
     for benchmark, measures in benchmarks.items():
         for measure, metric in measures.items():
             yield SeriesValue(
@@ -133,14 +133,14 @@ def _of_metric_format(file: SourceFile) -> Iterator[SeriesValue]:
 
 FORMAT = Format(
     "bencher",
-    "what `bencher perf` prints, or a file of Bencher Metric Format for each commit",
+    "the output of `bencher perf`, or a file of Bencher Metric Format for each commit",
     _recognises,
     _read,
 )
 
 
 def to_bmf(document: ResultDocument) -> bytes:
-    """Write every metric of every condition whose median is finite, indented.
+    """Return the metrics of all conditions with a finite median in Bencher Metric Format, indented.
 
     Raise `UnusableInput` if the document is a fleet's.
     """

@@ -1,7 +1,7 @@
-"""Conbench: what its API answers to ``/api/history/…`` and ``/api/benchmark-results/``.
+"""Conbench's answers to ``/api/history/…`` and ``/api/benchmark-results/``.
 
-Both are lists, in later versions inside ``data``. A history has the hash of its commit beside each
-value, a list of results a commit with its own fields (Conbench's API documentation,
+Both are lists, in later versions inside ``data``. A history has the hash of a commit with each
+value; a list of results has a commit with its own fields (Conbench's API documentation,
 ``HistoryList`` and ``BenchmarkResultList``). A value is Conbench's ``single_value_summary``, else
 the mean.
 """
@@ -14,8 +14,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from equipoise.interop.reading import NOT_DECODED, Format, SourceFile
-from equipoise.interop.series.reading import SeriesReading, SeriesValue, converted, moment
+from equipoise.interop.reading import DECODE_ERRORS, Format, SourceFile
+from equipoise.interop.series.reading import SeriesReading, SeriesValue, convert, utc_time
 from equipoise.model.quantities import counted
 
 _UNKNOWN_COMMITS = (None, "", "unknown commit")
@@ -38,7 +38,7 @@ class _Stats(Struct):
 
 
 class _Result(Struct):
-    """One value, of either answer."""
+    """One value in either answer."""
 
     commit: _Commit | None = None
     commit_hash: str | None = None
@@ -56,7 +56,7 @@ class _Result(Struct):
 def _recognises(file: SourceFile) -> bool:
     if file.is_folder:
         return False
-    begin = file.begins(65536)
+    begin = file.beginning(65536)
     return (
         begin.lstrip()[:1] in ("[", "{")
         and ('"commit_hash"' in begin or '"commit"' in begin)
@@ -68,14 +68,14 @@ def _recognises(file: SourceFile) -> bool:
 def _read(file: SourceFile) -> SeriesReading:
     try:
         whole = msgspec.json.decode(file.content)
-    except NOT_DECODED as error:
-        raise file.unusable(f"no answer of Conbench: {error}") from error
+    except DECODE_ERRORS as error:
+        raise file.error(f"not an answer of Conbench: {error}") from error
     rows = whole.get("data") if isinstance(whole, dict) else whole
     if not isinstance(rows, list):
-        raise file.unusable(
-            "no answer of Conbench: it holds no list", "save what /api/history/ answers"
+        raise file.error(
+            "not an answer of Conbench: it has no list", "save the answer of /api/history/"
         )
-    results = [converted(file, row, _Result, "Conbench") for row in rows]
+    results = [convert(file, row, _Result, "Conbench") for row in rows]
     values = tuple(_values(file, results))
     unnamed = len(results) - len(values)
     note = f"{counted(unnamed, 'value')} of unknown commits left out."
@@ -84,26 +84,27 @@ def _read(file: SourceFile) -> SeriesReading:
 
 def _values(file: SourceFile, results: list[_Result]) -> Iterator[SeriesValue]:
     """Yield the value of each result that has a commit."""
-    for one in results:
-        commit, stats = one.commit or _Commit(), one.stats or _Stats()
-        name = one.commit_hash or commit.sha or commit.hash
+    for result in results:
+        commit, stats = result.commit or _Commit(), result.stats or _Stats()
+        name = result.commit_hash or commit.sha or commit.hash
         if name is None or name in _UNKNOWN_COMMITS:
             continue
-        machine = one.hardware_hash or (one.hardware.name if one.hardware is not None else None)
-        unit = one.unit or stats.unit
+        hardware = None if result.hardware is None else result.hardware.name
+        machine = result.hardware_hash or hardware
+        unit = result.unit or stats.unit
         yield SeriesValue(
-            benchmark=_benchmark(one.tags, one.case_id),
+            benchmark=_benchmark(result.tags, result.case_id),
             metric="value",
             unit=unit,
             setting=", ".join(filter(None, (machine, commit.branch))),
             commit=name,
-            date=moment(one.commit_timestamp or commit.timestamp),
-            value=_value(file, one, stats),
+            date=utc_time(result.commit_timestamp or commit.timestamp),
+            value=_value(file, result, stats),
         )
 
 
 def _benchmark(tags: Mapping[str, Any] | None, case: str | None) -> str:
-    """Return the name of a benchmark with its parameters; a history only has the id of its case."""
+    """Return a benchmark with its parameters; a history has only the id of the case."""
     if not tags:
         return f"case {case}" if case else "benchmark"
     rest = ", ".join(f"{key}={value}" for key, value in sorted(tags.items()) if key != "name")
@@ -111,19 +112,19 @@ def _benchmark(tags: Mapping[str, Any] | None, case: str | None) -> str:
     return f"{name}({rest})" if rest else name
 
 
-def _value(file: SourceFile, one: _Result, stats: _Stats) -> float:
-    """Return the value; older versions write numbers as text. What failed is no number."""
-    values = (one.single_value_summary, one.mean, stats.mean)
+def _value(file: SourceFile, result: _Result, stats: _Stats) -> float:
+    """Return the value, NaN if the benchmark failed. Older versions write numbers as text."""
+    values = (result.single_value_summary, result.mean, stats.mean)
     value = next((value for value in values if value is not None), None)
     try:
         return float("nan") if value is None else float(value)
     except ValueError as error:
-        raise file.unusable("no answer of Conbench: a mean is no number") from error
+        raise file.error("not an answer of Conbench: a mean is not a number") from error
 
 
 FORMAT = Format(
     "conbench",
-    "what Conbench's /api/history/ or /api/benchmark-results/ answers",
+    "the answer of Conbench's /api/history/ or /api/benchmark-results/",
     _recognises,
     _read,
 )

@@ -1,7 +1,7 @@
-"""pyperf: a suite for each commit, which the metadata name (``commit_id``, ``commit_date``).
+"""pyperf: a suite for each commit; ``commit_id`` and ``commit_date`` are in the metadata.
 
-pyperformance writes both. A file without them is named after its revision: ``v1.2.json``. The value
-of a commit is the mean over its processes, of the mean within each.
+pyperformance writes both. A file without them has the name of its revision: ``v1.2.json``. The
+value of a commit is the mean over its processes of the mean within each process.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from typing import Any
 from equipoise.interop.formats.pyperf import FORMAT as ONE_FILE
 from equipoise.interop.formats.pyperf import Suite
 from equipoise.interop.reading import Format, Process, SourceFile, mean
-from equipoise.interop.series.reading import SeriesReading, SeriesValue, moment, revision_of_file
+from equipoise.interop.series.reading import SeriesReading, SeriesValue, revision_of_file, utc_time
 
 _UNITS = {"time_s": "seconds", "memory_bytes": "bytes"}
 
 
 def _read(file: SourceFile) -> SeriesReading:
     reading = ONE_FILE.read(file)
-    suite = file.decoded(Suite, "pyperf")
-    one = suite.benchmarks[0].metadata if suite.benchmarks else {}
-    known: Mapping[str, Any] = {**one, **suite.metadata}
+    suite = file.decode(Suite, "pyperf")
+    first = suite.benchmarks[0].metadata if suite.benchmarks else {}
+    metadata: Mapping[str, Any] = {**first, **suite.metadata}
     by_benchmark: dict[tuple[str, str], list[Process]] = {}
     for process in reading.processes:
         by_benchmark.setdefault((process.benchmark, process.host or ""), []).append(process)
@@ -31,8 +31,8 @@ def _read(file: SourceFile) -> SeriesReading:
             metric=metric,
             unit=_UNITS.get(metric),
             setting=host,
-            commit=str(known.get("commit_id") or revision_of_file(file.path)),
-            date=moment(known.get("commit_date")),
+            commit=str(metadata.get("commit_id") or revision_of_file(file.path)),
+            date=utc_time(metadata.get("commit_date")),
             value=mean([process.values[metric] for process in processes]),
         )
         for (benchmark, host), processes in by_benchmark.items()

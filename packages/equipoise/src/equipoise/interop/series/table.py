@@ -1,7 +1,7 @@
 """A CSV with a row for each value: ``commit,date,value``, and ``benchmark``, ``setting``, ``unit``.
 
-``commit`` and ``value`` are needed. Instead of ``value``, one column may have the name of a metric
-that ends in ``_s`` (seconds) or ``_bytes``.
+``commit`` and ``value`` are required. Instead of ``value``, one column may have the name of a
+metric that ends in ``_s`` (seconds) or ``_bytes``.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from equipoise.interop.reading import (
     csv_header,
     csv_rows,
     finite_number,
-    quoted,
+    quote,
     value_column,
 )
-from equipoise.interop.series.reading import SeriesReading, SeriesValue, moment
+from equipoise.interop.series.reading import SeriesReading, SeriesValue, utc_time
 
 COMMIT, DATE = "commit", "date"
 BENCHMARK, SETTING, UNIT = "benchmark", "setting", "unit"
-_KNOWN = frozenset({COMMIT, DATE, VALUE, BENCHMARK, SETTING, UNIT})
+_KNOWN_COLUMNS = frozenset({COMMIT, DATE, VALUE, BENCHMARK, SETTING, UNIT})
 _UNITS = {"_s": "seconds", "_bytes": "bytes"}
 
 
@@ -35,12 +35,12 @@ def _read(file: SourceFile) -> SeriesReading:
     header = csv_header(file)
     column = value_column(header)
     if COMMIT not in header or column is None or len(set(header)) < len(header):
-        raise file.unusable(
+        raise file.error(
             "its first line does not name the columns commit and value once each",
             "begin the file with a line such as commit,date,value",
         )
-    others = [name for name in header if name not in _KNOWN and name != column]
-    notes = (f"Columns that are not used: {quoted(', '.join(others))}.",) if others else ()
+    others = [name for name in header if name not in _KNOWN_COLUMNS and name != column]
+    notes = (f"Columns that are not used: {quote(', '.join(others))}.",) if others else ()
     return SeriesReading("CSV", tuple(_values(file, header, column)), notes)
 
 
@@ -56,21 +56,20 @@ def _value(
 ) -> SeriesValue:
     value, date = finite_number(cells[column]), cells.get(DATE, "")
     if value is None:
-        raise file.unusable(
-            f"line {number}: {quoted(cells[column])} is no {column}", "write numbers as 0.0123"
+        raise file.error(
+            f"line {number}: {quote(cells[column])} is not a number ({column})",
+            "write numbers as 0.0123",
         )
-    when = moment(date) if date else None
-    if date and when is None:
-        raise file.unusable(
-            f"line {number}: {quoted(date)} is no date", "write dates as 2026-07-31"
-        )
+    time = utc_time(date) if date else None
+    if date and time is None:
+        raise file.error(f"line {number}: {quote(date)} is not a date", "write dates as 2026-07-31")
     return SeriesValue(
         benchmark=cells.get(BENCHMARK) or file.path.name.removesuffix(file.path.suffix),
         metric=column,
         unit=cells.get(UNIT) or unit,
         setting=cells.get(SETTING, ""),
         commit=cells[COMMIT],
-        date=when,
+        date=time,
         value=value,
     )
 

@@ -36,7 +36,7 @@ from equipoise.model.revisions import REVISION, Commit, Revision
 from equipoise.revisions.benchmarks import Benchmark
 from equipoise.revisions.build_cache import open_cache
 from equipoise.revisions.checkout import (
-    revision_named,
+    find_revision,
     warnings_of_working_tree,
 )
 from equipoise.revisions.commit_plans import (
@@ -290,7 +290,7 @@ def _explain(
 
     terms, gap = bisection_of(record.plan), largest_gap(record)
     experiment = None
-    if gap is not None and gap.is_called:
+    if gap is not None and gap.is_explainable:
         _prepare(record, gap, builds, ledger)
         experiment = latest_experiment(record, ledger, gap.contrast)
     if experiment is None:
@@ -306,7 +306,7 @@ def _is_explained(record: RunRecord, ledger: Ledger) -> bool:
     from equipoise.why.result import latest_experiment
 
     terms, gap = bisection_of(record.plan), largest_gap(record)
-    if gap is None or not gap.is_called:
+    if gap is None or not gap.is_explainable:
         return True
     if missing_runs(record, gap, EvidenceRequest()):
         return False
@@ -345,7 +345,7 @@ def _prepare(record: RunRecord, gap: Gap, builds: CommitBuilds, ledger: Ledger) 
 def _request(bisect_options: BisectOptions) -> BisectRequest:
     common = bisect_options.request("bisection", EXAMPLE)
     repository = common.repository
-    good = revision_named(repository, bisect_options.good, "--good")
+    good = find_revision(repository, bisect_options.good, "--good")
     bad = revisions.revision_of(repository, bisect_options.bad, "--bad")
     if bisect_options.layouts is None:
         _check_no_layout_number(common.benchmarks)

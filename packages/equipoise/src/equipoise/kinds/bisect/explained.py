@@ -61,12 +61,12 @@ class BisectWhy(WhyKind):
         """Return the gap between each culprit and its parent."""
         return list(_named_culprits(record, blocks))
 
-    def as_judged(self, gap: NamedGap, comparison: Comparison) -> Comparison:
+    def judged_comparison(self, gap: NamedGap, comparison: Comparison) -> Comparison:
         """Return the comparison of a culprit's wall times as the search judged them, if it did.
 
         The search chose this pair, and ran it until the culprit was certain, so its interval holds.
         """
-        culprit = gap.found
+        culprit = gap.finding
         assert isinstance(culprit, Culprit)
         ratio = culprit.ratio
         if gap.metric != PRIMARY_METRIC or ratio is None:
@@ -81,7 +81,7 @@ class BisectWhy(WhyKind):
             summary=culprit.summary,
         )
 
-    def with_explained(
+    def with_explanation(
         self,
         document: BisectDocument,
         record: RunRecord,

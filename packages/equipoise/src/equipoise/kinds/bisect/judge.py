@@ -17,7 +17,7 @@ from equipoise.model.plan import Plan, Stopping
 from equipoise.model.quantities import joined
 from equipoise.model.record import RunRecord
 from equipoise.model.revisions import BENCHMARK
-from equipoise.revisions.judging import FIRST, Builds, CommitsJudge
+from equipoise.revisions.judging import REFERENCE_COMMIT, Builds, CommitsJudge
 from equipoise.revisions.terms import CommitBenchmark, benchmarks_of
 
 
@@ -100,7 +100,7 @@ class BisectionJudge(CommitsJudge):
     def _withdraw(self, commit: int, benchmark: int) -> None:
         self.searches[benchmark].bisection.withdraw(commit)
 
-    def _ask(self, built: Collection[int], build_trials: float) -> tuple[int, ...]:
+    def _choose_conditions(self, built: Collection[int], build_trials: float) -> tuple[int, ...]:
         pairs = next_pairs(self._commands, built, build_trials)
         return tuple(
             self.terms.condition_of(process, commit)
@@ -131,7 +131,7 @@ class BisectionJudge(CommitsJudge):
             gap.verdict if state.verdict == "no difference" else "undecided",
             gap.ratio,
             gap.ratio_ci,
-            baseline=self._name(benchmark, FIRST),
+            baseline=self._name(benchmark, REFERENCE_COMMIT),
             blocks=state.blocks,
             search="" if state.verdict in ("confirming", "no difference") else clause,
         )

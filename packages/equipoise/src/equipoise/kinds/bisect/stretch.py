@@ -16,7 +16,7 @@ from msgspec import Struct
 from equipoise._native import EQUIVALENCE_BLOCKS, BisectionSearch
 from equipoise.kinds.bisect.terms import UnconfirmedReason
 from equipoise.model.quantities import Interval
-from equipoise.revisions.terms import CHEAP_BUILD, NARROW, Pair
+from equipoise.revisions.terms import CHEAP_BUILD_TRIALS, MAX_STEP_HALF_WIDTH, Pair
 from equipoise.stats.resolution import PastValues, Resolution
 from equipoise.stats.sequence import PairedBlocks, block_differences
 from equipoise.stats.verdict import (
@@ -175,7 +175,7 @@ class Stretch:
             return self.first, self.last
         if self.named_pair is not None:
             return self.named_pair
-        build = COST_OF_CHEAP_BUILD if build_trials < CHEAP_BUILD else COST_OF_BUILD
+        build = COST_OF_CHEAP_BUILD if build_trials < CHEAP_BUILD_TRIALS else COST_OF_BUILD
         built_places = [place - self.first for place in built if self.first <= place <= self.last]
         before, after = self.search.choose(built_places, build)
         return self.first + before, self.first + after
@@ -306,7 +306,7 @@ class Stretch:
         judged = judge_alone(self._own[pair], 0.0, self._level_of(pair))
         step = judged.typical or 0.0
         widest = max(judged.high - step, step - judged.low)
-        is_narrow = widest <= NARROW * abs(step) or blocks >= max(
+        is_narrow = widest <= MAX_STEP_HALF_WIDTH * abs(step) or blocks >= max(
             least, MAX_BLOCKS_TO_NARROW * naming
         )
         is_below = max(abs(judged.low), abs(judged.high)) < self._margin

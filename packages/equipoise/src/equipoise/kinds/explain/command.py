@@ -57,9 +57,15 @@ from equipoise.why.evidence.collect import (
     missing_runs,
     observe,
 )
-from equipoise.why.evidence.sources import BY_DEFAULT, ON_REQUEST, known_sources
+from equipoise.why.evidence.sources import DEFAULT_SOURCES, SLOW_SOURCE, known_sources
 from equipoise.why.explanation import GapEvidence, evidence_of_gap, with_causes
-from equipoise.why.gap import Gap, as_reported, choose_gap, largest_gap, nothing_to_explain
+from equipoise.why.gap import (
+    Gap,
+    choose_gap,
+    gap_for_report,
+    largest_gap,
+    nothing_to_explain_sentence,
+)
 from equipoise.why.interventions.catalogue import user_command, user_variable
 from equipoise.why.kind import why_kind
 from equipoise.why.result import latest_experiment
@@ -79,8 +85,8 @@ def explain_largest_gap(record: RunRecord, ledger: Ledger, output: OutputOptions
     gap = largest_gap(record)
     if gap is None:
         say(f"there is nothing to explain: {why_kind(record.plan.terms).nothing_to_explain}")
-    elif not gap.is_called:
-        say(nothing_to_explain(gap))
+    elif not gap.is_explainable:
+        say(nothing_to_explain_sentence(gap))
     else:
         record = observe_gap(record, gap, EvidenceRequest(), ledger, output)
         if output.test:
@@ -166,7 +172,8 @@ evidence_options = options.options_of(
     click.option(
         "--sources",
         metavar="NAME,…",
-        help=f"Sources of evidence; by default {', '.join(BY_DEFAULT)} (docs/reference/causes.md).",
+        help="Sources of evidence; by default "
+        f"{', '.join(DEFAULT_SOURCES)} (docs/reference/causes.md).",
     ),
     options.flag("--instructions", help="Count instructions, too: 20 to 100 times as slow."),
     click.option(
@@ -248,12 +255,12 @@ class WhyRequest(Struct, frozen=True, kw_only=True):
         """Return the request for evidence."""
         names = self.sources
         sources = (
-            BY_DEFAULT
+            DEFAULT_SOURCES
             if names is None
             else known_sources([name.strip() for name in names.split(",")])
         )
         if self.instructions:
-            sources = tuple(dict.fromkeys((*sources, ON_REQUEST)))
+            sources = tuple(dict.fromkeys((*sources, SLOW_SOURCE)))
         return EvidenceRequest(sources, self.repetitions, self.again)
 
     def experiment(self, explained: Plan) -> ExperimentRequest:
@@ -322,11 +329,11 @@ def command(request: WhyRequest) -> int:
     )
     tests = replace(tests, command_line=words)
     check_names(OpenGap(record, gap.contrast), tests, host_site())
-    if gap.is_called:
+    if gap.is_explainable:
         record = _with_evidence(record, gap, evidence, output)
         if pictures:
             (public,) = records_for_display((record,), show_env=output.show_env)
-            write_pictures(pictures, evidence_of_gap(public, as_reported(gap, record, public)))
+            write_pictures(pictures, evidence_of_gap(public, gap_for_report(gap, record, public)))
         if output.test:
             earlier = None if request.is_new_test else experiment
             experiment = _tested_gap(record, gap, earlier, tests, output)
@@ -399,9 +406,9 @@ def _show(
 ) -> None:
     records = (recorded,) if experiment is None else (recorded, experiment)
     record, *experiments = records_for_display(records, show_env=output.show_env)
-    gap = as_reported(gap, recorded, record)
+    gap = gap_for_report(gap, recorded, record)
     document = load_result((record, *experiments), output)
-    if gap.is_called:
+    if gap.is_explainable:
         document = with_causes(document, record, next(iter(experiments), None), gap)
     write_files(CampaignResult(document, record, ()), output)
     if output.has_screen:
@@ -413,8 +420,8 @@ def _print(document: ResultDocument, gap: Gap, output: OutputOptions) -> None:
     from equipoise.report.kind import report_kind
     from equipoise.report.renderers.terminal import print_parts
 
-    parts: list[Part] = [Paragraph(nothing_to_explain(gap))]
-    if gap.is_called:
+    parts: list[Part] = [Paragraph(nothing_to_explain_sentence(gap))]
+    if gap.is_explainable:
         parts = [Paragraph(gap.comparison.summary), *why_parts(document)]
         parts += report_kind(document).explained(document)
     if gap.chosen_because is not None:

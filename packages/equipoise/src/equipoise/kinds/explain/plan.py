@@ -26,7 +26,7 @@ from equipoise.model.record import Observation, RunRecord
 from equipoise.model.why import Explanation
 from equipoise.shared.spelling import option
 from equipoise.why.evidence.collect import EvidenceRun, collect
-from equipoise.why.interventions.catalogue import offered, proposed
+from equipoise.why.interventions.catalogue import proposed_interventions, relevant_interventions
 from equipoise.why.interventions.intervention import Alter, Case, Intervention
 
 ONLY = "--only"
@@ -95,7 +95,7 @@ def check_names(gap: OpenGap, request: ExperimentRequest, site: Site) -> None:
     if not (request.only or request.own):
         # The catalogue examines this host, while the campaign may be from another one.
         return
-    offered_names = [intervention.name for intervention in offered(gap.case(site))]
+    offered_names = [intervention.name for intervention in relevant_interventions(gap.case(site))]
     for name in request.only:
         if name not in offered_names:
             raise UnusableInput(
@@ -121,10 +121,10 @@ def plan_experiment(gap: OpenGap, request: ExperimentRequest, site: Site) -> Pla
     check_names(gap, request, site)
     case = gap.case(site)
     if request.only:
-        by_name = {intervention.name: intervention for intervention in offered(case)}
+        by_name = {intervention.name: intervention for intervention in relevant_interventions(case)}
         interventions = [by_name[name] for name in dict.fromkeys(request.only)]
     else:
-        interventions = list(proposed(case))
+        interventions = list(proposed_interventions(case))
     return effective_plan(gap, [*interventions, *request.own], request)
 
 

@@ -24,7 +24,7 @@ from equipoise.why.causes.remaining import is_named
 from equipoise.why.differences.allocations import is_inside_allocator
 from equipoise.why.differences.stacks import places_of
 from equipoise.why.evidence.collect import EvidenceRun
-from equipoise.why.evidence.observer import Function, Sampled, SystemCalls
+from equipoise.why.evidence.observer import Function, SampledStacks, SystemCalls
 from equipoise.why.evidence.sources import SOURCES, EvidenceSet, Side
 from equipoise.why.interventions.intervention import Changes
 
@@ -230,7 +230,7 @@ def _other_allocator(known_evidence: KnownEvidence) -> Check | None:
 
 def _unchanged(check: Check, known_evidence: KnownEvidence, condition_with: Any) -> str | None:
     runs = known_evidence.evidence.by_source()[check.source]
-    if not runs.both:
+    if not runs.has_both:
         return None
     faster: Side = "baseline" if known_evidence.slower == "candidate" else "candidate"
     before, of_faster = (
@@ -282,7 +282,7 @@ def _writes(run: SystemCalls, file: str) -> float:
     return float(sum(written.writes for written in run.files if written.name == file))
 
 
-def _seconds(run: Sampled, is_counted: Callable[[Function], bool]) -> Iterator[float]:
+def _seconds(run: SampledStacks, is_counted: Callable[[Function], bool]) -> Iterator[float]:
     for place in places_of(run.stacks):
         if place.entry is None and place.functions and is_counted(place.functions[-1]):
             yield place.weight

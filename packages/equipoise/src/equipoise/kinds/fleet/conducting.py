@@ -28,8 +28,8 @@ from equipoise.cluster.coordinator import (
     HostCampaign,
     HostLine,
 )
-from equipoise.cluster.equality import HostComparison, files_of, prepared_hosts
-from equipoise.cluster.files import portable
+from equipoise.cluster.equality import HostComparison, files_of, prepare_hosts
+from equipoise.cluster.files import portable_plan
 from equipoise.cluster.messages import Build, Introduction, Order, other_version
 from equipoise.cluster.roster import Roster, Transport, Unreachable
 from equipoise.design.coin import MAX_SEED
@@ -124,7 +124,7 @@ async def start(
     async with _roster_of(transport_context, options.cluster) as roster:
         introductions = tuple(roster.introductions.values())
         hosts = {introduction.host.identity: introduction for introduction in introductions}
-        comparison = await prepared_hosts(
+        comparison = await prepare_hosts(
             files_of(plan, options.build_folders, [build.line for build in options.builds]),
             plan.measure.working_folder,
             tuple(hosts.values()),
@@ -206,7 +206,7 @@ async def _wait_for_introductions(roster: Roster, cluster: str) -> None:
     loop = asyncio.get_running_loop()
     deadline = loop.time() + WORKERS_S
     while not roster.is_complete and loop.time() < deadline:
-        await roster.news(deadline - loop.time())
+        await roster.wait_for_change(deadline - loop.time())
     if roster.introductions:
         return
     for reason in roster.silent.values():
@@ -245,7 +245,7 @@ def _terms(
 
 
 def _left_out(comparison: HostComparison, roster: Roster) -> Iterator[CampaignWarning]:
-    for refusal in comparison.refused:
+    for refusal in comparison.refusals:
         yield CampaignWarning(
             HOST_LEFT_OUT, f"a host was left out: {refusal.what}", refusal.hint or ""
         )
@@ -274,7 +274,7 @@ def _host_campaigns(
                 fleet=fleet,
                 place=place,
                 session=session,
-                plan=portable(member_plan(plan, fleet, place), terms.build_folders),
+                plan=portable_plan(member_plan(plan, fleet, place), terms.build_folders),
                 identity=member_identity(fleet, place),
                 shipped=terms.shipped if place in terms.shipped_to else (),
                 builds=terms.builds,
@@ -284,7 +284,7 @@ def _host_campaigns(
             ),
             host,
             HostLine(name),
-            may_go_on=session > FIRST_SEGMENT,
+            may_have_ended=session > FIRST_SEGMENT,
         )
         for place, (host, name) in enumerate(zip(terms.hosts, names, strict=True))
     ]

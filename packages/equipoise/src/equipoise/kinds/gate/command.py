@@ -40,18 +40,18 @@ from equipoise.revisions.build_cache import BuildCache, open_cache, source_of
 from equipoise.revisions.checkout import (
     SIDES,
     check_out,
+    find_revision,
     fork_point,
     repository_at,
-    revision_named,
     warnings_of_working_tree,
 )
 from equipoise.revisions.commits import trees_of
 from equipoise.revisions.git import Repository
 from equipoise.revisions.plan import (
-    CheckedOut,
+    Checkout,
     RevisionsRequest,
-    benchmarks_in_all,
     bisect_command,
+    common_benchmarks,
     conditions_of_gate,
     metrics_of,
 )
@@ -66,7 +66,7 @@ class GateRequest(RevisionsRequest, frozen=True, kw_only=True):
     """Whether an undecided benchmark fails the gate."""
 
 
-Pair = tuple[CheckedOut, CheckedOut]
+Pair = tuple[Checkout, Checkout]
 """The baseline and the candidate, checked out and built."""
 
 
@@ -86,7 +86,7 @@ def check_out_and_build(
     if builds is not None:
         commits = trees_of(repository, [revision.commit for revision in revisions])
         sources = [source_of(repository, revision, commits) for revision in revisions]
-    sides: list[CheckedOut] = []
+    sides: list[Checkout] = []
     for role, revision in zip(("baseline", "candidate"), revisions, strict=True):
         if builds is None:
             say(f"checking out the {role} {revision.label}")
@@ -96,7 +96,7 @@ def check_out_and_build(
         else:
             say(f"building the {role} {revision.label}: {request.build}")
             tree = builds.get(sources[len(sides)], f"the {role} {revision.label}", sources).tree
-        sides.append(CheckedOut(role, revision, tree, repository))
+        sides.append(Checkout(role, revision, tree, repository))
     for side in sides:
         if not side.folder.is_dir():
             raise UnusableInput(
@@ -116,7 +116,7 @@ def gate_plan(
     metrics.
     """
     tool = request.tool
-    benchmarks, unlisted = benchmarks_in_all(request, pair)
+    benchmarks, unlisted = common_benchmarks(request, pair)
     conditions, contrasts = conditions_of_gate(benchmarks, pair, tool)
     metrics, unreported = metrics_of(request, pair, conditions, scratch)
     plan = request.plan(
@@ -333,7 +333,7 @@ def _request(repository: Repository, gate_options: GateOptions) -> GateRequest:
     kind_option = "" if tool is None else f"--kind {tool.name} "
     example = f"equipoise gate --baseline main {kind_option}--build make -- ./bench"
     suite = gate_options.program.read("a gate", example)
-    baseline = revision_named(repository, gate_options.baseline, "--baseline")
+    baseline = find_revision(repository, gate_options.baseline, "--baseline")
     candidate = revision_of(repository, gate_options.candidate, "--candidate")
     if gate_options.merge_base:
         baseline = fork_point(repository, baseline, candidate)

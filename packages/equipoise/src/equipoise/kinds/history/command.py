@@ -46,7 +46,7 @@ from equipoise.report.document import Paragraph
 from equipoise.report.json_document import encode
 from equipoise.report.renderers.terminal import print_parts
 from equipoise.revisions.build_cache import digest, digest_of_toolchain, open_cache
-from equipoise.revisions.checkout import revision_named
+from equipoise.revisions.checkout import find_revision
 from equipoise.revisions.commit_plans import (
     BUDGET_S,
     CommitBuilds,
@@ -55,12 +55,12 @@ from equipoise.revisions.commit_plans import (
     plan_of_commits,
 )
 from equipoise.revisions.commits import (
-    MEASURED,
+    CURVE_ENDS,
     commits_between,
-    every_nth,
-    last_before,
-    later_than,
-    tagged,
+    commits_since,
+    every_nth_commit,
+    last_commit_before,
+    tagged_commits,
 )
 from equipoise.revisions.git import Repository
 from equipoise.revisions.judging import CommitsSegment
@@ -391,9 +391,9 @@ def _request(history_options: HistoryOptions, output: OutputOptions) -> HistoryR
     common = history_options.request("history", EXAMPLE)
     repository = common.repository
     check_judgement(common.limits)
-    latest = revision_named(repository, history_options.last, "--to")
+    latest = find_revision(repository, history_options.last, "--to")
     baseline = _baseline(history_options, repository, latest, output)
-    between = commits_between(repository, baseline, latest, MEASURED)
+    between = commits_between(repository, baseline, latest, CURVE_ENDS)
     return HistoryRequest(
         **asdict(common),
         baseline=baseline,
@@ -433,13 +433,13 @@ def _baseline(
 ) -> Revision:
     """Return the named baseline, that of the latest history, or the last commit before a date."""
     if history_options.first is not None:
-        return revision_named(repository, history_options.first, "--from")
+        return find_revision(repository, history_options.first, "--from")
     terms = _latest_history(output)
     if terms is not None:
-        commit = revision_named(repository, terms.baseline.commit, "--from").commit
+        commit = find_revision(repository, terms.baseline.commit, "--from").commit
         return replace(terms.baseline, commit=commit)
     since = history_options.since
-    before = None if since is None else last_before(repository, latest, since)
+    before = None if since is None else last_commit_before(repository, latest, since)
     if before is None:
         raise UnusableInput(
             "a history needs a baseline, and the ledger has no earlier campaign of one",
@@ -467,10 +467,10 @@ def _selected(
             "--every, --tags and --since exclude each other", hint="give only one of them"
         )
     if tags:
-        return tagged(repository, between)
+        return tagged_commits(repository, between)
     if since is not None:
-        return later_than(repository, between, since)
-    return every_nth(between, every or 1)
+        return commits_since(repository, between, since)
+    return every_nth_commit(between, every or 1)
 
 
 def _recorded_command(

@@ -15,7 +15,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from equipoise.revisions.terms import CHEAP_BUILD, Pair
+from equipoise.revisions.terms import CHEAP_BUILD_TRIALS, Pair
 
 COARSE_STRETCHES = 8
 """Number of stretches of the coarse grid."""
@@ -89,7 +89,7 @@ class Course(Struct, frozen=True):
         if len(self.curve_commits) == 1:
             return ()
         ready = frozenset(built)
-        preferred = ready if build_trials >= CHEAP_BUILD else frozenset()
+        preferred = ready if build_trials >= CHEAP_BUILD_TRIALS else frozenset()
         stretches = self._stretches()
         refined = [pair for pair, link in self.links.items() if link.changes]
         unrefined = [

@@ -13,7 +13,7 @@ from equipoise.model.plan import Plan, Stopping
 from equipoise.model.quantities import counted, joined
 from equipoise.model.record import RunRecord
 from equipoise.model.revisions import short_name
-from equipoise.revisions.judging import FIRST, Builds, CommitsJudge
+from equipoise.revisions.judging import REFERENCE_COMMIT, Builds, CommitsJudge
 
 
 def series_of(record: RunRecord) -> tuple[RunRecord, ...]:
@@ -94,7 +94,7 @@ class HistoryJudge(CommitsJudge):
         self._updates += 1
         self.history.withdraw(commit)
 
-    def _ask(self, built: Collection[int], build_trials: float) -> tuple[int, ...]:
+    def _choose_conditions(self, built: Collection[int], build_trials: float) -> tuple[int, ...]:
         # The stop reason and the next block are asked for one after the other.
         question = (self._updates, frozenset(built), build_trials)
         if self._next[0] != question:
@@ -115,7 +115,7 @@ class HistoryJudge(CommitsJudge):
                 "undecided",
                 None,
                 (None, None),
-                baseline=names[FIRST].name,
+                baseline=names[REFERENCE_COMMIT].name,
                 blocks=self._blocks,
                 search=course,
             ),

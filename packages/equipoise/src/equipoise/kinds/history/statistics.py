@@ -21,7 +21,7 @@ from equipoise.kinds.history.course import BASELINE, Course, Link, LinkStatus
 from equipoise.kinds.history.terms import HistoryPair, PairStatus
 from equipoise.model.errors import UnusableInput
 from equipoise.model.quantities import Interval
-from equipoise.revisions.terms import NARROW
+from equipoise.revisions.terms import MAX_STEP_HALF_WIDTH
 from equipoise.revisions.terms import Pair as Places
 from equipoise.shared.spelling import option
 from equipoise.stats.resolution import NO_RESOLUTION, Resolution
@@ -524,7 +524,9 @@ class _Pair(_Sequence, eq=False):
             return True
         judged = self.judge()
         step = judged.typical or 0.0
-        return blocks >= least and max(judged.high - step, step - judged.low) <= NARROW * abs(step)
+        return blocks >= least and max(
+            judged.high - step, step - judged.low
+        ) <= MAX_STEP_HALF_WIDTH * abs(step)
 
 
 def _most_disjoint(spans: Sequence[Places]) -> int:

@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from equipoise.interop.reading import AS_THE_FILE_SAYS, BENCHMARK, Process, Reading, quoted
+from equipoise.interop.reading import BENCHMARK, FILE_FACTS, Process, Reading, quote
 from equipoise.kinds.imported.terms import ImportSource, Order
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import (
@@ -113,7 +113,7 @@ def assemble(
     elif len({file.label for file in readings}) > 1:
         contrasts = contrasts_of(conditions, FILE)
     else:
-        contrasts = contrasts_of(conditions, readings[0].reading.compared)
+        contrasts = contrasts_of(conditions, readings[0].reading.compared_factor)
     hosts = tuple(dict.fromkeys(row.process.host for row in rows if row.process.host))
     plan = Plan(
         study=STUDY,
@@ -154,7 +154,7 @@ def _placed(
     """
     has_labels = any(file.label is not None for file in readings)
     # If benchmarks are compared with each other, each is a condition without levels.
-    benchmarks_are_levels = has_labels or readings[0].reading.compared != BENCHMARK
+    benchmarks_are_levels = has_labels or readings[0].reading.compared_factor != BENCHMARK
     numbers: dict[tuple[str, tuple[tuple[str, str], ...]], int] = {}
     rows: list[_PlacedProcess] = []
     for file in readings:
@@ -229,7 +229,7 @@ def _check_size(readings: Sequence[SourceReading]) -> None:
         )
         if not is_measured:
             raise UnusableInput(
-                f"{file}: {quoted(process.benchmark)} has an impossible value",
+                f"{file}: {quote(process.benchmark)} has an impossible value",
                 hint="correct the file, or leave the benchmark out",
             )
 
@@ -300,7 +300,7 @@ def _environment(readings: Sequence[SourceReading], hosts: Sequence[str]) -> dic
         file.file: dict(file.reading.environment) for file in readings if file.reading.environment
     }
     if facts:
-        environment[AS_THE_FILE_SAYS] = facts if len(readings) > 1 else facts[readings[0].file]
+        environment[FILE_FACTS] = facts if len(readings) > 1 else facts[readings[0].file]
     if hosts:
         environment["hosts"] = list(hosts)
     return environment
@@ -377,6 +377,6 @@ def with_baseline(conditions: Sequence[Condition], name: str) -> tuple[Contrast,
         examples = ", ".join(names[:MAX_SHOWN_NAMES]) + (
             ", …" if len(names) > MAX_SHOWN_NAMES else ""
         )
-        raise UnusableInput(f"no condition is named {quoted(name)}", hint=f"there are: {examples}")
+        raise UnusableInput(f"no condition is named {quote(name)}", hint=f"there are: {examples}")
     baseline = names.index(name)
     return tuple(Contrast(baseline, index) for index in range(len(names)) if index != baseline)

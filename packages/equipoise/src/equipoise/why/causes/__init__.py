@@ -1,13 +1,13 @@
-"""Causes: rules that turn what differs into named causes.
+"""Causes: rules that turn differences into named causes.
 
-A rule is a generator in the file of its subject. It yields each cause that it finds in what no
-earlier rule has claimed. Adding a cause is one such function, one line in ``ranking.RULES``, which
-names it, and one row in docs/reference/causes.md.
+A rule is a generator in the file of its subject. It yields each cause that it finds in the time
+that no earlier rule has claimed. A new cause needs one such function, one line in
+``ranking.RULES``, which names it, and one row in docs/reference/causes.md.
 
-- ``ranking.py``: all rules in their order, and the causes of a gap ranked by seconds,
-  each with what to change in a program
-- ``remaining.py``: the difference without what causes have claimed, in seconds of the gap; what
-  several rules ask of a difference, and say in a sentence
+- ``ranking.py``: all rules in their order; the causes of a gap ranked by seconds, each with a
+  remedy
+- ``remaining.py``: the difference without the claims of causes, in seconds of the gap; helpers of
+  several rules
 - ``memory.py``: allocations, page faults, huge pages
 - ``system_calls.py``: how files are used, messages, system calls of any kind
 - ``processes.py``: forks, many processes, fewer threads, locks, sleeps, waits of any kind

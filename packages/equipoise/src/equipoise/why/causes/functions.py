@@ -9,23 +9,24 @@ from equipoise.why.causes.remaining import (
     Cause,
     Extra,
     Remaining,
-    caller,
-    in_function,
+    function_phrase,
     is_named,
     largest,
+    named_caller,
     short_name,
 )
 from equipoise.why.differences.changes import Change, Difference, is_more
 from equipoise.why.evidence.observer import Function
 
-_SAME_INSTRUCTIONS = 0.02
-"""Largest relative difference of equal work: threads start and meet a little differently."""
+_MAX_INSTRUCTIONS_DIFFERENCE = 0.02
+"""Largest relative difference in instructions for equal work: threads start and meet a little
+differently."""
 
-_MOSTLY = 0.8
+_LARGE_PART = 0.8
 
 _BLAS = re.compile(r"lib(open|f77|c|t|s|pt)?(blas|atlas|blis|lapack|mkl|flexiblas)[\w.+-]*")
-_MAIN = 0.5
-"""Least part of its library's time that a kernel has."""
+_MIN_MAIN_PART = 0.5
+"""Smallest part of a library's time that its main function has."""
 
 _BLAS_SETTINGS = frozenset(
     f"environment {name}"
@@ -40,18 +41,18 @@ def more_time_in_function(remaining: Remaining) -> Iterator[Cause]:
         if not is_more(change):
             continue
         extra = remaining.extra(functions=(function,))
-        calling = caller(difference, function)
-        named = function if is_named(function.name) or calling is None else calling
-        called_by = None if calling in (None, named) else short_name(calling)
-        where = f"{short_name(named)}()"
-        if not is_named(named.name):
-            where = f"code without a name in {named.module}"
+        caller = named_caller(difference, function)
+        shown = function if is_named(function.name) or caller is None else caller
+        caller_name = None if caller in (None, shown) else short_name(caller)
+        place = f"{short_name(shown)}()"
+        if not is_named(shown.name):
+            place = f"code without a name in {shown.module}"
         yield extra.cause(
             "function",
-            f"more time in {where}{in_function(called_by, ', called by ')}",
-            function=short_name(named),
-            module=named.module,
-            called_by=called_by,
+            f"more time in {place}{function_phrase(caller_name, ', called by ')}",
+            function=short_name(shown),
+            module=shown.module,
+            called_by=caller_name,
             instructions=difference.instructions.get(function.name),
         )
 
@@ -59,21 +60,21 @@ def more_time_in_function(remaining: Remaining) -> Iterator[Cause]:
 def more_time_in_python_function(remaining: Remaining) -> Iterator[Cause]:
     """Find a Python function that takes longer with all that it calls, or is called more often.
 
-    Its time in the interpreter and in the C library is its own.
+    Time in the interpreter and in the C library counts as the function's own time.
     """
     difference = remaining.difference
     longer = {
         function: change
-        for function, change in difference.reached.items()
+        for function, change in difference.inclusive.items()
         if function.kind == "python" and is_more(change) and not function.name.startswith("<")
     }
-    most_s = max((change.extra for change in longer.values()), default=0.0)
-    # Callers have all of the time of what they call; the innermost has the fewest others.
-    inner = [name for name, change in longer.items() if change.extra >= _MOSTLY * most_s]
+    max_extra_s = max((change.extra for change in longer.values()), default=0.0)
+    # A caller includes the time of its callees; the innermost function has the least other time.
+    inner = [name for name, change in longer.items() if change.extra >= _LARGE_PART * max_extra_s]
     function = min(reversed(inner), key=lambda name: longer[name].slower, default=None)
     if function is None:
         return
-    reached = longer[function]
+    inclusive = longer[function]
     native = {
         function: change
         for function, change in remaining.functions.items()
@@ -81,9 +82,9 @@ def more_time_in_python_function(remaining: Remaining) -> Iterator[Cause]:
     }
     inside = remaining.extra(functions=(*native, function), entries=remaining.entries)
     heaviest = largest(native)
-    seconds = min(inside.seconds, reached.extra)
-    half = 0.0 if None in reached.extra_ci else reached.half_width
-    yield Extra(reached, seconds, (seconds - half, seconds + half), 0.0, inside.claims).cause(
+    seconds = min(inside.seconds, inclusive.extra)
+    half = 0.0 if None in inclusive.extra_ci else inclusive.half_width
+    yield Extra(inclusive, seconds, (seconds - half, seconds + half), 0.0, inside.claims).cause(
         "function",
         f"more time in the Python function {short_name(function)}()",
         function=short_name(function),
@@ -95,30 +96,31 @@ def more_time_in_python_function(remaining: Remaining) -> Iterator[Cause]:
 def memory_contention(remaining: Remaining) -> Iterator[Cause]:
     """Find a function that takes longer on several threads, for the same work.
 
-    The threads write into one cache line, or share what memory delivers. Where instructions were
-    counted the function must have as many; where not, nothing else may differ.
+    The threads write into one cache line, or share the bandwidth of memory. The function must have
+    as many instructions; if these were not counted, nothing else may differ.
     """
     difference = remaining.difference
     threads = difference.threads
     if threads is None or threads.extra != 0 or threads.slower < 2:
         return
     longer = {
-        one: change
-        for one, change in remaining.functions.items()
-        if is_named(one.name) and is_more(change) and change.faster > 0
+        function: change
+        for function, change in remaining.functions.items()
+        if is_named(function.name) and is_more(change) and change.faster > 0
     }
     function = largest(longer)
     if function is None:
         return
     change, instructions = longer[function], difference.instructions.get(function.name)
     if instructions is None:
-        is_same_work = _is_all_that_differs(difference, change)
+        is_same_work = _is_only_difference(difference, change)
         because = (
             "on several threads while nothing that was counted differs: they may contend for "
-            "memory, or it has more to do (counting instructions would tell)"
+            "memory, or it has more to do (the source instructions would show it)"
         )
     else:
-        is_same_work = abs(instructions.extra) <= _SAME_INSTRUCTIONS * instructions.slower
+        max_difference = _MAX_INSTRUCTIONS_DIFFERENCE * instructions.slower
+        is_same_work = abs(instructions.extra) <= max_difference
         because = "for the same instructions: its threads contend for memory"
     if not is_same_work:
         return
@@ -133,21 +135,21 @@ def memory_contention(remaining: Remaining) -> Iterator[Cause]:
     )
 
 
-def _is_all_that_differs(difference: Difference, longer: Change) -> bool:
-    """Return whether a function's time is all that differs, as far as anything was counted."""
+def _is_only_difference(difference: Difference, function_time: Change) -> bool:
+    """Return whether a function's time differs and no count does, as far as counts are known."""
     work = difference.on_processor
     counts = [calls.count for name, calls in difference.calls.items() if name != "futex"]
     if difference.allocations is not None:
         counts.append(difference.allocations.count)
-    # A program with more work to do would hardly make just as many calls.
+    # A program with more work would hardly make the same number of calls.
     is_same = all(abs(count.extra) <= max(2.0, 0.01 * count.baseline) for count in counts)
-    return is_same and work is not None and longer.extra >= _MOSTLY * work.extra
+    return is_same and work is not None and function_time.extra >= _LARGE_PART * work.extra
 
 
 def wrong_blas_kernel(remaining: Remaining) -> Iterator[Cause]:
-    """Find a BLAS library of which each condition uses another function for the same work.
+    """Find a BLAS library in which the conditions use different functions for the same work.
 
-    The library is set to another processor, or takes this one for another.
+    The library is set to another processor, or mistakes this processor for another one.
     """
     for module in dict.fromkeys(function.module for function in remaining.functions):
         if _BLAS.fullmatch(module):
@@ -155,9 +157,13 @@ def wrong_blas_kernel(remaining: Remaining) -> Iterator[Cause]:
 
 
 def _kernels_in(remaining: Remaining, module: str) -> Iterator[Cause]:
-    inside = {one: change for one, change in remaining.functions.items() if one.module == module}
-    slow = _main({one: change.slower for one, change in inside.items()})
-    fast = _main({one: change.faster for one, change in inside.items()})
+    inside = {
+        function: change
+        for function, change in remaining.functions.items()
+        if function.module == module
+    }
+    slow = _main_function({function: change.slower for function, change in inside.items()})
+    fast = _main_function({function: change.faster for function, change in inside.items()})
     if slow is None or fast is None:
         return
     settings = {
@@ -167,7 +173,7 @@ def _kernels_in(remaining: Remaining, module: str) -> Iterator[Cause]:
     }
     names: dict[str, str | None] = {"function": slow.name, "instead_of": fast.name}
     if slow == fast:
-        # A library without symbols, such as Debian's BLIS: only settings tell its kernels apart.
+        # A library without symbols, such as Debian's BLIS: only settings distinguish its kernels.
         if not settings or is_named(slow.name) or not is_more(inside[slow]):
             return
         names = dict.fromkeys(names)
@@ -176,7 +182,7 @@ def _kernels_in(remaining: Remaining, module: str) -> Iterator[Cause]:
             f"{module}, whose functions have no names, takes longer with the setting of {variables}"
         )
     else:
-        # It is certain that a kernel is used before it is certain how long it takes.
+        # The use of a kernel is certain before its time is.
         is_used = is_more(inside[slow]) or inside[fast].is_certain
         is_of_slower = 2 * inside[fast].slower <= inside[slow].slower
         is_of_faster = 2 * inside[slow].faster <= inside[fast].faster
@@ -187,7 +193,7 @@ def _kernels_in(remaining: Remaining, module: str) -> Iterator[Cause]:
     yield extra.cause("configuration", summary, **names, module=module, settings=settings)
 
 
-def _main(seconds: Mapping[Function, float]) -> Function | None:
+def _main_function(seconds: Mapping[Function, float]) -> Function | None:
     """Return the function that has most of its library's time in one condition."""
     heaviest = max(seconds, key=lambda function: seconds[function])
-    return heaviest if seconds[heaviest] > _MAIN * sum(seconds.values()) > 0 else None
+    return heaviest if seconds[heaviest] > _MIN_MAIN_PART * sum(seconds.values()) > 0 else None

@@ -9,13 +9,13 @@ from equipoise.why.causes.remaining import (
     Cause,
     Remaining,
     call_evidence,
-    caller,
-    in_function,
-    instead,
+    describe_change,
+    function_phrase,
     is_named,
     largest,
-    most_more,
-    number,
+    most_increased,
+    named_caller,
+    number_text,
     short_name,
 )
 from equipoise.why.differences.allocations import is_of_allocator
@@ -24,33 +24,35 @@ from equipoise.why.differences.changes import AllocationsChange, FaultsChange, i
 _MAPPINGS = ("mmap", "munmap", "madvise", "brk", "mremap")
 PAGE_BYTES = 4096
 
-_RETURNING = {
+_RETURN_CALLS = {
     "munmap": ("munmap", "mmap", "mremap"),
     "madvise": ("madvise", "mmap", "munmap"),
     "brk": ("brk",),
 }
-"""Calls that return memory, each with the calls that return it or get it."""
+"""Calls that return memory to the kernel, each with the calls that return that memory or get it."""
 
 _MIN_CALLS, _MAX_CALLS = 0.25, 4.0
-"""Calls for each block: brk returns and gets, and an allocator may return several at once."""
+"""Range of calls for each block: brk both returns and gets memory, and an allocator may return
+several blocks at once."""
 
 MIN_HUGE_BYTES = 8 << 20
-"""Least resident memory for huge pages: below, the program's own files are most of it."""
+"""Smallest resident memory for huge pages. In a smaller program, its own files are most of it."""
 
-_SMALL, _HUGE = 2 * PAGE_BYTES, 8 * PAGE_BYTES
-"""Resident bytes for each page fault: at most in small pages, at least where pages are huge."""
+_MAX_BYTES_IN_SMALL_PAGES, _MIN_BYTES_IN_HUGE_PAGES = 2 * PAGE_BYTES, 8 * PAGE_BYTES
+"""Resident bytes for each page fault."""
 
-_SAME_BYTES = 1.25
+_MAX_MEMORY_RATIO = 1.25
+"""Largest ratio of equal memory."""
 
 
 def blocks_returned_at_free(remaining: Remaining) -> Iterator[Cause]:
     """Find large blocks that go back to the kernel at every free, and are faulted in again.
 
-    There are about as many blocks of one size as calls that return memory.
+    The number of blocks of one size is about the number of calls that return memory.
     """
     difference = remaining.difference
     allocations = difference.allocations
-    syscall = most_more(difference, _RETURNING)
+    syscall = most_increased(difference, _RETURN_CALLS)
     if syscall is None or allocations is None:
         return
     calls = difference.calls[syscall].count
@@ -64,11 +66,11 @@ def blocks_returned_at_free(remaining: Remaining) -> Iterator[Cause]:
         return
     size = max(fitting, key=lambda call: call.bytes.slower)
     faults = None if difference.faults is None else difference.faults.count
-    touched = (PAGE_FAULT,) if is_more(faults) else ()
-    yield remaining.extra(entries=(*_RETURNING[syscall], *touched)).cause(
+    page_fault_entry = (PAGE_FAULT,) if is_more(faults) else ()
+    yield remaining.extra(entries=(*_RETURN_CALLS[syscall], *page_fault_entry)).cause(
         "allocation",
         f"blocks of {size.typical_bytes:,} bytes go back to the kernel at every free "
-        f"({number(size.count.slower)} blocks, {syscall} {instead(calls)})",
+        f"({number_text(size.count.slower)} blocks, {syscall} {describe_change(calls)})",
         size_bytes=size.typical_bytes,
         syscall=syscall,
         function=_largest_requester(allocations),
@@ -80,15 +82,17 @@ def blocks_returned_at_free(remaining: Remaining) -> Iterator[Cause]:
 
 def _largest_requester(allocations: AllocationsChange) -> str | None:
     """Return the function that asks for most bytes in the slower condition."""
-    by = allocations.by_function
-    largest = max(by, key=lambda function: by[function].slower, default=None)
+    bytes_by_function = allocations.by_function
+    largest = max(
+        bytes_by_function, key=lambda function: bytes_by_function[function].slower, default=None
+    )
     return None if largest is None else short_name(largest)
 
 
 def memory_given_back(remaining: Remaining) -> Iterator[Cause]:
     """Find memory that goes back to the kernel by madvise, and is faulted in again.
 
-    There is more advice, and more page faults than advice.
+    Calls of madvise rise, and page faults rise by more than these calls.
     """
     difference = remaining.difference
     calls, faults = difference.calls.get("madvise"), difference.faults
@@ -101,7 +105,8 @@ def memory_given_back(remaining: Remaining) -> Iterator[Cause]:
     yield extra.cause(
         "page_fault",
         "memory is given back to the kernel and faulted in again: madvise "
-        f"{instead(calls.count)}, page faults {instead(faults.count)}{in_function(function)}",
+        f"{describe_change(calls.count)}, page faults {describe_change(faults.count)}"
+        f"{function_phrase(function)}",
         **call_evidence("madvise", calls),
         function=function,
         page_faults=faults.count,
@@ -109,26 +114,27 @@ def memory_given_back(remaining: Remaining) -> Iterator[Cause]:
 
 
 def huge_pages_off(remaining: Remaining) -> Iterator[Cause]:
-    """Find equal memory that takes many more page faults, as its pages are not huge."""
+    """Find equal memory that needs many more page faults, as its pages are not huge."""
     difference = remaining.difference
     faults, resident = difference.faults, difference.accounts.get("max_rss_bytes")
     if faults is None or resident is None or not is_more(faults.count):
         return
     slower, faster = resident.slower, resident.faster
-    is_same_memory = MIN_HUGE_BYTES <= slower <= _SAME_BYTES * faster
+    is_same_memory = MIN_HUGE_BYTES <= slower <= _MAX_MEMORY_RATIO * faster
     is_paged_differently = (
-        slower <= _SMALL * faults.count.slower and faster >= _HUGE * faults.count.faster
+        slower <= _MAX_BYTES_IN_SMALL_PAGES * faults.count.slower
+        and faster >= _MIN_BYTES_IN_HUGE_PAGES * faults.count.faster
     )
     mappings = [difference.calls[name].count for name in _MAPPINGS if name in difference.calls]
-    is_mapped_alike = all(mapping.extra <= max(8.0, 0.1 * mapping.faster) for mapping in mappings)
-    if not (is_same_memory and is_paged_differently and is_mapped_alike):
+    has_same_mappings = all(mapping.extra <= max(8.0, 0.1 * mapping.faster) for mapping in mappings)
+    if not (is_same_memory and is_paged_differently and has_same_mappings):
         return
     extra = remaining.extra(entries=(PAGE_FAULT,))
     function = _touching_function(remaining, faults)
     yield extra.cause(
         "page_fault",
         "the same memory is faulted in page by page instead of in huge pages: page faults "
-        f"{instead(faults.count)}{in_function(function)}",
+        f"{describe_change(faults.count)}{function_phrase(function)}",
         function=function,
         page_faults=faults.count,
         resident_bytes=resident,
@@ -136,17 +142,17 @@ def huge_pages_off(remaining: Remaining) -> Iterator[Cause]:
 
 
 def _touching_function(remaining: Remaining, faults: FaultsChange) -> str | None:
-    """Return the named function that touches the pages that fault more, if it is known."""
+    """Return the named function with most of the extra page faults, if it is known."""
     function = largest(faults.by_function)
     if function is None:
         return None
     if not is_named(function.name):
-        function = caller(remaining.difference, function) or function
+        function = named_caller(remaining.difference, function) or function
     return short_name(function)
 
 
 def page_faults(remaining: Remaining) -> Iterator[Cause]:
-    """Find more page faults, as more memory is used or memory is got anew."""
+    """Find more page faults: more memory is used, or freed memory is requested again."""
     faults = remaining.difference.faults
     if ("entry", PAGE_FAULT) in remaining.claimed or faults is None or not is_more(faults.count):
         return
@@ -154,7 +160,8 @@ def page_faults(remaining: Remaining) -> Iterator[Cause]:
     function = _touching_function(remaining, faults)
     yield extra.cause(
         "page_fault",
-        f"more page faults: {instead(faults.count)}{in_function(function, ', most of them in ')}",
+        f"more page faults: {describe_change(faults.count)}"
+        f"{function_phrase(function, ', most of them in ')}",
         function=function,
         page_faults=faults.count,
     )
@@ -167,12 +174,12 @@ def more_allocations(remaining: Remaining) -> Iterator[Cause]:
         return
     inside = [function for function in remaining.functions if is_of_allocator(function)]
     extra = remaining.extra(functions=inside)
-    if not inside or not is_more(extra.sides):
+    if not inside or not is_more(extra.thread_seconds):
         return
     size = max(allocations.classes, key=lambda block: block.count.extra)
     yield extra.cause(
         "allocation",
-        f"more blocks are allocated: {instead(allocations.count)}, most of "
+        f"more blocks are allocated: {describe_change(allocations.count)}, most of "
         f"them of {size.typical_bytes:,} bytes",
         size_bytes=size.typical_bytes,
         function=_largest_requester(allocations),

@@ -15,13 +15,13 @@ from equipoise.why.causes.remaining import (
     Cause,
     Extra,
     Remaining,
+    describe_change,
+    function_phrase,
     half_width,
-    in_function,
-    instead,
     is_named,
     largest,
-    most_more,
-    number,
+    most_increased,
+    number_text,
     short_name,
 )
 from equipoise.why.differences.changes import Change, Difference, is_more, sum_of
@@ -30,14 +30,14 @@ from equipoise.why.differences.locks import FUTEX
 _FORKS = ("clone", "clone3", "fork", "vfork")
 _SLEEPS = ("clock_nanosleep", "nanosleep")
 _WAITS_FOR_CHILDREN = ("wait4", "kernel_wait4", "waitid", "kernel_waitid")
-"""Calls that wait for children, and the kernel's functions that some kernels show instead."""
+"""Calls that wait for children, and the functions that some kernels show in their place."""
 
-_LONGER_TIMES = 2.0
-_AS_MANY_TIMES = 2.0
-"""Largest ratio of the numbers of forks; beyond it, the cause is the number of processes."""
+_MIN_FORK_SLOWDOWN = 2.0
+_MAX_FORKS_RATIO = 2.0
+"""Largest ratio of the numbers of forks; above it, the cause is the number of processes."""
 
 _LOADER = re.compile(r"ld-(linux|musl)[\w.-]*")
-_STARTING = (
+_PROCESS_ENTRIES = (
     *_FORKS,
     *"execve execveat exit_group exit".split(),
     *_WAITS_FOR_CHILDREN,
@@ -45,35 +45,35 @@ _STARTING = (
     *"mmap munmap mprotect brk openat close newfstatat access read pread64".split(),
     *"arch_prctl rt_sigprocmask rt_sigaction".split(),
 )
-"""Kernel entry points by which a process begins, loads its program and ends."""
+"""Kernel entry points of the start, the loading and the end of a process."""
 
-_SMALL_PROCESS_S = 0.01
-"""Most seconds on a processor of a small process."""
+_MAX_SMALL_PROCESS_S = 0.01
+"""Longest time on a processor of a small process."""
 
-_MANY_TIMES = 2.0
+_MIN_PROCESSES_RATIO = 2.0
 
-_SAME_WORK = 0.25
+_MAX_WORK_DIFFERENCE = 0.25
 """Largest relative difference of equal work."""
 
-_AT_ONCE = 1.1
-"""Least seconds on processors for each second that passes, where threads ran at once."""
+_MIN_PARALLELISM = 1.1
+"""Smallest number of processor seconds in one second of wall time, if threads ran at once."""
 
 
 def fork_of_large_process(remaining: Remaining) -> Iterator[Cause]:
-    """Find forks that take longer: each copies the tables of a large memory."""
+    """Find forks that take longer: each fork copies the page tables of a large memory."""
     difference = remaining.difference
     forks = [name for name in _FORKS if name in difference.calls and name != "vfork"]
     syscall = max(forks, key=lambda name: difference.calls[name].seconds.extra, default=None)
     if syscall is None:
         return
     count = difference.calls[syscall].count
-    # Samples come to some kernels' forks and miss those of others.
+    # Samples show forks on some kernels and miss them on others.
     is_sampled = is_more(remaining.entries.get(syscall))
     seconds = remaining.entries[syscall] if is_sampled else difference.calls[syscall].seconds
-    if not 0 < count.faster <= count.slower <= _AS_MANY_TIMES * count.faster:
+    if not 0 < count.faster <= count.slower <= _MAX_FORKS_RATIO * count.faster:
         return
     each_s, usual_s = seconds.slower / count.slower, seconds.faster / count.faster
-    if not is_more(seconds) or each_s < _LONGER_TIMES * usual_s:
+    if not is_more(seconds) or each_s < _MIN_FORK_SLOWDOWN * usual_s:
         return
     has_faults = difference.faults is not None and is_more(difference.faults.count)
     others = (PAGE_FAULT, "exit_group") if has_faults else ("exit_group",)
@@ -83,7 +83,7 @@ def fork_of_large_process(remaining: Remaining) -> Iterator[Cause]:
         waits=_WAITS_FOR_CHILDREN,
     ).cause(
         "process",
-        f"{number(count.slower)} forks ({syscall}) take {1e6 * each_s:,.0f} microseconds "
+        f"{number_text(count.slower)} forks ({syscall}) take {1e6 * each_s:,.0f} microseconds "
         "of a processor each, several times as long",
         syscall=syscall,
         calls=count,
@@ -93,23 +93,23 @@ def fork_of_large_process(remaining: Remaining) -> Iterator[Cause]:
 
 
 def many_processes(remaining: Remaining) -> Iterator[Cause]:
-    """Find many more processes that are started, each for little work."""
+    """Find many more processes, each with little work."""
     difference = remaining.difference
     processes, programs = difference.processes, difference.programs
     if processes is None or not is_more(processes):
         return
     on_processor = difference.on_processor
-    is_small = on_processor is None or on_processor.extra <= _SMALL_PROCESS_S * processes.extra
-    if processes.slower < _MANY_TIMES * processes.faster or not is_small:
+    is_small = on_processor is None or on_processor.extra <= _MAX_SMALL_PROCESS_S * processes.extra
+    if processes.slower < _MIN_PROCESSES_RATIO * processes.faster or not is_small:
         return
-    executing = ("execve", "execveat") if is_more(programs) else _FORKS
-    syscall = most_more(difference, executing)
-    loading = [function for function in remaining.functions if _LOADER.fullmatch(function.module)]
+    start_calls = ("execve", "execveat") if is_more(programs) else _FORKS
+    syscall = most_increased(difference, start_calls)
+    loader = [function for function in remaining.functions if _LOADER.fullmatch(function.module)]
     yield remaining.extra(
-        entries=_STARTING, functions=loading, waits=(*_WAITS_FOR_CHILDREN, *_FORKS)
+        entries=_PROCESS_ENTRIES, functions=loader, waits=(*_WAITS_FOR_CHILDREN, *_FORKS)
     ).cause(
         "process",
-        f"many small processes are started: {instead(processes)}"
+        f"many small processes are started: {describe_change(processes)}"
         f"{'' if syscall is None else f' ({syscall})'}",
         syscall=syscall,
         processes=processes,
@@ -120,13 +120,16 @@ def many_processes(remaining: Remaining) -> Iterator[Cause]:
 def one_thread(remaining: Remaining) -> Iterator[Cause]:
     """Find the same work done by fewer threads or processes at once.
 
-    There are fewer threads, as many seconds on processors, and more seconds that pass.
+    There are fewer threads, as many seconds on processors, and more seconds of wall time.
     """
     difference = remaining.difference
     threads, work, gap = difference.threads, difference.on_processor, difference.gap
     if threads is None or work is None or threads.extra >= 0 or not threads.is_certain:
         return
-    if abs(work.extra) > _SAME_WORK * work.slower or work.faster < _AT_ONCE * gap.faster:
+    if (
+        abs(work.extra) > _MAX_WORK_DIFFERENCE * work.slower
+        or work.faster < _MIN_PARALLELISM * gap.faster
+    ):
         return
     waited_s = sum(max(0.0, change.extra) for change in difference.waits.values())
     seconds = remaining.gap_s - max(0.0, work.extra) - waited_s
@@ -135,28 +138,28 @@ def one_thread(remaining: Remaining) -> Iterator[Cause]:
     interval: Interval = (seconds - half, seconds + half) if is_known else (None, None)
     yield Extra(gap, seconds, interval, 0.0, frozenset()).cause(
         "process",
-        f"the same work is done by fewer threads ({instead(threads)}), one after another",
+        f"the same work is done by fewer threads ({describe_change(threads)}), one after another",
         threads=threads,
         processor_seconds=work,
     )
 
 
 _LOCK_PLACES = {"anonymous memory": "", "[heap]": " on the heap", "[stack]": " on the stack"}
-"""Places of a lock that are no variables, with the end of "a lock"."""
-_MEETING = re.compile(r".*(cond|sem_|barrier).*", re.IGNORECASE)
+"""Places of locks that are not variables, each with its words in "a lock … without a name"."""
+_SYNCHRONISATION = re.compile(r".*(cond|sem_|barrier).*", re.IGNORECASE)
 """Functions with which threads wait for each other, and not for a lock."""
 _MIN_WAITS = 10.0
-"""Least number of waits that tell contention, where their number differs from run to run."""
-_CALLER = 0.1
-"""Least part of the time at locks at which a caller is named."""
+"""Smallest number of extra waits that shows contention, if the number varies between runs."""
+_MIN_CALLER_PART = 0.1
+"""Smallest part of the time at locks for which a caller is named."""
 _MAX_CALLERS = 3
 
 
 def lock_waits(remaining: Remaining) -> Iterator[Cause]:
     """Find a lock for which threads wait more often.
 
-    A thread that waits for the end of another one may wait longer, but not more often. The time of
-    the lock is the waiting, the kernel's part of it, and the work to get and to give the lock.
+    A thread that waits for the end of another thread may wait longer, but not more often. The time
+    of the lock is the waiting, with the kernel's part, and the work to acquire and release it.
     """
     difference = remaining.difference
     contended = {
@@ -172,26 +175,27 @@ def lock_waits(remaining: Remaining) -> Iterator[Cause]:
     name, _, module = place.partition(" in ")
     has_name = is_named(place) and place not in _LOCK_PLACES
     nameless = f"a lock{_LOCK_PLACES.get(place, '')} without a name"
-    through, callers = difference.locking.through, _lock_callers(difference)
-    is_meeting = through is not None and _MEETING.fullmatch(through) is not None
+    lock_function, callers = difference.locking.lock_function, _lock_callers(difference)
+    is_synchronisation = (
+        lock_function is not None and _SYNCHRONISATION.fullmatch(lock_function) is not None
+    )
     waiter = _waiter(remaining, FUTEX)
     called_by = joined(f"{caller}() ({100 * part:.0f} %)" for caller, part in callers.items())
-    in_calls = (
-        ""
-        if calls is None
-        else f"{number(calls.count.slower)} futex calls instead of {number(calls.count.faster)}, "
-    )
+    futex_calls = ""
+    if calls is not None:
+        slower, faster = number_text(calls.count.slower), number_text(calls.count.faster)
+        futex_calls = f"{slower} futex calls instead of {faster}, "
     yield _time_at_lock(remaining, lock.seconds).cause(
         "waiting",
-        f"threads wait for {'each other' if is_meeting else 'a lock'} (futex): "
+        f"threads wait for {'each other' if is_synchronisation else 'a lock'} (futex): "
         f"{f'{name} in {PurePath(module).name}' if has_name else nameless}, "
-        f"{number(lock.waits.slower)} waits instead of {number(lock.waits.faster)}, "
-        f"{in_calls}{duration(lock.seconds.slower)} of waiting over "
-        f"all threads{f', called by {called_by}' if callers else in_function(waiter)}",
+        f"{number_text(lock.waits.slower)} waits instead of {number_text(lock.waits.faster)}, "
+        f"{futex_calls}{duration(lock.seconds.slower)} of waiting over "
+        f"all threads{f', called by {called_by}' if callers else function_phrase(waiter)}",
         lock=name if has_name else None,
         module=module or None,
         function=next(iter(callers), waiter),
-        through=through,
+        through=lock_function,
         syscall=FUTEX,
         waits=lock.waits,
         calls=None if calls is None else calls.count,
@@ -199,31 +203,31 @@ def lock_waits(remaining: Remaining) -> Iterator[Cause]:
 
 
 def _lock_callers(difference: Difference) -> Mapping[str, float]:
-    """Return the functions that call those of the lock, each with its part of the time there."""
+    """Return the callers of the lock's functions, each with its part of the time at the lock."""
     extra_s = {
         short_name(function): change.extra
         for function, change in difference.locking.callers.items()
         if change.extra > 0 and is_named(function.name)
     }
     all_s = sum(extra_s.values())
-    large = [name for name in extra_s if extra_s[name] >= _CALLER * all_s]
+    large = [name for name in extra_s if extra_s[name] >= _MIN_CALLER_PART * all_s]
     return {name: extra_s[name] / all_s for name in large[:_MAX_CALLERS]}
 
 
 def _time_at_lock(remaining: Remaining, waited: Change) -> Extra:
-    """Return the work of threads to get and to give locks, and what they waited."""
+    """Return the time in which threads acquired and released locks, or waited for them."""
     work = remaining.extra(entries=(FUTEX,), functions=remaining.difference.locking.functions)
     waiting = remaining.waiting(waited, work.claims | {("wait", FUTEX)})
     half = math.hypot(half_width(work.seconds_ci), half_width(waiting.seconds_ci))
     seconds = work.seconds + waiting.seconds
-    sides = sum_of((work.sides, waiting.sides))
+    sides = sum_of((work.thread_seconds, waiting.thread_seconds))
     return Extra(sides, seconds, (seconds - half, seconds + half), waiting.waited_s, waiting.claims)
 
 
 def sleeping(remaining: Remaining) -> Iterator[Cause]:
-    """Find threads that sleep for longer, or more often, and wait for nobody else.
+    """Find threads that sleep longer, or more often, without waiting for others.
 
-    Calls that poll are sleeps while there is neither a pipe nor a socket.
+    Calls that poll count as sleeps if there is neither a pipe nor a socket.
     """
     difference = remaining.difference
     is_alone = not any(name.startswith(NOT_ON_DISK) for name in difference.files)
@@ -236,7 +240,7 @@ def sleeping(remaining: Remaining) -> Iterator[Cause]:
         for entry in entries
         if entry in seconds
         and seconds[entry].extra > 0
-        and (is_more(seconds[entry]) or most_more(difference, (entry,)) is not None)
+        and (is_more(seconds[entry]) or most_increased(difference, (entry,)) is not None)
     }
     syscall = largest(longer)
     if syscall is None:
@@ -244,14 +248,14 @@ def sleeping(remaining: Remaining) -> Iterator[Cause]:
     count = _number_of_calls(difference, syscall)
     yield remaining.extra(waits=longer).cause(
         "waiting",
-        f"it sleeps in {syscall}{'' if count is None else f', {instead(count)} times'}",
+        f"it sleeps in {syscall}{'' if count is None else f', {describe_change(count)} times'}",
         syscall=syscall,
         calls=count,
     )
 
 
 def waiting(remaining: Remaining) -> Iterator[Cause]:
-    """Find a kernel entry point at which threads wait longer, for what no other rule knows."""
+    """Find a kernel entry point with longer waits that no other rule has explained."""
     by_entry = remaining.waits_by_entry
     longer = {entry: change for entry, change in by_entry.items() if is_more(change)}
     entry = max(longer, key=lambda name: (longer[name].extra, name), default=None)
@@ -259,7 +263,7 @@ def waiting(remaining: Remaining) -> Iterator[Cause]:
         return
     extra = remaining.extra(waits=(entry,))
     if remaining.waited_s > 0 and extra.waited_s < longer[entry].extra:
-        # It overlaps with waiting that has a cause: waiting for a thread that waits is no cause.
+        # The waiting overlaps with explained waiting: a thread may wait for a waiting thread.
         return
     yield extra.cause(
         "waiting",

@@ -1,7 +1,4 @@
-"""All rules in their order, and the causes of a gap ranked by the seconds that they explain.
-
-Each cause has a sentence on what to change in a program.
-"""
+"""All rules in their order, and the causes of a gap ranked by the seconds that they explain."""
 
 from __future__ import annotations
 
@@ -42,24 +39,24 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "waiting": processes.waiting,
     }
 )
-"""Rules by the stable id of their cause, the most specific first: what one rule has claimed counts
-for no later one."""
+"""Rules by the stable id of their cause, the most specific first. Time that one rule has claimed
+does not count for later rules."""
 
 MIN_FRACTION = 0.05
-"""Least fraction of the gap that a cause accounts for. The sources themselves cost a few per cent:
-a smaller cause may be their doing, and to remove it would gain nothing that matters."""
+"""Smallest fraction of the gap that a cause accounts for. The sources themselves cost a few per
+cent, so a smaller cause may come from them, and removing it would hardly help."""
 
 OBSERVED_ONLY = "as observed and not tested"
-"""End of the sentence about a cause until something was changed because of it."""
+"""End of the sentence about a cause that no intervention has tested."""
 
 
 def suggested_causes(
     difference: Difference, rules: Mapping[str, Rule] = RULES
 ) -> tuple[Explanation, ...]:
-    """Return what evidence suggests, all open, the most seconds first.
+    """Return the open causes that evidence suggests, the most seconds first.
 
-    The rules run in their order. The result is empty if the gap is not certain, or if no source saw
-    what makes it.
+    The rules run in their order. The result is empty if the gap is not certain, or if no source
+    observed its reason.
     """
     if not is_more(difference.gap):
         return ()
@@ -67,7 +64,7 @@ def suggested_causes(
     accepted: list[tuple[str, Cause]] = []
     for name, rule in rules.items():
         before = remaining
-        # Each cause changes what remains: the rule runs until it finds nothing new.
+        # Each cause changes the remaining difference: the rule runs until it finds nothing new.
         while causes := [
             cause
             for cause in rule(remaining)
@@ -82,9 +79,9 @@ def suggested_causes(
 
 
 def _explanation(name: str, cause: Cause, gap_s: float) -> Explanation:
-    # Nothing can explain more than all of the gap.
+    # A cause cannot explain more than the whole gap.
     fraction = min(1.0, cause.seconds / gap_s)
-    low, high = (None if one is None else min(1.0, one / gap_s) for one in cause.seconds_ci)
+    low, high = (None if bound is None else min(1.0, bound / gap_s) for bound in cause.seconds_ci)
     return Explanation(
         cause=name,
         kind=cause.kind,
@@ -102,8 +99,8 @@ def _explanation(name: str, cause: Cause, gap_s: float) -> Explanation:
     )
 
 
-_BUFFER = "Read and write through a buffer: fewer and larger calls."
-_FUNCTION = "Look at this function first: let it do less, or call it less often."
+_BUFFER_REMEDY = "Read and write through a buffer: fewer and larger calls."
+_FUNCTION_REMEDY = "Look at this function first: let it do less, or call it less often."
 
 REMEDIES: Mapping[str, str] = MappingProxyType(
     {
@@ -117,8 +114,8 @@ REMEDIES: Mapping[str, str] = MappingProxyType(
         "many_processes": "Do the work inside one process, or give each process more of it.",
         "sync_per_record": "Sync once for many records.",
         "cold_file": "Read less of the file, read it ahead, or compare with the file in memory.",
-        "tiny_writes": _BUFFER,
-        "tiny_reads": _BUFFER,
+        "tiny_writes": _BUFFER_REMEDY,
+        "tiny_reads": _BUFFER_REMEDY,
         "path_look_ups": "Look each path up once and keep the result, or search in fewer folders.",
         "messages": "Put several messages into one call.",
         "lock_waits": "Ask for the lock less often and hold it for less time: give each thread "
@@ -128,8 +125,8 @@ REMEDIES: Mapping[str, str] = MappingProxyType(
         "memory_contention": "Give each thread data in cache lines of its own, and merge them at "
         "the end.",
         "more_allocations": "Use memory again, or allocate one block for many objects.",
-        "more_time_in_python_function": _FUNCTION,
-        "more_time_in_function": _FUNCTION,
+        "more_time_in_python_function": _FUNCTION_REMEDY,
+        "more_time_in_function": _FUNCTION_REMEDY,
         "more_system_calls": "Make fewer of these calls: do more in each, or keep the result.",
         "slower_system_calls": "Look at what these calls work on: files, sizes and devices.",
         "page_faults": "Use memory again, or use less of it.",

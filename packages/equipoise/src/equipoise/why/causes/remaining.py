@@ -1,14 +1,14 @@
-"""The difference without what causes have claimed, and its seconds as seconds of the gap.
+"""The difference without the claims of causes, in seconds of the gap.
 
-The sources add up over threads what passes only once. Three rules keep a second from counting
-twice:
+The sources add up the seconds of all threads, but the gap is wall time. Three rules prevent that a
+second counts twice:
 
-- Where all threads together use more extra seconds on processors than the gap has, these ran side
-  by side, and each such second counts as that fraction of one.
-- A thread that waits while another one works is not the reason. Where there are several threads or
-  processes, waiting can explain only what the extra work leaves of the gap. A single thread cannot
-  do both at once, and needs no such bound.
-- What is claimed as waiting is taken off that.
+- If all threads together use more extra processor seconds than the gap has, they ran in parallel.
+  Their seconds are scaled down so that all of them add up to the gap.
+- A thread that waits while another thread works does not explain the gap. With several threads or
+  processes, waiting can explain only the part of the gap that extra work leaves. A single thread
+  cannot work and wait at once, and needs no such limit.
+- Waiting that a cause has claimed is subtracted from that part.
 """
 
 from __future__ import annotations
@@ -37,22 +37,22 @@ from equipoise.why.evidence.observer import Function
 POLLS = ("poll", "ppoll", "select", "pselect6", "epoll_wait", "epoll_pwait", "epoll_pwait2")
 PAGE_FAULT = "page_fault"
 NOT_ON_DISK = ("pipe", "socket")
-"""Beginnings of the names of files that lie on no disk."""
+"""Beginnings of the names of files that are not on a disk."""
 
 Key = TypeVar("Key")
 
 LONG_CALL_S = 50e-6
-"""A call that takes longer usually waits, and observing it costs little beside that."""
+"""Time above which a call usually waits; observing such a call costs little in comparison."""
 
 Part = tuple[Literal["entry", "function", "wait"], str]
-"""A part of the extra time: a kernel entry point, a function itself (``name in module``), a kernel
-entry point at which threads waited. A part that one cause has claimed counts for no later one."""
+"""A part of the extra time: a kernel entry point, a function itself (``name in module``), or a
+kernel entry point at which threads waited. Each part belongs to the first cause that claims it."""
 
 
 class Extra(Struct, frozen=True):
     """Extra time in some parts together."""
 
-    sides: Change
+    thread_seconds: Change
     """Seconds over all threads."""
     seconds: float
     """Seconds of the gap."""
@@ -62,31 +62,31 @@ class Extra(Struct, frozen=True):
     claims: frozenset[Part]
 
     def cause(self, kind: Kind, summary: str, **evidence: Any) -> Cause:
-        """Return the cause that has this extra time; its evidence then shows the time, too.
+        """Return the cause of this extra time; its evidence includes the time.
 
-        A `Change` in the evidence is shown as its values in both conditions.
+        A `Change` in the evidence becomes its values in both conditions.
         """
-        shown = {
+        values = {
             name: {"baseline": value.baseline, "candidate": value.candidate}
             if isinstance(value, Change)
             else value
-            for name, value in {**evidence, "seconds": self.sides}.items()
+            for name, value in {**evidence, "seconds": self.thread_seconds}.items()
         }
-        return Cause(**asdict(self), kind=kind, evidence=shown, summary=summary)
+        return Cause(**asdict(self), kind=kind, evidence=values, summary=summary)
 
 
 class Cause(Extra, frozen=True):
-    """One cause that a rule found, before anything was changed on purpose."""
+    """A cause that a rule found, before any intervention tested it."""
 
     kind: Kind
     evidence: dict[str, Any]
-    """Names the thing (``syscall``, ``function``, ``file``, ``lock``, ``size_bytes``), with counts
+    """Name of the thing (``syscall``, ``function``, ``file``, ``lock``, ``size_bytes``), and counts
     and seconds as ``{"baseline": …, "candidate": …}``."""
     summary: str
 
 
 class Remaining(Struct, frozen=True):
-    """A difference, and what causes have claimed of it."""
+    """A difference, and the parts of it that causes have claimed."""
 
     difference: Difference
     claimed: frozenset[Part] = field(default_factory=frozenset)
@@ -95,7 +95,7 @@ class Remaining(Struct, frozen=True):
 
     @property
     def gap_s(self) -> float:
-        """Seconds that the slower condition takes more."""
+        """Extra seconds of the slower condition."""
         return self.difference.gap.extra
 
     @property
@@ -111,7 +111,7 @@ class Remaining(Struct, frozen=True):
         return {
             function: functions[function]
             for function in functions
-            if _part(function) not in self.claimed
+            if _function_part(function) not in self.claimed
         }
 
     @property
@@ -130,7 +130,7 @@ class Remaining(Struct, frozen=True):
         }
 
     def without(self, cause: Cause) -> Remaining:
-        """Return what is left when this cause has claimed its parts."""
+        """Return the remaining difference after this cause has claimed its parts."""
         return replace(
             self, claimed=self.claimed | cause.claims, waited_s=self.waited_s + cause.waited_s
         )
@@ -144,56 +144,52 @@ class Remaining(Struct, frozen=True):
     ) -> Extra:
         """Return the extra time at kernel entry points, in functions and in waits.
 
-        ``entries`` are kernel entry points, for the time on a processor. Without a profile that
-        shows the kernel, the system calls' own seconds stand for them. ``waits`` are kernel entry
-        points, for the time spent waiting there. Where waits could not be seen, the seconds of
-        long calls stand for them. ``calls`` are long system calls that samples miss: their own
-        seconds count in any case.
+        ``entries`` are kernel entry points for time on a processor; without a profile that shows
+        the kernel, the system calls' own seconds replace it. ``waits`` are kernel entry points for
+        time spent waiting; without observed waits, the seconds of long calls replace it. ``calls``
+        are long system calls that samples miss: their own seconds always count.
         """
         unclaimed = self.functions
         work = sum_of(
             (
-                *map(self._at_entry, entries),
-                *map(self._in_calls, calls),
+                *map(self._entry_change, entries),
+                *map(self._calls_change, calls),
                 *(unclaimed[function] for function in functions if function in unclaimed),
             )
         )
         claims: frozenset[Part] = frozenset(
             (
                 *(("entry", place) for place in (*entries, *calls)),
-                *map(_part, functions),
+                *map(_function_part, functions),
                 *(("wait", wait) for wait in waits),
             )
         )
-        waiting = self.waiting(self._waiting(waits), claims)
-        work_half, waiting_half = (
-            work.half_width / self._side_by_side(),
-            half_width(waiting.seconds_ci),
-        )
-        half = math.hypot(work_half, waiting_half)
-        seconds = work.extra / self._side_by_side() + waiting.waited_s
+        waiting = self.waiting(self._waits_change(waits), claims)
+        parallelism = self._parallelism()
+        half = math.hypot(work.half_width / parallelism, half_width(waiting.seconds_ci))
+        seconds = work.extra / parallelism + waiting.waited_s
         interval = (seconds - half, seconds + half)
-        sides = sum_of((work, waiting.sides))
-        return Extra(sides, seconds, interval, waiting.waited_s, claims)
+        thread_seconds = sum_of((work, waiting.thread_seconds))
+        return Extra(thread_seconds, seconds, interval, waiting.waited_s, claims)
 
     def waiting(self, change: Change, claims: frozenset[Part]) -> Extra:
-        """Return extra time that was spent waiting, by any source."""
+        """Return the extra time of a change in waiting, whichever source observed it."""
         waited_s = max(0.0, min(change.extra, self._max_waiting_s()))
         half = change.half_width * (waited_s / change.extra if change.extra > 0 else 0.0)
         return Extra(change, waited_s, (waited_s - half, waited_s + half), waited_s, claims)
 
-    def _at_entry(self, entry: str) -> Change:
+    def _entry_change(self, entry: str) -> Change:
         if ("entry", entry) in self.claimed:
             return NO_CHANGE
         if self.difference.entries.keys() - {WHOLE_KERNEL}:
             return self.difference.entries.get(entry, NO_CHANGE)
-        return NO_CHANGE if self._mostly_waits(entry) else self._in_calls(entry)
+        return NO_CHANGE if self._mostly_waits(entry) else self._calls_change(entry)
 
-    def _in_calls(self, name: str) -> Change:
+    def _calls_change(self, name: str) -> Change:
         calls = self.difference.calls.get(name)
         return NO_CHANGE if calls is None or ("entry", name) in self.claimed else calls.seconds
 
-    def _waiting(self, entries: Collection[str]) -> Change:
+    def _waits_change(self, entries: Collection[str]) -> Change:
         if self.difference.waits:
             return sum_of(change for wait, change in self.waits.items() if wait.entry in entries)
         calls = self.difference.calls
@@ -201,96 +197,95 @@ class Remaining(Struct, frozen=True):
         return sum_of(calls[call].seconds for call in waiting if ("wait", call) not in self.claimed)
 
     def _mostly_waits(self, name: str) -> bool:
-        """Return whether a call's own seconds stand for waiting, as nothing saw the waits."""
+        """Return whether a call's own seconds count as waiting, as no source observed waits."""
         calls = self.difference.calls.get(name)
         if calls is None or self.difference.waits:
             return False
         return calls.waits or calls.seconds.slower > LONG_CALL_S * calls.count.slower
 
-    def _side_by_side(self) -> float:
-        """Return how many extra seconds on processors passed within one second of the gap."""
+    def _parallelism(self) -> float:
+        """Return the number of extra processor seconds within one second of the gap, at least 1."""
         on_processor = self.difference.on_processor
         if on_processor is None or self.gap_s <= 0:
             return 1.0
         return max(1.0, on_processor.extra / self.gap_s)
 
     def _max_waiting_s(self) -> float:
-        """Return how much of the gap waiting that no cause has claimed can explain."""
+        """Return the seconds of the gap that unclaimed waiting can explain."""
         on_processor = self.difference.on_processor
         counts = (self.difference.threads, self.difference.processes)
-        # Where no source counted them there may be several.
+        # There may be several if no source counted them.
         has_several = any(count is None or count.slower > 1 for count in counts)
         worked_s = 0.0
         if on_processor is not None and has_several:
-            worked_s = max(0.0, on_processor.extra / self._side_by_side())
+            worked_s = max(0.0, on_processor.extra / self._parallelism())
         return max(0.0, self.gap_s - worked_s - self.waited_s)
 
 
-def _part(function: Function) -> Part:
+def _function_part(function: Function) -> Part:
     return ("function", f"{function.name} in {function.module}")
 
 
 def half_width(interval: Interval) -> float:
-    """Return half of an interval; 0 where it is unknown."""
+    """Return half of an interval's width; 0 if the interval is unknown."""
     low, high = interval
     return 0.0 if low is None or high is None else (high - low) / 2
 
 
-_UNNAMED = "("
-"""Beginning of the names that sources give to what has none: ``(unknown)``."""
+_NO_NAME_PREFIX = "("
+"""Beginning of the remark that sources write in place of a missing name: ``(unknown)``."""
 
-_OF_EVERY_PROGRAM = frozenset(
+_STARTUP_FUNCTIONS = frozenset(
     {"_start", "__libc_start_main", "__libc_start_call_main", "<module>", "clone3"}
 )
 """Functions from which every program is called."""
 
 
-def most_more(difference: Difference, names: Iterable[str]) -> str | None:
-    """Return the call of which the slower condition certainly makes most more."""
+def most_increased(difference: Difference, names: Iterable[str]) -> str | None:
+    """Return the call whose number certainly rises, and rises most."""
     counts = {name: difference.calls[name].count for name in names if name in difference.calls}
     return largest({name: count for name, count in counts.items() if is_more(count)})
 
 
 def largest(changes: Mapping[Key, Change]) -> Key | None:
-    """Return the key with the largest surplus in the slower condition; ``None`` without one."""
-    more = [key for key, change in changes.items() if change.extra > 0]
-    return max(more, key=lambda key: changes[key].extra, default=None)
+    """Return the key with the largest ``extra``; ``None`` if none is above 0."""
+    increased = [key for key, change in changes.items() if change.extra > 0]
+    return max(increased, key=lambda key: changes[key].extra, default=None)
 
 
-def caller(difference: Difference, function: Function) -> Function | None:
-    """Return the nearest named caller through which a function got most of its extra seconds."""
-    callers = difference.callers.get(function, ())
+def named_caller(difference: Difference, function: Function) -> Function | None:
+    """Return the nearest named caller behind most extra seconds of a function."""
     named = (
-        one
-        for one in callers
-        if is_named(one.name) and one.name.partition(":")[0] not in _OF_EVERY_PROGRAM
+        caller
+        for caller in difference.callers.get(function, ())
+        if is_named(caller.name) and caller.name.partition(":")[0] not in _STARTUP_FUNCTIONS
     )
     return next(named, None)
 
 
 def call_evidence(syscall: str, calls: CallsChange) -> dict[str, Any]:
-    """Return a system call as evidence shows it, without its seconds."""
+    """Return the evidence of a system call, without its seconds."""
     return {"syscall": syscall, "size_bytes": calls.typical_bytes, "calls": calls.count}
 
 
-def instead(change: Change) -> str:
+def describe_change(change: Change) -> str:
     """Return ``150,000 instead of 879``: the slower condition's number first."""
-    return f"{number(change.slower)} instead of {number(change.faster)}"
+    return f"{number_text(change.slower)} instead of {number_text(change.faster)}"
 
 
-def number(value: float) -> str:
-    """Return ``150,000``: means over runs that differ are rounded."""
+def number_text(value: float) -> str:
+    """Return a rounded number such as ``150,000``."""
     return f"{value:,.0f}"
 
 
-def in_function(name: str | None, before: str = ", in ") -> str:
-    """Return the end of a sentence that names a function: empty if there is none."""
+def function_phrase(name: str | None, before: str = ", in ") -> str:
+    """Return the end of a sentence that names a function; empty without a name."""
     return "" if name is None else f"{before}{name}()"
 
 
 def is_named(name: str) -> bool:
-    """Return whether this is a name and not a remark that there is none."""
-    return not name.startswith(_UNNAMED)
+    """Return whether the text is a name and not the remark that the name is unknown."""
+    return not name.startswith(_NO_NAME_PREFIX)
 
 
 def short_name(function: Function) -> str:

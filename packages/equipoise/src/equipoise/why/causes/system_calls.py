@@ -13,11 +13,11 @@ from equipoise.why.causes.remaining import (
     Cause,
     Remaining,
     call_evidence,
-    instead,
+    describe_change,
     is_named,
     largest,
-    most_more,
-    number,
+    most_increased,
+    number_text,
     short_name,
 )
 from equipoise.why.differences.changes import Change, Difference, FileChange, is_more, sum_of
@@ -30,32 +30,32 @@ _BLOCK_BYTES = 512
 """Unit of the kernel's account of block reads."""
 
 TINY_BYTES = 1024.0
-"""Bytes whose copying costs about as much as a call."""
+"""Number of bytes that take about as long to copy as a call takes."""
 
-_TINY_TIMES = 4.0
-_SAME_BYTES = 2.0
+_MIN_CALLS_RATIO = 4.0
+_MAX_BYTES_RATIO = 2.0
 
-_ASKING = tuple(
+_PATH_QUERIES = tuple(
     "newfstatat stat lstat statx access faccessat faccessat2 readlink readlinkat".split()
 )
-_OPENING = ("openat", "openat2", "open", "execve")
-"""Calls that look a path up and open it; only those that fail are a search."""
+_PATH_OPENS = ("openat", "openat2", "open", "execve")
+"""Calls that look a path up and open it; only failed calls are a search."""
 
-_ABSENT = ("ENOENT", "ENOTDIR")
-_MOSTLY = 0.5
+_NOT_FOUND_ERRORS = ("ENOENT", "ENOTDIR")
+_MAJORITY_SHARE = 0.5
 
 
 def sync_per_record(remaining: Remaining) -> Iterator[Cause]:
-    """Find a file that is synced to its disk more often: after each record, for instance."""
+    """Find a file that is synced to its disk more often, for instance after each record."""
     difference = remaining.difference
-    syscall = most_more(difference, _SYNCS)
+    syscall = most_increased(difference, _SYNCS)
     if syscall is None:
         return
     calls = difference.calls[syscall].count
     file = _file_with_most(difference, attrgetter("syncs"))
     yield remaining.extra(entries=_SYNCS, waits=_SYNCS).cause(
         "file_io",
-        f"{file or 'a file'} is synced to its disk more often: {syscall} {instead(calls)}",
+        f"{file or 'a file'} is synced to its disk more often: {syscall} {describe_change(calls)}",
         syscall=syscall,
         **_file_evidence(file),
         calls=calls,
@@ -65,7 +65,7 @@ def sync_per_record(remaining: Remaining) -> Iterator[Cause]:
 def cold_file(remaining: Remaining) -> Iterator[Cause]:
     """Find a file that is read from its disk, while the other condition finds it in memory.
 
-    There are more blocks from the disk, and waits where files are read.
+    The disk delivers more blocks, and calls that read files wait.
     """
     difference = remaining.difference
     blocks = difference.accounts.get("block_reads")
@@ -78,13 +78,14 @@ def cold_file(remaining: Remaining) -> Iterator[Cause]:
         return
     file = _file_with_most(difference, attrgetter("seconds"))
     waits = remaining.waits.items()
-    longest = largest({wait: one for wait, one in waits if wait.entry in (*_READS, PAGE_FAULT)})
+    read_waits = {wait: change for wait, change in waits if wait.entry in (*_READS, PAGE_FAULT)}
+    longest = largest(read_waits)
     syscall = longest.entry if longest is not None and longest.entry in _READS else None
     reader = None if syscall is not None or longest is None else longest.function
     yield extra.cause(
         "file_io",
         f"{file or 'a file'} is not in memory: "
-        f"{number(_BLOCK_BYTES * blocks.slower)} bytes are read from the disk",
+        f"{number_text(_BLOCK_BYTES * blocks.slower)} bytes are read from the disk",
         syscall=syscall,
         function=None if reader is None else short_name(reader),
         **_file_evidence(file),
@@ -98,7 +99,7 @@ def cold_file(remaining: Remaining) -> Iterator[Cause]:
 def _file_with_most(
     difference: Difference, change_of: Callable[[FileChange], Change], *, on_disk: bool = True
 ) -> str | None:
-    """Return the named file on a disk, or pipe or socket, with the largest surplus of a change."""
+    """Return the named file on a disk, or the pipe or socket, with the largest ``extra``."""
     changes = {
         name: change_of(file)
         for name, file in difference.files.items()
@@ -108,43 +109,43 @@ def _file_with_most(
 
 
 def _file_evidence(name: str | None) -> dict[str, Any]:
-    """Return a file as evidence shows it."""
+    """Return the evidence of a file."""
     because = "it was closed before its name could be looked up"
     return {"file": name} if name is not None else {"file": None, "file_unknown_because": because}
 
 
 def tiny_writes(remaining: Remaining) -> Iterator[Cause]:
-    """Find the same bytes written in many more calls: one for each line, for instance."""
-    return _in_tiny_pieces(remaining, _WRITES, "writes", "written")
+    """Find the same bytes written in many more calls, for instance one call for each line."""
+    return _tiny_transfers(remaining, _WRITES, "writes", "written")
 
 
 def tiny_reads(remaining: Remaining) -> Iterator[Cause]:
-    """Find the same bytes read in many more calls: one for each line, for instance."""
-    return _in_tiny_pieces(remaining, _READS, "reads", "read")
+    """Find the same bytes read in many more calls, for instance one call for each line."""
+    return _tiny_transfers(remaining, _READS, "reads", "read")
 
 
-def _in_tiny_pieces(
+def _tiny_transfers(
     remaining: Remaining, syscalls: Sequence[str], field: str, participle: str
 ) -> Iterator[Cause]:
-    """Find calls that transfer little; ``field`` of `FileChange` counts them."""
+    """Find calls that transfer few bytes; ``field`` of `FileChange` counts them."""
     difference = remaining.difference
     calls_of, bytes_of = attrgetter(field), attrgetter(f"bytes_{participle}")
-    syscall = most_more(difference, syscalls)
+    syscall = most_increased(difference, syscalls)
     on_disk = [file for name, file in difference.files.items() if not name.startswith(NOT_ON_DISK)]
     if syscall is None or not on_disk:
         return
     count, size = sum_of(map(calls_of, on_disk)), sum_of(map(bytes_of, on_disk))
-    if count.slower <= 0 or count.slower < _TINY_TIMES * count.faster:
+    if count.slower <= 0 or count.slower < _MIN_CALLS_RATIO * count.faster:
         return
     bytes_each = size.slower / count.slower
-    if bytes_each > TINY_BYTES or size.slower > _SAME_BYTES * size.faster:
+    if bytes_each > TINY_BYTES or size.slower > _MAX_BYTES_RATIO * size.faster:
         return
     calls = difference.calls[syscall].count
     file = _file_with_most(difference, calls_of)
     yield remaining.extra(entries=syscalls, waits=syscalls).cause(
         "system_call",
         f"{file or 'a file'} is {participle} in pieces of about "
-        f"{bytes_each:,.0f} bytes: {syscall} {instead(calls)}",
+        f"{bytes_each:,.0f} bytes: {syscall} {describe_change(calls)}",
         syscall=syscall,
         **_file_evidence(file),
         size_bytes=round(bytes_each),
@@ -153,37 +154,38 @@ def _in_tiny_pieces(
 
 
 def path_look_ups(remaining: Remaining) -> Iterator[Cause]:
-    """Find many more look-ups of paths: a search in several folders, for instance.
+    """Find many more look-ups of paths, for instance a search in several folders.
 
-    There are more questions for files, or more attempts to open what is not there.
+    Queries about files rise, or attempts to open files that do not exist.
     """
     difference = remaining.difference
-    names = (*_ASKING, *(name for name in _OPENING if _mostly_fails(difference, name)))
-    syscall = most_more(difference, names)
+    names = (*_PATH_QUERIES, *(name for name in _PATH_OPENS if _mostly_fails(difference, name)))
+    syscall = most_increased(difference, names)
     if syscall is None:
         return
-    calls, absent = difference.calls[syscall].count, _absent(difference, syscall)
+    calls, not_found = difference.calls[syscall].count, _not_found_calls(difference, syscall)
     yield remaining.extra(entries=names, waits=names).cause(
         "system_call",
-        f"paths are looked up more often: {syscall} {instead(calls)}, of which "
-        f"{instead(absent)} find nothing",
+        f"paths are looked up more often: {syscall} {describe_change(calls)}, of which "
+        f"{describe_change(not_found)} find nothing",
         syscall=syscall,
         calls=calls,
-        not_there=absent,
+        not_there=not_found,
     )
 
 
-def _absent(difference: Difference, name: str) -> Change:
-    """Return the calls of this name that find nothing."""
+def _not_found_calls(difference: Difference, name: str) -> Change:
+    """Return the change of the calls that find nothing."""
     errors = difference.calls[name].errors
-    return sum_of(errors[error] for error in _ABSENT if error in errors)
+    return sum_of(errors[error] for error in _NOT_FOUND_ERRORS if error in errors)
 
 
 def _mostly_fails(difference: Difference, name: str) -> bool:
     if name not in difference.calls:
         return False
     count = difference.calls[name].count
-    return is_more(count) and _absent(difference, name).extra >= _MOSTLY * count.extra
+    not_found = _not_found_calls(difference, name)
+    return is_more(count) and not_found.extra >= _MAJORITY_SHARE * count.extra
 
 
 _SOCKETS = ("sendto", "recvfrom", "sendmsg", "recvmsg", "sendmmsg", "recvmmsg", "splice")
@@ -200,17 +202,17 @@ def messages(remaining: Remaining) -> Iterator[Cause]:
     ]
     file = _file_with_most(difference, attrgetter("writes"), on_disk=False)
     file = file or _file_with_most(difference, attrgetter("reads"), on_disk=False)
-    syscall = most_more(difference, _MESSAGES)
+    syscall = most_increased(difference, _MESSAGES)
     if not pipes or file is None or syscall is None:
         return
     calls = difference.calls[syscall].count
-    through = sum(max(pipe.reads.extra, 0) + max(pipe.writes.extra, 0) for pipe in pipes)
-    if 2 * through < calls.extra:
+    pipe_calls = sum(max(pipe.reads.extra, 0) + max(pipe.writes.extra, 0) for pipe in pipes)
+    if 2 * pipe_calls < calls.extra:
         return
     change = difference.files[file]
     yield remaining.extra(entries=_MESSAGES, waits=_MESSAGES).cause(
         "system_call",
-        f"many more messages: {syscall} {instead(calls)}, through {file}",
+        f"many more messages: {syscall} {describe_change(calls)}, through {file}",
         syscall=syscall,
         file=file,
         calls=calls,
@@ -226,7 +228,7 @@ def more_system_calls(remaining: Remaining) -> Iterator[Cause]:
         if ("entry", syscall) not in remaining.claimed and is_more(calls.count):
             yield remaining.extra(entries=(syscall,), waits=(syscall,)).cause(
                 "system_call",
-                f"more system calls: {syscall} {instead(calls.count)}",
+                f"more system calls: {syscall} {describe_change(calls.count)}",
                 **call_evidence(syscall, calls),
             )
 
@@ -239,6 +241,6 @@ def slower_system_calls(remaining: Remaining) -> Iterator[Cause]:
         if calls is not None and is_more(seconds) and not is_more(calls.count):
             yield remaining.extra(entries=(syscall,)).cause(
                 "system_call",
-                f"{syscall} takes longer: {number(calls.count.slower)} calls",
+                f"{syscall} takes longer: {number_text(calls.count.slower)} calls",
                 **call_evidence(syscall, calls),
             )

@@ -1,13 +1,13 @@
-"""Differences: what differs between the observed runs of two conditions, source by source.
+"""Differences between the observed runs of two conditions, source by source.
 
-Each quantity is a `Change`; its ``extra`` is what the slower condition has more.
+Each quantity is a `Change`; its ``extra`` is the slower condition's value minus the faster one's.
 
-- ``changes.py``: the data (`Difference` and its parts), and how a `Change` is computed
-- ``compare.py``: `difference_between`, which puts all sources together; the gap and its parts by
+- ``changes.py``: the data (`Difference` and its parts), and the computation of a `Change`
+- ``compare.py``: `difference_between`, which puts all sources together; the gap and its parts in
   the campaign's own trials, the system calls, the settings that the conditions declare
 - ``stacks.py``: time on a processor, waits and page faults, by function and kernel entry point;
   the flame graph and the profile for Firefox
-- ``locks.py``: waits for locks by place, and the functions that get, give and ask for them
+- ``locks.py``: waits for locks by place, the functions of locks, and their callers
 - ``allocations.py``: allocated blocks by size, lifetime and function
 - ``wording.py``: the sentence that says where the extra time goes
 """

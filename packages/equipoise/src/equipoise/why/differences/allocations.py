@@ -1,4 +1,4 @@
-"""What differs in the allocations: by size class, lifetime and function."""
+"""Differences in the allocations: by size class, lifetime and function."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from equipoise.why.differences.changes import (
     AllocationsChange,
     SizeClassChange,
     changes,
-    counted,
+    count_change,
 )
 from equipoise.why.differences.stacks import Place, places_of, weights
 from equipoise.why.evidence.allocations import Allocations, SizeClass
 from equipoise.why.evidence.observer import Function
 from equipoise.why.evidence.sources import Runs, Side
 
-MOST = 0.9
+USUAL_LIFETIME_SHARE = 0.9
 """Share of the blocks that live no longer than the usual lifetime."""
 
 Bounds = tuple[int, int]
@@ -27,14 +27,14 @@ Bounds = tuple[int, int]
 
 
 def allocations_change(runs: Runs[Allocations], slower: Side) -> AllocationsChange | None:
-    """Return the allocations; ``None`` unless both conditions have a recorded run."""
+    """Return the changes of allocations; ``None`` unless both conditions have a recorded run."""
     recorded = Runs(
         *(tuple(run for run in side if run.processes) for side in (runs.baseline, runs.candidate))
     )
-    if not recorded.both:
+    if not recorded.has_both:
         return None
     return AllocationsChange(
-        count=counted(recorded.map(lambda run: run.allocations), slower),
+        count=count_change(recorded.map(lambda run: run.allocations), slower),
         classes=_classes(recorded, slower),
         by_function=changes(
             recorded.map(lambda run: weights(places_of(run.stacks), _requester)), slower
@@ -46,23 +46,23 @@ def _classes(runs: Runs[Allocations], slower: Side) -> tuple[SizeClassChange, ..
     def values(value_of: Callable[[SizeClass], float]) -> Runs[Mapping[Bounds, float]]:
         return runs.map(lambda run: {_bounds(size): value_of(size) for size in run.classes})
 
-    count = changes(values(lambda size: size.allocations), slower, counted)
-    in_bytes = changes(values(lambda size: size.bytes), slower, counted)
+    count = changes(values(lambda size: size.allocations), slower, count_change)
+    in_bytes = changes(values(lambda size: size.bytes), slower, count_change)
     classes = []
     for bounds, change in count.items():
         baseline, candidate = (
             _with_class(side, bounds) for side in (runs.baseline, runs.candidate)
         )
-        # Blocks that were only freed count as none: one side may have the class, neither a block.
+        # A class may have freed blocks alone, without any allocation on either side.
         is_more = change.candidate >= change.baseline and bool(candidate)
-        of_runs = candidate if is_more or not baseline else baseline
+        larger_side = candidate if is_more or not baseline else baseline
         sizes: Counter[int] = Counter()
-        for _, size in of_runs:
+        for _, size in larger_side:
             sizes[size.typical_bytes] += size.typical_at_least
         typical_bytes = max(sizes, key=lambda size: (sizes[size], -size))
-        blocks = sum(size.allocations for _, size in of_runs)
-        # The longest over the runs: their clocks need not have the same speed.
-        lifetime_s = max(_usual_lifetime_s(run, size) for run, size in of_runs)
+        blocks = sum(size.allocations for _, size in larger_side)
+        # The longest over the runs, whose clocks need not have the same speed.
+        lifetime_s = max(_usual_lifetime_s(run, size) for run, size in larger_side)
         classes.append(
             SizeClassChange(
                 least_bytes=bounds[0],
@@ -86,9 +86,10 @@ def _bounds(size: SizeClass) -> Bounds:
 
 
 def _usual_lifetime_s(run: Allocations, size: SizeClass) -> float:
-    """Return the bound below which most blocks of one run ended; infinite if they did not."""
-    ended = zip(run.lifetime_bounds_s, accumulate(size.lifetimes), strict=True)
-    return next((bound for bound, freed in ended if freed >= MOST * size.allocations > 0), math.inf)
+    """Return the lifetime bound below which 90 % of the blocks were freed; infinite without one."""
+    freed_below = zip(run.lifetime_bounds_s, accumulate(size.lifetimes), strict=True)
+    min_freed = USUAL_LIFETIME_SHARE * size.allocations
+    return next((bound for bound, freed in freed_below if freed >= min_freed > 0), math.inf)
 
 
 def _requester(place: Place) -> Iterator[Function]:
@@ -103,7 +104,7 @@ _ALLOCATOR_FILE = re.compile(
     r"lib(equipoise_recorder|equipoise_dlmalloc|jemalloc|tcmalloc|mimalloc|scudo|tbbmalloc|snmalloc"
     r"|rpmalloc|hoard)[\w.-]*"
 )
-"""Shared libraries that hold an allocator and nothing else."""
+"""Shared libraries that contain an allocator and nothing else."""
 
 _C_LIBRARY = re.compile(r"(libc|ld-linux|ld-musl)[\w.-]*")
 
@@ -111,7 +112,7 @@ _INTERFACE = frozenset(
     "malloc calloc realloc reallocarray free cfree memalign posix_memalign aligned_alloc valloc "
     "pvalloc malloc_usable_size".split()
 )
-"""Names of malloc(3) and its like in any allocator."""
+"""Names of malloc(3) and related functions in any allocator."""
 
 _INSIDE_C_LIBRARY = re.compile(
     r"_int_\w+|sysmalloc\w*|systrim\w*|unlink_chunk\w*|tcache_\w+|malloc_\w+|arena_\w+|heap_\w+"
@@ -137,7 +138,7 @@ _CPLUSPLUS_AND_RUST = (
 
 
 def is_of_allocator(function: Function) -> bool:
-    """Return whether a function allocates for others, or asks an allocator for a language."""
+    """Return whether a function belongs to an allocator, or to a language's calls of one."""
     return function.name.startswith(_CPLUSPLUS_AND_RUST) or is_inside_allocator(function)
 
 

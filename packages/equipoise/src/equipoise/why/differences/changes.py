@@ -1,9 +1,8 @@
-"""Changes between two conditions: the data of a `Difference`, and how a change is computed.
+"""Changes between two conditions: the data of a `Difference`, and the computation of a change.
 
-A count differs from a time or a sampled weight in one way. Where no run of a condition differs
-from another one, a count has been shown to be the same each time: its change is exact, and its
-interval has no width. A time or a weight repeats itself only by rounding or because hardly
-anything was sampled: its interval is unknown.
+Counts and times differ when all runs of each condition have the same value. A count is then exact,
+and the interval of its change has no width. A time or a sampled weight is the same only because of
+rounding or because hardly anything was sampled, so the interval is unknown.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ from equipoise.why.evidence.observer import Function
 from equipoise.why.evidence.sources import Runs, Side
 
 LEVEL = 0.05
-"""1 minus the nominal coverage of each interval, by itself."""
+"""1 minus the nominal coverage of each single interval."""
 
 
 class Change(Struct, frozen=True):
-    """One quantity in both conditions: means over the runs of the source that sees it.
+    """One quantity in both conditions: means over the runs of its source.
 
     A run that did not see the quantity counts as 0.
     """
@@ -36,30 +35,32 @@ class Change(Struct, frozen=True):
     extra: float
     """Slower condition minus faster condition; below 0 where the slower one has less."""
     extra_ci: Interval
-    """Welch's interval over the repeated runs, at 95 % for each by itself; Student's over the
-    blocks for the campaign's own trials. Unknown where a condition has one run, and where no time
-    or sampled weight varies. Both bounds are ``extra`` for a count that was the same in all runs
-    of each condition."""
+    """Welch's 95 % interval over the repeated runs; for the campaign's own trials, Student's
+    interval over the blocks. Unknown if a condition has one run, or if a time or sampled weight
+    does not vary. Both bounds are ``extra`` for a count that was the same in all runs of each
+    condition."""
 
     @property
     def slower(self) -> float:
-        """What the slower condition has: the larger value where ``extra`` is above 0."""
-        return (max if self.extra > 0 else min)(self.baseline, self.candidate)
+        """Value of the slower condition: the larger value if ``extra`` is above 0."""
+        low, high = sorted((self.baseline, self.candidate))
+        return high if self.extra > 0 else low
 
     @property
     def faster(self) -> float:
-        """What the faster condition has."""
-        return (min if self.extra > 0 else max)(self.baseline, self.candidate)
+        """Value of the faster condition."""
+        low, high = sorted((self.baseline, self.candidate))
+        return low if self.extra > 0 else high
 
     @property
     def is_certain(self) -> bool:
-        """Whether the interval is known and excludes no change."""
+        """Whether the interval is known and does not contain 0."""
         low, high = self.extra_ci
         return low is not None and high is not None and (low > 0 or high < 0)
 
     @property
     def half_width(self) -> float:
-        """Half of the interval; all of the change where the interval is unknown."""
+        """Half of the interval's width; the change itself if the interval is unknown."""
         low, high = self.extra_ci
         return abs(self.extra) if low is None or high is None else (high - low) / 2
 
@@ -81,7 +82,7 @@ class CallsChange(Struct, frozen=True):
 
     count: Change
     seconds: Change
-    """Seconds from entry to return, over all threads; with the cost of observing them."""
+    """Seconds from entry to return, over all threads, including the cost of observing the calls."""
     errors: Mapping[str, Change]
     typical_bytes: int | None
     """Most frequent size argument in the slower condition."""
@@ -106,19 +107,18 @@ class LockChange(Struct, frozen=True):
     seconds: Change
     more_in_each_run: bool = False
     """Whether each run of the slower condition waits more often than every run of the faster one.
-    Contention differs a thousandfold from run to run: the interval of ``waits`` then says nothing.
-    """
+    Contention varies a thousandfold between runs, so that the interval of ``waits`` is useless."""
 
 
 class Locking(Struct, frozen=True):
     """Time at locks, by sampled stacks."""
 
     functions: tuple[Function, ...] = ()
-    """Functions that mostly get or give a lock, among those of the profile."""
+    """Functions of the profile that mostly acquire or release a lock."""
     callers: Mapping[Function, Change] = field(default_factory=dict)
-    """Seconds that threads wait or work at locks, by the innermost function that is not of the lock
-    or the C library."""
-    through: str | None = None
+    """Seconds that threads wait or work at locks, by the innermost function outside the lock and
+    the C library."""
+    lock_function: str | None = None
     """Function of the lock with most of these seconds, such as ``pthread_mutex_lock``."""
 
 
@@ -132,10 +132,10 @@ class SizeClassChange(Struct, frozen=True):
     count: Change
     bytes: Change
     usual_lifetime_s: float | None = None
-    """Time below which nine in ten blocks surely lived, in the condition that has more of them;
-    ``None`` if they did not end, or their lifetimes are not known."""
+    """Upper bound on the lifetimes of nine in ten blocks, in the condition that has more blocks;
+    ``None`` if the blocks were not freed, or their lifetimes are not known."""
     typical_share: float = 0.0
-    """Least share of the blocks that have the typical size, in the same condition."""
+    """Smallest possible share of blocks with the typical size, in the same condition."""
 
 
 class AllocationsChange(Struct, frozen=True):
@@ -143,7 +143,7 @@ class AllocationsChange(Struct, frozen=True):
 
     count: Change
     classes: tuple[SizeClassChange, ...]
-    """Size classes, the largest number of blocks in either condition first."""
+    """Size classes, sorted by the larger number of blocks in either condition."""
     by_function: Mapping[Function, Change]
     """Estimated bytes by the innermost function outside the allocator."""
 
@@ -166,29 +166,32 @@ class Setting(Struct, frozen=True):
 
 
 class Difference(Struct, frozen=True):
-    """All that differs between two conditions. What no source saw is empty or ``None``."""
+    """All differences between two conditions. A part that no source observed is empty or ``None``.
+
+    Seconds of the sources are sums over the threads: more than the time that passed, if several
+    threads run at once.
+    """
 
     slower: Side
     gap: Change
     """Wall time of the campaign's own trials, in seconds: the mean of the differences within
-    blocks. No trial here ran under a source."""
+    blocks. These trials ran without a source."""
     split: Mapping[str, Change] = field(default_factory=dict)
-    """``user_s``, ``system_s``, ``waiting_s`` and ``queueing_s`` (for a processor) of these trials,
-    as far as they are known."""
+    """Known parts of the wall time of these trials: ``user_s``, ``system_s``, ``waiting_s``, and
+    ``queueing_s`` (waiting for a processor)."""
     accounts: Mapping[str, Change] = field(default_factory=dict)
     """Other accounts of these trials: faults, switches, block reads and writes, peak memory."""
     on_processor: Change | None = None
-    """Seconds on a processor, all stacks of the profile. All seconds of the sources are sums over
-    the threads: where threads run at once, more than the time that passed."""
+    """Seconds on a processor, over all stacks of the profile."""
     entries: Mapping[str, Change] = field(default_factory=dict)
-    """Seconds on a processor inside the kernel, by kernel entry point. Where the kernel is hidden,
-    ``kernel`` alone: the system time of ``split``."""
+    """Seconds on a processor inside the kernel, by kernel entry point. If the kernel is hidden,
+    the only entry is ``kernel``: the system time of ``split``."""
     functions: Mapping[Function, Change] = field(default_factory=dict)
     """Seconds on a processor in a function itself, without the kernel."""
-    reached: Mapping[Function, Change] = field(default_factory=dict)
-    """Seconds on a processor in a function and in all that it called, with the kernel."""
+    inclusive: Mapping[Function, Change] = field(default_factory=dict)
+    """Seconds on a processor in a function and in all functions that it called, with the kernel."""
     callers: Mapping[Function, tuple[Function, ...]] = field(default_factory=dict)
-    """Functions through which most of the extra seconds of a function came, the nearest first."""
+    """Callers behind most of the extra seconds of a function, the nearest caller first."""
     waits: Mapping[Wait, Change] = field(default_factory=dict)
     """Seconds off the processor, of all threads."""
     locking: Locking = Locking()
@@ -213,7 +216,7 @@ Compute = Callable[[Runs[float], Side], Change]
 
 
 def is_more(change: Change | None) -> bool:
-    """Return whether the slower condition certainly has more."""
+    """Return whether the slower condition certainly has the larger value."""
     return change is not None and change.extra > 0 and change.is_certain
 
 
@@ -229,27 +232,27 @@ def _change(runs: Runs[float], slower: Side, *, paired: bool, is_count: bool) ->
     return Change(float(baseline.mean()), float(candidate.mean()), extra, (low, high))
 
 
-counted: Compute = partial(_change, paired=False, is_count=True)
-"""Return the change of something that each run counted exactly, by Welch's interval."""
-measured: Compute = partial(_change, paired=False, is_count=False)
-"""Return the change of something that was timed or sampled, by Welch's interval."""
-paired_counted: Compute = partial(_change, paired=True, is_count=True)
-"""Return the change of a count in trials of the same blocks, by Student's t."""
-paired_measured: Compute = partial(_change, paired=True, is_count=False)
-"""Return the change of a measure in trials of the same blocks, by Student's t: of means, not of
-medians, because means of parts add up to the mean of the whole."""
+count_change: Compute = partial(_change, paired=False, is_count=True)
+"""Return the change of an exact count, with Welch's interval."""
+measure_change: Compute = partial(_change, paired=False, is_count=False)
+"""Return the change of a time or a sampled weight, with Welch's interval."""
+paired_count_change: Compute = partial(_change, paired=True, is_count=True)
+"""Return the change of a count in trials of the same blocks, with Student's interval."""
+paired_measure_change: Compute = partial(_change, paired=True, is_count=False)
+"""Return the change of a measure in trials of the same blocks, with Student's interval. It compares
+means, not medians, because the means of the parts add up to the mean of the whole."""
 
 
 def changes(
-    runs: Runs[Mapping[Key, float]], slower: Side, compute: Compute = measured
+    runs: Runs[Mapping[Key, float]], slower: Side, compute: Compute = measure_change
 ) -> dict[Key, Change]:
-    """Return the change of each thing that a run saw, the largest extra first.
+    """Return the change of each key, the largest ``extra`` first.
 
-    A run that did not see a thing counts as 0. Empty unless both conditions have a run.
+    A run without the key counts as 0. The result is empty unless both conditions have a run.
     """
-    if not runs.both:
+    if not runs.has_both:
         return {}
-    keys = dict.fromkeys(key for run in runs.every for key in run)
+    keys = dict.fromkeys(key for run in runs.all_runs for key in run)
 
     def change(key: Key) -> Change:
         return compute(runs.map(lambda run: run.get(key, 0.0)), slower)
@@ -258,7 +261,7 @@ def changes(
 
 
 def sum_of(parts: Iterable[Change]) -> Change:
-    """Return the sum of changes; a part of unknown interval may be nothing or twice as much."""
+    """Return the sum of changes; a part without an interval may be 0 or twice as large."""
     parts = tuple(parts)
     extra = sum(part.extra for part in parts)
     half = math.hypot(*(part.half_width for part in parts))

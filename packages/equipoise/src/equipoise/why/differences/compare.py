@@ -1,9 +1,8 @@
-"""Compare two conditions: what differs in each source, in their trials, and in what they declare.
+"""Compare two conditions: their trials, their settings, and the observations of each source.
 
-No trial of the gap itself ran under a source. Each of its changes is the mean of the differences
-within blocks, with Student's t interval over the blocks: means, because then the parts of the gap
-add up to it. Seconds of system calls are sums over all threads, and hold what observing a call
-costs.
+The trials of the gap itself ran without a source. Each change between them is the mean of the
+differences within blocks, with Student's interval over the blocks: the means of the parts add up to
+the gap. Seconds of system calls are sums over all threads and include the cost of observing them.
 """
 
 from __future__ import annotations
@@ -32,10 +31,10 @@ from equipoise.why.differences.changes import (
     FileChange,
     Setting,
     changes,
-    counted,
-    measured,
-    paired_counted,
-    paired_measured,
+    count_change,
+    measure_change,
+    paired_count_change,
+    paired_measure_change,
 )
 from equipoise.why.differences.locks import locking, locks_change
 from equipoise.why.differences.stacks import page_faults_change, waits_change, with_profile
@@ -57,37 +56,39 @@ _PATHS = {"LD_PRELOAD": "preload", "LD_LIBRARY_PATH": "library path"}
 def difference_between(
     trials: Runs[Trial], evidence: EvidenceSet, conditions: tuple[Condition, Condition]
 ) -> Difference:
-    """Return what differs between two conditions, the baseline and the candidate.
+    """Return the differences between two conditions, the baseline and the candidate.
 
-    Of the campaign's analysed trials, those of one block are a pair. The evidence is of any number
-    of instrumented runs. Raise `UnusableInput` if there is no block in which the wall time of both
+    The analysed trials of one block are a pair. The evidence may come from any number of
+    instrumented runs. Raise `UnusableInput` if there is no block in which the wall time of both
     conditions is known.
     """
-    of_trials = trials_difference(trials)
-    slower = of_trials.slower
+    by_trials = trials_difference(trials)
+    slower = by_trials.slower
     unseen = {
         source: remarks
         for source, runs in evidence.by_source().items()
-        if (remarks := _unseen(evidence.failures.get(source, ()), runs))
+        if (remarks := _unseen_remarks(evidence.failures.get(source, ()), runs))
     }
     difference = replace(
-        of_trials,
+        by_trials,
         waits=waits_change(evidence.waits, slower),
         locking=locking(evidence.profile, evidence.waits, slower),
         faults=page_faults_change(evidence.page_faults, slower),
         allocations=allocations_change(evidence.allocations, slower),
-        instructions=changes(evidence.instructions.map(lambda run: run.functions), slower, counted),
+        instructions=changes(
+            evidence.instructions.map(lambda run: run.functions), slower, count_change
+        ),
         settings=settings(conditions),
-        unseen={**of_trials.unseen, **unseen},
+        unseen={**by_trials.unseen, **unseen},
     )
     return with_system_calls(with_profile(difference, evidence.profile), evidence.system_calls)
 
 
-def _unseen(failures: tuple[str, ...], runs: Runs[Any]) -> tuple[str, ...]:
-    """Return why runs of a source gave nothing, and what they could not see, each once."""
+def _unseen_remarks(failures: tuple[str, ...], runs: Runs[Any]) -> tuple[str, ...]:
+    """Return the failures of a source, and its remarks about gaps in what it saw, each once."""
     first: dict[str, str] = {}
-    for remark in chain(failures, *(run.unseen for run in runs.every)):
-        # The runs of a source differ only in the numbers in their remarks.
+    for remark in chain(failures, *(run.unseen for run in runs.all_runs)):
+        # Remarks that differ in their numbers only are the same remark.
         first.setdefault(_DIGITS.sub("0", remark), remark)
     return tuple(first.values())
 
@@ -95,20 +96,20 @@ def _unseen(failures: tuple[str, ...], runs: Runs[Any]) -> tuple[str, ...]:
 def trials_difference(trials: Runs[Trial]) -> Difference:
     """Return the gap between the analysed trials of both conditions, paired by their blocks.
 
-    The slower condition is the one with more time in the typical block: the sign of the median
-    difference. A trial that was stopped at its time limit counts with the time until then. Raise
-    `UnusableInput` if there is no block in which the wall time of both is known.
+    The sign of the median difference decides which condition is slower. A trial that was stopped
+    at its time limit counts with the time until then. Raise `UnusableInput` if there is no block
+    in which the wall time of both is known.
     """
-    paired = _paired(trials)
-    if not paired.both:
+    pairs = _pairs_in_blocks(trials)
+    if not pairs.has_both:
         raise UnusableInput(
             "no block of this campaign has the wall time of both conditions",
             hint="run a campaign that ends with a verdict, and explain that one",
         )
-    walls = paired.map(_wall_s)
+    walls = pairs.map(_wall_s)
     differences = list(map(sub, walls.candidate, walls.baseline))
     slower: Side = "candidate" if (median(differences) or sum(differences)) >= 0 else "baseline"
-    splits = paired.map(
+    splits = pairs.map(
         lambda trial: split(
             _wall_s(trial),
             trial.accounting.user_s,
@@ -116,22 +117,25 @@ def trials_difference(trials: Runs[Trial]) -> Difference:
             trial.covariates.get("run_delay_s"),
         )
     )
-    accountings = paired.map(lambda trial: trial.accounting)
-    # A part that is unknown in one trial would be of other trials than the rest.
+    accountings = pairs.map(lambda trial: trial.accounting)
+    # A part that one trial lacks would cover other trials than the remaining parts do.
     parts = {
         part: change
         for part in PARTS
-        if (change := _known(splits, attrgetter(part), slower, paired_measured)) is not None
+        if (change := _known_change(splits, attrgetter(part), slower, paired_measure_change))
+        is not None
     }
-    accounts, unseen_accounts = _accounts(accountings, slower)
+    accounts, unseen_accounts = _account_changes(accountings, slower)
     unseen = {
-        "trials": _stopped(paired),
-        "split": tuple(dict.fromkeys(remark for one in splits.every for remark in one.unseen)),
+        "trials": _time_limit_remark(pairs),
+        "split": tuple(
+            dict.fromkeys(remark for parts in splits.all_runs for remark in parts.unseen)
+        ),
         "accounts": unseen_accounts,
     }
     return Difference(
         slower=slower,
-        gap=paired_measured(walls, slower),
+        gap=paired_measure_change(walls, slower),
         split=parts,
         accounts=accounts,
         unseen={source: remarks for source, remarks in unseen.items() if remarks},
@@ -146,8 +150,8 @@ class Split(Struct, frozen=True):
     waiting_s: float | None = None
     """Wall time in which no thread ran, without ``queueing_s``."""
     queueing_s: float | None = None
-    """Wall time in which the main thread could have run, and waited for a processor; ``None`` where
-    that was not read: then ``waiting_s`` holds it."""
+    """Wall time in which the main thread was ready and waited for a processor; ``None`` if this
+    was not read, and ``waiting_s`` includes it."""
     unseen: tuple[str, ...] = ()
     """Sentences about what could not be seen."""
 
@@ -160,9 +164,9 @@ def split(
 ) -> Split:
     """Split the wall time of one trial.
 
-    Where threads or processes ran at the same time, they used more than the time that passed, and
-    it is unknown how long all of them waited. ``run_delay_s`` is how long the main thread waited
-    for a processor; while it waits for another thread, that thread's delay is waiting time.
+    If threads or processes ran at the same time and used more than the time that passed, their
+    common waiting time is unknown. ``run_delay_s`` is the time that the main thread waited for a
+    processor. While it waits for another thread, that thread's delay counts as waiting time.
     """
     if user_s is None or system_s is None:
         return Split(user_s, system_s, unseen=("user and system time: not accounted",))
@@ -176,7 +180,7 @@ def split(
     return Split(user_s, system_s, waiting_s - queueing_s, queueing_s)
 
 
-def _paired(trials: Runs[Trial]) -> Runs[Trial]:
+def _pairs_in_blocks(trials: Runs[Trial]) -> Runs[Trial]:
     """Return one trial of each condition for each block that has both, in the order of blocks."""
     baseline, candidate = (
         {
@@ -196,48 +200,48 @@ def _wall_s(trial: Trial) -> float:
     return trial.accounting.wall_s or 0.0
 
 
-def _stopped(paired: Runs[Trial]) -> tuple[str, ...]:
-    stopped = sum(trial.timed_out for trial in paired.every)
-    trials = f"{stopped} of {len(paired.every)} trials"
+def _time_limit_remark(pairs: Runs[Trial]) -> tuple[str, ...]:
+    stopped = sum(trial.timed_out for trial in pairs.all_runs)
+    trials = f"{stopped} of {len(pairs.all_runs)} trials"
     remark = f"how long {trials} would have run: they were stopped at the time limit"
     return (remark,) if stopped else ()
 
 
-def _accounts(
+def _account_changes(
     accountings: Runs[Accounting], slower: Side
 ) -> tuple[Mapping[str, Change], tuple[str, ...]]:
-    """Return the changes of all accounts that every trial has, and why others are unknown."""
+    """Return the changes of the accounts that every trial has, and reasons for unknown accounts."""
     values = accountings.map(
         lambda trial: {**{name: getattr(trial, name) for name in ACCOUNTS}, **trial.counters}
     )
-    known: dict[str, Change] = {}
+    account_changes: dict[str, Change] = {}
     unseen: list[str] = []
-    for name in dict.fromkeys(name for trial in values.every for name in trial):
-        change = _known(values, methodcaller("get", name), slower, paired_counted)
+    for name in dict.fromkeys(name for trial in values.all_runs for name in trial):
+        change = _known_change(values, methodcaller("get", name), slower, paired_count_change)
         if change is not None:
-            known[name] = change
+            account_changes[name] = change
             continue
-        reasons = (trial.unknown[name] for trial in accountings.every if name in trial.unknown)
+        reasons = (trial.unknown[name] for trial in accountings.all_runs if name in trial.unknown)
         unseen += [f"{name}: {reason}" for reason in dict.fromkeys(reasons)]
-    return known, tuple(unseen)
+    return account_changes, tuple(unseen)
 
 
-def _known(
+def _known_change(
     runs: Runs[Run], value_of: Callable[[Run], float | None], slower: Side, compute: Compute
 ) -> Change | None:
-    """Return the change of what every run knows; ``None`` if a run does not know it."""
+    """Return the change of a value; ``None`` if a run does not have the value."""
     values = runs.map(value_of)
-    if None in values.every:
+    if None in values.all_runs:
         return None
     return compute(values.map(lambda value: value or 0.0), slower)
 
 
 def with_system_calls(difference: Difference, runs: Runs[SystemCalls]) -> Difference:
-    """Add the system calls; nothing unless both conditions have a run.
+    """Add the system calls, if both conditions have a run.
 
-    In each mapping the item with the largest extra seconds comes first.
+    Each mapping begins with the item that has the largest extra seconds.
     """
-    if not runs.both:
+    if not runs.has_both:
         return difference
     slower = difference.slower
     return replace(
@@ -245,16 +249,16 @@ def with_system_calls(difference: Difference, runs: Runs[SystemCalls]) -> Differ
         calls=_calls(runs, slower),
         files=_by_name(runs, slower, FileChange, "files", key="name"),
         locks=locks_change(runs, slower),
-        processes=counted(runs.map(lambda run: run.processes), slower),
-        threads=counted(runs.map(lambda run: run.threads), slower),
-        programs=counted(runs.map(lambda run: run.programs), slower),
+        processes=count_change(runs.map(lambda run: run.processes), slower),
+        threads=count_change(runs.map(lambda run: run.threads), slower),
+        programs=count_change(runs.map(lambda run: run.programs), slower),
     )
 
 
 def _by_name(
     runs: Runs[SystemCalls], slower: Side, kind: type[Kind], items: str, *, key: str
 ) -> dict[str, Kind]:
-    """Return by item the change of its seconds and of its counts, the other fields of ``kind``."""
+    """Return the changes of each item by name: of its seconds, and of the counts in ``kind``."""
 
     def values(field: str) -> Runs[Mapping[str, float]]:
         def sums(run: SystemCalls) -> Mapping[str, float]:
@@ -267,7 +271,9 @@ def _by_name(
         return runs.map(sums)
 
     by_field = {
-        field: changes(values(field), slower, measured if field == "seconds" else counted)
+        field: changes(
+            values(field), slower, measure_change if field == "seconds" else count_change
+        )
         for field in kind.__struct_fields__
     }
     return {
@@ -292,14 +298,14 @@ def _calls(runs: Runs[SystemCalls], slower: Side) -> dict[str, CallsChange]:
             }
         ),
         slower,
-        counted,
+        count_change,
     )
-    waiting = {calls.name for run in runs.every for calls in run.calls if calls.waits}
+    waiting = {calls.name for run in runs.all_runs for calls in run.calls if calls.waits}
     return {
         name: CallsChange(
             count=total.count,
             seconds=total.seconds,
-            errors={error: of_error for (call, error), of_error in errors.items() if call == name},
+            errors={error: change for (call, error), change in errors.items() if call == name},
             typical_bytes=_typical_bytes(runs.of(slower), name),
             waits=name in waiting,
         )
@@ -320,8 +326,8 @@ def settings(conditions: tuple[Condition, Condition]) -> tuple[Setting, ...]:
     """Return the settings that the baseline and the candidate declare differently.
 
     Names are ``program``, ``argument 2``, ``environment LANG``, ``preload``, ``library path``,
-    ``working folder``, ``cpus``, ``huge pages``, ``random addresses``, ``before each trial``, and
-    the same after ``server``.
+    ``working folder``, ``cpus``, ``huge pages``, ``random addresses``, ``before each trial``. Names
+    of a server's settings begin with ``server``.
     """
     baseline, candidate = conditions
     declared = (
@@ -337,9 +343,10 @@ def settings(conditions: tuple[Condition, Condition]) -> tuple[Setting, ...]:
 def _arguments(prefix: str, baseline: Sequence[str], candidate: Sequence[str]) -> Iterator[Setting]:
     """Yield the program and the arguments that differ.
 
-    An argument has its place in the candidate, or, where the candidate lacks it, in the baseline.
+    The number of an argument is its place in the candidate, or, if the candidate lacks it, in the
+    baseline.
     """
-    yield Setting(f"{prefix}program", *(next(iter(one), None) for one in (baseline, candidate)))
+    yield Setting(f"{prefix}program", *(next(iter(words), None) for words in (baseline, candidate)))
     arguments, others = baseline[1:], candidate[1:]
     matcher = SequenceMatcher(None, arguments, others, autojunk=False)
     for _, begin, end, other_begin, other_end in matcher.get_opcodes():
@@ -358,12 +365,12 @@ def _environment(
 
 
 def _process(prefix: str, baseline: Process, candidate: Process) -> Iterator[Setting]:
-    others = _described(candidate)
-    for name, value in _described(baseline).items():
+    others = _process_settings(candidate)
+    for name, value in _process_settings(baseline).items():
         yield Setting(f"{prefix}{name}", value, others[name])
 
 
-def _described(process: Process) -> dict[str, str | None]:
+def _process_settings(process: Process) -> dict[str, str | None]:
     on_or_off = {None: None, True: "on", False: "off"}
     return {
         "working folder": process.working_folder,
@@ -375,8 +382,10 @@ def _described(process: Process) -> dict[str, str | None]:
 
 def _server(baseline: Server | None, candidate: Server | None) -> Iterator[Setting]:
     if baseline is None or candidate is None:
-        both = (None if one is None else " ".join(one.start) for one in (baseline, candidate))
-        yield Setting("server", *both)
+        commands = (
+            None if server is None else " ".join(server.start) for server in (baseline, candidate)
+        )
+        yield Setting("server", *commands)
         return
     prefix = "server "
     yield from _arguments(prefix, baseline.start, candidate.start)

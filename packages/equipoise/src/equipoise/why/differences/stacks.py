@@ -1,7 +1,7 @@
-"""What differs in sampled stacks, by place: processor time, waits, page faults; their pictures.
+"""Differences in sampled stacks, by place: processor time, waits, page faults; their pictures.
 
-Seconds are sums over all threads. Where threads run at once, they are more than the time that
-passed; and each thread of a pool that has nothing to do waits all the time.
+Seconds are sums over all threads: more than the time that passed, if several threads run at once.
+An idle thread of a pool waits all the time.
 """
 
 from __future__ import annotations
@@ -28,42 +28,49 @@ from equipoise.why.differences.changes import (
     FaultsChange,
     Wait,
     changes,
-    counted,
-    measured,
+    count_change,
+    measure_change,
 )
-from equipoise.why.evidence.observer import EVIDENCE_PROGRAM, Function, Sampled, Stacks, native_file
+from equipoise.why.evidence.observer import (
+    EVIDENCE_PROGRAM,
+    Function,
+    SampledStacks,
+    Stacks,
+    native_file,
+)
 from equipoise.why.evidence.sources import EvidenceSet, Runs, Side
 
 Key = TypeVar("Key")
 
 WHOLE_KERNEL = "kernel"
-"""The only kernel entry point that is known where the kernel's stacks are hidden; also of waits
-where no frame of the kernel was seen, because threads wait nowhere else."""
+"""Kernel entry point of stacks whose part in the kernel is hidden. Waits without a frame of the
+kernel have it, too, because threads wait only in the kernel."""
 
 MIN_AGREEMENT, MAX_AGREEMENT = 0.8, 1.25
-"""Usual range of the profile's seconds over the accounted ones; beyond it there is a remark."""
+"""Usual range of the profile's seconds over the accounted seconds. A remark reports others."""
 
 MIN_CALLER_SHARE = 0.8
-"""Least part of a function's extra time that its caller has: stacks are cut sometimes."""
+"""Smallest part of a function's extra time that its caller has. It is below 1 because some stacks
+are cut."""
 
 
-def with_profile(difference: Difference, runs: Runs[Sampled]) -> Difference:
-    """Add the seconds on a processor; nothing unless both conditions have a run.
+def with_profile(difference: Difference, runs: Runs[SampledStacks]) -> Difference:
+    """Add the seconds on a processor, if both conditions have a run.
 
-    Where the kernel's part of the stacks is hidden, the system time of the campaign's own trials
-    stands for all kernel entry points.
+    If the kernel's part of the stacks is hidden, the system time of the campaign's own trials
+    replaces all kernel entry points.
     """
-    if not runs.both:
+    if not runs.has_both:
         return difference
     slower, split = difference.slower, difference.split
     places = runs.map(lambda run: places_of(run.stacks))
 
-    def by(keys: Callable[[Place], Iterable[Key]]) -> dict[Key, Change]:
+    def changes_by(keys: Callable[[Place], Iterable[Key]]) -> dict[Key, Change]:
         return changes(places.map(lambda run: weights(run, keys)), slower)
 
-    entries = by(lambda place: () if place.entry is None else (place.entry,))
+    entries = changes_by(lambda place: () if place.entry is None else (place.entry,))
     unseen = (*difference.unseen.get("profile", ()), *_disagreements(runs, split))
-    if any(run.hides_kernel for run in runs.every) and "system_s" in split:
+    if any(run.hides_kernel for run in runs.all_runs) and "system_s" in split:
         entries = {WHOLE_KERNEL: split["system_s"]}
         unseen += (
             "the kernel's part of the stacks: the system time of the campaign's own trials stands "
@@ -71,10 +78,10 @@ def with_profile(difference: Difference, runs: Runs[Sampled]) -> Difference:
         )
     return replace(
         difference,
-        on_processor=measured(runs.map(lambda run: run.stacks.weight()), slower),
+        on_processor=measure_change(runs.map(lambda run: run.stacks.weight()), slower),
         entries=entries,
-        functions=by(lambda place: place.functions[-1:] if place.entry is None else ()),
-        reached=by(lambda place: place.functions),
+        functions=changes_by(lambda place: place.functions[-1:] if place.entry is None else ()),
+        inclusive=changes_by(lambda place: place.functions),
         callers=_callers(places, slower),
         unseen={**difference.unseen, "profile": unseen} if unseen else difference.unseen,
     )
@@ -83,7 +90,7 @@ def with_profile(difference: Difference, runs: Runs[Sampled]) -> Difference:
 def _callers(
     places: Runs[tuple[Place, ...]], slower: Side
 ) -> Mapping[Function, tuple[Function, ...]]:
-    """Return by function those that were above it in most stacks of its extra seconds."""
+    """Return the callers of each function in most stacks of its extra seconds."""
 
     def pairs(place: Place) -> Iterable[tuple[Function, Function]]:
         return ((place.functions[-1], caller) for caller in place.functions)
@@ -105,10 +112,10 @@ def _callers(
         all_s = extra_s[function, function]
         if function != caller and extra_s[function, caller] >= MIN_CALLER_SHARE * all_s > 0.0:
             callers[function].append(caller)
-    return {function: tuple(found) for function, found in callers.items()}
+    return {function: tuple(names) for function, names in callers.items()}
 
 
-def waits_change(runs: Runs[Sampled], slower: Side) -> Mapping[Wait, Change]:
+def waits_change(runs: Runs[SampledStacks], slower: Side) -> Mapping[Wait, Change]:
     """Return the seconds of each place where threads wait; empty unless both have a run."""
 
     def wait(place: Place) -> tuple[Wait]:
@@ -117,17 +124,17 @@ def waits_change(runs: Runs[Sampled], slower: Side) -> Mapping[Wait, Change]:
     return changes(runs.map(lambda run: weights(places_of(run.stacks), wait)), slower)
 
 
-def page_faults_change(runs: Runs[Sampled], slower: Side) -> FaultsChange | None:
+def page_faults_change(runs: Runs[SampledStacks], slower: Side) -> FaultsChange | None:
     """Return the change of the page faults; ``None`` unless both conditions have a run.
 
-    The number is of all page faults; the functions are of sampled ones.
+    The count covers all page faults; the functions come from sampled page faults.
     """
-    if not runs.both:
+    if not runs.has_both:
         return None
-    if any(run.total is None for run in runs.every):
-        count = measured(runs.map(lambda run: run.stacks.weight()), slower)
+    if any(run.total is None for run in runs.all_runs):
+        count = measure_change(runs.map(lambda run: run.stacks.weight()), slower)
     else:
-        count = counted(runs.map(lambda run: run.total or 0.0), slower)
+        count = count_change(runs.map(lambda run: run.total or 0.0), slower)
     by_function = runs.map(
         lambda run: weights(places_of(run.stacks), lambda place: place.functions[-1:])
     )
@@ -150,13 +157,13 @@ class Place(Struct, frozen=True):
 
 
 def places_of(stacks: Stacks) -> tuple[Place, ...]:
-    """Return where each of the stacks ends."""
-    functions = [None if one.kind in {"kernel", "size"} else one for one in stacks.frames]
-    entries = [one.name if one.kind == "kernel" else None for one in stacks.frames]
+    """Return the end of each stack."""
+    functions = [None if frame.kind in {"kernel", "size"} else frame for frame in stacks.frames]
+    entries = [frame.name if frame.kind == "kernel" else None for frame in stacks.frames]
     return tuple(
         Place(
             entries[stack.frames[-1]] if stack.frames else None,
-            tuple(filter(None, (functions[place] for place in stack.frames))),
+            tuple(filter(None, (functions[index] for index in stack.frames))),
             stack.weight,
         )
         for stack in stacks.stacks
@@ -167,25 +174,25 @@ def weights(places: Iterable[Place], keys: Callable[[Place], Iterable[Key]]) -> 
     """Return the weight of the places by key; a place counts once for each of its keys."""
     sums: dict[Key, float] = defaultdict(float)
     for place in places:
-        # The order of a set differs from process to process, and ties keep this order.
+        # Not a set: its order would differ from process to process, and ties keep this order.
         for key in dict.fromkeys(keys(place)):
             sums[key] += place.weight
     return sums
 
 
-def _disagreements(runs: Runs[Sampled], split: Mapping[str, Change]) -> Iterator[str]:
-    """Yield a remark where the profile's seconds differ from those of the campaign's own trials.
+def _disagreements(runs: Runs[SampledStacks], split: Mapping[str, Change]) -> Iterator[str]:
+    """Yield a remark if the profile's seconds differ from those of the campaign's own trials.
 
-    Nothing is scaled: an observed run is slower, and a short one is sampled rarely.
+    The profile's seconds are not scaled, although an observed run is slower.
     """
     if "user_s" not in split or "system_s" not in split:
         return
     user, system = split["user_s"], split["system_s"]
-    for name, observed, accounted_s in (
+    for name, profiled_runs, accounted_s in (
         ("baseline", runs.baseline, user.baseline + system.baseline),
         ("candidate", runs.candidate, user.candidate + system.candidate),
     ):
-        profiled_s = fmean(run.stacks.weight() for run in observed)
+        profiled_s = fmean(run.stacks.weight() for run in profiled_runs)
         ratio = profiled_s / accounted_s if accounted_s > 0 else 1.0
         if not MIN_AGREEMENT <= ratio <= MAX_AGREEMENT:
             yield (
@@ -200,22 +207,21 @@ Picture = Literal["flame-graph", "firefox"]
 def draw(picture: Picture, evidence: EvidenceSet, names: tuple[str, str], slower: Side) -> bytes:
     """Return a file with the profiles of both conditions: mean seconds of each stack.
 
-    ``flame-graph`` is one differential flame graph in SVG. Widths are of the slower condition. Red
-    is a function in which itself, without what it calls, the slower condition spends more; blue is
-    one in which it spends less. Frames narrower than a thousandth of the whole are left out.
+    ``flame-graph`` is one differential flame graph in SVG. Widths show the slower condition. A
+    function is red if the slower condition spends more time in the function itself, and blue if it
+    spends less. Frames narrower than a thousandth of the whole are left out.
 
     ``firefox`` is one profile for https://profiler.firefox.com, with a process for each condition.
-    Weights are milliseconds of the mean run. The samples of a condition follow each other, the
-    heaviest stack first: their order says nothing of when they were taken.
+    Weights are milliseconds of the mean run. Samples are sorted by weight, not by time.
 
-    ``names`` are those of the baseline and the candidate. Raise `UnusableInput` if there is no
+    ``names`` are the names of the baseline and the candidate. Raise `UnusableInput` if there is no
     profile of both conditions, or the native observer is missing.
     """
     runs = evidence.profile
     if not can_be_drawn(runs, slower):
         raise UnusableInput(
             "nothing to draw: there is no profile of both conditions",
-            hint=f"observe both with {option('sources')} profile; `equipoise why` says what it "
+            hint=f"observe both with {option('sources')} profile; `equipoise why` reports what it "
             "could not see",
         )
     conditions = {
@@ -227,7 +233,7 @@ def draw(picture: Picture, evidence: EvidenceSet, names: tuple[str, str], slower
         stacks, file = Path(folder) / "conditions.json", Path(folder) / "picture"
         stacks.write_bytes(msgspec.json.encode(conditions))
         command = (native_file(EVIDENCE_PROGRAM), picture, "--output", file, "--", stacks)
-        ended = subprocess.run(
+        result = subprocess.run(
             command,
             check=False,
             stdin=subprocess.DEVNULL,
@@ -235,21 +241,21 @@ def draw(picture: Picture, evidence: EvidenceSet, names: tuple[str, str], slower
             text=True,
             errors="replace",
         )
-        if ended.returncode == 0:
+        if result.returncode == 0:
             return file.read_bytes()
     raise UnusableInput(
-        f"the {picture} could not be drawn: {ended.stderr.strip()}",
+        f"the {picture} could not be drawn: {result.stderr.strip()}",
         hint="install the package again, or report it",
     )
 
 
-def can_be_drawn(runs: Runs[Sampled], slower: Side) -> bool:
-    """Return whether both conditions have a run, and the slower one has a stack."""
-    return runs.both and any(run.stacks.stacks for run in runs.of(slower))
+def can_be_drawn(runs: Runs[SampledStacks], slower: Side) -> bool:
+    """Return whether both conditions have a run, and the slower condition has a stack."""
+    return runs.has_both and any(run.stacks.stacks for run in runs.of(slower))
 
 
-def _condition(name: str, runs: Sequence[Sampled]) -> dict[str, object]:
-    """Return means over the runs: a run that did not see a stack has 0 seconds of it."""
+def _condition(name: str, runs: Sequence[SampledStacks]) -> dict[str, object]:
+    """Return the mean seconds of each stack; a run without the stack counts as 0."""
     places: dict[Function, int] = {}
     sums: dict[tuple[int, ...], float] = defaultdict(float)
     for run in runs:
@@ -259,7 +265,7 @@ def _condition(name: str, runs: Sequence[Sampled]) -> dict[str, object]:
             sums[key] += stack.weight
     stacks = sorted(sums.items(), key=lambda item: -item[1])
     return {
-        # A command line may hold bytes that are no text.
+        # A command line may hold bytes that are not text.
         "name": name.encode("utf-8", "backslashreplace").decode("utf-8"),
         "frames": tuple(places),
         "stacks": [{"frames": frames, "seconds": weight / len(runs)} for frames, weight in stacks],

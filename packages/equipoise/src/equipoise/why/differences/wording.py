@@ -17,19 +17,19 @@ from equipoise.why.differences.changes import (
 from equipoise.why.evidence.observer import Function
 
 WORTH_SAYING = 0.05
-"""Smallest part of the gap that the sentence mentions."""
+"""Smallest fraction of the gap that the sentence mentions."""
 
 MAJORITY_SHARE = 0.5
-"""Smallest share of the allocations at which the sentence mentions a size class."""
+"""Smallest share of the allocations for a size class in the sentence."""
 
 MIN_FAULT_S = 1e-7
-"""Least seconds that a page fault takes."""
+"""Shortest time of a page fault."""
 
 MAX_ITEMS_OF_A_KIND = 3
-"""Largest number of things of one kind in the sentence."""
+"""Largest number of functions, waits or calls in the sentence, of each."""
 
-_WHOLE = 1.005
-"""Largest sum of parts that is shown as 100 %."""
+_MAX_SUM_OF_PARTS = 1.005
+"""Largest sum of fractions that is shown as 100 %."""
 
 Place = TypeVar("Place")
 
@@ -45,8 +45,8 @@ _MEMORY_CALLS = frozenset({"mmap", "munmap", "mremap", "brk", "madvise"})
 def where_the_time_goes(difference: Difference) -> str:
     """Return where the extra time goes, in up to three clauses without a full stop.
 
-    A plain statement is certain: its interval over the runs excludes no change. What would explain
-    much and is not certain begins with "perhaps".
+    A plain statement is certain: its interval over the runs does not contain 0. An uncertain
+    statement begins with "perhaps".
     """
     calls = _rising_calls(difference)
     faults = _faults(difference)
@@ -55,7 +55,7 @@ def where_the_time_goes(difference: Difference) -> str:
     clauses = (
         _split(difference),
         ", ".join(rises[: 2 * MAX_ITEMS_OF_A_KIND]),
-        _allocated(difference, about_memory=about_memory),
+        _allocation_sentence(difference, about_memory=about_memory),
         None if rises else _uncertain(difference),
     )
     return "; ".join(filter(None, clauses))
@@ -75,8 +75,8 @@ def _split(difference: Difference) -> str:
     mentioned = [name for name in fractions if fractions[name] >= WORTH_SAYING]
     if mentioned:
         mentioned.sort(key=lambda name: -fractions[name])
-        if sum(map(fractions.__getitem__, mentioned)) > _WHOLE:
-            return _more_than_the_gap(difference, mentioned)
+        if sum(map(fractions.__getitem__, mentioned)) > _MAX_SUM_OF_PARTS:
+            return _growth_above_gap(difference, mentioned)
         parts = [f"{100 * fractions[name]:.0f} % {name}" for name in mentioned]
         return joined([parts[0].replace(" % ", " % of the extra time is ", 1), *parts[1:]])
     if "waiting_s" in difference.split:
@@ -86,8 +86,8 @@ def _split(difference: Difference) -> str:
     return "the accounts of its trials are not known"
 
 
-def _more_than_the_gap(difference: Difference, mentioned: Sequence[str]) -> str:
-    """Return by how much parts grew that are together more than the gap, and how that can be."""
+def _growth_above_gap(difference: Difference, mentioned: Sequence[str]) -> str:
+    """Return the growth of parts that add up to more than the gap, and the reason."""
     extra_s = {
         name: difference.split[part].extra
         for part, name in _PARTS.items()
@@ -95,7 +95,7 @@ def _more_than_the_gap(difference: Difference, mentioned: Sequence[str]) -> str:
     }
     grew = joined(f"{name} by {duration(extra_s[name])}" for name in mentioned)
     because = "another part of the time shrank"
-    if sum(extra_s.values()) > _WHOLE * difference.gap.extra:
+    if sum(extra_s.values()) > _MAX_SUM_OF_PARTS * difference.gap.extra:
         because = "several threads or processes worked at once"
     return (
         f"{grew.replace(' by ', ' grew by ', 1)}, which is more than the "
@@ -104,14 +104,14 @@ def _more_than_the_gap(difference: Difference, mentioned: Sequence[str]) -> str:
 
 
 def _rising_calls(difference: Difference) -> Mapping[str, CallsChange]:
-    """Return the calls that certainly become more and take a part of the gap, longest first."""
-    # Sampled seconds lack the cost of observing the call.
+    """Return the calls that certainly rose and take a part of the gap, the longest first."""
+    # Sampled seconds do not include the cost of observing the call.
     seconds = {
         name: (change.seconds if change.waits else difference.entries.get(name, change.seconds))
         for name, change in difference.calls.items()
         if is_more(change.count)
     }
-    names = [name for name in seconds if seconds[name].extra >= _least_s(difference)]
+    names = [name for name in seconds if seconds[name].extra >= _min_extra_s(difference)]
     names.sort(key=lambda name: -seconds[name].extra)
     return {name: difference.calls[name] for name in names[:MAX_ITEMS_OF_A_KIND]}
 
@@ -123,7 +123,7 @@ def _faults(difference: Difference) -> Change | None:
     seconds = count.extra * MIN_FAULT_S
     if sampled is not None:
         seconds = max(seconds, sampled.extra)
-    return count if seconds >= _least_s(difference) else None
+    return count if seconds >= _min_extra_s(difference) else None
 
 
 def _rises(calls: Mapping[str, CallsChange], faults: Change | None) -> Iterator[str]:
@@ -139,7 +139,7 @@ def _rises(calls: Mapping[str, CallsChange], faults: Change | None) -> Iterator[
         yield f"page faults{verb} from {low} to {high}"
 
 
-def _waits(wait: Wait) -> str:
+def _describe_wait(wait: Wait) -> str:
     """Return the kernel entry point, with the function unless it only wraps that entry point."""
     if wait.function is None or wait.function.name == wait.entry:
         return f"waits in {wait.entry}"
@@ -157,21 +157,21 @@ def _places(difference: Difference) -> Iterator[str]:
     for function, change in _largest(difference.functions, difference):
         yield f"{_name(function)} takes {duration(change.extra)} more on a processor"
     for wait, change in _largest(difference.waits, difference):
-        yield f"{_waits(wait)} take {duration(change.extra)} more"
+        yield f"{_describe_wait(wait)} take {duration(change.extra)} more"
     if difference.processes is not None and is_more(difference.processes):
         low, high = _ends(difference.processes)
         yield f"processes rose from {low} to {high}"
 
 
 def _largest(changes: Mapping[Place, Change], difference: Difference) -> list[tuple[Place, Change]]:
-    """Return what certainly takes a part of the gap; mappings hold the largest first."""
-    least_s = _least_s(difference)
+    """Return the items that certainly take a part of the gap; the largest comes first."""
+    min_extra_s = _min_extra_s(difference)
     certain = (item for item in changes.items() if item[1].is_certain)
-    return [item for item in certain if item[1].extra >= least_s][:MAX_ITEMS_OF_A_KIND]
+    return [item for item in certain if item[1].extra >= min_extra_s][:MAX_ITEMS_OF_A_KIND]
 
 
-def _allocated(difference: Difference, *, about_memory: bool) -> str | None:
-    """Return what most blocks of the slower condition are, if that concerns the gap."""
+def _allocation_sentence(difference: Difference, *, about_memory: bool) -> str | None:
+    """Return the size of most blocks of the slower condition, if it concerns the gap."""
     allocations = difference.allocations
     if allocations is None or not (about_memory or allocations.count.is_certain):
         return None
@@ -196,16 +196,16 @@ def _size(blocks: SizeClassChange) -> str:
 
 
 def _uncertain(difference: Difference) -> str | None:
-    """Return what would take a part of the gap if the runs did not differ so much."""
+    """Return the largest part of the gap that is uncertain, as the runs differ too much."""
     places: list[tuple[str, Change]] = [
         *((name, change.seconds) for name, change in difference.calls.items()),
-        *((_waits(wait), change) for wait, change in difference.waits.items()),
+        *((_describe_wait(wait), change) for wait, change in difference.waits.items()),
         *((_name(function), change) for function, change in difference.functions.items()),
     ]
     uncertain = [
         (place, change)
         for place, change in places
-        if change.extra >= _least_s(difference) and not change.is_certain
+        if change.extra >= _min_extra_s(difference) and not change.is_certain
     ]
     if not uncertain:
         return None
@@ -219,5 +219,5 @@ def _name(function: Function) -> str:
     return f"{function.name} ({function.module})" if function.module else function.name
 
 
-def _least_s(difference: Difference) -> float:
+def _min_extra_s(difference: Difference) -> float:
     return max(WORTH_SAYING * difference.gap.extra, 0.0)

@@ -1,6 +1,6 @@
-"""Evidence: what instrumented runs observe. Their times never count for a verdict.
+"""Evidence: observations of instrumented runs. Their times never count for a verdict.
 
-- ``sources.py``: the table of sources, and the `EvidenceSet` that they give of a pair; a new source
+- ``sources.py``: the table of sources, and the `EvidenceSet` of a pair of conditions; a new source
   is one entry and one field there
 - ``collect.py``: runs both conditions of a gap under each source, in random order
 - ``observer.py``: the native observer: the source ``system_calls``, and sampled stacks: the sources

@@ -1,8 +1,8 @@
 """Allocations by size class and lifetime, with sampled stacks.
 
-The preloaded recorder (``crates/interpose/recorder``) keeps a file for each process, which is
-memory of that process: whatever ends the process, the counts are there. The layout is that of
-``crates/interpose/recorder/src/file.rs``, version 1.
+The preloaded recorder (``crates/interpose/recorder``) maps one file into each process, so that the
+counts survive however the process ends. ``crates/interpose/recorder/src/file.rs`` defines the
+layout of the file, version 1.
 """
 
 from __future__ import annotations
@@ -44,23 +44,23 @@ _ROW_WORDS_BEFORE_LIFETIMES = 6
 
 
 class SizeClass(Struct, frozen=True):
-    """The blocks of a quarter of a power of two."""
+    """The blocks of one class of sizes; four classes span a doubling of the size."""
 
     least_bytes: int
     most_bytes: int
     allocations: int
     bytes: int
     typical_bytes: int
-    """The size that most blocks have, if one size is in the majority."""
+    """Size of most blocks, if one size is in the majority."""
     typical_at_least: int
-    """Least number of blocks of exactly that size."""
+    """Smallest possible number of blocks of exactly that size."""
     lifetimes: tuple[int, ...]
-    """Number of blocks freed below each bound of ``Allocations.lifetime_bounds_s``, and not below
-    the bound before."""
+    """Number of blocks freed between each bound of ``Allocations.lifetime_bounds_s`` and the bound
+    before it."""
 
 
 class Allocations(Struct, frozen=True):
-    """What one run allocated, with its descendants."""
+    """Allocations of one run and its descendants."""
 
     processes: int
     allocations: int
@@ -91,18 +91,18 @@ class _Recording(Struct, frozen=True):
 
 
 def wrap(process: Process, folder: Path) -> Process:
-    """Return the process with the recorder before its allocator.
+    """Return the process with the recorder preloaded before its allocator.
 
     Raise `UnusableInput` if the recorder is missing.
     """
-    behind = process.environment.get("LD_PRELOAD", "").split()
-    preload = " ".join((str(native_file(_RECORDER)), *behind))
+    others = process.environment.get("LD_PRELOAD", "").split()
+    preload = " ".join((str(native_file(_RECORDER)), *others))
     added = {"LD_PRELOAD": preload, _VARIABLE: str(folder)}
     return Process(process.command, {**process.environment, **added})
 
 
 def read(folder: Path) -> Allocations:
-    """Read what the recorder left in the folder, and name its stacks.
+    """Read the recorder's files in the folder, and name their stacks.
 
     Raise `UnusableInput` if the native program that names stacks is missing, or fails.
     """
@@ -168,7 +168,7 @@ def _classes(
     """Return the bounds of lifetimes in seconds, and the size classes that have a block."""
     if not recordings:
         return (), ()
-    # One processor, one clock: the first recording's calibration is everybody's.
+    # All processes share one clock: the first recording's calibration holds for all.
     header = recordings[0].header
     ticks = header["second_ticks"] - header["first_ticks"]
     tick_s = 1e-9 * (header["second_ns"] - header["first_ns"]) / max(ticks, 1)
@@ -180,7 +180,7 @@ def _classes(
         rows = tables[:, number, :]
         if not rows[:, 0].any() and not rows[:, _ROW_WORDS_BEFORE_LIFETIMES:].any():
             continue
-        # Each table leads with one size and a count; the first of equals is the smallest size.
+        # Each table begins with one size and its count; among ties the smallest size wins.
         sizes, places = np.unique(rows[:, 2], return_inverse=True)
         counts = np.bincount(places, weights=rows[:, 4])
         lifetimes = rows[:, _ROW_WORDS_BEFORE_LIFETIMES:][:, :buckets].sum(axis=0)
@@ -202,7 +202,7 @@ def _classes(
 
 
 def _unseen(recordings: list[_Recording]) -> list[str]:
-    """Return sentences about what the recorder itself missed."""
+    """Return sentences about the allocations that the recorder missed."""
     total: Counter[str] = Counter()
     for recording in recordings:
         total.update(recording.header)
@@ -225,8 +225,8 @@ def _unseen(recordings: list[_Recording]) -> list[str]:
 
 
 def _read_stacks(folder: Path) -> StacksDocument:
-    # By a pipe: the disk of the folder may be full.
+    # Through a pipe, as the disk of the folder may be full.
     options = ("allocations", "--output", "/proc/self/fd/1", "--", str(folder))
     command = [str(native_file(EVIDENCE_PROGRAM)), *options]
-    ended = subprocess.run(command, check=False, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-    return decode_document(ended.stdout, "what names sampled stacks", StacksDocument)
+    result = subprocess.run(command, check=False, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    return decode_document(result.stdout, "the output of equipoise-evidence", StacksDocument)

@@ -1,7 +1,7 @@
 """Collect evidence: both conditions of a gap run again under each source, in random order.
 
-Such a run is a trial in everything but its command: hooks, working folder, environment, CPUs,
-layout, input and output are the plan's. Its time never counts for a verdict (rule 4).
+Such a run is a trial except for its command: hooks, working folder, environment, CPUs, layout,
+input and output are those of the plan. Its time never counts for a verdict (rule 4).
 """
 
 from __future__ import annotations
@@ -33,44 +33,45 @@ from equipoise.model.errors import ConditionFailed, UnusableInput
 from equipoise.model.plan import Condition, Plan
 from equipoise.model.record import Observation, RunRecord
 from equipoise.why.evidence.observer import End, Process
-from equipoise.why.evidence.sources import BY_DEFAULT, SOURCES, Source, observations_of_pair
+from equipoise.why.evidence.sources import DEFAULT_SOURCES, SOURCES, Source, observations_of_pair
 from equipoise.why.gap import Gap
 
 REPETITIONS = 3
 MIN_REPETITIONS = 2
 LONG_RUN_S = 10.0
-"""Where a run takes longer, the fewest repetitions are usual."""
+"""Run time above which `MIN_REPETITIONS` are the default."""
 
 MAX_SLOWDOWN = 200
-"""Longest observed run, in longest trials: counting instructions takes 100 times as long."""
+"""Time limit of an observed run, in multiples of the longest trial. Counting instructions takes
+100 times as long."""
 MIN_TIMEOUT_S = 60.0
 
 OBSERVER = "equipoise-evidence: "
 """Beginning of each message of the native observer."""
 
 StarterFactory = Callable[[Path], AbstractContextManager[Starter]]
-"""Makes what runs trials; the folder is private, and is removed at the end."""
+"""Makes the starter of trials in a private folder, which is removed at the end."""
 
 
 class ObservationStore(Protocol):
-    """The part of the ledger that observing writes to."""
+    """The part of the ledger that keeps observations."""
 
     def record_observation(self, run_id: str, observation: Observation) -> None:
         """Commit an observation."""
 
 
 class EvidenceRequest(Struct, frozen=True):
-    """What is to be observed."""
+    """The observations that a user requests."""
 
-    sources: tuple[str, ...] = BY_DEFAULT
+    sources: tuple[str, ...] = DEFAULT_SOURCES
     repetitions: int | None = None
-    """Repetitions of each source and condition; ``None`` for the usual number."""
-    again: bool = False
-    """Whether to observe again what is known."""
+    """Repetitions of each source and condition; ``None`` for the default number."""
+    repeat_known: bool = False
+    """Whether runs that were observed before are observed again."""
 
 
 class EvidenceRun(Struct, frozen=True):
-    """One run that is to be observed."""
+    """One run under one source."""
 
     source: str
     condition: int
@@ -81,16 +82,16 @@ class EvidenceRun(Struct, frozen=True):
 def missing_runs(record: RunRecord, gap: Gap, request: EvidenceRequest) -> tuple[EvidenceRun, ...]:
     """Return the runs that are missing, in the order that the campaign's own coin draws.
 
-    Each call draws an order of its own: the draw depends on the number of observations so far.
+    Each call draws a new order: the draw depends on the number of observations so far.
     """
-    known = () if request.again else observations_of_pair(record.observations, *gap.pair)
-    repetitions = request.repetitions or usual_repetitions(gap.longest_s)
+    known = () if request.repeat_known else observations_of_pair(record.observations, *gap.pair)
+    repetitions = request.repetitions or default_repetitions(gap.longest_s)
     seed = record.plan.seed + len(record.observations)
     return draw_runs(*gap.pair, request.sources, repetitions, seed, known)
 
 
-def usual_repetitions(longest_s: float) -> int:
-    """Return how often each condition is run under each source by default."""
+def default_repetitions(longest_s: float) -> int:
+    """Return the number of runs of each condition under each source."""
     return REPETITIONS if longest_s <= LONG_RUN_S else MIN_REPETITIONS
 
 
@@ -102,15 +103,15 @@ def draw_runs(
     seed: int,
     known: Sequence[Observation] = (),
 ) -> tuple[EvidenceRun, ...]:
-    """Draw the order of all runs but the known ones, anew in each repetition."""
-    made = {EvidenceRun(one.source, one.condition, one.repetition) for one in known}
+    """Draw the order of all runs except the known ones, separately in each repetition."""
+    known_runs = {EvidenceRun(run.source, run.condition, run.repetition) for run in known}
     kinds = list(product(sources, (baseline, candidate)))
     runs = (
         EvidenceRun(*kinds[place], repetition)
         for repetition in range(1, repetitions + 1)
         for place in draw_order(seed, "evidence", repetition, len(kinds))
     )
-    return tuple(run for run in runs if run not in made)
+    return tuple(run for run in runs if run not in known_runs)
 
 
 def native_starter(scratch: Path) -> Launcher:
@@ -130,10 +131,10 @@ def observe(
     """Make these runs; each observation is committed before the next run starts.
 
     ``on_progress`` gets the number of runs so far after each run. Raise `UnusableInput` if a
-    condition does not take effect any more; `ConditionFailed` if a hook failed: what was observed
-    before is kept; `EquipoiseError` if the launcher cannot be started or has died.
+    condition does not take effect any more; `ConditionFailed` if a hook failed, which keeps the
+    earlier observations; `EquipoiseError` if the launcher cannot be started or has died.
     """
-    # What was installed before the first block may be gone now.
+    # A library that was installed before the first block may be gone now.
     conditions = tuple(record.plan.conditions[index] for index in gap.pair)
     pair = replace(record.plan, conditions=conditions)
     environment = own_environment()
@@ -141,9 +142,9 @@ def observe(
     with closing(
         collect(record.plan, runs, longest_s=gap.longest_s, starter_factory=starter_factory)
     ) as observations:
-        for made, observation in enumerate(observations, start=1):
+        for runs_so_far, observation in enumerate(observations, start=1):
             store.record_observation(record.id, observation)
-            on_progress(made)
+            on_progress(runs_so_far)
 
 
 def collect(
@@ -156,13 +157,13 @@ def collect(
 ) -> Generator[Observation, None, None]:
     """Make these runs, one each time that the caller takes an observation.
 
-    The caller keeps each observation before it takes the next. A source that cannot be used here
-    gives an observation with its failure as a sentence. ``longest_s`` is the length of the longest
-    trial of these conditions. Raise `ConditionFailed` if a hook of a condition without a server
-    failed; `EquipoiseError` if the launcher cannot be started or has died.
+    The caller keeps each observation before it takes the next. A source that cannot be used on
+    this host gives an observation with the failure as a sentence. ``longest_s`` is the length of
+    the longest trial of these conditions. Raise `ConditionFailed` if a hook of a condition without
+    a server failed; `EquipoiseError` if the launcher cannot be started or has died.
     """
     plan = _with_longer_limits(plan, longest_s)
-    # Processes of a killed campaign would run beside this one.
+    # Processes of a killed campaign would run at the same time as this one.
     clear_leftovers()
     with (
         scratch_folder() as scratch,
@@ -171,7 +172,7 @@ def collect(
     ):
         observer = _Observer(starter)
         servers = Servers(
-            lambda: Launcher(launcher_program(), campaign=scratch), scratch, wrap=observer.wrapped
+            lambda: Launcher(launcher_program(), campaign=scratch), scratch, wrap=observer.wrap
         )
         runner = TrialRunner(
             plan, observer, scratch, own_environment(), covariates, servers=servers
@@ -179,16 +180,16 @@ def collect(
         with servers:
             try:
                 for position, run in enumerate(runs):
-                    begun = (run.source, run.condition, run.repetition, position, now())
+                    run_fields = (run.source, run.condition, run.repetition, position, now())
                     with tempfile.TemporaryDirectory(prefix="evidence-", dir=scratch) as folder:
-                        evidence, failure = _observed(plan, run, Path(folder), runner, observer)
-                    yield Observation(*begun, evidence, failure)
+                        evidence, failure = _observe_run(plan, run, Path(folder), runner, observer)
+                    yield Observation(*run_fields, evidence, failure)
             finally:
                 runner.clean_up()
 
 
 class _Observer:
-    """Starts trials under the current source; clients of a server start as they are."""
+    """Starter of trials under the current source; clients of a server start without it."""
 
     def __init__(self, starter: Starter) -> None:
         self._starter = starter
@@ -197,15 +198,15 @@ class _Observer:
         self._is_client = False
 
     def watch(self, source: Source, folder: Path, condition: Condition) -> None:
-        """Put what is started from now on under this source."""
+        """Use this source for all processes that start from now on."""
         self._source, self._folder = source, folder
         self._is_client = condition.server is not None
 
     def run(self, request: Request, on_wait: OnWait | None = None) -> Report:
         """Run one trial to its end; the client of an observed server runs unobserved."""
-        return self._starter.run(request if self._is_client else self.wrapped(request), on_wait)
+        return self._starter.run(request if self._is_client else self.wrap(request), on_wait)
 
-    def wrapped(self, request: Request) -> Request:
+    def wrap(self, request: Request) -> Request:
         """Return the same request under the current source."""
         assert self._source is not None, "watch() comes first"
         # In a layout the program has a longer path.
@@ -229,10 +230,10 @@ def _with_longer_limits(plan: Plan, longest_s: float) -> Plan:
     return replace(plan, measure=measure, conditions=tuple(conditions))
 
 
-def _observed(
+def _observe_run(
     plan: Plan, run: EvidenceRun, folder: Path, runner: TrialRunner, observer: _Observer
 ) -> tuple[bytes | None, str | None]:
-    """Return what the source saw as JSON, or why it saw nothing."""
+    """Return the evidence as JSON, or the reason why there is none."""
     source, condition = SOURCES[run.source], plan.conditions[run.condition]
     try:
         # A missing observer is reported before anything is prepared for the run.
@@ -240,7 +241,7 @@ def _observed(
     except UnusableInput as missing:
         return None, missing.what
     observer.watch(source, folder, condition)
-    # The size of the environment and the layout are those that a block of this number has.
+    # The environment's size and the layout are those of the block with this number.
     draw = replace(
         draw_block(plan, "measured", run.repetition), phase="warmup", order=(run.condition,)
     )
@@ -250,15 +251,16 @@ def _observed(
     except ConditionFailed as failed:
         if condition.server is None:
             raise
-        # The server may only refuse this observer: the next source may work.
-        return None, _quoted(failed.what) or failed.what
+        # The server may refuse this observer alone: the next source may work.
+        return None, _observer_message(failed.what) or failed.what
     if trial.timed_out:
         return None, trial.failure
     failure = None if trial.failure is None else f"{trial.failure}{stderr_suffix(trial.error_tail)}"
     try:
         evidence = source.read(folder)
     except UnusableInput as unread:
-        return None, (failure and _quoted(trial.error_tail)) or failure or unread.what
+        message = failure and _observer_message(trial.error_tail)
+        return None, message or failure or unread.what
     end: End | None = getattr(evidence, "end", None)
     # A server that was stopped did not fail.
     if end is not None and condition.server is None:
@@ -270,7 +272,7 @@ def _observed(
     return msgspec.json.encode(evidence), None
 
 
-def _quoted(text: str) -> str | None:
+def _observer_message(text: str) -> str | None:
     """Return the last message of the observer in a text, or ``None``."""
     messages = [line.partition(OBSERVER)[2] for line in text.splitlines() if OBSERVER in line]
     return messages[-1] if messages else None

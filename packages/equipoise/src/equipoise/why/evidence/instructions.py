@@ -1,4 +1,4 @@
-"""Instructions by function, counted by valgrind's callgrind: on request, where counters are absent.
+"""Instructions by function, counted by valgrind's callgrind, for hosts without counters.
 
 The format is that of the Callgrind manual, "Callgrind Format Specification".
 """
@@ -19,8 +19,8 @@ from equipoise.why.evidence.observer import Process
 _PREFIX = "callgrind"
 
 _FUNCTION = re.compile(r"(c?fn)=(?:\((\d+)\)(?:\s|$))?(.*)")
-"""A function, or one that is called. The file gives a name once with a number, and later the number
-alone."""
+"""Line that names a function or a called function. The file gives each name once with a number, and
+later the number alone."""
 _COSTS = re.compile(r"[+\-*\d]")
 
 
@@ -29,7 +29,7 @@ class Instructions(Struct, frozen=True):
 
     total: int
     functions: Mapping[str, int]
-    """Instructions of each function itself, without those of what it called."""
+    """Instructions of each function itself, without the functions that it called."""
     unseen: tuple[str, ...]
     """Sentences about what could not be seen."""
 
@@ -54,14 +54,14 @@ def wrap(process: Process, folder: Path) -> Process:
 
 
 def read(folder: Path) -> Instructions:
-    """Read what callgrind wrote into the folder.
+    """Read the files that callgrind wrote into the folder.
 
     Raise `UnusableInput` if callgrind wrote nothing.
     """
     files = sorted(folder.glob(f"{_PREFIX}.*"))
     if not files:
         raise UnusableInput(
-            f"callgrind wrote nothing into {folder}", hint="its standard error says why"
+            f"callgrind wrote nothing into {folder}", hint="read the reason in its standard error"
         )
     functions: Counter[str] = Counter()
     for file in files:
@@ -75,11 +75,11 @@ def read(folder: Path) -> Instructions:
 
 
 def _functions(lines: Iterable[str]) -> Counter[str]:
-    """Return the first cost of each function itself in one file."""
+    """Return the first cost of each function, without the functions that it called."""
     names: dict[str, str] = {}
     sums: Counter[str] = Counter()
     function = ""
-    is_of_a_call = False
+    is_cost_of_call = False
     for line in lines:
         if match := _FUNCTION.match(line):
             kind, number, name = match.groups()
@@ -88,10 +88,10 @@ def _functions(lines: Iterable[str]) -> Counter[str]:
             if kind == "fn":
                 function = name.strip()
         elif line.startswith("calls="):
-            is_of_a_call = True
+            is_cost_of_call = True
         elif _COSTS.match(line):
             costs = line.split()
-            if not is_of_a_call and len(costs) > 1:
+            if not is_cost_of_call and len(costs) > 1:
                 sums[function] += int(costs[1])
-            is_of_a_call = False
+            is_cost_of_call = False
     return sums

@@ -1,8 +1,8 @@
-"""The native observer (``crates/evidence``): how it starts a command, and what it saw of the run.
+"""The native observer (``crates/evidence``): the start of a command under it, and its documents.
 
-It takes system calls from the kernel's tracepoints, and by ``ptrace`` where those are forbidden. It
-samples stacks with weights: seconds on a processor, seconds of waiting, page faults; it unwinds and
-names them after the run.
+The observer takes system calls from the kernel's tracepoints, and by ``ptrace`` where tracepoints
+are forbidden. It samples stacks with weights: seconds on a processor, seconds of waiting, or page
+faults. It unwinds and names the stacks after the run.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ VERSION = 1
 
 
 class Process(Struct, frozen=True):
-    """A command as it would be started, and its complete environment."""
+    """A command, and its complete environment."""
 
     command: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
 
 class End(Struct, frozen=True):
-    """How the observed command ended: either its exit status or the signal is known."""
+    """End of the observed command: either its exit status or the signal is known."""
 
     exit: int | None
     signal: int | None
@@ -69,7 +69,7 @@ def read_document(file: Path, kind: type[Document]) -> Document:
     except OSError as error:
         raise UnusableInput(
             f"no evidence was written to {file}: {error.strerror}",
-            hint="the observer's standard error says why",
+            hint="read the reason in the observer's standard error",
         ) from error
     return decode_document(text, str(file), kind)
 
@@ -77,14 +77,14 @@ def read_document(file: Path, kind: type[Document]) -> Document:
 def decode_document(text: bytes, origin: str, kind: type[Document]) -> Document:
     """Decode a JSON document of the native program; error messages name its ``origin``.
 
-    Raise `UnusableInput` if the text is no document, or has another version.
+    Raise `UnusableInput` if the text is not such a document, or has another version.
     """
     try:
         version = msgspec.json.decode(text, type=_Versioned).version
         if version == VERSION:
             return msgspec.json.decode(text, type=kind)
     except msgspec.DecodeError as error:
-        raise UnusableInput(f"{origin} is no evidence: {error}") from error
+        raise UnusableInput(f"{origin} is not evidence: {error}") from error
     raise UnusableInput(
         f"{origin} is version {version} of its document, not {VERSION}",
         hint="install the package again: its parts are of different versions",
@@ -101,7 +101,7 @@ Method = Literal["best", "tracepoints", "ptrace"]
 
 
 class Frequency(Struct, frozen=True):
-    """A value of an argument, and the least number of times that it was seen."""
+    """A value of an argument, and the smallest possible number of its occurrences."""
 
     value: int
     count: int
@@ -113,14 +113,14 @@ class Calls(Struct, frozen=True):
     name: str
     count: int
     seconds: float
-    """Seconds from entry to return, over the calls that returned, of all threads."""
+    """Seconds from entry to return, of all threads, in the calls that returned."""
     longest_s: float
     waits: bool
     """Whether the call mostly waits for another thread, process or device."""
     errors: Mapping[str, int]
-    """Number of errors by name: ``ENOENT``."""
+    """Number of errors by name, such as ``ENOENT``."""
     unfinished: int
-    """Calls whose return was not seen."""
+    """Number of calls whose return was not seen."""
     bytes_asked: int | None
     """Sum of the size arguments; ``None`` if the call has none."""
     bytes_done: int | None
@@ -128,11 +128,11 @@ class Calls(Struct, frozen=True):
     sizes: tuple[Frequency, ...]
     """The most frequent size arguments, at most 8."""
     modes: tuple[Frequency, ...]
-    """The most frequent advice of madvise, operation of futex, request of ioctl."""
+    """The most frequent advice of madvise, operations of futex, or requests of ioctl."""
 
 
 class FileUse(Struct, frozen=True):
-    """All that was done with one file; sockets and pipes are one each."""
+    """The use of one file; all sockets count as one file, and all pipes as one."""
 
     name: str
     reads: int
@@ -144,7 +144,7 @@ class FileUse(Struct, frozen=True):
 
 
 class LockWaits(Struct, frozen=True):
-    """Waits on the futexes of one place: "gate in /usr/bin/program", "anonymous memory"."""
+    """Waits on the futexes of one place, such as ``gate in /usr/bin/program``."""
 
     place: str
     waits: int
@@ -160,11 +160,11 @@ class SystemCalls(Struct, frozen=True):
     processes: int
     threads: int
     programs: int
-    """Number of programs that were executed, with the command itself."""
+    """Number of programs that were executed, including the command itself."""
     waiting_s: float
-    """Seconds that threads spent in calls that wait for others, added up."""
+    """Seconds that all threads together spent in calls that wait for others."""
     calls: tuple[Calls, ...]
-    """The calls with the most seconds first."""
+    """Calls by name, those with the most seconds first."""
     files: tuple[FileUse, ...]
     locks: tuple[LockWaits, ...]
     unseen: tuple[str, ...]
@@ -190,7 +190,7 @@ def read_calls(folder: Path) -> SystemCalls:
 FREQUENCY_HZ = 999
 
 KERNEL_IS_HIDDEN = "the kernel's own time and stacks"
-"""Beginning of the observer's remark where it may not look into the kernel."""
+"""Beginning of the observer's remark that it may not look into the kernel."""
 
 FunctionKind = Literal["user", "inlined", "python", "told", "kernel", "size", "unknown"]
 SampledSource = Literal["profile", "page_faults", "waits"]
@@ -200,9 +200,9 @@ _COMMANDS = {"profile": "profile", "page_faults": "faults", "waits": "waits"}
 class Function(Struct, frozen=True):
     """A function in a stack.
 
-    One of the kernel is named by its entry point: a system call, ``page_fault``, ``interrupt``. One
-    of kind ``told`` is named by what made the code while it ran; one of kind ``size`` is the size
-    of an allocated block.
+    A function of the kernel has the name of its entry point: a system call, ``page_fault``, or
+    ``interrupt``. A function of kind ``told`` has the name that a compiler at run time published.
+    A frame of kind ``size`` is the size of an allocated block.
     """
 
     name: str
@@ -215,7 +215,7 @@ class Stack(Struct, frozen=True):
     """One stack, and its weight."""
 
     frames: tuple[int, ...]
-    """Places in ``Stacks.frames``, the outermost first."""
+    """Indices in ``Stacks.frames``, the outermost frame first."""
     samples: int
     weight: float
 
@@ -231,7 +231,7 @@ class Stacks(Struct, frozen=True):
         return sum(stack.weight for stack in self.stacks)
 
 
-class Sampled(Struct, frozen=True):
+class SampledStacks(Struct, frozen=True):
     """Sampled stacks of one run and its descendants."""
 
     source: SampledSource
@@ -239,7 +239,7 @@ class Sampled(Struct, frozen=True):
     end: End
     samples: int
     total: float | None
-    """All that happened, whether sampled or not, in the unit of the weights."""
+    """Sum over all events, sampled or not, in the unit of the weights."""
     stacks: Stacks
     unseen: tuple[str, ...]
     """Sentences about what could not be seen."""
@@ -266,18 +266,20 @@ class _Document(StacksDocument, frozen=True):
 def wrap_sampled(source: SampledSource, process: Process, folder: Path) -> Process:
     """Return the process under the observer, which writes into the folder.
 
-    CPython publishes where its functions lie, if its version can. Raise `UnusableInput` if the
-    observer is missing.
+    CPython publishes the addresses of its functions, if its version can. Raise `UnusableInput` if
+    the observer is missing.
     """
-    telling = Process(process.command, {"PYTHONPERFSUPPORT": "1", **process.environment})
+    with_perf_map = Process(process.command, {"PYTHONPERFSUPPORT": "1", **process.environment})
     options = (_COMMANDS[source], "--frequency", str(FREQUENCY_HZ))
-    return under_observer(telling, folder / f"{source}.json", *options)
+    return under_observer(with_perf_map, folder / f"{source}.json", *options)
 
 
-def read_sampled(source: SampledSource, folder: Path) -> Sampled:
+def read_sampled(source: SampledSource, folder: Path) -> SampledStacks:
     """Read what the observer wrote into the folder.
 
     Raise `UnusableInput` if the observer wrote nothing.
     """
     fields = asdict(read_document(folder / f"{source}.json", _Document))
-    return Sampled(source, stacks=Stacks(fields.pop("frames"), fields.pop("stacks")), **fields)
+    return SampledStacks(
+        source, stacks=Stacks(fields.pop("frames"), fields.pop("stacks")), **fields
+    )

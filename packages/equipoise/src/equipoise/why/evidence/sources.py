@@ -1,7 +1,7 @@
-"""The table of sources, and the evidence that they give of one pair of conditions.
+"""The table of sources, and the evidence that they give about one pair of conditions.
 
 The observations of one `equipoise why` are a series: their positions count from 0. Both conditions
-of its pair were observed in one random order, so a series serves no other pair.
+of a pair are observed in one random order, so a series belongs to one pair.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from equipoise.why.evidence.allocations import Allocations
 from equipoise.why.evidence.instructions import Instructions
 from equipoise.why.evidence.observer import (
     Process,
-    Sampled,
     SampledSource,
+    SampledStacks,
     SystemCalls,
     read_calls,
     read_sampled,
@@ -44,30 +44,30 @@ class Source(Struct, frozen=True):
     """A structure that JSON can hold."""
 
 
-def _sampled(name: SampledSource) -> Source:
-    return Source(partial(wrap_sampled, name), partial(read_sampled, name), Sampled)
+def _stack_source(name: SampledSource) -> Source:
+    return Source(partial(wrap_sampled, name), partial(read_sampled, name), SampledStacks)
 
 
 SOURCES: Mapping[str, Source] = MappingProxyType(
     {
         "system_calls": Source(wrap_calls, read_calls, SystemCalls),
-        "profile": _sampled("profile"),
-        "page_faults": _sampled("page_faults"),
-        "waits": _sampled("waits"),
+        "profile": _stack_source("profile"),
+        "page_faults": _stack_source("page_faults"),
+        "waits": _stack_source("waits"),
         "allocations": Source(allocations.wrap, allocations.read, Allocations),
         "instructions": Source(instructions.wrap, instructions.read, Instructions),
     }
 )
 """All sources by name. Each name is a field of `EvidenceSet`."""
-ON_REQUEST = "instructions"
-"""The source that takes 20 to 100 times the run time."""
-BY_DEFAULT = tuple(name for name in SOURCES if name != ON_REQUEST)
+SLOW_SOURCE = "instructions"
+"""Source that slows a run down 20 to 100 times; it is used only on request."""
+DEFAULT_SOURCES = tuple(name for name in SOURCES if name != SLOW_SOURCE)
 
 
 def known_sources(names: Sequence[str]) -> tuple[str, ...]:
     """Return the named sources, each once, in the order in which they were named.
 
-    Raise `UnusableInput` if a name is of no source, or none was named.
+    Raise `UnusableInput` if there is no source of a name, or no name at all.
     """
     unknown = [name for name in names if name not in SOURCES]
     if unknown or not names:
@@ -86,18 +86,18 @@ Side = Literal["baseline", "candidate"]
 
 
 class Runs(Struct, Generic[Run], frozen=True):
-    """Values of the runs of each condition, in the order in which they were made."""
+    """Values of the runs of each condition, in the order of the runs."""
 
     baseline: tuple[Run, ...] = ()
     candidate: tuple[Run, ...] = ()
 
     @property
-    def both(self) -> bool:
-        """Whether there is something to compare."""
+    def has_both(self) -> bool:
+        """Whether both conditions have a run."""
         return bool(self.baseline and self.candidate)
 
     @property
-    def every(self) -> tuple[Run, ...]:
+    def all_runs(self) -> tuple[Run, ...]:
         """The runs of the baseline, then those of the candidate."""
         return (*self.baseline, *self.candidate)
 
@@ -111,16 +111,16 @@ class Runs(Struct, Generic[Run], frozen=True):
 
 
 class EvidenceSet(Struct, frozen=True):
-    """What all sources saw of a pair of conditions."""
+    """Observations of a pair of conditions by all sources."""
 
     system_calls: Runs[SystemCalls] = Runs()
-    profile: Runs[Sampled] = Runs()
-    page_faults: Runs[Sampled] = Runs()
-    waits: Runs[Sampled] = Runs()
+    profile: Runs[SampledStacks] = Runs()
+    page_faults: Runs[SampledStacks] = Runs()
+    waits: Runs[SampledStacks] = Runs()
     allocations: Runs[Allocations] = Runs()
     instructions: Runs[Instructions] = Runs()
     failures: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Why a run gave nothing, by source, each reason once."""
+    """Reasons why runs gave no evidence, by source, each reason once."""
 
     def by_source(self) -> dict[str, Runs[Any]]:
         """Return the runs of each source by its name."""
@@ -142,7 +142,8 @@ def decode_evidence(
 
     def runs(source: str, condition: int) -> tuple[Any, ...]:
         kind = SOURCES[source].document
-        return tuple(msgspec.json.decode(one, type=kind) for one in documents[source, condition])
+        of_condition = documents[source, condition]
+        return tuple(msgspec.json.decode(document, type=kind) for document in of_condition)
 
     return EvidenceSet(
         **{source: Runs(runs(source, baseline), runs(source, candidate)) for source in SOURCES},

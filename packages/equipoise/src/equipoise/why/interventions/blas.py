@@ -1,4 +1,4 @@
-"""Interventions in BLAS: another library, or another processor that a library is set to."""
+"""Interventions in BLAS: another library, or another processor setting of a library."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ PATH = "LD_LIBRARY_PATH"
 FOLDERS = {os.path.realpath(library.folder): library for library in BLAS_LIBRARIES}
 
 
-def offered(case: Case) -> tuple[Intervention, ...]:
-    """Return the libraries that are tuned for processors: set to this processor, then unset."""
+def blas_interventions(case: Case) -> tuple[Intervention, ...]:
+    """Return the settings of tuned libraries to this processor, then the libraries themselves."""
     tuned = [library for library in BLAS_LIBRARIES if library.core_types]
-    best = [(library, _best(library, case.site)) for library in tuned]
+    core_types = [(library, _best_core_type(library, case.site)) for library in tuned]
     return (
-        *(_core(library, core, case) for library, core in best if core is not None),
-        *(_swap(library, case) for library in tuned),
+        *(_core_intervention(library, core, case) for library, core in core_types if core),
+        *(_library_intervention(library, case) for library in tuned),
     )
 
 
-def _swap(library: Blas, case: Case) -> Intervention:
+def _library_intervention(library: Blas, case: Case) -> Intervention:
     folder = str(library.folder)
     foreign = frozenset(
         other.core_variable
@@ -35,9 +35,9 @@ def _swap(library: Blas, case: Case) -> Intervention:
     )
 
     def alter(condition: Condition) -> Condition:
-        if used_by(condition, case.site) is library:
+        if blas_of(condition, case.site) is library:
             return condition
-        others = [other for other in _path(condition, case.site) if not _is_blas(other)]
+        others = [other for other in _library_path(condition, case.site) if not _is_blas(other)]
         changed = with_variables(condition, {PATH: ":".join((folder, *others))}, without=foreign)
         mapped = (other for other in condition.mapped_from if not _is_blas(other))
         return replace(changed, mapped_from=(*mapped, folder), tuned_for=())
@@ -47,19 +47,19 @@ def _swap(library: Blas, case: Case) -> Intervention:
         summary=f"the BLAS library {library.name}",
         causes=CAUSES,
         alter=alter,
-        impossible_because=_missing(library),
+        impossible_because=_missing_reason(library),
         advice=f"{PATH}={folder} {{command}}",
     )
 
 
-def _core(library: Blas, name: str, case: Case) -> Intervention:
+def _core_intervention(library: Blas, name: str, case: Case) -> Intervention:
     core = library.core_types[name]
     setting = {str(library.core_variable): core.value}
 
     def alter(condition: Condition) -> Condition:
-        used = used_by(condition, case.site)
-        # The setting does not concern a condition that is known to use another library.
-        if used is not None and used is not library:
+        current = blas_of(condition, case.site)
+        # The setting has no effect on a condition that uses another library.
+        if current is not None and current is not library:
             return condition
         return replace(with_variables(condition, setting), tuned_for=(core.reported_name,))
 
@@ -68,20 +68,20 @@ def _core(library: Blas, name: str, case: Case) -> Intervention:
         summary=f"telling {library.name} that the CPU is a {core.reported_name}",
         causes=CAUSES,
         alter=alter,
-        impossible_because=_missing(library),
+        impossible_because=_missing_reason(library),
         advice=f"{library.core_variable}={core.value} {{command}}",
     )
 
 
-def used_by(condition: Condition, site: Site) -> Blas | None:
-    """Return the library that a condition's folders choose; ``None`` if no known one."""
-    for folder in (*condition.mapped_from, *_path(condition, site)):
+def blas_of(condition: Condition, site: Site) -> Blas | None:
+    """Return the known BLAS library that a condition's folders choose, or ``None``."""
+    for folder in (*condition.mapped_from, *_library_path(condition, site)):
         if _is_blas(folder):
             return FOLDERS[os.path.realpath(folder)]
     return None
 
 
-def _path(condition: Condition, site: Site) -> tuple[str, ...]:
+def _library_path(condition: Condition, site: Site) -> tuple[str, ...]:
     return tuple(filter(None, (variable(condition, PATH, site) or "").split(":")))
 
 
@@ -89,8 +89,8 @@ def _is_blas(folder: str) -> bool:
     return os.path.realpath(folder) in FOLDERS
 
 
-def _best(library: Blas, site: Site) -> str | None:
-    """Return the core type that needs most of this CPU's instructions; the first of equals."""
+def _best_core_type(library: Blas, site: Site) -> str | None:
+    """Return the core type that uses most of this CPU's instructions; among ties the first."""
     available = site.instructions
     needed = {name: core.instructions for name, core in library.core_types.items()}
     possible = [
@@ -99,7 +99,7 @@ def _best(library: Blas, site: Site) -> str | None:
     return max(possible, key=lambda name: len(needed[name]), default=None)
 
 
-def _missing(library: Blas) -> str | None:
+def _missing_reason(library: Blas) -> str | None:
     if library.is_installed():
         return None
     return f"{library.package} is not installed: apt install {library.package}"

@@ -1,4 +1,4 @@
-"""All interventions: those that are offered for a gap, and the user's own."""
+"""All interventions: the catalogue's for a gap, and the user's own."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ COMMAND_FORM = "NAME is yours to choose, as in --try-command 'local=numactl --lo
 
 
 def every_intervention(case: Case) -> tuple[Intervention, ...]:
-    """Return all interventions; of those for the same cause the first is tried first."""
+    """Return all interventions; among those for the same cause, the first is tried first."""
     return (
-        *memory.offered(case),
-        *files.offered(case),
-        *blas.offered(case),
-        *runtime.offered(case),
+        *memory.memory_interventions(case),
+        *files.file_interventions(case),
+        *blas.blas_interventions(case),
+        *runtime.runtime_interventions(case),
         *memory.other_allocators(case),
     )
 
 
-def offered(case: Case) -> tuple[Intervention, ...]:
-    """Return all interventions, without those that change nothing in either condition.
+def relevant_interventions(case: Case) -> tuple[Intervention, ...]:
+    """Return the interventions that change a condition.
 
-    What cannot be tried here is among them, with its reason.
+    Interventions that cannot be tried on this host are included, with the reason.
     """
     return tuple(
         intervention
@@ -49,34 +49,37 @@ def offered(case: Case) -> tuple[Intervention, ...]:
     )
 
 
-def proposed(case: Case) -> tuple[Intervention, ...]:
+def proposed_interventions(case: Case) -> tuple[Intervention, ...]:
     """Return the interventions that test an open cause, those for the most seconds first.
 
-    Those that could not be confirmed are left out: they change a time by much less than the gap.
+    Interventions that could not confirm a cause are left out: their effect is too small for the
+    gap.
     """
     seconds: dict[str, float] = {}
     for cause in case.causes:
         seconds[cause.cause] = max(seconds.get(cause.cause, 0.0), cause.seconds or 0.0)
     fitting = [
-        one
-        for one in offered(case)
-        if one.causes & seconds.keys() and _may_be_confirmed(one, case.ratio)
+        intervention
+        for intervention in relevant_interventions(case)
+        if intervention.causes & seconds.keys() and _can_confirm(intervention, case.ratio)
     ]
-    # The sort is stable: equals keep the order of the catalogue.
-    return tuple(
-        sorted(fitting, key=lambda one: -max(seconds[c] for c in one.causes & seconds.keys()))
-    )
+
+    def max_seconds(intervention: Intervention) -> float:
+        return max(seconds[cause] for cause in intervention.causes & seconds.keys())
+
+    # The sort is stable: ties keep the order of the catalogue.
+    return tuple(sorted(fitting, key=lambda intervention: -max_seconds(intervention)))
 
 
-def _may_be_confirmed(intervention: Intervention, ratio: float | None) -> bool:
-    """Return whether an intervention could close the part of a gap that confirms a cause."""
+def _can_confirm(intervention: Intervention, ratio: float | None) -> bool:
+    """Return whether an intervention could close the fraction of a gap that confirms a cause."""
     if not ratio:
         return True
     return math.log(intervention.max_ratio) >= CONFIRMED_ABOVE * abs(math.log(ratio))
 
 
 def user_variable(text: str) -> Intervention:
-    """Return the intervention of ``NAME:KEY=VALUE``: a variable that is set in both conditions.
+    """Return the intervention of ``NAME:KEY=VALUE``, which sets a variable in both conditions.
 
     Raise `UnusableInput` if the text is not of that form.
     """
@@ -97,12 +100,12 @@ def user_variable(text: str) -> Intervention:
 
 
 def user_command(text: str, site: Site) -> Intervention:
-    """Return the intervention of ``NAME=CMD``, which runs both commands behind CMD.
+    """Return the intervention of ``NAME=CMD``, which puts CMD before both commands.
 
-    CMD is split as a POSIX shell splits words and run without a shell. Where a word is
-    ``{command}``, the command's words replace it; inside a longer word the command is quoted for a
-    shell. Raise `UnusableInput` if the text is not of that form, its quotes are open, or there is
-    no such program.
+    CMD is split as a POSIX shell splits words, and runs without a shell. The command's words
+    replace the word ``{command}``; inside a longer word the command is quoted for a shell. Raise
+    `UnusableInput` if the text is not of that form, its quotes are open, or the program does not
+    exist.
     """
     name, equals, line = text.partition("=")
     if not (name.strip() and equals and line.strip()):
@@ -123,11 +126,11 @@ def user_command(text: str, site: Site) -> Intervention:
 
     def alter(condition: Condition) -> Condition:
         command = condition.measured_process.command
-        filled = (
+        new_words = (
             command if word == COMMAND else (word.replace(COMMAND, shlex.join(command)),)
             for word in words
         )
-        return with_started(condition, command=tuple(chain.from_iterable(filled)))
+        return with_started(condition, command=tuple(chain.from_iterable(new_words)))
 
     return Intervention(
         name=name.strip(),
@@ -141,5 +144,5 @@ def user_command(text: str, site: Site) -> Intervention:
 def _refuse_null(option: str, text: str) -> None:
     if "\0" in text:
         raise UnusableInput(
-            f"{option} {text!r} holds a null byte", hint="no program can be given one: leave it out"
+            f"{option} {text!r} contains a null byte", hint="remove it: no argument can contain one"
         )

@@ -24,37 +24,37 @@ _WRITES = frozenset({"tiny_writes"})
 _COLD = frozenset({"cold_file"})
 _UNBUFFERED_PYTHON = "PYTHONUNBUFFERED"
 _IN_MEMORY = frozenset({"tmpfs", "ramfs", "hugetlbfs", "devtmpfs", "proc", "sysfs"})
-_NO_FILE = "the evidence names no file that is there: give one as an argument of the commands"
+_NO_FILE = "the evidence names no existing file: give one as an argument of the commands"
 _READ = "cat < {0} > /dev/null"
-# `dd` with nothing to copy advises about the whole file (its manual, "nocache").
+# `dd` with count=0 drops the whole file from the cache (its manual, "nocache").
 _DROP = "{{ sync {0} && dd if={0} iflag=nocache count=0 status=none; }}"
 
 
-def offered(case: Case) -> tuple[Intervention, ...]:
+def file_interventions(case: Case) -> tuple[Intervention, ...]:
     """Return the interventions in files."""
 
     def buffered_python(condition: Condition) -> Condition:
-        # Python has buffers of its own; an empty value is as if it were not set.
+        # Python has its own buffers; an empty value has the same effect as an unset variable.
         is_set = variable(condition, _UNBUFFERED_PYTHON, case.site)
         return with_variables(condition, {_UNBUFFERED_PYTHON: ""} if is_set else {})
 
     return (
-        # Nobody may keep it: what was written is lost when the power fails.
+        # For tests only: without a sync, a power failure loses the written data.
         preload(case, "quick_sync", "answering fsync at once", frozenset({"sync_per_record"})),
-        # Tests only: programs that ask for no buffer, or flush each line, must be changed.
+        # For tests only: the remedy is to change programs that disable or flush buffers.
         preload(
             case,
             "large_buffers",
             "giving stdio buffers of 256 KiB",
             _WRITES | {"tiny_reads"},
-            also=buffered_python,
+            further_change=buffered_python,
         ),
         preload(
             case,
             "late_flush",
             "giving stdio buffers of 256 KiB that fflush leaves alone",
             _WRITES,
-            also=buffered_python,
+            further_change=buffered_python,
         ),
         Intervention(
             name="output_discarded",
@@ -68,7 +68,7 @@ def offered(case: Case) -> tuple[Intervention, ...]:
             name="output_to_file",
             summary="sending the output to a file",
             causes=_WRITES,
-            # The launcher's own file has no name: nothing is left behind.
+            # The launcher's own file has no name, so it disappears at the end.
             alter=_output_to(Output("count"), case),
             only_confirms=True,
             changes="the file",
@@ -88,8 +88,11 @@ def _output_to(output: Output, case: Case) -> Alter:
 
 
 def _page_cache(case: Case) -> Iterator[Intervention]:
-    """Yield what reads or drops files, untimed: those of the evidence, else arguments."""
-    evidence = map(os.path.abspath, case.evidence(_COLD, "file"))
+    """Yield the interventions that read or drop files before each trial.
+
+    The evidence names the files; without evidence they are arguments of the commands.
+    """
+    evidence = map(os.path.abspath, case.evidence_names(_COLD, "file"))
     named = [file for file in evidence if os.path.isfile(file)]
     files = tuple(dict.fromkeys(named or _arguments(case)))
     objects = "the file" if len(files) == 1 else "the files"
@@ -107,7 +110,7 @@ def _page_cache(case: Case) -> Iterator[Intervention]:
         "keep_cache",
         f"keeping {objects} in the page cache",
         _COLD,
-        also=_before_each_trial(files, _READ),
+        further_change=_before_each_trial(files, _READ),
         impossible_because=missing,
     )
     yield Intervention(
@@ -131,7 +134,7 @@ def _arguments(case: Case) -> Iterator[str]:
 
 
 def _before_each_trial(files: tuple[str, ...], line: str) -> Alter:
-    # A file that a trial has removed meanwhile is no failure.
+    # A file that a trial has removed is not a failure.
     lines = [f"{{ [ ! -f {file} ] || {line.format(file)}; }}" for file in map(shlex.quote, files)]
 
     def alter(condition: Condition) -> Condition:
@@ -144,7 +147,7 @@ def _cannot_be_cold(files: tuple[str, ...], host: Host) -> str | None:
     try:
         mounts = host.text("/proc/self/mountinfo")
     except Unknown:
-        # Then the line before each trial fails where it cannot be done.
+        # Unknown file system: if the file cannot be dropped, the line before each trial fails.
         return None
     for file in files:
         kind = _file_system(os.path.realpath(file), mounts)
@@ -157,9 +160,9 @@ def _file_system(path: str, mounts: str) -> str:
     """Return the kind of a path's file system (proc(5), ``/proc/pid/mountinfo``)."""
     kinds = {"": "unknown"}
     for line in mounts.splitlines():
-        before, _, behind = line.partition(" - ")
-        point = before.split()[4].replace("\\040", " ")
+        mount_fields, _, system_fields = line.partition(" - ")
+        point = mount_fields.split()[4].replace("\\040", " ")
         if path == point or path.startswith(point.rstrip("/") + "/"):
             # A later mount hides an earlier one at the same place.
-            kinds[point] = behind.split()[0]
+            kinds[point] = system_fields.split()[0]
     return kinds[max(kinds, key=len)]

@@ -15,7 +15,7 @@ from equipoise.why.interventions.intervention import (
     Intervention,
     cannot_preload,
     preload,
-    preloaded,
+    preloaded_libraries,
     tunables,
     with_preload,
     with_process,
@@ -27,16 +27,16 @@ _ALLOCATED = frozenset({"blocks_returned_at_free", "more_allocations", "page_fau
 _SMALL_PAGES = frozenset({"huge_pages_off", "page_faults", "fork_of_large_process"})
 
 _LIBRARIES = frozenset(library for allocator in PRELOADS for library in allocator.preload)
-_FIRST = "jemalloc"
-"""Allocator that is tried first: one tells whether the allocator is the cause."""
+_FIRST_ALLOCATOR = "jemalloc"
+"""Allocator that is tried first: one is enough to show whether the allocator is the cause."""
 
 _LARGE_STEPS = {"glibc.malloc.top_pad": str(64 << 20)}
 _HUGE_IN_MALLOC = {"glibc.malloc.hugetlb": "1"}
 
 
-def offered(case: Case) -> tuple[Intervention, ...]:
-    """Return the interventions in memory, without all allocators but one."""
-    no_huge_pages = _no_huge_pages(case)
+def memory_interventions(case: Case) -> tuple[Intervention, ...]:
+    """Return the interventions in memory, with only one of the allocators."""
+    no_huge_pages = _no_huge_pages_reason(case)
     return (
         tunables(
             case,
@@ -53,8 +53,12 @@ def offered(case: Case) -> tuple[Intervention, ...]:
             _LARGE_STEPS,
             only_confirms=True,
         ),
-        *(_allocator(allocator, case) for allocator in PRELOADS if allocator.name == _FIRST),
-        # MADV_DONTNEED promises zeroes: writing them costs less than a new page.
+        *(
+            _allocator_intervention(allocator, case)
+            for allocator in PRELOADS
+            if allocator.name == _FIRST_ALLOCATOR
+        ),
+        # MADV_DONTNEED promises pages of zeros: writing zeros costs less than a new page.
         preload(
             case,
             "keep_pages",
@@ -75,7 +79,7 @@ def offered(case: Case) -> tuple[Intervention, ...]:
             "asking for huge pages in malloc (hugetlb=1)",
             _SMALL_PAGES,
             _HUGE_IN_MALLOC,
-            also=_with_huge_pages,
+            further_change=_with_huge_pages,
             only_confirms=True,
             impossible_because=no_huge_pages,
         ),
@@ -84,14 +88,16 @@ def offered(case: Case) -> tuple[Intervention, ...]:
             "huge_mappings",
             "asking for huge pages for all large memory",
             _SMALL_PAGES,
-            also=lambda one: with_tunables(_with_huge_pages(one), _HUGE_IN_MALLOC, case.site),
+            further_change=lambda condition: with_tunables(
+                _with_huge_pages(condition), _HUGE_IN_MALLOC, case.site
+            ),
             impossible_because=no_huge_pages,
         ),
         Intervention(
             name="no_huge_pages",
             summary="forbidding huge pages",
             causes=frozenset({"page_faults"}),
-            alter=lambda one: with_process(one, huge_pages=False),
+            alter=lambda condition: with_process(condition, huge_pages=False),
             impossible_because=no_huge_pages,
             only_confirms=True,
         ),
@@ -99,20 +105,22 @@ def offered(case: Case) -> tuple[Intervention, ...]:
 
 
 def other_allocators(case: Case) -> tuple[Intervention, ...]:
-    """Return the other allocators, those that a user can keep first."""
+    """Return the interventions of the other allocators, those with a Debian package first."""
     others = sorted(PRELOADS, key=lambda allocator: allocator.package is None)
-    return tuple(_allocator(other, case) for other in others if other.name != _FIRST)
+    return tuple(
+        _allocator_intervention(other, case) for other in others if other.name != _FIRST_ALLOCATOR
+    )
 
 
-def _allocator(allocator: Level, case: Case) -> Intervention:
-    """Return the allocator in the place of one that is preloaded already."""
+def _allocator_intervention(allocator: Level, case: Case) -> Intervention:
+    """Return the intervention that preloads an allocator in place of the condition's own."""
     (name,) = allocator.preload
     path = case.site.find_library(name)
     library = path or name
 
     def alter(condition: Condition) -> Condition:
-        already = [os.path.basename(one) for one in preloaded(condition, case.site)]
-        if name in already and len(_LIBRARIES.intersection(already)) == 1:
+        names = [os.path.basename(path) for path in preloaded_libraries(condition, case.site)]
+        if name in names and len(_LIBRARIES.intersection(names)) == 1:
             return condition
         return with_preload(condition, library, case.site, instead_of=_LIBRARIES)
 
@@ -126,7 +134,7 @@ def _allocator(allocator: Level, case: Case) -> Intervention:
             allocator.package or name,
             f"apt install {allocator.package}" if allocator.package else "run `make build`",
         ),
-        # Nobody should depend on a library of ours.
+        # Users should not depend on our own library.
         advice=f"{PRELOAD}={library} {{command}}" if allocator.package else None,
     )
 
@@ -137,8 +145,8 @@ def _with_huge_pages(condition: Condition) -> Condition:
     return with_process(condition, huge_pages=True) if is_forbidden else condition
 
 
-def _no_huge_pages(case: Case) -> str | None:
-    """Return why no trial can have huge pages here; ``None`` if it can."""
+def _no_huge_pages_reason(case: Case) -> str | None:
+    """Return why no trial can have huge pages on this host; ``None`` if trials can."""
     try:
         setting = transparent_huge_pages(case.host)
     except Unknown as reason:

@@ -1,4 +1,4 @@
-"""Interventions in how a program runs: threads, CPUs, sleeps, and what chance decides."""
+"""Interventions at run time: threads, CPUs, sleeps, and settings that chance decides."""
 
 from __future__ import annotations
 
@@ -24,35 +24,37 @@ _TOO_FEW = frozenset({"one_thread"})
 _TOO_MANY = frozenset({"lock_waits", "memory_contention"})
 _FIXED_SEEDS = {name: value for seed in SEEDS for name, value in seed.environment.items()}
 _FUNCTION = frozenset({"more_time_in_function"})
-_OF_LAYOUT = 1.5
-"""Largest ratio that the layout of memory makes: a few per cent in most programs, a half in loops
-that were built for it (Mytkowicz et al. 2009, Curtsinger and Berger 2013)."""
+_MAX_LAYOUT_RATIO = 1.5
+"""Largest ratio of times that the layout of memory makes: a few per cent in most programs, a half
+in loops that were built for it (Mytkowicz et al. 2009, Curtsinger and Berger 2013)."""
 _FILLER = "EQUIPOISE_EVEN"
 _POINTER_BYTES = 8
 
 
-def offered(case: Case) -> tuple[Intervention, ...]:
-    """Return the interventions; a gap may come from too few threads or too many."""
+def runtime_interventions(case: Case) -> tuple[Intervention, ...]:
+    """Return the interventions at run time."""
     cpus = case.site.cpus
-    # The first CPU often serves the interrupts.
-    last = cpus[-1:]
-    single = None if len(cpus) > 1 else "we may use one CPU only: allow more with taskset"
+    # Not the first CPU, which often serves the interrupts.
+    last_cpu = cpus[-1:]
+    single_cpu = None if len(cpus) > 1 else "we may use one CPU only: allow more with taskset"
     sizes = [_stack_bytes(condition, case) for condition in case.pair]
 
-    def as_large(condition: Condition) -> Condition:
+    def with_equal_size(condition: Condition) -> Condition:
         if sizes[0] == sizes[1]:
             return condition
-        missing = max(0, max(sizes) - _stack_bytes(condition, case))
-        return with_variables(condition, {_FILLER: "x" * missing})
+        missing_bytes = max(0, max(sizes) - _stack_bytes(condition, case))
+        return with_variables(condition, {_FILLER: "x" * missing_bytes})
 
     return (
         Intervention(
             name="thread_per_cpu",
             summary="a thread for each CPU",
             causes=_TOO_FEW,
-            alter=lambda one: _with_threads(one, len(one.measured_process.process.cpus or cpus)),
+            alter=lambda condition: _with_threads(
+                condition, len(condition.measured_process.process.cpus or cpus)
+            ),
             changes="threads",
-            impossible_because=single,
+            impossible_because=single_cpu,
             only_confirms=True,
             advice=_advice(len(cpus)),
         ),
@@ -60,7 +62,7 @@ def offered(case: Case) -> tuple[Intervention, ...]:
             name="single_thread",
             summary="a single thread",
             causes=_TOO_MANY,
-            alter=lambda one: _with_threads(one, 1),
+            alter=lambda condition: _with_threads(condition, 1),
             changes="threads",
             only_confirms=True,
             advice=_advice(1),
@@ -69,50 +71,52 @@ def offered(case: Case) -> tuple[Intervention, ...]:
             name="pinning",
             summary="pinning to one CPU",
             causes=_TOO_MANY | {"messages"},
-            alter=lambda one: with_process(one, cpus=last),
+            alter=lambda condition: with_process(condition, cpus=last_cpu),
             changes="CPUs",
-            impossible_because=single,
+            impossible_because=single_cpu,
             only_confirms=True,
-            advice=f"taskset -c {','.join(map(str, last))} {{command}}",
+            advice=f"taskset -c {','.join(map(str, last_cpu))} {{command}}",
         ),
         Intervention(
             name="every_cpu",
             summary="letting it use every CPU",
             causes=_TOO_FEW,
-            # A condition without a setting may use them all.
-            alter=lambda one: (
-                one if one.measured_process.process.cpus is None else with_process(one, cpus=cpus)
+            # A condition without a setting may use every CPU already.
+            alter=lambda condition: (
+                condition
+                if condition.measured_process.process.cpus is None
+                else with_process(condition, cpus=cpus)
             ),
             changes="CPUs",
-            impossible_because=single,
+            impossible_because=single_cpu,
             only_confirms=True,
         ),
-        # A test only: a program that sleeps until something has happened asks again and again.
+        # For tests only: a program that sleeps until an event happens would poll without pause.
         preload(case, "no_sleep", "answering sleeps at once", frozenset({"sleeping"})),
-        # Nobody should keep the others: fixed seeds and addresses help attackers, and which size of
-        # the environment is fast is an accident of one build.
+        # The others have no advice: fixed seeds and addresses help attackers, and the fast size of
+        # the environment is an accident of one build.
         Intervention(
             name="fixed_hash_seeds",
             summary="fixing the hash seeds (PYTHONHASHSEED=0)",
             causes=frozenset({"more_time_in_python_function"}),
-            alter=lambda one: with_variables(one, _FIXED_SEEDS),
+            alter=lambda condition: with_variables(condition, _FIXED_SEEDS),
             only_confirms=True,
         ),
         Intervention(
             name="even_environment",
-            summary="making both environments as large",
+            summary="making both environments equally large",
             causes=_FUNCTION,
-            alter=as_large,
+            alter=with_equal_size,
             only_confirms=True,
-            max_ratio=_OF_LAYOUT,
+            max_ratio=_MAX_LAYOUT_RATIO,
         ),
         Intervention(
             name="fixed_addresses",
             summary="fixing the addresses (ASLR off)",
             causes=_FUNCTION,
-            alter=lambda one: with_process(one, random_addresses=False),
+            alter=lambda condition: with_process(condition, random_addresses=False),
             only_confirms=True,
-            max_ratio=_OF_LAYOUT,
+            max_ratio=_MAX_LAYOUT_RATIO,
         ),
     )
 
@@ -126,15 +130,12 @@ def _advice(count: int) -> str:
 
 
 def _stack_bytes(condition: Condition, case: Case) -> int:
-    """Return the bytes that the kernel puts on the stack (Mytkowicz et al. 2009).
-
-    They are the words of the command, the environment and the path.
-    """
+    """Return the bytes of command, environment and path on the stack (Mytkowicz et al. 2009)."""
     started = condition.measured_process
     variables = {**case.site.environment, **started.environment}
     variables.pop(_FILLER, None)
     texts = [*started.command, *(f"{name}={value}" for name, value in variables.items())]
-    # The path of the program is there once more, without a pointer.
+    # The kernel writes the program's path once more, without a pointer.
     return len(os.fsencode(texts[0])) + sum(
         len(os.fsencode(text)) + 1 + _POINTER_BYTES for text in texts
     )

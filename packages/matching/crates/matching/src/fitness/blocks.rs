@@ -1,4 +1,4 @@
-//! Points in blocks for the processor, stretched anew by each candidate's weights.
+//! Points in blocks for the processor, stretched again by each candidate's weights.
 
 /// Number of queries that are compared with a block together.
 pub const TOGETHER: usize = 8;
@@ -85,9 +85,9 @@ impl Axes {
         }
     }
 
-    /// A squared distance as it may be found in single precision, or a little more.
+    /// Upper limit of a squared distance as single precision computes it.
     #[inline]
-    #[allow(clippy::cast_possible_truncation)] // What is rounded down was raised by more before.
+    #[allow(clippy::cast_possible_truncation)] // Raised above by more than the rounding.
     pub fn reach(&self, squared: f64) -> f32 {
         let raised = squared.sqrt() / self.radius * (1.0 + ROUNDING) + ROUNDING;
         (raised * raised * (1.0 + ROUNDING_OF_SUM * (self.scales.len() as f64 + 8.0))) as f32
@@ -135,8 +135,8 @@ impl Blocks {
         stretch_lanes(&self.high, &axes.scales, &mut into.high);
     }
 
-    /// Some points as queries, one after another, `axes` numbers each; those that are not there are
-    /// not a number, and near nobody.
+    /// Some points as queries, one after another, `axes` numbers each; missing points are NaN, and
+    /// near no point.
     #[allow(clippy::cast_possible_truncation)] // Single precision is meant.
     pub fn queries(&self, points: std::ops::Range<usize>, axes: &Axes, into: &mut Vec<f32>) {
         into.clear();

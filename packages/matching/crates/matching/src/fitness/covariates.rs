@@ -48,7 +48,7 @@ impl Covariates {
                 continue;
             }
             let (ranks, distinct) = ranks((0..units.points()).map(|point| value(point, column)));
-            // Of two values or one, the test of the means says all.
+            // With at most two values, the test of the means is enough.
             if distinct < 3 && matches!(options.measure, Measure::PValues(_)) {
                 continue;
             }
@@ -83,7 +83,7 @@ impl Covariates {
     }
 }
 
-/// The rank of each value among the distinct ones, and how many of these there are.
+/// The rank of each value among the distinct values, and the number of those.
 fn ranks(values: impl Iterator<Item = f64>) -> (Vec<usize>, usize) {
     let values: Vec<f64> = values.collect();
     let mut order: Vec<usize> = (0..values.len()).collect();
@@ -92,7 +92,7 @@ fn ranks(values: impl Iterator<Item = f64>) -> (Vec<usize>, usize) {
     let mut distinct = 0;
     let mut before = f64::NAN;
     for point in order {
-        // Zero and negative zero are one value, though sorted apart.
+        // Zero and negative zero are one value, although the sort separates them.
         if before.is_nan() || values[point] > before {
             distinct += 1;
         }

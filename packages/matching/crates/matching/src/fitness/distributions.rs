@@ -1,6 +1,6 @@
 //! Distances of the distributions of the matched treated and the matched controls.
 //!
-//! Every pair counts one row of each arm, whatever it weighs; so both samples have one size, and
+//! Every pair counts one row of each arm, at any weight; so both samples have the same size, and
 //! distances are whole numbers of rows.
 
 use crate::fitness::covariates::Covariates;
@@ -94,8 +94,8 @@ impl Distributions {
         }
     }
 
-    /// The p-value of each ranked column's test; an asymptotic one to R's digits, so that fitness
-    /// can be compared with R's.
+    /// The p-value of each ranked column's test; an asymptotic p-value has R's digits, so that
+    /// fitness can be compared with R's.
     pub fn p_values(&mut self, covariates: &Covariates, into: &mut Vec<f64>) {
         let mut largest = Vec::new();
         self.largest(covariates, &mut largest);
@@ -172,7 +172,7 @@ pub fn bootstrap_p_values(
     seed: u64,
     into: &mut Vec<f64>,
 ) {
-    // How many rows lie up to each point: a row that is drawn is sought among these.
+    // Number of rows up to each point; a drawn row is searched among these numbers.
     let mut rows = 0;
     let ends: Vec<u64> = observed
         .count

@@ -10,7 +10,7 @@ use crate::fitness::options::{Across, Loss, Measure, Options};
 const NOT_A_NUMBER: f64 = 2.0;
 /// Value of every criterion when no unit is matched; negative where larger is better.
 const NOBODY_MATCHED: f64 = 9999.0;
-/// Sums of shares that are so near to a whole number are one.
+/// Sums of shares this near to a whole number count as that number.
 const ROUNDING: f64 = 1e-9;
 
 /// Memory of a thread for judging.

@@ -45,11 +45,11 @@ pub fn asymptotic(x: f64, as_in_r: bool) -> f64 {
 /// P(distance ≥ `reach` / (n m)) over all orders of the pooled rows of n treated and m controls,
 /// given their ties.
 ///
-/// `ends` says after how many pooled rows each group of equal values ends, ascending; the last is
-/// n + m. A path over the sorted rows stands at (i, j) after i treated and j controls, and its
+/// `ends` has the number of pooled rows at the end of each group of equal values, ascending; the
+/// last is n + m. A path over the sorted rows is at (i, j) after i treated and j controls, and its
 /// distance |i m - j n| counts only where a group ends (Schröer and Trenkler 1995, Computational
-/// Statistics & Data Analysis 20, 185-202). The mass that reaches it is taken out and added up, so
-/// that small p-values keep their digits.
+/// Statistics & Data Analysis 20, 185-202). The probability of the paths that get to `reach` is
+/// taken out and added up, so that small p-values keep their digits.
 #[must_use]
 pub fn exact(reach: u64, treated: usize, controls: usize, ends: &[usize]) -> f64 {
     if reach == 0 {
@@ -62,7 +62,8 @@ pub fn exact(reach: u64, treated: usize, controls: usize, ends: &[usize]) -> f64
     for step in 1..=treated + controls {
         let left = (treated + controls - step + 1) as f64;
         let (low, high) = (step.saturating_sub(controls), step.min(treated));
-        // From above downwards, in place: i treated come from i - 1 and one more, or from i.
+        // Downwards, in place: i treated follow from i - 1 by another treated, or from i by a
+        // control.
         for i in (low..=high).rev() {
             let from_control = if i < step && step - 1 - i < controls {
                 mass[i] * (controls - (step - 1 - i)) as f64

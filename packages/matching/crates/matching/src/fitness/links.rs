@@ -27,7 +27,7 @@ pub struct Link {
 pub struct Linker {
     arms: [Blocks; 2],
     calipers: Calipers,
-    /// Whether the nearest point is as many neighbours as anybody needs.
+    /// Whether the nearest point is enough for every point.
     one_is_enough: bool,
     /// A neighbour of each point under equal weights.
     first_guess: Vec<u32>,
@@ -68,7 +68,7 @@ impl Linker {
         linker
     }
 
-    /// Tells of all links under the candidate, batch after batch, in one order.
+    /// Reports all links under the candidate in batches, in a fixed order.
     pub fn search(
         &self,
         problem: &Problem,

@@ -27,10 +27,10 @@ use units::Units;
 
 /// R's `sqrt(.Machine$double.eps)`: added to all weights if one of them is smaller.
 const TOLERANCE_OF_R: f64 = 1.490_116_119_384_765_6e-8;
-/// Pieces of work for each thread, so that none waits long for another.
+/// Pieces of work for each thread, so that no thread waits long for another.
 const PIECES: usize = 4;
 
-/// Judges candidates; what does not depend on their weights is computed once.
+/// Judges candidates; values that do not depend on their weights are computed once.
 pub struct Fitness {
     options: Options,
     units: Units,
@@ -62,7 +62,7 @@ impl Fitness {
     /// The criteria of each candidate, one after another.
     ///
     /// `candidates` are weights of 0 or more, one for each covariate, one candidate after another.
-    /// `None` if `progress`, told how many are done of how many, stops.
+    /// `None` if `progress`, which gets the number done and the total, stops.
     #[must_use]
     pub fn evaluate(&self, candidates: &[f64], progress: &Progress<'_>) -> Option<Vec<f64>> {
         let columns = self.units.columns;
@@ -118,7 +118,7 @@ impl Fitness {
         judge.judge(options, covariates, self.units.controls, into);
     }
 
-    /// Whether equal rows get equal matches: nothing names single rows or draws lots.
+    /// Whether equal rows get equal matches: no option names single rows or draws lots.
     fn rows_are_alike(&self) -> bool {
         let problem = &self.options.problem;
         problem.replace && problem.ties && problem.restrictions.is_empty()

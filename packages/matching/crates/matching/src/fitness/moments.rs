@@ -69,8 +69,8 @@ impl Differences {
         }
     }
 
-    /// The p-values of the paired tests: the variance is divided by the weight, of which the
-    /// degrees of freedom are one less.
+    /// The p-values of the paired tests: the variance is divided by the weight, and the degrees of
+    /// freedom are the weight minus 1.
     pub fn p_values(&self, columns: usize, matched: f64, into: &mut Vec<f64>) {
         let student = Student::new(matched - 1.0);
         for column in 0..columns {
@@ -96,17 +96,17 @@ impl Batch<'_> {
         assert!(kind.available());
         match kind {
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: the processor has just said that it knows AVX-512.
+            // SAFETY: the check above found AVX-512.
             Instructions::Avx512 => unsafe { self.with_avx512(shift, squared, into) },
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: the processor has just said that it knows AVX2.
+            // SAFETY: the check above found AVX2.
             Instructions::Avx2 => unsafe { self.with_avx2(shift, squared, into) },
             _ => self.by_parts(shift, squared, into),
         }
     }
 
     /// # Safety
-    /// The processor must know AVX-512.
+    /// The processor must have AVX-512.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx512f")]
     unsafe fn with_avx512(&self, shift: &[f64], squared: bool, into: &mut [f64]) {
@@ -114,14 +114,14 @@ impl Batch<'_> {
     }
 
     /// # Safety
-    /// The processor must know AVX2.
+    /// The processor must have AVX2.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
     unsafe fn with_avx2(&self, shift: &[f64], squared: bool, into: &mut [f64]) {
         self.by_parts(shift, squared, into);
     }
 
-    /// The same for every width: each column is a sum of its own, in the order of the links.
+    /// The same for every width: each column is a separate sum, in the order of the links.
     #[inline(always)]
     #[allow(clippy::inline_always)] // Or it would be compiled without the caller's instructions.
     fn by_parts(&self, shift: &[f64], squared: bool, into: &mut [f64]) {
@@ -145,9 +145,8 @@ impl Batch<'_> {
 
 /// The p-values of Welch's tests of the matched treated against the matched controls.
 ///
-/// `weight` is what each point's pairs weigh together, `matched` what all do; a variance is divided
-/// by one less. Where neither arm varies, means that differ have a p-value of 0; R's is not a
-/// number.
+/// `weight` is the total weight of each point's pairs, `matched` that of all pairs; a variance is
+/// divided by that minus 1. If neither arm varies, different means have a p-value of 0; R's is NaN.
 pub fn welch(
     covariates: &Covariates,
     controls: usize,
@@ -187,7 +186,7 @@ fn arm(
             .filter(|&point| weight[point] > 0.0)
             .map(|point| (weight[point], covariates.of(point)[column]))
     };
-    // Around one of the values, so that a constant has no rounding.
+    // Relative to one of the values, so that a constant has no rounding error.
     let origin = values().next().map_or(0.0, |(_, value)| value);
     let total: f64 = values().map(|(weight, _)| weight).sum();
     let shift: f64 = values()

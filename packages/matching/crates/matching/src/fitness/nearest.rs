@@ -1,6 +1,6 @@
-//! Everybody's nearest neighbours at once, where one point is as many as anybody needs.
+//! The nearest neighbours of all points at once, if one neighbour is enough for every point.
 //!
-//! Each pair of points is looked at once, for the sake of both if both are matched.
+//! Each pair of points is examined once, for both points if both are matched.
 
 use crate::fitness::blocks::{Axes, Blocks, LANES, Stretched, TOGETHER};
 use crate::fitness::scan::{Hits, scan};
@@ -11,7 +11,7 @@ use crate::problem::small;
 /// No more pairs than this, or this many times the points, are held at once.
 const MIN_LIMIT: usize = 1 << 20;
 const MAX_HITS_OF_EACH: usize = 16;
-/// There is no neighbour to guess.
+/// No guess of a neighbour.
 pub const NOBODY: u32 = u32::MAX;
 
 /// The nearest points, and the memory for finding them.
@@ -124,7 +124,7 @@ impl Nearest {
         true
     }
 
-    /// Puts together what belongs to one point, and leaves out who is too far after all.
+    /// Groups the hits of each point, and drops those that are too far.
     fn order(&mut self, tolerance: f64) {
         let best = &self.best;
         self.hits
@@ -139,7 +139,7 @@ impl Nearest {
         }
         self.ordered.clear();
         self.ordered.resize(self.hits.len(), 0);
-        // Each start moves on to where its points end, which is where the next ones start.
+        // Each start moves to the end of its points, which is the start of the next point's.
         for &(point, other, _) in &self.hits {
             let place = &mut self.starts[point as usize];
             self.ordered[*place as usize] = other;

@@ -3,7 +3,7 @@
 use crate::instructions::Instructions;
 use crate::problem::Problem;
 
-/// The measure by which one set of matches is better than another.
+/// The measure by which sets of matches are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
     /// The p-values of t-tests and Kolmogorov-Smirnov tests; larger is better.
@@ -19,7 +19,7 @@ pub enum Loss {
     Sorted,
     /// The smallest.
     Smallest,
-    /// They stay as they are: those of the t-tests, then those of the Kolmogorov-Smirnov tests.
+    /// Unchanged: those of the t-tests, then those of the Kolmogorov-Smirnov tests.
     Unsorted,
 }
 
@@ -45,7 +45,7 @@ pub enum Across {
     Descending,
 }
 
-/// The units, how they are matched and what their balance is judged by.
+/// The units, the options of matching, and the measure of balance.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The units and how they are matched, without the metric: the candidates are the metric.

@@ -1,16 +1,16 @@
 //! Which pairs of points may be within reach of each other, with the widest instructions there are.
 //!
 //! Distances are computed in single precision against reaches that are raised by its rounding, so
-//! that no pair is overlooked. Whoever hears of a pair computes its distance anew. A block is left
+//! that no pair is overlooked. The visitor of a pair computes its distance again. A block is left
 //! out if its box is beyond reach of the queries' box; the box of rounded points bounds the rounded
 //! distances, so the same reaches serve.
 
 use crate::fitness::blocks::{LANES, Stretched, TOGETHER};
 use crate::instructions::Instructions;
 
-/// Hears of pairs, and knows how far each point reaches.
+/// Visitor of pairs, with the reach of each point.
 pub trait Hits {
-    /// Largest distance of each query; less than 0 for those that are not there.
+    /// Largest distance of each query; less than 0 for missing queries.
     fn reach(&self) -> &[f32; TOGETHER];
 
     /// Largest distance of the points of a block; only if both ways are searched.
@@ -27,7 +27,7 @@ pub trait Hits {
     fn hit(&mut self, query: usize, point: usize);
 }
 
-/// Tells `hits` of every pair within reach: of the query's, or with `BOTH` of the point's.
+/// Reports to `hits` every pair within the reach of the query or, with `BOTH`, of the point.
 ///
 /// `queries` are `TOGETHER` stretched points, one after another.
 pub fn scan<H: Hits, const BOTH: bool>(
@@ -40,17 +40,17 @@ pub fn scan<H: Hits, const BOTH: bool>(
     assert!(instructions.available());
     match instructions {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: the processor has just said that it knows AVX-512.
+        // SAFETY: the check above found AVX-512.
         Instructions::Avx512 => unsafe { scan_with_avx512::<H, BOTH>(points, queries, hits) },
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: the processor has just said that it knows AVX2 and FMA.
+        // SAFETY: the check above found AVX2 and FMA.
         Instructions::Avx2 => unsafe { scan_with_avx2::<H, BOTH>(points, queries, hits) },
         _ => scan_by_parts::<H, BOTH, false>(points, queries, hits),
     }
 }
 
 /// # Safety
-/// The processor must know AVX-512.
+/// The processor must have AVX-512.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f")]
 unsafe fn scan_with_avx512<H: Hits, const BOTH: bool>(
@@ -96,7 +96,7 @@ unsafe fn scan_with_avx512<H: Hits, const BOTH: bool>(
 }
 
 /// # Safety
-/// The processor must know AVX2 and FMA.
+/// The processor must have AVX2 and FMA.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 unsafe fn scan_with_avx2<H: Hits, const BOTH: bool>(
@@ -114,7 +114,7 @@ fn scan_by_parts<H: Hits, const BOTH: bool, const FUSED: bool>(
     queries: &[f32],
     hits: &mut H,
 ) {
-    // So many sums fit into the registers.
+    // Number of sums that fit into the registers.
     const PART: usize = 4;
     let axes = points.axes;
     let mut near = Near::<BOTH>::new(points, queries);

@@ -1,4 +1,4 @@
-//! The neighbours of one query after another, where several points may be needed.
+//! The neighbours of queries one by one, if a query may need several points.
 
 use crate::fitness::blocks::{Blocks, TOGETHER};
 use crate::fitness::nearest::Search;
@@ -17,8 +17,8 @@ pub struct SeveralNearest {
 }
 
 impl SeveralNearest {
-    /// Tells of each point of the arm who its neighbours are: the nearest that weigh `needed`
-    /// together, and all that tie with the last. With `drops`, nobody if they weigh less.
+    /// Reports the neighbours of each point of the arm: the nearest points with a total weight of
+    /// `needed`, and all that tie with the last. With `drops`, none if the total is less.
     pub fn search(
         &mut self,
         search: &Search<'_>,
@@ -144,7 +144,7 @@ impl SearchResult {
         }
     }
 
-    /// Leaves those that are needed and those that tie; answers whether there were enough.
+    /// Keeps the needed neighbours and their ties; returns whether there were enough.
     fn end(&mut self) -> bool {
         let reach = self.reach();
         self.points.retain(|&(squared, _)| squared <= reach);

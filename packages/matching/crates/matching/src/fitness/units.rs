@@ -135,7 +135,7 @@ impl Calipers {
         Self { columns }
     }
 
-    /// Whether two points lie no further apart than the caliper in any column.
+    /// Whether two points are no further apart than the caliper in any column.
     #[inline]
     pub fn admit(&self, point: usize, other: usize) -> bool {
         self.columns
@@ -144,8 +144,8 @@ impl Calipers {
     }
 }
 
-/// Orders groups of rows so that each block of `LANES` lies in a small box: halved again and again
-/// in the column in which they lie furthest apart. `of` gives the values of a row.
+/// Orders groups of rows so that each block of `LANES` is in a small box: halved again and again
+/// in the column in which they are furthest apart. `of` gives the values of a row.
 fn by_nearness<'a>(groups: &mut [Vec<u32>], of: &impl Fn(u32) -> &'a [f64]) {
     if groups.len() <= LANES {
         return;

@@ -1,6 +1,6 @@
 //! `tcp_connect`, `unix_connect`: socket, connect and close.
 //!
-//! The other end is a socket that listens, which the kernel answers for: nothing else has to run
+//! The other end is a listening socket, for which the kernel answers: no other process has to run
 //! before connect returns. Connections are accepted between rounds, untimed, because only a limited
 //! number may wait to be accepted.
 
@@ -35,7 +35,7 @@ fn open_tcp(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
 
 /// Probe `unix_connect`.
 ///
-/// The address is an abstract one: it is no file, and ends with the socket.
+/// The address is abstract: it is not a file, and ends with the socket.
 pub const UNIX_CONNECT: Probe = Probe {
     name: "unix_connect",
     summary: "socket, connect and close over AF_UNIX, to an abstract address",

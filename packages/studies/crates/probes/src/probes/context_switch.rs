@@ -3,7 +3,7 @@
 //! A token goes round. Each process that gets it visits its own working set and writes the token
 //! on, so that a hop is a write, a switch, a read and a visit. Before, this process does the same
 //! write, read and visit alone, with a pipe that is never empty when it is read: the median of that
-//! time is subtracted. What remains is the switch, and the caches that it leaves to be filled again.
+//! time is subtracted. The rest is the switch, and the caches that it leaves to be filled again.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -80,7 +80,7 @@ fn open(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
         .with_fact("subtracted_s", alone_s.to_string()))
 }
 
-/// Measures the seconds of a hop of one process alone, which needs no switch.
+/// Measures the seconds of a hop in one process, which needs no switch.
 fn alone(working_set: &mut WorkingSet) -> Result<f64, Problem> {
     let mut end = ring(1)?.remove(0);
     let mut hops = |count| go_round(&mut end, working_set, count, 0);
@@ -89,8 +89,8 @@ fn alone(working_set: &mut WorkingSet) -> Result<f64, Problem> {
 
 /// The ring, seen from the process that measures, which is part of it.
 ///
-/// Nobody may hear that the one before has ended, or it would say so: the others are dropped
-/// before this side closes, the last of the ring first.
+/// A helper that notices the end of the process before it reports an error. So the helpers are
+/// dropped before this side closes, the last of the ring first.
 struct Ring {
     helpers: Vec<Helper>,
     first: End,

@@ -1,4 +1,4 @@
-//! Probe `fcntl_lock`: a record lock that nobody else wants.
+//! Probe `fcntl_lock`: an uncontended record lock.
 
 use std::fs::File;
 use std::os::fd::{AsRawFd, FromRawFd};
@@ -17,7 +17,7 @@ pub const FCNTL_LOCK: Probe = Probe {
 fn open(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
     // SAFETY: the name ends with a null byte.
     let file = unsafe { libc::memfd_create(c"equipoise-lock".as_ptr(), libc::MFD_CLOEXEC) };
-    // SAFETY: a new descriptor that nobody else owns.
+    // SAFETY: a new descriptor without another owner.
     let file = unsafe { File::from_raw_fd(accepted("memfd_create", file)?) };
     let lock = first_byte(libc::F_WRLCK)?;
     let unlock = first_byte(libc::F_UNLCK)?;

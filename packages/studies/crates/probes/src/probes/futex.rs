@@ -58,7 +58,7 @@ impl Other {
             // The thread that started this one waits for the answer.
             let _ = ready.send(is_held);
             if goes_on && give_back_each(&theirs).is_err() {
-                // The waiting thread must not wait for ever; it reports a failure to wake it.
+                // The waiting thread must not wait without end; it reports a failure to wake it.
                 let _ = hand_over(&theirs, BROKEN);
             }
         });

@@ -1,7 +1,7 @@
-//! Probe `memory_latency`: a load whose address is what the load before it found.
+//! Probe `memory_latency`: a load from the address that the previous load returned.
 //!
-//! The lines of the working set form one cycle in random order: no prefetcher knows the next one,
-//! and each is visited before any is visited again.
+//! The lines of the working set form one cycle in random order: no prefetcher can predict the next
+//! line, and every line is visited before one is visited again.
 
 use std::hint::black_box;
 use std::ptr::{from_ref, null};

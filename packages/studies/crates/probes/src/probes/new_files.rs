@@ -67,7 +67,7 @@ pub struct Halves {
     pub deleting: Duration,
 }
 
-/// The folder, the names and what is written.
+/// The folder, the names and the content.
 pub struct NewFiles {
     folder: File,
     names: Vec<CString>,
@@ -89,7 +89,7 @@ impl NewFiles {
         })
     }
 
-    /// Makes so many files and deletes them, some at a time.
+    /// Makes `count` files and deletes them, some at a time.
     fn make_and_delete(&self, count: u64) -> Result<Halves, Problem> {
         let mut halves = Halves::default();
         for files in rounds(count, AT_ONCE) {
@@ -112,11 +112,11 @@ impl NewFiles {
         // SAFETY: the name ends with a null byte.
         let descriptor = unsafe { libc::openat(folder, name.as_ptr(), OPTIONS, MODE) };
         let descriptor = accepted("openat", descriptor)?;
-        // SAFETY: a new descriptor that nobody else owns; closed on every way out.
+        // SAFETY: a new descriptor without another owner; closed on every return.
         let file = unsafe { OwnedFd::from_raw_fd(descriptor) };
         if !self.content.is_empty() {
             let (start, bytes) = (self.content.as_ptr().cast(), self.content.len());
-            // SAFETY: so many bytes can be read.
+            // SAFETY: the content is valid for reading over its length.
             let written = unsafe { libc::write(file.as_raw_fd(), start, bytes) };
             expect("write", written, bytes.cast_signed())?;
         }

@@ -16,8 +16,8 @@ pub const PAGE_FAULT: Probe = Probe {
     ..Probe::latency(Class::Memory, open_page_fault)
 };
 
-/// Pages that are mapped at once: 16 MiB of 4 KiB each. From there on the cost of one does not
-/// change with their number (docs/reference/primitives.md).
+/// Pages that are mapped at once: 16 MiB of 4 KiB each. With more pages the cost of one does not
+/// change (docs/reference/primitives.md).
 const AT_ONCE: usize = 4096;
 
 fn open_page_fault(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
@@ -37,8 +37,8 @@ fn open_page_fault(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
     }))
 }
 
-/// Memory of which some pages were touched. It is used up from batch to batch, so that the
-/// length of a batch does not show in what a page costs.
+/// Memory of which some pages were touched. Each batch uses its next pages, so that the cost of a
+/// page does not depend on the length of a batch.
 struct Room {
     mapping: Mapping,
     page: usize,
@@ -70,7 +70,7 @@ impl Room {
     }
 }
 
-/// Every page must fault; the probe itself may now and then, where its own memory was reclaimed.
+/// Every page must fault. The probe may cause a few more faults, if its own memory was reclaimed.
 fn check_faults(count: u64, faults: u64) -> Result<(), Problem> {
     if (count..=count + count / 100 + 16).contains(&faults) {
         return Ok(());

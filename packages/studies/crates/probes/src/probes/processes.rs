@@ -1,8 +1,8 @@
 //! `fork`, `exec`, `sh`: new processes, made by the fork server, a small static program.
 //!
-//! The cost of a fork depends on what there is to copy, so the probe itself would be in it. The
-//! fork server (`fork_server/`, built by `build.rs`) lies in a memory file without a name: nothing
-//! is left of it, wherever the probe is stopped.
+//! The cost of a fork depends on the memory to copy, so a fork of the probe would include its
+//! memory. The fork server (`fork_server/`, built by `build.rs`) is in a memory file without a
+//! name: no file remains, wherever the probe is stopped.
 
 use std::ffi::c_uint;
 use std::fs::File;
@@ -172,7 +172,7 @@ impl Drop for ForkServer {
     fn drop(&mut self) {
         // It ends when there can be no more requests.
         drop(self.requests.take());
-        // Nothing is left to do for a process that cannot be waited for.
+        // There is nothing to do if waiting for the process fails.
         let _ = self.process.wait();
     }
 }
@@ -196,7 +196,7 @@ fn memory_file() -> Result<File, Problem> {
         descriptor = create(0);
     }
     let descriptor = accepted("memfd_create", descriptor)?;
-    // SAFETY: a new descriptor that nobody else owns.
+    // SAFETY: a new descriptor without another owner.
     let mut file = unsafe { File::from_raw_fd(descriptor) };
     file.write_all(PROGRAM)
         .map_err(problem_of("a memory file"))?;

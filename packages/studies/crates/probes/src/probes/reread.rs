@@ -86,7 +86,7 @@ fn mapped_sum(file: &File, bytes: usize) -> Result<u64, Problem> {
     if start == libc::MAP_FAILED {
         return Err(refused("mmap"));
     }
-    // SAFETY: so many bytes are mapped there, of a file that nobody else knows, in whole pages.
+    // SAFETY: `bytes` bytes, whole pages, are mapped there; no other process has the file open.
     let words = unsafe { from_raw_parts(start.cast::<Word>(), bytes / size_of::<Word>()) };
     let sum = added_up(words);
     // SAFETY: exactly the mapping that was made; nothing points into it any more.

@@ -1,4 +1,4 @@
-//! One byte to another process and its answer back, through whatever carries bytes.
+//! One byte to another process and its answer back, through any channel for bytes.
 
 use std::ffi::CString;
 use std::fs::File;

@@ -24,7 +24,7 @@ fn open_signal_install(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
 
 /// Probe `signal_handle`.
 ///
-/// What sending costs is measured first, with the signal ignored, which the kernel finds out while
+/// The cost of sending is measured first, with the signal ignored, which the kernel finds out while
 /// it is sent.
 pub const SIGNAL_HANDLE: Probe = Probe {
     name: "signal_handle",
@@ -35,7 +35,7 @@ pub const SIGNAL_HANDLE: Probe = Probe {
 const SIGNAL: libc::c_int = libc::SIGUSR1;
 
 fn open_signal_handle(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
-    // SAFETY: takes nothing and changes nothing.
+    // SAFETY: takes no arguments and changes nothing.
     let process = unsafe { libc::getpid() };
     Action::new(libc::SIG_IGN, 0).install(SIGNAL)?;
     let mut kill = move |count| timed(count, || send_to_oneself(process, SIGNAL));
@@ -70,7 +70,7 @@ fn open_protection_fault(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
     let mapping = Mapping::new(page)?;
     mapping.touch_each(page, 0..page);
     let start = mapping.start().as_ptr();
-    // SAFETY: our own mapping, which nobody writes to but the forbidden write.
+    // SAFETY: our own mapping; only the forbidden write writes to it.
     let result = unsafe { libc::mprotect(start.cast(), page, libc::PROT_READ) };
     expect("mprotect", result, 0)?;
     let handler = step_over as *const () as libc::sighandler_t;
@@ -87,7 +87,7 @@ fn open_protection_fault(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
     }))
 }
 
-/// The one instruction that writes, as long as [`step_over`] takes it to be.
+/// The instruction that writes; its length is known to [`step_over`].
 #[cfg(target_arch = "x86_64")]
 #[inline]
 fn write_forbidden(address: *mut u8) {
@@ -131,7 +131,7 @@ extern "C" fn step_over(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut l
     count_one();
 }
 
-/// The fault is one of our own; it must kill the probe and not be stepped over.
+/// The fault is an error of the probe; it must kill the probe and not be stepped over.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 fn give_up() {
     // SAFETY: the default action, after which the instruction faults again.

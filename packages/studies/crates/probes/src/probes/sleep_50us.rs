@@ -35,7 +35,7 @@ fn sleep() -> Result<(), Problem> {
         tv_sec: 0,
         tv_nsec: NANOSECONDS.into(),
     };
-    // SAFETY: the span can be read; what is left of it is not asked for.
+    // SAFETY: the span can be read; the remaining time is not requested.
     let code =
         unsafe { libc::clock_nanosleep(libc::CLOCK_MONOTONIC, 0, &raw const span, null_mut()) };
     succeeded("clock_nanosleep", code)

@@ -51,11 +51,11 @@ pub const BATCH: Parameter = Parameter {
     maximum: 4096,
 };
 
-/// What the machine must allow.
+/// Requirements on the machine.
 pub const NEEDS: &str =
     "io_uring, which many containers forbid (seccomp, kernel.io_uring_disabled)";
 
-/// A ring through which one kind of operation goes, several at a time.
+/// A ring for one kind of operation, several at a time.
 struct Submissions<Held> {
     ring: IoUring,
     at_a_time: u64,
@@ -69,7 +69,7 @@ struct Submissions<Held> {
 /// Opens a ring for one kind of operation.
 ///
 /// # Safety
-/// What the operation points to must be in `held`, and stay where it is when that is moved.
+/// The data of the operation must be in `held`, and stay where it is when that is moved.
 unsafe fn open<Held: 'static>(
     options: &ProbeOptions,
     operation: Entry,
@@ -92,7 +92,8 @@ impl<Held> Submissions<Held> {
     fn hand_over(&mut self, operations: usize) -> Result<(), Problem> {
         let mut queue = self.ring.submission();
         for _ in 0..operations {
-            // SAFETY: as whoever made this promised; it is done before this function returns.
+            // SAFETY: as the caller of `open` promised; the operation ends before this function
+            // returns.
             unsafe { queue.push(&self.operation) }
                 .map_err(|_| Problem::failure("the ring of io_uring is full"))?;
         }

@@ -1,4 +1,4 @@
-//! System calls that do next to nothing.
+//! System calls with almost no work.
 
 use std::ffi::CStr;
 use std::fs::File;
@@ -24,7 +24,7 @@ fn open_null_call(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
     let parent = libc::c_long::from(std::os::unix::process::parent_id());
     Ok(OpenProbe::latency(move |count| {
         timed(count, || {
-            // SAFETY: takes nothing and changes nothing.
+            // SAFETY: takes no arguments and changes nothing.
             let number = unsafe { libc::syscall(libc::SYS_getppid) };
             expect("getppid", number, parent)
         })
@@ -33,7 +33,7 @@ fn open_null_call(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
 
 /// Probe `null_call_int80`.
 ///
-/// The texts argue about what the way into the kernel costs.
+/// The texts argue about the cost of entering the kernel.
 pub const NULL_CALL_INT80: Probe = Probe {
     name: "null_call_int80",
     summary: "getppid by int 0x80, the way of 32-bit programs",
@@ -55,7 +55,7 @@ fn open_null_call_int80(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
     }))
 }
 
-/// A kernel that runs no 32-bit programs kills who asks for one of their calls.
+/// A kernel without 32-bit programs kills a process that makes a 32-bit call.
 #[cfg(target_arch = "x86_64")]
 fn check_support() -> Result<(), Problem> {
     let status = Child::start(|| {
@@ -63,7 +63,8 @@ fn check_support() -> Result<(), Problem> {
             rlim_cur: 0,
             rlim_max: 0,
         };
-        // SAFETY: the limit can be read. If it is refused there may be a core file, no more.
+        // SAFETY: the limit can be read. If the call fails, the only effect is a possible core
+        // file.
         unsafe { libc::setrlimit(libc::RLIMIT_CORE, &raw const none) };
         getppid_by_interrupt();
         Ok(())
@@ -83,7 +84,7 @@ fn getppid_by_interrupt() -> libc::pid_t {
     /// In the table of 32-bit programs.
     const GETPPID: i32 = 64;
     let result: i32;
-    // SAFETY: takes nothing and changes nothing; older kernels clear the registers r8 to r11.
+    // SAFETY: takes no arguments and changes nothing; older kernels clear the registers r8 to r11.
     unsafe {
         std::arch::asm!(
             "int 0x80",
@@ -189,7 +190,7 @@ fn open_and_close(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
             // SAFETY: the path ends with a null byte.
             let descriptor = unsafe { libc::open(FIXED.as_ptr(), libc::O_RDONLY) };
             let descriptor = accepted("open", descriptor)?;
-            // SAFETY: a descriptor that was opened just now, and that nobody else has.
+            // SAFETY: a descriptor that was opened just now, without another owner.
             expect("close", unsafe { libc::close(descriptor) }, 0)
         })
     })

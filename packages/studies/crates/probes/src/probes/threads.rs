@@ -1,4 +1,4 @@
-//! `thread`, `threads_many`: threads as pthreads makes them, without what Rust adds.
+//! `thread`, `threads_many`: threads of pthreads, without the work that Rust adds.
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;

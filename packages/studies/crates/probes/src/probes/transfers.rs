@@ -33,7 +33,7 @@ pub const TCP_BANDWIDTH: Probe = Probe {
 const CHUNK: usize = 64 << 10;
 
 /// Opens a channel and starts a helper that sends as many chunks as this process requests. One
-/// operation is a chunk: a batch is the request, the chunks, and no wait for anything else.
+/// operation is a chunk: a batch is the request and the chunks, without another wait.
 fn open(
     options: &ProbeOptions,
     ends: impl FnOnce() -> Result<Ends, Problem>,
@@ -55,7 +55,7 @@ fn fetch(end: &mut End, room: &mut [u8], chunks: u64) -> Result<Duration, Proble
         received += end.receive_some(&mut room[..limit])? as u64;
     }
     let took = started.elapsed();
-    // The number follows the last byte: there was neither one more nor one less.
+    // The number follows the last byte, so no byte was added or lost.
     let sent = end.receive_number()?;
     if sent != bytes {
         return Err(wrong("the other side's count of bytes", sent, bytes));

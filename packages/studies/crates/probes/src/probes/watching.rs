@@ -80,7 +80,7 @@ fn open_poll_tcp(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
     Ok(OpenProbe::latency(move |count| {
         let _open = &connections;
         timed(count, || {
-            // SAFETY: so many entries can be read and written.
+            // SAFETY: the entries are valid for reading and writing.
             let ready =
                 unsafe { libc::poll(watched.as_mut_ptr(), watched.len() as libc::nfds_t, 0) };
             expect("poll", ready, 0)
@@ -100,7 +100,7 @@ fn open_epoll_tcp(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
     let (connections, descriptors) = idle_connections(options)?;
     // SAFETY: passes numbers only.
     let queue = accepted("epoll_create1", unsafe { libc::epoll_create1(0) })?;
-    // SAFETY: a new descriptor that nobody else owns.
+    // SAFETY: a new descriptor without another owner.
     let queue = unsafe { OwnedFd::from_raw_fd(queue) };
     for descriptor in descriptors {
         let mut event = libc::epoll_event {
@@ -133,8 +133,8 @@ const DESCRIPTORS: Parameter = Parameter {
     maximum: 900,
 };
 
-/// Opens connections over the loopback interface on which nothing is sent. Returns their ends, and
-/// those to watch: of the last connection only one end if the number is odd.
+/// Opens connections over the loopback interface on which nothing is sent. Returns the ends, and
+/// the ends to watch: only one end of the last connection if their number is odd.
 fn idle_connections(options: &ProbeOptions) -> Result<(Vec<TcpStream>, Vec<RawFd>), Problem> {
     let mut ends = Vec::new();
     for _ in 0..options.count.div_ceil(2) {

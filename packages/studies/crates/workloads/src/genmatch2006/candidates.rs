@@ -9,7 +9,7 @@ const SEED: u64 = 2006;
 /// Range of the weights of `GenMatch` in 2006: whole numbers from 1 to 1000.
 const LARGEST: f64 = 1000.0;
 
-/// So many candidates, each with a weight for every column. A longer list starts with the
+/// A number of candidates, each with a weight for every column. A longer list starts with the
 /// shorter one.
 pub fn weights(candidates: u64, columns: usize) -> Vec<Vec<f64>> {
     let draws = Draws::new(SEED);

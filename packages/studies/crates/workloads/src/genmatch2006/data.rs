@@ -93,7 +93,8 @@ impl Data {
             let years = drawn(1) * drawn(2);
             let educ = (6.0 + 4.0 * drawn(3) + 4.0 * drawn(4)).floor();
             let black = drawn(5) < 0.83;
-            // Most earned nothing, and mostly in both years; the rest, more often a little.
+            // Most people earned nothing, mostly in both years; small earnings are more frequent
+            // than large ones.
             let earned = |zero: f64, first: u64| {
                 if drawn(first) < zero {
                     0.0

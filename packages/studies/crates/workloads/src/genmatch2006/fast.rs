@@ -1,4 +1,4 @@
-//! Equipoise's own matching, on one thread as the others are.
+//! Equipoise's own matching, on one thread like the other algorithms.
 
 use equipoise_matching::{Estimand, Matcher, Method, Metric, Pairs, Problem, Rules};
 

@@ -19,7 +19,7 @@ pub struct Balance<'a> {
 
 struct Column {
     values: Vec<f64>,
-    /// With two values or fewer the two tests are one.
+    /// With at most two values both tests are the same.
     dichotomous: bool,
 }
 

@@ -10,7 +10,7 @@ pub const TOLERANCE: f64 = 1e-5;
 
 /// An algorithm, ready to match under any candidate weights.
 pub trait Matching {
-    /// The pairs under the weights of the columns: one match for every unit, and all that tie.
+    /// The pairs under the weights of the columns: the nearest match of every unit, with all ties.
     fn matches(&mut self, weights: &[f64]) -> Pairs;
 }
 
@@ -24,7 +24,7 @@ pub fn standardised(data: &Data) -> Matrix {
         let mean = values().sum::<f64>() / rows;
         let squares = values().map(|value| (value - mean).powi(2)).sum::<f64>();
         let deviation = match (squares / (rows - 1.0)).sqrt() {
-            // A constant column measures nothing, in whatever unit.
+            // A constant column adds nothing to a distance, in any unit.
             0.0 => 1.0,
             deviation => deviation,
         };

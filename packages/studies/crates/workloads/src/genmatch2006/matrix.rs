@@ -1,8 +1,8 @@
 //! A matrix class in the style of 2005, for the algorithm that used one.
 //!
-//! Written from the description in docs/reference/workloads.md: every result is computed into a scratch
-//! array and then copied into the matrix, every argument is passed by value and so is a copy
-//! made the same way, and every element is read through a check of both bounds.
+//! Written from the description in docs/reference/workloads.md: every result is computed into a
+//! scratch array and then copied into the matrix; every argument is passed by value, as a copy made
+//! in the same way; every read of an element checks both bounds.
 
 #![allow(
     clippy::needless_pass_by_value,
@@ -190,7 +190,7 @@ pub fn cumulated(column: Matrix) -> Matrix {
     Matrix::column(&scratch)
 }
 
-/// The rows of one below those of the other.
+/// The rows of `above`, then those of `below`.
 pub fn bound_rows(above: Matrix, below: Matrix) -> Matrix {
     assert_eq!(above.columns, below.columns, "columns");
     Matrix::filled(above.rows + below.rows, above.columns, |row, column| {

@@ -42,8 +42,8 @@ impl<'a> OneDgemm<'a> {
                 *cell -= value;
             }
         }
-        // Row after row is the transpose of what the BLAS reads, column after column: the product
-        // from the other side, with the factor as it is.
+        // The matrix has its rows one after another, and the BLAS reads columns, so it sees the
+        // transpose: the product is from the other side, with the factor unchanged.
         let sizes = (columns, columns, self.covariates.rows());
         self.blas.multiply(
             sizes,

@@ -1,4 +1,4 @@
-//! What both old algorithms do with the distances of a unit: a full sort, masks, and results
+//! The work of both old algorithms on the distances of a unit: a full sort, masks, and results
 //! that grow by copying. May 2006 changed how distances are computed, and nothing here.
 //!
 //! Made in the loop, for every unit: 25 columns (and 3 by the distances of the first algorithm) of

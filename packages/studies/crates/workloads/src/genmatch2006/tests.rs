@@ -1,4 +1,4 @@
-//! The three algorithms beside each other.
+//! The three algorithms compared with each other.
 
 use equipoise_matching::Pairs;
 

@@ -1,4 +1,4 @@
-"""The tables of AnandTech's article of 2005, whose rows are probes: shown as `equipoise os`."""
+"""The tables of AnandTech's article of 2005; their rows are probes, as in `equipoise os`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The article's tables with this host beside its four machines, and what differs."""
+"""The article's tables with its four machines and this host, and the differences."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ MACHINES = (
 )
 """Host, operating system and MHz, as printed."""
 DARWIN, LINUX_ON_G5 = 0, 1
-"""Indices of the two machines that share a processor but for 8 % of its clock."""
+"""Indices of the two machines with the same processor, whose clocks differ by 8 %."""
 
 
 class Column(Struct, frozen=True):
-    """One column of a table."""
+    """A column of a table."""
 
     heading: str
     rows: tuple[str, ...]
-    """Rows of `equipoise os` whose mean is compared; ``{placement}`` in those of two processes."""
+    """Rows of `equipoise os` whose mean is compared; rows of two processes have ``{placement}``."""
     microseconds: tuple[float, float, float, float]
     """Published times of the four machines, in their order."""
 
@@ -77,56 +77,57 @@ TABLES = (PROCESSES, CALLS, IPC)
 COLUMNS = tuple(column for table in TABLES for column in table.columns)
 THIS_HOST = "this host"
 PLACEMENTS = {"same_cpu": "same CPU", "across_cpus": "across CPUs"}
-PLACED = "{placement}"
+PLACEMENT_FIELD = "{placement}"
 
 
-def findings(measured: StudyData) -> Findings:
-    """Return the three tables in the article's layout, and what differs here."""
-    cells = (on_this_host(measured, column, one) for column in COLUMNS for one in PLACEMENTS)
+def findings(data: StudyData) -> Findings:
+    """Return the three tables in the article's layout, and the differences on this host."""
+    cells = (
+        on_this_host(data, column, placement) for column in COLUMNS for placement in PLACEMENTS
+    )
     if all(cell is None for cell in cells):
         return Findings()
-    tables = (_as_published(measured, table) for table in TABLES)
+    tables = (_published_table(data, table) for table in TABLES)
     paragraphs = (
-        *(_against_quickest(measured, table) for table in TABLES),
+        *(_against_quickest(data, table) for table in TABLES),
         _systems(),
-        _placement(measured),
-        _thread(measured),
-        "What differs: the published figures are lmbench's of 2005, one number each without a "
-        "spread and without a word on the CPUs that the two sides ran on; those of this host are "
-        "the medians of several processes of Equipoise's own probes, on its own hardware and "
-        "kernel. A ratio of the two is of machine, kernel and probe together.",
+        _placement(data),
+        _thread(data),
+        "The published figures are lmbench's of 2005: single numbers, without a spread and without "
+        "the CPUs of the two processes. The figures of this host are medians over several "
+        "processes of Equipoise's own probes. A ratio combines machine, kernel and probe.",
     )
-    return findings_of((*tables, _thread_table(measured)), paragraphs, _answer(measured))
+    return findings_of((*tables, _thread_table(data)), paragraphs, _answer(data))
 
 
-def on_this_host(measured: StudyData, column: Column, placement: str) -> float | None:
-    """Return a column's value on this host in microseconds; ``None`` where a row has no number."""
-    medians = [measured.median(LATENCY, row=row.format(placement=placement)) for row in column.rows]
+def on_this_host(data: StudyData, column: Column, placement: str) -> float | None:
+    """Return a column's value on this host in microseconds; ``None`` if a row has no number."""
+    medians = [data.median(LATENCY, row=row.format(placement=placement)) for row in column.rows]
     known = [median for median in medians if median is not None]
     return 1e6 * statistics.fmean(known) if len(known) == len(medians) else None
 
 
-def _is_placed(column: Column) -> bool:
-    return any(PLACED in row for row in column.rows)
+def _has_placements(column: Column) -> bool:
+    return any(PLACEMENT_FIELD in row for row in column.rows)
 
 
-def _as_published(measured: StudyData, table: Table) -> FindingTable:
+def _published_table(data: StudyData, table: Table) -> FindingTable:
     published = tuple(
         (*machine, *(f"{column.microseconds[place]:g}" for column in table.columns))
         for place, machine in enumerate(MACHINES)
     )
-    system = str(measured.document.environment.get("system") or UNKNOWN)
+    system = str(data.document.environment.get("system") or UNKNOWN)
 
-    is_placed = any(map(_is_placed, table.columns))
-    placements = PLACEMENTS if is_placed else {"same_cpu": ""}
-    ours = tuple(
+    has_placements = any(map(_has_placements, table.columns))
+    placements = PLACEMENTS if has_placements else {"same_cpu": ""}
+    own_rows = tuple(
         (
             f"{THIS_HOST}, {name}" if name else THIS_HOST,
             system,
-            _megahertz(measured),
+            _megahertz(data),
             *(
-                # A column that is no pair of processes has one value, beside the first placement.
-                _cell(measured, column, placement) if place == 0 or _is_placed(column) else ""
+                # A column without placements has one value, in the first row.
+                _cell(data, column, placement) if place == 0 or _has_placements(column) else ""
                 for column in table.columns
             ),
         )
@@ -135,29 +136,30 @@ def _as_published(measured: StudyData, table: Table) -> FindingTable:
     return FindingTable(
         table.title,
         ("host", "OS", "MHz", *(column.heading for column in table.columns)),
-        (*published, *ours),
-        tuple(_reasons(measured, table)),
+        (*published, *own_rows),
+        tuple(_reasons(data, table)),
     )
 
 
-def _cell(measured: StudyData, column: Column, placement: str) -> str:
-    value = on_this_host(measured, column, placement)
+def _cell(data: StudyData, column: Column, placement: str) -> str:
+    value = on_this_host(data, column, placement)
     return UNKNOWN if value is None else short(value)
 
 
-def _megahertz(measured: StudyData) -> str:
-    """Return the frequency that was observed beside the trials; many virtual machines have none."""
-    covariates = (row.covariates.get("frequency_hz") for row in measured.document.trials)
+def _megahertz(data: StudyData) -> str:
+    """Return the clock rate during the trials, which many virtual machines do not report."""
+    covariates = (row.covariates.get("frequency_hz") for row in data.document.trials)
     known = [value for value in covariates if value is not None]
     return f"{statistics.median(known) / 1e6:.0f}" if known else UNKNOWN
 
 
-def _reasons(measured: StudyData, table: Table) -> Iterator[str]:
-    """Yield why a row has no number, a line for each reason."""
+def _reasons(data: StudyData, table: Table) -> Iterator[str]:
+    """Yield a line for each reason why rows have no number."""
     by_reason: dict[str, list[str]] = {}
     rows = (row for column in table.columns for row in column.rows)
-    for name in dict.fromkeys(row.format(placement=one) for row in rows for one in PLACEMENTS):
-        condition = measured.condition(row=name)
+    row_names = (row.format(placement=placement) for row in rows for placement in PLACEMENTS)
+    for name in dict.fromkeys(row_names):
+        condition = data.condition(row=name)
         reason = "not run" if condition is None else condition.unknown.get(LATENCY)
         if reason is not None:
             by_reason.setdefault(reason, []).append(name)
@@ -165,11 +167,11 @@ def _reasons(measured: StudyData, table: Table) -> Iterator[str]:
         yield f"{joined(names)}: {reason}"
 
 
-def _thread_table(measured: StudyData) -> FindingTable:
-    """Return the times of a thread, which the article's readers asked for."""
-    medians = measured.medians(LATENCY, "row")
+def _thread_table(data: StudyData) -> FindingTable:
+    """Return the times of a thread, which readers of the article missed."""
+    medians = data.medians(LATENCY, "row")
     return FindingTable(
-        "Threads, which the article's readers asked for, µs",
+        "Threads, which readers of the article missed, µs",
         ("", THIS_HOST),
         tuple(
             (name, short(1e6 * medians[name]))
@@ -180,37 +182,37 @@ def _thread_table(measured: StudyData) -> FindingTable:
     )
 
 
-def _answer(measured: StudyData) -> str:
-    ratios = [ratio for table in TABLES for ratio in _over_quickest(measured, table).values()]
+def _answer(data: StudyData) -> str:
+    ratios = [ratio for table in TABLES for ratio in _over_quickest(data, table).values()]
     if not ratios:
         return ""
     return (
-        f"This host is below the least of the article's four machines in "
+        f"This host is faster than all four machines of the article in "
         f"{sum(ratio < 1.0 for ratio in ratios)} of {len(ratios)} columns."
     )
 
 
-def _over_quickest(measured: StudyData, table: Table) -> dict[str, float]:
+def _over_quickest(data: StudyData, table: Table) -> dict[str, float]:
     return {
         column.heading: value / min(column.microseconds)
         for column in table.columns
-        if (value := on_this_host(measured, column, "same_cpu")) is not None
+        if (value := on_this_host(data, column, "same_cpu")) is not None
     }
 
 
-def _against_quickest(measured: StudyData, table: Table) -> str:
-    """Return how this host compares with the quickest of the four, column by column."""
-    ratios = _over_quickest(measured, table)
+def _against_quickest(data: StudyData, table: Table) -> str:
+    """Return the comparison of this host with the quickest of the four, column by column."""
+    ratios = _over_quickest(data, table)
     if not ratios:
         return ""
     quicker = sum(ratio < 1.0 for ratio in ratios.values())
     lowest, highest = min(ratios, key=ratios.__getitem__), max(ratios, key=ratios.__getitem__)
-    where = ", on the same CPU" if any(map(_is_placed, table.columns)) else ""
+    where = ", on the same CPU" if any(map(_has_placements, table.columns)) else ""
     largest = f", {highest} ×{short(ratios[highest])}" if highest != lowest else ""
     return (
         f"{table.title.removesuffix(', µs')}{where}: in {quicker} of {len(ratios)} columns this "
-        f"host is below the least of the four; {lowest} takes ×{short(ratios[lowest])} of "
-        f"it{largest}."
+        f"host is faster than the fastest of the four; relative to it, {lowest} takes "
+        f"×{short(ratios[lowest])}{largest}."
     )
 
 
@@ -224,40 +226,41 @@ def _systems() -> str:
     mean = statistics.geometric_mean(ratios.values())
     highest = max(ratios, key=ratios.__getitem__)
     return (
-        f"Of the two G5s Darwin took more than Linux in {slower} of {len(ratios)} columns, "
-        f"×{short(mean)} in the geometric mean and ×{short(ratios[highest])} for {highest}: that "
-        "is what the article blames on the operating system. No system but this one was measured "
-        "here."
+        f"On the two G5s, Darwin took longer than Linux in {slower} of {len(ratios)} columns, "
+        f"×{short(mean)} in the geometric mean and ×{short(ratios[highest])} for {highest}. The "
+        "article blames the operating system for this. Only this system was measured here."
     )
 
 
-def _placement(measured: StudyData) -> str:
-    """Return whether where the two sides run matters more than which machine it is."""
+def _placement(data: StudyData) -> str:
+    """Return the effect of the placement on CPUs, and the differences between the machines."""
     ratios: list[str] = []
-    for column in filter(_is_placed, IPC.columns):
-        across, same = (column.rows[0].format(placement=one) for one in ("across_cpus", "same_cpu"))
-        ratio = measured.ratio(LATENCY, "row", across, same)
+    for column in filter(_has_placements, IPC.columns):
+        across, same = (
+            column.rows[0].format(placement=placement) for placement in ("across_cpus", "same_cpu")
+        )
+        ratio = data.ratio(LATENCY, "row", across, same)
         if ratio is not None:
-            among = max(column.microseconds) / min(column.microseconds)
-            ratios.append(f"{column.heading} {ratio.text()} (the four machines: ×{short(among)})")
+            machines = max(column.microseconds) / min(column.microseconds)
+            ratios.append(f"{column.heading} {ratio.text()} (machines: ×{short(machines)})")
     if not ratios:
         return ""
     return (
-        "Across CPUs over the same CPU, on this host, beside the largest over the least of the "
-        f"four machines: {joined(ratios)}."
+        "Time across CPUs over time on the same CPU, on this host (in brackets: the slowest over "
+        f"the fastest of the article's machines): {joined(ratios)}."
     )
 
 
-def _thread(measured: StudyData) -> str:
-    ratio = measured.ratio(LATENCY, "row", "fork", "thread")
+def _thread(data: StudyData) -> str:
+    ratio = data.ratio(LATENCY, "row", "fork", "thread")
     if ratio is None:
         return ""
     if ratio.surely_above:
-        verdict = "fork is no stand-in for a thread here"
+        verdict = "a fork costs more than a thread here"
     elif ratio.surely_below:
         verdict = "a thread costs more than a fork here"
     elif None in ratio.ratio_ci:
-        verdict = "too few blocks to say whether that is chance"
+        verdict = "too few blocks for a verdict"
     else:
-        verdict = "the two cannot be told apart here"
+        verdict = "no difference can be shown here"
     return f"A fork takes {ratio.text()} of a thread's creation and join: {verdict}."

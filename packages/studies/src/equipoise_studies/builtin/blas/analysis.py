@@ -1,4 +1,4 @@
-"""What each library makes of a processor, by size; what core types and huge pages change."""
+"""Speeds of BLAS libraries by size, and the effects of core types and huge pages."""
 
 from __future__ import annotations
 
@@ -12,60 +12,61 @@ from equipoise_studies.ranking import Ranking
 from equipoise_studies.study_data import StudyData, findings_of, short, times
 
 TIME = "work_s"
-OTHERS = ("huge_pages", "threads")
-ALONE = {"threads": "one", "huge_pages": "off"}
-"""Levels of the other factors at which core types are compared."""
-CORE_TYPE = "_"
+OTHER_FACTORS = ("huge_pages", "threads")
+BASE_LEVELS = {"threads": "one", "huge_pages": "off"}
+"""Levels of the other factors in the comparison of core types."""
+CORE_TYPE_SEPARATOR = "_"
 """Sign between the name of a library and the core type that it is set to."""
 OPERATIONS = {"dgemm": 2.0, "invert": 2.0}
-"""Floating point operations over N³: a product; a factorisation (2/3) and the inverse (4/3)."""
+"""Floating point operations over N³: a product; a factorisation (2/3) plus an inverse (4/3)."""
 
 
-def findings(measured: StudyData) -> Findings:
-    """Return speeds by size, core types, huge pages, and where the order of libraries reverses."""
-    tasks, sizes = measured.levels("task"), measured.levels("size")
-    tables = [*(_speeds(measured, task) for task in tasks), _core_types(measured)]
-    paragraphs = [_huge_pages(measured)]
+def findings(data: StudyData) -> Findings:
+    """Return speeds by size, core types, huge pages, and reversals in the order of libraries."""
+    tasks, sizes = data.levels("task"), data.levels("size")
+    tables = [*(_speeds(data, task) for task in tasks), _core_types(data)]
+    paragraphs = [_huge_pages(data)]
     if len(tasks) > 1 and sizes:
         largest = max(sizes, key=float)
-        at_largest, libraries = _at_size(measured, largest), _untuned(measured)
+        at_largest, libraries = _select_size(data, largest), _default_libraries(data)
         ranking = Ranking(at_largest, TIME, "task", "library", libraries, "libraries")
         _, order = ranking.sentences()
         paragraphs.append(f"At {largest} rows, without huge pages, on one thread: {order}")
-    return findings_of(tables, paragraphs, _answer(measured))
+    return findings_of(tables, paragraphs, _answer(data))
 
 
-def _answer(measured: StudyData) -> str:
+def _answer(data: StudyData) -> str:
     """Return the fastest library at the largest size of the first task, and its lead."""
-    sizes = measured.levels("size")
+    sizes = data.levels("size")
     if not sizes:
         return ""
-    task, size = measured.levels("task")[0], max(sizes, key=float)
-    known = measured.medians(TIME, "library", task=task, size=size)
-    medians = {library: known[library] for library in _untuned(measured) if library in known}
+    task, size = data.levels("task")[0], max(sizes, key=float)
+    known = data.medians(TIME, "library", task=task, size=size)
+    medians = {library: known[library] for library in _default_libraries(data) if library in known}
     if not medians:
         return ""
     best, slowest = min(medians, key=medians.__getitem__), max(medians, key=medians.__getitem__)
     return (
         f"{task} of {size} rows: {best} is the fastest by the median with "
-        f"{_speed(task, size, medians[best])} Gflop/s, {slowest} takes "
-        f"{times(medians[slowest] / medians[best])} over it."
+        f"{_speed(task, size, medians[best])} Gflop/s; the slowest is {slowest} with "
+        f"{times(medians[slowest] / medians[best])} in time."
     )
 
 
-def _at_size(measured: StudyData, size: str) -> StudyData:
+def _select_size(data: StudyData, size: str) -> StudyData:
     conditions = tuple(
         condition
-        for condition in measured.document.conditions
+        for condition in data.document.conditions
         if condition.levels.get("size") == size
         and condition.levels.get("huge_pages") in (None, "off")
     )
-    return StudyData(replace(measured.document, conditions=conditions))
+    return StudyData(replace(data.document, conditions=conditions))
 
 
-def _untuned(measured: StudyData) -> list[str]:
-    """Return the libraries that find out their core type by themselves."""
-    return [library for library in measured.levels("library") if CORE_TYPE not in library]
+def _default_libraries(data: StudyData) -> list[str]:
+    """Return the libraries that detect their core type themselves."""
+    libraries = data.levels("library")
+    return [library for library in libraries if CORE_TYPE_SEPARATOR not in library]
 
 
 def _speed(task: str, size: str, median: float | None) -> str:
@@ -73,49 +74,49 @@ def _speed(task: str, size: str, median: float | None) -> str:
     return "" if median is None else short(operations / median / 1e9)
 
 
-def _core_types(measured: StudyData) -> FindingTable:
-    """Return how much a library's time changes when its core type is set."""
+def _core_types(data: StudyData) -> FindingTable:
+    """Return the change of a library's time if its core type is set by hand."""
     rows: list[tuple[str, ...]] = []
-    others = {name: level for name, level in ALONE.items() if measured.levels(name)}
-    for tuned in measured.levels("library"):
-        library, _, core = tuned.partition(CORE_TYPE)
-        for task, size in itertools.product(measured.levels("task"), measured.levels("size")):
+    others = {name: level for name, level in BASE_LEVELS.items() if data.levels(name)}
+    for tuned in data.levels("library"):
+        library, _, core = tuned.partition(CORE_TYPE_SEPARATOR)
+        for task, size in itertools.product(data.levels("task"), data.levels("size")):
             levels = {"task": task, "size": size, **others}
-            ratio = measured.ratio(TIME, "library", tuned, library, **levels)
+            ratio = data.ratio(TIME, "library", tuned, library, **levels)
             if core and ratio is not None:
-                speed = _speed(task, size, measured.median(TIME, **levels, library=tuned))
+                speed = _speed(task, size, data.median(TIME, **levels, library=tuned))
                 change = (times(ratio.ratio), ratio.interval_text())
                 rows.append((library, core, task, size, speed, *change))
     return FindingTable(
-        "told of a core type, over what it finds out by itself",
+        "core type set by hand, over the library's own choice",
         ("library", "core type", "task", "size", "Gflop/s", "time", "interval"),
         tuple(rows),
-        ("Each pair by itself: nothing is corrected for their number.",),
+        ("Each interval is for a single pair, without a correction for their number.",),
     )
 
 
-def _speeds(measured: StudyData, task: str) -> FindingTable:
-    libraries = _untuned(measured)
-    varied = [factor for factor in OTHERS if measured.levels(factor)]
+def _speeds(data: StudyData, task: str) -> FindingTable:
+    libraries = _default_libraries(data)
+    varied = [factor for factor in OTHER_FACTORS if data.levels(factor)]
     rows: list[tuple[str, ...]] = []
-    for size, *others in itertools.product(*map(measured.levels, ("size", *varied))):
+    for size, *others in itertools.product(*map(data.levels, ("size", *varied))):
         levels = {"task": task, "size": size, **dict(zip(varied, others, strict=True))}
-        medians = measured.medians(TIME, "library", **levels)
+        medians = data.medians(TIME, "library", **levels)
         cells = [_speed(task, size, medians.get(library)) for library in libraries]
         if any(cells):
             rows.append((size, *others, *cells))
     return FindingTable(
-        f"{task}: Gflop/s, of the median",
+        f"{task}: Gflop/s of the median",
         ("size", *(factor.replace("_", " ") for factor in varied), *libraries),
         tuple(rows),
     )
 
 
-def _huge_pages(measured: StudyData) -> str:
+def _huge_pages(data: StudyData) -> str:
     changes = {
         tuple(levels.values()): ratio
-        for levels in measured.combinations("task", "size", "library")
-        if (ratio := measured.ratio(TIME, "huge_pages", "on", "off", **levels)) is not None
+        for levels in data.combinations("task", "size", "library")
+        if (ratio := data.ratio(TIME, "huge_pages", "on", "off", **levels)) is not None
     }
     certain = [
         f"{ratio.text()} for {task} of {size} rows with {library}"
@@ -126,10 +127,10 @@ def _huge_pages(measured: StudyData) -> str:
         return ""
     if not certain:
         return (
-            f"Huge pages change nothing for certain in {len(changes)} pairs: on this host, for "
-            "these sizes and blocks."
+            f"Huge pages make no certain difference in any of {len(changes)} pairs, on this host, "
+            "for these sizes and blocks."
         )
     return (
-        f"Huge pages change the time for certain in {len(certain)} of {len(changes)} pairs, each "
-        f"by itself: {joined(certain)}."
+        f"Huge pages certainly change the time in {len(certain)} of {len(changes)} pairs, without "
+        f"a correction for their number: {joined(certain)}."
     )

@@ -1,4 +1,4 @@
-"""Each question of compilers answered in one layout and over layouts, and what layout adds."""
+"""Questions about compilers, answered in one layout and over layouts; the variance of layouts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ QUESTIONS = (
 
 
 class Answer(Struct, frozen=True):
-    """The answer to a question on one kernel."""
+    """The answer to a question for one kernel."""
 
     question: str
     kernel: str
@@ -35,7 +35,7 @@ class Answer(Struct, frozen=True):
 
     @property
     def verdict(self) -> str:
-        """Return the answer across layouts, in a word or two."""
+        """Verdict across layouts; empty without a difference."""
         low, high = self.levels.across_ci
         return "slower" if low > 0.0 else "faster" if high < 0.0 else ""
 
@@ -50,73 +50,73 @@ class Answer(Struct, frozen=True):
                 " to ".join(times(math.exp(bound)) for bound in interval)
                 for interval in (self.levels.within_ci, self.levels.across_ci)
             ),
-            self.verdict or "cannot be told apart",
+            self.verdict or "no difference shown",
         )
 
 
-def findings(measured: StudyData) -> Findings:
+def findings(data: StudyData) -> Findings:
     """Return the answers in one layout and over layouts, and the variance that layouts add."""
-    answers = list(_answers(measured))
+    answers = list(_answers(data))
     table = FindingTable(
         "In one layout, and over layouts",
         ("question", "kernel", "one layout", "over", "these layouts", "across layouts", "answer"),
         tuple(answer.row() for answer in answers),
         (
-            "Change of the time; one layout: the confidence sequence of that layout alone. These "
-            "layouts: the interval for the very ones that were drawn; across layouts: for layouts "
-            "in general, each layout counting once.",
+            "Change of the time. One layout: the confidence sequence of that layout alone. These "
+            "layouts: the interval for the layouts that were drawn. Across layouts: the interval "
+            "for layouts in general, in which each layout counts once.",
         ),
     )
-    apart = sum(bool(answer.verdict) for answer in answers)
-    in_short = (
-        f"Across layouts {apart} of {len(answers)} questions can be told apart; the others are "
-        "within what the placing of code does."
+    different = sum(bool(answer.verdict) for answer in answers)
+    summary = (
+        f"Across layouts, {different} of {len(answers)} questions show a difference; the others "
+        "are within the effect of code placement."
     )
-    tables = (table, _layouts(measured))
-    return findings_of(tables, _paragraphs(answers), in_short if answers else "")
+    tables = (table, _layouts(data))
+    return findings_of(tables, _paragraphs(answers), summary if answers else "")
 
 
 def over_layouts(
-    measured: StudyData, kernel: str, program: str, baseline: str | None = None
+    data: StudyData, kernel: str, program: str, baseline: str | None = None
 ) -> Levels | None:
     """Return the mean logarithm of a program's times, or of its ratios to a baseline, by level.
 
-    ``None`` where there are too few layouts or no two trials in each.
+    ``None`` if there are too few layouts, or less than two trials in a layout.
     """
     logs: list[float] = []
     units: list[int] = []
-    for layout in measured.levels("layout"):
+    for layout in data.levels("layout"):
         levels = {"kernel": kernel, "layout": layout}
-        times = np.log(measured.values(METRIC, program=program, **levels))
+        times = np.log(data.values(METRIC, program=program, **levels))
         if baseline is not None:
-            below = measured.values(METRIC, program=baseline, **levels)
-            count = min(len(times), len(below))
-            # Every block runs every condition, so that the same place is the same block.
-            times = times[:count] - np.log(below[:count])
+            baseline_times = data.values(METRIC, program=baseline, **levels)
+            count = min(len(times), len(baseline_times))
+            # Every block runs every condition, so the same index is the same block.
+            times = times[:count] - np.log(baseline_times[:count])
         if len(times) > 1:
             logs.extend(times)
             units.extend([int(layout)] * len(times))
     if len(set(units)) < MIN_LAYOUTS:
         return None
-    seed = measured.document.run.seed % 2**32
+    seed = data.document.run.seed % 2**32
     return variance_by_level(np.array(logs), [np.array(units)], ("layout", "trial"), seed=seed)
 
 
-def _answers(measured: StudyData) -> Iterator[Answer]:
-    programs = measured.levels("program")
+def _answers(data: StudyData) -> Iterator[Answer]:
+    programs = data.levels("program")
     for question, baseline, candidate in QUESTIONS:
-        for kernel in measured.levels("kernel") if {baseline, candidate} <= {*programs} else ():
-            levels = over_layouts(measured, kernel, candidate, baseline)
+        for kernel in data.levels("kernel") if {baseline, candidate} <= {*programs} else ():
+            levels = over_layouts(data, kernel, candidate, baseline)
             if levels is not None:
-                first = {"kernel": kernel, "layout": measured.levels("layout")[0]}
-                alone = measured.ratio(METRIC, "program", candidate, baseline, **first)
-                yield Answer(question, kernel, ratio_text(alone, UNKNOWN), levels)
+                first = {"kernel": kernel, "layout": data.levels("layout")[0]}
+                in_first = data.ratio(METRIC, "program", candidate, baseline, **first)
+                yield Answer(question, kernel, ratio_text(in_first, UNKNOWN), levels)
 
 
-def _layouts(measured: StudyData) -> FindingTable:
+def _layouts(data: StudyData) -> FindingTable:
     rows: list[tuple[str, ...]] = []
-    for levels in measured.combinations("program", "kernel"):
-        by_level = over_layouts(measured, **levels)
+    for levels in data.combinations("program", "kernel"):
+        by_level = over_layouts(data, **levels)
         if by_level is not None:
             layout, trial = by_level.components
             rows.append(
@@ -130,7 +130,7 @@ def _layouts(measured: StudyData) -> FindingTable:
                 )
             )
     return FindingTable(
-        "What layout adds",
+        "Variance that layout adds",
         ("program", "kernel", "layouts", "layout sd", "trial sd", "layout's share", "sd interval"),
         tuple(rows),
         ("Standard deviations of the logarithm of the time; the share is that of the variance.",),
@@ -139,11 +139,13 @@ def _layouts(measured: StudyData) -> FindingTable:
 
 def _paragraphs(answers: list[Answer]) -> Iterator[str]:
     for question in dict.fromkeys(answer.question for answer in answers):
-        verdicts = {one.kernel: one.verdict for one in answers if one.question == question}
-        apart = [kernel for kernel, verdict in verdicts.items() if verdict]
-        kernels = f" ({', '.join(apart)})" if apart else ""
+        verdicts = {
+            answer.kernel: answer.verdict for answer in answers if answer.question == question
+        }
+        different = [kernel for kernel, verdict in verdicts.items() if verdict]
+        kernels = f" ({', '.join(different)})" if different else ""
         yield (
-            f"{question}: told apart across layouts on {len(apart)} of {len(verdicts)} "
+            f"{question}: a difference across layouts on {len(different)} of {len(verdicts)} "
             f"kernels{kernels}."
         )
 

@@ -23,21 +23,21 @@ from equipoise_studies.study_data import StudyData
 HOW_TO_READ = {
     THROUGHPUT: (
         "Each line is one setting, with the interval of its median at each number of clients. The "
-        "dashed line of the same colour is its knee: left of it more clients bring more "
-        "throughput, right of it they mostly wait."
+        "dashed line of the same colour is its knee: to the left more clients increase the "
+        "throughput, to the right they mostly wait."
     ),
     "latency_p99_s": (
-        "Each line is one setting: 99 of 100 transactions took no longer. Where throughput does "
-        "not grow any more, more clients only wait longer."
+        "Each line is one setting: 99 of 100 transactions took at most this time. Once throughput "
+        "stops growing, more clients only wait longer."
     ),
 }
 
 
-def figures(measured: StudyData) -> Iterator[Figure]:
+def figures(data: StudyData) -> Iterator[Figure]:
     """Yield throughput and latency by the number of clients, for each server and work."""
-    for where in places(measured):
+    for where in places(data):
         for metric, how_to_read in HOW_TO_READ.items():
-            curves = [curve for curve in curves_of(measured, metric, where) if curve.points[1:]]
+            curves = [curve for curve in curves_of(data, metric, where) if curve.points[1:]]
             if curves:
                 title = f"{where['server']}, {where['work']}"
                 yield Figure(

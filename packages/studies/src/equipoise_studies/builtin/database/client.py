@@ -1,6 +1,6 @@
-"""The client of each server of this study: the words of its load generator.
+"""The client of each server of this study: a load generator with its options.
 
-It runs as a program, beside the server: ``python client.py mariadb --work=read_only …``.
+It runs as a program: ``python client.py mariadb --work=read_only …``.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from equipoise_studies.load_generators.load_generator import PASSWORD_OPTION
 
 LOOPBACK = "127.0.0.1"
 TCP_ACCOUNT = "sysbench"
-"""Account of MariaDB that has a password, and rights on the data of the benchmark alone."""
+"""Account of MariaDB that has a password, and rights only on the data of the benchmark."""
 ROLE = "pgbench"
-"""Role of PostgreSQL that owns the data of the benchmark, and is no superuser."""
+"""Role of PostgreSQL that owns the data of the benchmark, and is not a superuser."""
 OPEN_RATES_PER_S = {
     ("mariadb", "read_only"): 100,
     ("mariadb", "read_write"): 50,
@@ -32,7 +32,7 @@ PGBENCH_SCRIPTS = {"read_only": "select-only", "read_write": "simple-update"}
 def mariadb_command(options: argparse.Namespace) -> list[str]:
     """Return the command line of sysbench, without its program.
 
-    Through the socket the server knows us by the account that we run as.
+    The Unix socket identifies the client by the account of its process.
     """
     address = (
         [f"--mysql-user={_own_account()}", f"--mysql-socket={options.folder}/socket"]
@@ -85,7 +85,7 @@ def _own_account() -> str:
     try:
         return pwd.getpwuid(number).pw_name
     except KeyError:
-        raise SystemExit(f"user {number} has no account, by which MariaDB could know it") from None
+        raise SystemExit(f"user {number} has no account, which MariaDB needs") from None
 
 
 def _rate(options: argparse.Namespace) -> int:
@@ -98,7 +98,7 @@ CLIENTS: dict[str, Callable[[argparse.Namespace], None]] = {
 }
 
 
-def understand(arguments: Sequence[str]) -> argparse.Namespace:
+def parse_options(arguments: Sequence[str]) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("server", choices=list(CLIENTS))
@@ -114,5 +114,5 @@ def understand(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    options = understand(sys.argv[1:])
+    options = parse_options(sys.argv[1:])
     CLIENTS[options.server](options)

@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from equipoise.figures.gallery import Figure
 
 
-def findings(measured: StudyData) -> Findings:
-    """Return the ranks, and where they reverse."""
-    return ranking_findings([_ranking(measured)])
+def findings(data: StudyData) -> Findings:
+    """Return the ranks and their reversals."""
+    return ranking_findings([_ranking(data)])
 
 
-def figures(measured: StudyData) -> Iterator[Figure]:
+def figures(data: StudyData) -> Iterator[Figure]:
     """Return the ratio to the best package on each task."""
-    return ranking_figures([_ranking(measured)])
+    return ranking_figures([_ranking(data)])
 
 
-def _ranking(measured: StudyData) -> Ranking:
-    return Ranking(measured, "work_s", "task", "package", measured.levels("package"), "packages")
+def _ranking(data: StudyData) -> Ranking:
+    return Ranking(data, "work_s", "task", "package", data.levels("package"), "packages")

@@ -21,9 +21,9 @@ taken <- sapply(1:3, function(time) {
   stopifnot(length(answer) > 0)
   ended - started
 })
-door <- Sys.getenv("EQUIPOISE_METRICS")
+metrics_file <- Sys.getenv("EQUIPOISE_METRICS")
 lines <- c(
   sprintf('{"metric": "work_s", "value": %.9f, "unit": "s"}', mean(taken)),
   sprintf('{"metric": "work_s", "value": %.9f, "iteration": %d, "unit": "s"}', taken, 1:3))
-cat(lines, sep = "\n", file = door, append = nzchar(door))
-cat("\n", file = door, append = nzchar(door))
+cat(lines, sep = "\n", file = metrics_file, append = nzchar(metrics_file))
+cat("\n", file = metrics_file, append = nzchar(metrics_file))

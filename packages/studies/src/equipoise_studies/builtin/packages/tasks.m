@@ -19,8 +19,8 @@ for time = 1:3
   started = tic; answer = run(); taken(time) = toc(started);
   assert(! isempty(answer));
 end
-door = getenv("EQUIPOISE_METRICS");
-if isempty(door) out = stdout; else out = fopen(door, "a"); end
+metrics_file = getenv("EQUIPOISE_METRICS");
+if isempty(metrics_file) out = stdout; else out = fopen(metrics_file, "a"); end
 fprintf(out, '{"metric": "work_s", "value": %.9f, "unit": "s"}\n', mean(taken));
 for time = 1:3
   fprintf(out, '{"metric": "work_s", "value": %.9f, "iteration": %d, "unit": "s"}\n', taken(time), time);

@@ -1,6 +1,6 @@
-"""One task in NumPy, three times; the mean goes where the workload's own metrics go.
+"""One task in NumPy, three times; the mean is written to ``EQUIPOISE_METRICS``.
 
-Arguments: the task, then the option that the built-in workload has for its size, and the size.
+Arguments: the task, an option for the size as in the built-in workload, and the size.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ REPEAT = 3
 
 
 def task_of(task: str, size: int) -> Callable[[], Any]:
-    """Return the task, ready to be run."""
+    """Return the task with its data."""
     draws = np.random.default_rng(1)
     if task == "sort":
         numbers = draws.random(size)
@@ -35,7 +35,7 @@ def task_of(task: str, size: int) -> Callable[[], Any]:
 
 
 def main(task: str, size: int, metrics: Path) -> None:
-    """Run it and report."""
+    """Run the task and report its times."""
     run = task_of(task, size)
     seconds: list[float] = []
     for _ in range(REPEAT):

@@ -1,4 +1,4 @@
-"""Each primitive beside the server's throughput over the conditions: which one moves with it."""
+"""Correlation of each primitive with the server's throughput over the conditions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FACTORS = ("transport", "placement", "memory")
 
 
 class Point(Struct, frozen=True):
-    """One condition: medians."""
+    """Medians of one condition."""
 
     condition: str
     throughput_per_s: float
@@ -32,62 +32,64 @@ class Point(Struct, frozen=True):
 
 
 class Primitive(Struct, frozen=True):
-    """One primitive over the conditions in which both it and the server were measured."""
+    """A primitive in the conditions in which both it and the server were measured."""
 
     name: str
     points: tuple[Point, ...]
     correlation: RankCorrelation | None
-    """Correlation with throughput; ``None`` for too few conditions, or where nothing changes."""
+    """Correlation with throughput; ``None`` for too few conditions, or without any change."""
 
 
-def findings(measured: StudyData) -> Findings:
-    """Return the primitives by how strongly they correlate with the throughput."""
-    ranked = primitives(measured)
+def findings(data: StudyData) -> Findings:
+    """Return the primitives by the strength of their correlation with the throughput."""
+    ranked = primitives(data)
     if not ranked:
         return Findings()
     table = FindingTable(
-        "Primitives beside the server's throughput over the conditions",
+        "Primitives and the server's throughput over the conditions",
         ("primitive", "rank correlation", "95 % interval", "conditions", "its cost"),
         tuple(map(_row, ranked)),
         (
-            "of medians of each condition; -1: the dearer the primitive, the lower the throughput",
-            "the interval is of other conditions like these, taken one by one, for one primitive "
-            "that was named beforehand",
+            "of the medians of the conditions; -1: throughput always falls as the cost rises",
+            "the interval is for conditions drawn like these, and for one primitive that was "
+            "named before the data were seen",
         ),
     )
     best, correlation = ranked[0], ranked[0].correlation
     if correlation is None:
-        nothing = "No primitive changed over enough conditions to be ranked."
-        return Findings((table,), (nothing,))
+        paragraph = "No primitive changed over enough conditions to be ranked."
+        return Findings((table,), (paragraph,))
     correlated = sum(primitive.correlation is not None for primitive in ranked)
     chance = chance_level(correlation.points, correlated)
     beyond = "beyond" if abs(correlation.value) > chance else "within"
-    moves, conditions = f"{best.name} moves with the throughput most", correlation.points
+    conditions = correlation.points
+    strongest = f"{best.name} correlates most with the throughput"
     number, interval = _correlation_text(correlation)
     throughputs = [point.throughput_per_s for point in best.points]
     paragraphs = (
-        f"{moves}: {number} ({interval}) over {conditions} conditions, in which throughput went "
-        f"from {short(min(throughputs))} to {short(max(throughputs))} per s. That is {beyond} what "
-        "chance does.",
-        f"How little {conditions} conditions can prove: by chance alone one correlation in twenty "
-        f"is larger than {chance_level(conditions, 1):.2f}, and the largest of {correlated}, as "
-        f"many as were tried here, is larger than {chance:.2f} in one study in twenty. The "
-        "conditions are not drawn from anything: each is a combination of a few switches, so that "
-        "a primitive moves with the throughput already if one switch turns both. It is a reason to "
-        "look, not a cause; what a cause closes of the gap is what `equipoise why` tests.",
+        f"{strongest}: {number} ({interval}) over {conditions} conditions, in which throughput was "
+        f"{short(min(throughputs))} to {short(max(throughputs))} per s. That is {beyond} the range "
+        "of chance.",
+        f"{conditions} conditions prove little: by chance alone, one correlation in twenty is "
+        f"larger than {chance_level(conditions, 1):.2f}, and the largest of {correlated} (the "
+        f"number of primitives here) is larger than {chance:.2f} in one study in twenty. The "
+        "conditions are not a random sample: each is a combination of a few switches, and one "
+        "switch that changes both makes a primitive correlate with the throughput. A correlation "
+        "is a reason to look, not a cause; `equipoise why` tests causes.",
         *_opposite(ranked),
     )
     answer = (
-        f"{moves} (rank correlation {number} over {conditions} conditions), {beyond} what chance "
-        "does."
+        f"{strongest} (rank correlation {number} over {conditions} conditions), {beyond} the range "
+        "of chance."
     )
     return Findings((table,), paragraphs, answer)
 
 
-def primitives(measured: StudyData) -> list[Primitive]:
-    """Return every primitive, the one that moves with the throughput most first."""
-    names = [name for name in measured.levels("measured") if name != SERVER]
-    known = [one for one in (_primitive(measured, name) for name in names) if one.points]
+def primitives(data: StudyData) -> list[Primitive]:
+    """Return every primitive, the strongest correlation with the throughput first."""
+    names = [name for name in data.levels("measured") if name != SERVER]
+    candidates = (_primitive(data, name) for name in names)
+    known = [primitive for primitive in candidates if primitive.points]
     return sorted(known, key=_strength, reverse=True)
 
 
@@ -95,14 +97,16 @@ def _strength(primitive: Primitive) -> float:
     return -1.0 if primitive.correlation is None else abs(primitive.correlation.value)
 
 
-def _primitive(measured: StudyData, name: str) -> Primitive:
+def _primitive(data: StudyData, name: str) -> Primitive:
     points: list[Point] = []
-    for condition in measured.document.conditions:
+    for condition in data.document.conditions:
         if condition.levels.get("measured") != SERVER:
             continue
-        levels = {one: condition.levels[one] for one in FACTORS if one in condition.levels}
-        throughput = measured.median(THROUGHPUT, measured=SERVER, **levels)
-        costs = (measured.median(metric, measured=name, **levels) for metric in COSTS)
+        levels = {
+            factor: condition.levels[factor] for factor in FACTORS if factor in condition.levels
+        }
+        throughput = data.median(THROUGHPUT, measured=SERVER, **levels)
+        costs = (data.median(metric, measured=name, **levels) for metric in COSTS)
         cost = next((cost for cost in costs if cost is not None), None)
         if throughput is not None and cost is not None:
             points.append(Point(" ".join(levels.values()), throughput, cost))
@@ -124,19 +128,23 @@ def _row(primitive: Primitive) -> tuple[str, ...]:
 
 
 def _correlation_text(correlation: RankCorrelation | None) -> tuple[str, str]:
-    """Return the number, and its interval."""
+    """Return the correlation and its interval."""
     if correlation is None:
-        return "", f"under {MIN_POINTS} conditions, or nothing changes"
+        return "", f"under {MIN_POINTS} conditions, or no change"
     low, high = correlation.interval
     if low is None or high is None:
-        return f"{correlation.value:+.2f}", "too few to limit it"
+        return f"{correlation.value:+.2f}", "too few for limits"
     return f"{correlation.value:+.2f}", f"{low:+.2f} to {high:+.2f}"
 
 
 def _opposite(ranked: list[Primitive]) -> Iterator[str]:
-    names = [one.name for one in ranked if one.correlation and one.correlation.value > 0]
+    names = [
+        primitive.name
+        for primitive in ranked
+        if primitive.correlation and primitive.correlation.value > 0
+    ]
     if names:
         yield (
-            f"{', '.join(names)}: dearer where throughput is higher; what makes them dear does "
-            "the server good, or has nothing to do with it."
+            f"{', '.join(names)}: a higher cost goes with a higher throughput, so this cost does "
+            "not explain a slow server."
         )

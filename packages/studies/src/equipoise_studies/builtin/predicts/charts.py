@@ -16,21 +16,21 @@ from equipoise_studies.study_data import StudyData
 
 HOW_TO_READ = (
     "Each point is one condition: the median cost of the primitive and the median throughput of "
-    "the server under it. Points that fall from left to right move together; clusters are "
-    "switches that turn both."
+    "the server. If the points fall from left to right, the two correlate; clusters show switches "
+    "that change both."
 )
 MAX_CHARTS = 3
 
 
-def figures(measured: StudyData) -> Iterator[Figure]:
-    """Yield throughput against the primitives that move with it most."""
-    ranked = [one for one in primitives(measured) if one.correlation is not None]
+def figures(data: StudyData) -> Iterator[Figure]:
+    """Yield throughput against the primitives with the strongest correlations."""
+    ranked = [primitive for primitive in primitives(data) if primitive.correlation is not None]
     for primitive in ranked[:MAX_CHARTS]:
-        yield Figure(f"beside_{primitive.name}", HOW_TO_READ, beside_chart(primitive))
+        yield Figure(f"beside_{primitive.name}", HOW_TO_READ, throughput_chart(primitive))
 
 
-def beside_chart(primitive: Primitive) -> alt.LayerChart:
-    """Draw one primitive beside the throughput."""
+def throughput_chart(primitive: Primitive) -> alt.LayerChart:
+    """Draw the throughput against the cost of one primitive."""
     divisor, unit = unit_of("latency_s", min(point.cost_s for point in primitive.points))
     rows = [
         {
@@ -44,7 +44,7 @@ def beside_chart(primitive: Primitive) -> alt.LayerChart:
     x = log_x("cost:Q", x_title, 30, format="~r", tickCount=6)
     y = alt.Y("throughput:Q", title="throughput, per s", axis=alt.Axis(format="~s"))
     tooltip = ["condition:N", "cost:Q", alt.Tooltip("throughput:Q", format=",.0f")]
-    title = f"The server's throughput beside {primitive.name}"
+    title = f"The server's throughput against {primitive.name}"
     return frame(
         [
             layer(rows, point(80, color=color_of(0)), x=x, y=y, tooltip=tooltip),

@@ -1,4 +1,4 @@
-"""The three-way table of the reply, and what malloc and free cost by the size of the block."""
+"""The three-way table of the reply, and the costs of malloc and free by the size of the block."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ THREE = (
     ("dlmalloc", "OS X with Doug Lea's malloc", "10 s"),
     ("glibc", "Windows XP", "10 s"),
 )
-"""Allocators with the system of the reply that each stands for, and its published time."""
+"""Allocators, each with the system of the reply that it represents, and the published time."""
 BUFFER = "35840"
 """Size of the article's buffers, 445 × 10 doubles in whole pages."""
 
@@ -40,7 +40,7 @@ class Cost(Struct, frozen=True):
     metric: str
     name: str
     scale: Literal["log", "linear", "symlog"]
-    """Scale of its axis; ``symlog`` is a logarithm that holds zero."""
+    """Scale of its axis; ``symlog`` is a logarithmic scale with zero."""
 
 
 BY_BLOCK = (
@@ -50,31 +50,31 @@ BY_BLOCK = (
     Cost("peak_bytes", "peak memory", "log"),
 )
 PEAK_NOTE = (
-    "The kernel's high-water mark lags behind by some pages for each processor: a few hundred kB "
-    "are within its error, 0 included."
+    "The kernel's high-water mark lags by some pages for each processor: its error is a few "
+    "hundred kB, so a small value may be 0."
 )
 
 
-def findings(measured: StudyData) -> Findings:
+def findings(data: StudyData) -> Findings:
     """Return the three-way table, the costs by block size and the steps."""
-    tables = [_three_way(measured), *_by_block(measured), _steps(measured)]
-    return findings_of(tables, _paragraphs(measured), _answer(measured))
+    tables = [_three_way(data), *_by_block(data), _steps(data)]
+    return findings_of(tables, _paragraphs(data), _answer(data))
 
 
-def sizes(measured: StudyData) -> list[int]:
-    """Return the sizes of blocks that were run, in bytes, ascending."""
-    return sorted(int(level) for level in measured.levels("block") if level.isdigit())
+def sizes(data: StudyData) -> list[int]:
+    """Return the measured sizes of blocks, in bytes, ascending."""
+    return sorted(int(level) for level in data.levels("block") if level.isdigit())
 
 
-def steps(measured: StudyData) -> dict[str, float | None]:
+def steps(data: StudyData) -> dict[str, float | None]:
     """Return the size from which each allocator gives a block back at once; ``None`` if never."""
     by_allocator: dict[str, float | None] = {}
-    for allocator in measured.levels("allocator"):
+    for allocator in data.levels("allocator"):
         searches, thresholds = (
             [
                 value
-                for size in sizes(measured)
-                for value in measured.values(metric, allocator=allocator, block=str(size))
+                for size in sizes(data)
+                for value in data.values(metric, allocator=allocator, block=str(size))
             ]
             for metric in ("searched_to_bytes", "kernel_from_bytes")
         )
@@ -84,45 +84,45 @@ def steps(measured: StudyData) -> dict[str, float | None]:
     return by_allocator
 
 
-def block_rows(measured: StudyData, metric: str) -> Iterator[dict[str, Any]]:
+def block_rows(data: StudyData, metric: str) -> Iterator[dict[str, Any]]:
     """Yield the median of a metric for each allocator and size."""
-    for allocator in measured.levels("allocator"):
-        for size in sizes(measured):
-            median = measured.median(metric, allocator=allocator, block=str(size))
+    for allocator in data.levels("allocator"):
+        for size in sizes(data):
+            median = data.median(metric, allocator=allocator, block=str(size))
             if median is not None:
                 yield {"condition": allocator, "size": size, "value": median}
 
 
-def _over(measured: StudyData, baseline: str, block: str) -> Ratio | None:
-    """Return the 15 KB policy over another allocator."""
-    return measured.ratio(TIME, "allocator", "glibc_15k", baseline, block=block)
+def _policy_ratio(data: StudyData, baseline: str, block: str) -> Ratio | None:
+    """Return the ratio of the 15 KB policy to another allocator."""
+    return data.ratio(TIME, "allocator", "glibc_15k", baseline, block=block)
 
 
-def _three_way(measured: StudyData) -> FindingTable:
-    medians = measured.medians(TIME, "allocator", block=PROGRAM)
+def _three_way(data: StudyData) -> FindingTable:
+    medians = data.medians(TIME, "allocator", block=PROGRAM)
     return FindingTable(
         "The reply's three ways: the article's program, old algorithm, 445 rows",
-        ("allocator", "one search", "over Doug Lea's", "stands for", "published"),
+        ("allocator", "one search", "over Doug Lea's", "represents", "published"),
         tuple(
             (
                 allocator,
                 quantity(TIME, medians[allocator]),
-                ratio_text(measured.ratio(TIME, "allocator", allocator, "dlmalloc", block=PROGRAM)),
-                stands_for,
+                ratio_text(data.ratio(TIME, "allocator", allocator, "dlmalloc", block=PROGRAM)),
+                system,
                 published,
             )
-            for allocator, stands_for, published in THREE
+            for allocator, system, published in THREE
             if allocator in medians
         ),
     )
 
 
-def _by_block(measured: StudyData) -> Iterator[FindingTable]:
-    allocators = measured.levels("allocator")
+def _by_block(data: StudyData) -> Iterator[FindingTable]:
+    allocators = data.levels("allocator")
     for cost in BY_BLOCK:
         rows: list[tuple[str, ...]] = []
-        for size in sizes(measured):
-            medians = measured.medians(cost.metric, "allocator", block=str(size))
+        for size in sizes(data):
+            medians = data.medians(cost.metric, "allocator", block=str(size))
             cells = (quantity(cost.metric, medians.get(allocator)) for allocator in allocators)
             if medians:
                 rows.append((size_text(size), *cells))
@@ -135,64 +135,64 @@ def _by_block(measured: StudyData) -> Iterator[FindingTable]:
         )
 
 
-def _steps(measured: StudyData) -> FindingTable:
+def _steps(data: StudyData) -> FindingTable:
     rows = [
         (
             allocator,
-            "from no size up to 64 MB" if size is None else f"{size:,.0f} bytes",
+            "none up to 64 MB" if size is None else f"{size:,.0f} bytes",
             "" if size is None else size_text(size),
         )
-        for allocator, size in steps(measured).items()
+        for allocator, size in steps(data).items()
     ]
     return FindingTable(
-        "From which size on a block goes back to the kernel when it is freed",
-        ("allocator", "found", ""),
+        "Smallest size of a block that goes back to the kernel when it is freed",
+        ("allocator", "size", ""),
         tuple(rows),
         (
-            "Found by bisection to the byte; each size in a fresh process, as its first large "
-            "block. glibc's own default then rises with what was freed; the others stay.",
+            "Found by bisection, to the byte; each size is the first large block of a fresh "
+            "process. glibc's default size then rises with the blocks that are freed; the others "
+            "are fixed.",
         ),
     )
 
 
-def _answer(measured: StudyData) -> str:
+def _answer(data: StudyData) -> str:
     """Return the reply's claim about the article's program, or about its blocks."""
-    for block, what in ((PROGRAM, "The article's program"), (BUFFER, "A block of 35 KB")):
-        for below, whose in (("dlmalloc", "Doug Lea's malloc"), (BASELINE, "the default")):
-            ratio = _over(measured, below, block)
+    for block, subject in ((PROGRAM, "The article's program"), (BUFFER, "A block of 35 KB")):
+        for baseline, name in (("dlmalloc", "Doug Lea's malloc"), (BASELINE, "the default")):
+            ratio = _policy_ratio(data, baseline, block)
             if ratio is not None:
-                return f"{what} takes {ratio.text()} with the 15 KB policy over {whose}" + (
+                return f"{subject} takes {ratio.text()} with the 15 KB policy over {name}" + (
                     " (the reply: ×2.4)." if block == PROGRAM else "."
                 )
     return ""
 
 
-def _paragraphs(measured: StudyData) -> Iterator[str]:
-    ratio = _over(measured, BASELINE, BUFFER)
+def _paragraphs(data: StudyData) -> Iterator[str]:
+    ratio = _policy_ratio(data, BASELINE, BUFFER)
     if ratio is not None:
         levels = {"allocator": "glibc_15k", "block": BUFFER}
-        faults = measured.median("faults_per_pair", **levels)
-        calls = measured.median("calls_per_pair", **levels)
+        faults = data.median("faults_per_pair", **levels)
+        calls = data.median("calls_per_pair", **levels)
         pages = math.ceil(int(BUFFER) / 4096)
         calls_text = "unknown (tracing is forbidden here)" if calls is None else short(calls)
         yield (
-            f"At 35 KB glibc from 15 KB on takes {ratio.text()} of the default, with "
+            f"At 35 KB, glibc with the 15 KB policy takes {ratio.text()} over the default, with "
             f"{'unknown' if faults is None else short(faults)} faults ({pages} pages) and "
             f"{calls_text} system calls for each malloc and free."
         )
-    slow = _over(measured, "dlmalloc", PROGRAM)
+    slow = _policy_ratio(data, "dlmalloc", PROGRAM)
     if slow is not None:
         yield (
             "The reply's finding: the benchmark is “essentially a microbenchmark of malloc() and "
             f"free() for 35 KB blocks”. The program itself takes {slow.text()} with the 15 KB "
-            "policy over Doug Lea's malloc (published: 24 s and 10 s, ×2.4); what of that are the "
-            "blocks, `equipoise why` tests."
+            "policy over Doug Lea's malloc (published: 24 s and 10 s, ×2.4). `equipoise why` tests "
+            "how much of that comes from the blocks."
         )
-    returned = {name: size for name, size in steps(measured).items() if size is not None}
+    returned = {name: size for name, size in steps(data).items() if size is not None}
     if returned:
         yield (
-            "A step each: "
+            "Steps: "
             + joined(f"{name} at {size_text(size)}" for name, size in returned.items())
-            + ". What a step costs in time it saves in memory that is kept: see "
-            "`equipoise run threshold`."
+            + ". A step costs time and saves memory: see `equipoise run threshold`."
         )

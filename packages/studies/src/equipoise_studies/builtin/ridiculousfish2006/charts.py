@@ -1,4 +1,4 @@
-"""What one malloc and free cost by the size of the block, with the steps to the kernel."""
+"""Costs of one malloc and free by the size of the block, with the steps to the kernel."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from equipoise_studies.builtin.ridiculousfish2006.analysis import BY_BLOCK, Cost
 from equipoise_studies.study_data import StudyData
 
 HOW_TO_READ = (
-    "One line for each allocator. A dashed rule stands where an allocator's blocks begin to go "
-    "back to the kernel when they are freed."
+    "One line for each allocator. A dashed rule marks the smallest size of the blocks that go back "
+    "to the kernel when they are freed."
 )
 
 
-def figures(measured: StudyData) -> Iterator[Figure]:
+def figures(data: StudyData) -> Iterator[Figure]:
     """Yield a chart of each cost by block size."""
     for cost in BY_BLOCK:
-        rows = list(block_rows(measured, cost.metric))
+        rows = list(block_rows(data, cost.metric))
         if rows:
-            chart = by_block(cost, rows, steps(measured))
+            chart = block_chart(cost, rows, steps(data))
             yield Figure(f"by_block_{cost.metric}", HOW_TO_READ, chart)
 
 
-def by_block(cost: Cost, rows: Rows, steps: Mapping[str, float | None]) -> alt.LayerChart:
+def block_chart(cost: Cost, rows: Rows, steps: Mapping[str, float | None]) -> alt.LayerChart:
     """Draw medians (``condition``, ``size`` in bytes, ``value``) by block size, with the steps."""
     drawable = [row for row in rows if row["value"] > 0 or cost.scale != "log"]
     smallest = min((abs(row["value"]) for row in drawable), default=1.0)

@@ -1,4 +1,4 @@
-"""The article's table and Figure 1, with its own figures beside ours."""
+"""The article's table and Figure 1, with the published figures and ours."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from equipoise_studies.study_data import (
     times,
 )
 
-STANDS_FOR: Mapping[str, str] = {
+SYSTEMS: Mapping[str, str] = {
     "glibc": "Linux",
     "glibc_15k": "OS X, its own malloc (to the kernel from 15 KB)",
     "dlmalloc": "OS X with Doug Lea's malloc",
 }
-"""System of the article that each allocator stands for."""
+"""Systems of the article by the allocator that represents each."""
 
 SECONDS: Mapping[tuple[str, ...], float] = {
     ("scythe", "445", "glibc"): 8.84,
@@ -59,71 +59,71 @@ SEARCH, BEST = "search_s", "best_search_s"
 DEFAULT, FROM_15K, LEA = "glibc", "glibc_15k", "dlmalloc"
 OLD, NEW = "scythe", "blas"
 SMALL = 1.05
-"""Ratio up to which there is no gap: the article called 4.6 s against 4.4 s no real one."""
+"""Largest ratio without a gap: the article did not count 4.6 s against 4.4 s as a real gap."""
 HERE, THERE = "here", "published in 2006"
 CONDITION = ("algorithm", "rows", "allocator")
 SEARCH_NOTES = (
-    "median: of all searches of all trials. mean of the best: the best of a trial's "
-    "three searches (--quick: of one), the mean over trials, as the article gave it.",
-    "published: of 2006, on the machines of then; "
-    + "; ".join(f"{ours} stands for {theirs}" for ours, theirs in STANDS_FOR.items())
+    "median: over all searches of all trials. mean of the best: the mean over trials of the best "
+    "of three searches (--quick: of one), as in the article.",
+    "published: in 2006, on 2006 hardware; "
+    + "; ".join(f"{allocator} represents {system}" for allocator, system in SYSTEMS.items())
     + ".",
 )
 RATIO_NOTES = (
-    "over glibc: the mean of a trial's searches, typical ratio within blocks, with the confidence "
-    "sequence at 95 % of this pair; where there is none yet, the range over blocks.",
-    "p: the share of all pairs of trials, one of each condition, in which the one with the larger "
-    "mean was not the slower one. It counts trials, knows no blocks and no looking; the e-value "
-    "does, and 20 is about what p = 0.05 is.",
+    "over glibc: the typical ratio within blocks of the mean of a trial's searches, with the "
+    "confidence sequence at 95 % of this pair, or else the range over blocks.",
+    "p: the share of all pairs of trials, one of each condition, in which the condition with the "
+    "larger mean was not slower. It ignores blocks and repeated looks. The e-value takes both into "
+    "account; 20 is about as strong as p = 0.05.",
 )
 
 
-def findings(measured: StudyData) -> Findings:
-    """Return the table, and which of the article's claims hold here."""
+def findings(data: StudyData) -> Findings:
+    """Return the table, and the article's claims with their results on this host."""
     tables = (
         FindingTable(
             "Sekhon (2006), Table 1: time of a search",
             (*CONDITION, "median", "5 to 95 %", "mean of the best", "published"),
-            tuple(_search_rows(measured)),
+            tuple(_search_rows(data)),
             SEARCH_NOTES,
         ),
         FindingTable(
             "Each allocator over the default",
             (*CONDITION, "over glibc", "interval", "published", "p", "published", "e-value"),
-            tuple(_ratio_rows(measured)),
+            tuple(_ratio_rows(data)),
             RATIO_NOTES,
         ),
     )
     claims = (
-        *_old_under_15k(measured),
-        *_grows_with_size(measured),
-        *_vanishes(measured),
-        *_speed_up(measured),
-        *_unsolved(measured),
+        *_old_under_15k(data),
+        *_grows_with_size(data),
+        *_vanishes(data),
+        *_speed_up(data),
+        *_open_question(data),
     )
-    return findings_of(tables, claims, _answer(measured))
+    return findings_of(tables, claims, _answer(data))
 
 
-def _answer(measured: StudyData) -> str:
-    """Return the article's question in one sentence: what the 15 KB policy costs, by algorithm."""
-    rows = next(iter(measured.levels("rows")), "")
+def _answer(data: StudyData) -> str:
+    """Return the answer to the article's question: the cost of the 15 KB policy by algorithm."""
+    rows = next(iter(data.levels("rows")), "")
     costs = [
         f"the {name} algorithm {times(ratio.ratio)} "
         f"({'certain' if ratio.is_certain else 'not certain'})"
         for algorithm, name in ((OLD, "old"), (NEW, "BLAS"))
-        if (ratio := _by_rows(measured, algorithm, FROM_15K, LEA).get(rows))
+        if (ratio := _ratios_by_rows(data, algorithm, FROM_15K, LEA).get(rows))
     ]
     if not costs:
         return ""
     return f"The 15 KB policy costs {joined(costs)} over Doug Lea's malloc, at {rows} rows."
 
 
-def _by_rows(measured: StudyData, algorithm: str, above: str, below: str) -> dict[str, Ratio]:
-    """Return one allocator over another by the number of rows, where both were run."""
-    return measured.ratios(SEARCH, "allocator", above, below, by="rows", algorithm=algorithm)
+def _ratios_by_rows(data: StudyData, algorithm: str, above: str, below: str) -> dict[str, Ratio]:
+    """Return the ratio of two allocators by the number of rows, where both were run."""
+    return data.ratios(SEARCH, "allocator", above, below, by="rows", algorithm=algorithm)
 
 
-def _listed(ratios: Mapping[str, Ratio]) -> str:
+def _list_ratios(ratios: Mapping[str, Ratio]) -> str:
     return joined(f"{ratio.text()} at {rows} rows" for rows, ratio in ratios.items())
 
 
@@ -131,7 +131,7 @@ def _certainty(ratio: Ratio) -> str:
     if ratio.is_certain:
         return "certain here"
     if ratio.smallest > 1.0 or ratio.largest < 1.0:
-        return "so in every block, but too few blocks to be certain"
+        return "the same in every block, but too few blocks to be certain"
     return "not certain here"
 
 
@@ -146,30 +146,30 @@ def _holds(claim: bool) -> str:
     return "Holds" if claim else "Does not hold"
 
 
-def _old_under_15k(measured: StudyData) -> Iterator[str]:
-    ratios = _by_rows(measured, OLD, FROM_15K, LEA)
+def _old_under_15k(data: StudyData) -> Iterator[str]:
+    ratios = _ratios_by_rows(data, OLD, FROM_15K, LEA)
     if ratios:
         holds = _holds(all(ratio.ratio >= 1.5 for ratio in ratios.values()))
         yield (
-            "Claim: the old algorithm is far slower where malloc goes to the kernel from 15 KB "
+            "Claim: the old algorithm is far slower if malloc goes to the kernel from 15 KB on "
             "(published at 445 rows: 22.78 s on OS X, 8.84 s on Linux, ×2.58; the reply: 24 s, "
-            f"with Doug Lea's malloc 10 s). {holds} here: glibc from 15 KB on takes, over Doug "
-            f"Lea's malloc, {_listed(ratios)}; {_certainties(ratios)}."
+            f"with Doug Lea's malloc 10 s). {holds} here: over Doug Lea's malloc, glibc with the "
+            f"15 KB policy takes {_list_ratios(ratios)}; {_certainties(ratios)}."
         )
-    today = _by_rows(measured, OLD, DEFAULT, LEA)
-    if today:
+    default = _ratios_by_rows(data, OLD, DEFAULT, LEA)
+    if default:
         yield (
-            f"Not in the article: today's glibc as it is takes, over Doug Lea's malloc, "
-            f"{_listed(today)} with the old algorithm."
+            "Not in the article: with the old algorithm, over Doug Lea's malloc, today's default "
+            f"glibc takes {_list_ratios(default)}."
         )
 
 
-def _grows_with_size(measured: StudyData) -> Iterator[str]:
+def _grows_with_size(data: StudyData) -> Iterator[str]:
     for algorithm, published in (
         (NEW, "published for it: none at 445 rows, then 20, 40 and up to 50 %"),
         (OLD, "published with the BLAS algorithm only"),
     ):
-        ratios = _by_rows(measured, algorithm, FROM_15K, DEFAULT)
+        ratios = _ratios_by_rows(data, algorithm, FROM_15K, DEFAULT)
         if len(ratios) < 2:
             continue
         values = [ratio.ratio for ratio in ratios.values()]
@@ -180,16 +180,16 @@ def _grows_with_size(measured: StudyData) -> Iterator[str]:
         else:
             verdict = "Does not hold (the gap does not grow)"
         yield (
-            "Claim: the gap that the 15 KB policy makes grows with the size of the data. "
+            "Claim: the gap of the 15 KB policy grows with the size of the data. "
             f"{verdict} here with the algorithm {algorithm} ({published}): over the default, "
-            f"{_listed(ratios)}; {_certainties(ratios)}."
+            f"{_list_ratios(ratios)}; {_certainties(ratios)}."
         )
 
 
-def _vanishes(measured: StudyData) -> Iterator[str]:
+def _vanishes(data: StudyData) -> Iterator[str]:
     for algorithm in (NEW, OLD):
-        gaps = _by_rows(measured, algorithm, FROM_15K, DEFAULT)
-        remainders = _by_rows(measured, algorithm, LEA, DEFAULT)
+        gaps = _ratios_by_rows(data, algorithm, FROM_15K, DEFAULT)
+        remainders = _ratios_by_rows(data, algorithm, LEA, DEFAULT)
         largest = next((rows for rows in reversed(gaps) if rows in remainders), None)
         if largest is None:
             continue
@@ -197,26 +197,25 @@ def _vanishes(measured: StudyData) -> Iterator[str]:
         verdict = _holds(remainder.ratio <= SMALL) if gap.ratio > SMALL else "Nothing to vanish"
         yield (
             f"Claim: the gap vanishes with Doug Lea's malloc. {verdict} here with the algorithm "
-            f"{algorithm} at {largest} rows: {gap.text()} over the default with the 15 KB policy, "
-            f"{remainder.text()} with Doug Lea's malloc; the former is {_certainty(gap)}, that the "
-            f"latter differs from the default is {_certainty(remainder)} (published with BLAS at "
-            "5340 rows: about +50 % and 0 %)."
+            f"{algorithm} at {largest} rows: over the default, {gap.text()} with the 15 KB policy "
+            f"({_certainty(gap)}) and {remainder.text()} with Doug Lea's malloc "
+            f"({_certainty(remainder)}); published with BLAS at 5340 rows: about +50 % and 0 %."
         )
 
 
-def _speed_up(measured: StudyData) -> Iterator[str]:
-    ratios = measured.ratios(SEARCH, "algorithm", OLD, NEW, by="rows", allocator=DEFAULT)
+def _speed_up(data: StudyData) -> Iterator[str]:
+    ratios = data.ratios(SEARCH, "algorithm", OLD, NEW, by="rows", allocator=DEFAULT)
     if ratios:
         holds = _holds(all(ratio.ratio > SMALL for ratio in ratios.values()))
         yield (
             "Claim: BLAS makes the algorithm faster (published at 445 rows on Linux: 8.84 s and "
-            f"4.4 s, ×2.0). {holds} here: under the default allocator the old algorithm takes, "
-            f"over the BLAS algorithm, {_listed(ratios)}."
+            f"4.4 s, ×2.0). {holds} here: over the BLAS algorithm, with the default allocator, the "
+            f"old algorithm takes {_list_ratios(ratios)}."
         )
 
 
-def _unsolved(measured: StudyData) -> Iterator[str]:
-    by_rows = _by_rows(measured, NEW, LEA, DEFAULT)
+def _open_question(data: StudyData) -> Iterator[str]:
+    by_rows = _ratios_by_rows(data, NEW, LEA, DEFAULT)
     ratios = {rows: by_rows[rows] for rows in by_rows if rows in ("890", "1780")}
     if not ratios:
         return
@@ -226,16 +225,17 @@ def _unsolved(measured: StudyData) -> Iterator[str]:
     elif all(abs(change) < 5.0 for change in changes):
         verdict = "Not seen here (less than 5 %)"
     else:
-        verdict = "Another picture here"
+        verdict = "Partly seen here"
     yield (
-        "Left unsolved there: Doug Lea's malloc was 11 % behind Linux at 890 rows and 8 % at 1780 "
-        f"(BLAS algorithm). {verdict}: {_listed(ratios)}; {_certainties(ratios)}. Here both run "
-        "on the same system, so that what was the operating system's share there is not in it."
+        "Open question of the article: Doug Lea's malloc was 11 % slower than Linux at 890 rows "
+        f"and 8 % at 1780 (BLAS algorithm). {verdict}: {_list_ratios(ratios)}; "
+        f"{_certainties(ratios)}. "
+        "Here both run on the same operating system, so its part of the difference is missing."
     )
 
 
 def empirical_p(baseline: FloatArray, candidate: FloatArray) -> float | None:
-    """Return the share of pairs in which the condition with the larger mean is not the slower one.
+    """Return the share of pairs in which the condition with the larger mean is not slower.
 
     Parameters
     ----------
@@ -249,43 +249,43 @@ def empirical_p(baseline: FloatArray, candidate: FloatArray) -> float | None:
     return float((differences < 0).mean() + 0.5 * (differences == 0).mean())
 
 
-def normalised(seconds: float, rows: int) -> float:
-    """Return seconds over N² log N, as in Figure 1: N quicksorts of N."""
+def normalise(seconds: float, rows: int) -> float:
+    """Return seconds over N² log N, as in Figure 1: the growth of N quicksorts of N values."""
     return seconds / (rows**2 * math.log(rows))
 
 
-def figure_1_rows(measured: StudyData) -> Iterator[dict[str, Any]]:
-    """Yield the mean of the best search over N² log N, for each condition."""
+def figure_1_rows(data: StudyData) -> Iterator[dict[str, Any]]:
+    """Yield the mean of the best search for each condition, divided by N² log N."""
     seconds: dict[tuple[str, ...], float] = {
         tuple(levels.values()): float(best.mean())
-        for levels in measured.combinations(*CONDITION)
-        if len(best := measured.values(BEST, **levels))
+        for levels in data.combinations(*CONDITION)
+        if len(best := data.values(BEST, **levels))
     }
-    for source, by_condition in ((HERE, seconds), (THERE, _published(measured, SECONDS))):
+    for source, by_condition in ((HERE, seconds), (THERE, _published_numbers(data, SECONDS))):
         for key, value in by_condition.items():
-            yield _chart_row(key, normalised(value, int(key[1])) * 1e9, source)
+            yield _chart_row(key, normalise(value, int(key[1])) * 1e9, source)
 
 
-def ratio_rows(measured: StudyData) -> Iterator[dict[str, Any]]:
-    """Yield each allocator over the default: ours, and what was published."""
-    for levels, ratio in _over_default(measured):
+def ratio_rows(data: StudyData) -> Iterator[dict[str, Any]]:
+    """Yield the ratios of the allocators to the default, measured and published."""
+    for levels, ratio in _over_default(data):
         low, high = ratio.ratio_ci
         low, high = ratio.smallest if low is None else low, ratio.largest if high is None else high
         yield {**_chart_row(levels.values(), ratio.ratio, HERE), "low": low, "high": high}
-    for condition, published in _published(measured, RATIOS).items():
+    for condition, published in _published_numbers(data, RATIOS).items():
         yield {**_chart_row(condition, published, THERE), "low": published, "high": published}
 
 
-def _published(
-    measured: StudyData, numbers: Mapping[tuple[str, ...], float]
+def _published_numbers(
+    data: StudyData, numbers: Mapping[tuple[str, ...], float]
 ) -> dict[tuple[str, ...], float]:
     """Return the published numbers of the algorithms that were run."""
-    return {key: numbers[key] for key in numbers if key[0] in measured.levels("algorithm")}
+    return {key: numbers[key] for key in numbers if key[0] in data.levels("algorithm")}
 
 
-def _over_default(measured: StudyData) -> Iterator[tuple[dict[str, str], Ratio]]:
-    for levels in measured.combinations(*CONDITION):
-        ratio = measured.ratio(SEARCH, "allocator", levels["allocator"], DEFAULT, **levels)
+def _over_default(data: StudyData) -> Iterator[tuple[dict[str, str], Ratio]]:
+    for levels in data.combinations(*CONDITION):
+        ratio = data.ratio(SEARCH, "allocator", levels["allocator"], DEFAULT, **levels)
         if ratio is not None:
             yield levels, ratio
 
@@ -301,11 +301,11 @@ def _chart_row(key: Iterable[str], value: float, source: str) -> dict[str, Any]:
     }
 
 
-def _search_rows(measured: StudyData) -> Iterator[tuple[str, ...]]:
-    for levels in measured.combinations(*CONDITION):
+def _search_rows(data: StudyData) -> Iterator[tuple[str, ...]]:
+    for levels in data.combinations(*CONDITION):
         key = tuple(levels.values())
-        searches = measured.iterations(SEARCH, **levels)
-        best = measured.values(BEST, **levels)
+        searches = data.iterations(SEARCH, **levels)
+        best = data.values(BEST, **levels)
         if len(searches) and len(best):
             low, median, high = np.quantile(searches, [0.05, 0.5, 0.95])
             yield (
@@ -317,10 +317,11 @@ def _search_rows(measured: StudyData) -> Iterator[tuple[str, ...]]:
             )
 
 
-def _ratio_rows(measured: StudyData) -> Iterator[tuple[str, ...]]:
-    for above, ratio in _over_default(measured):
-        key, below = tuple(above.values()), {**above, "allocator": DEFAULT}
-        p_value = empirical_p(measured.values(BEST, **below), measured.values(BEST, **above))
+def _ratio_rows(data: StudyData) -> Iterator[tuple[str, ...]]:
+    for levels, ratio in _over_default(data):
+        key, default_levels = tuple(levels.values()), {**levels, "allocator": DEFAULT}
+        default_values = data.values(BEST, **default_levels)
+        p_value = empirical_p(default_values, data.values(BEST, **levels))
         yield (
             *key,
             times(ratio.ratio),

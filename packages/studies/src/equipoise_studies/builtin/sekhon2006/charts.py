@@ -1,4 +1,4 @@
-"""Figure 1 of the article, and the ratios to the default beside the published ones."""
+"""Figure 1 of the article, and the measured and published ratios to the default."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ from equipoise_studies.builtin.sekhon2006.analysis import (
 from equipoise_studies.study_data import StudyData
 
 HOW_TO_READ_SECONDS = (
-    "A level line grows as N² log N does, a rising one faster. One colour for each allocator, one "
-    "kind of line for each algorithm; hollow marks are the article's, on the machines of 2006."
+    "A level line grows like N² log N, a rising line faster. Each allocator has a colour, each "
+    "algorithm a kind of line; hollow marks are the article's, on 2006 hardware."
 )
 HOW_TO_READ_RATIOS = (
-    "Above 1: slower than the default. Filled marks with their interval are ours (the confidence "
-    "sequence, or the range over blocks where there is none yet); hollow ones the article's."
+    "Above 1: slower than the default. Filled marks are ours, with the confidence sequence, or "
+    "else the range over blocks; hollow marks are the article's."
 )
-_NOTE = "filled: here; hollow diamonds: published in 2006, on machines of then"
+_NOTE = "filled: here; hollow diamonds: published in 2006, on 2006 hardware"
 _DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])
 
 
-def figures(measured: StudyData) -> Iterator[Figure]:
+def figures(data: StudyData) -> Iterator[Figure]:
     """Yield Figure 1 and the ratios to the default, published and ours."""
-    seconds, ratios = list(figure_1_rows(measured)), list(ratio_rows(measured))
+    seconds, ratios = list(figure_1_rows(data)), list(ratio_rows(data))
     if seconds:
         yield Figure("figure_1", HOW_TO_READ_SECONDS, seconds_chart(seconds))
     if ratios:
@@ -103,5 +103,5 @@ def _x(rows: Rows) -> alt.X:
 
 
 def _names(rows: Rows) -> list[str]:
-    """Return the names, the default first: an allocator has one colour in both figures."""
+    """Return the names, the default first, so that both figures have the same colours."""
     return list(dict.fromkeys((DEFAULT, *(str(row["condition"]) for row in rows))))

@@ -16,25 +16,25 @@ FACTOR = "exchanged"
 LIBRARIES = ("reference", "atlas", "openblas", "blis")
 
 
-def findings(measured: StudyData) -> Findings:
-    """Return the ranks, and where they reverse."""
-    return ranking_findings(_rankings(measured))
+def findings(data: StudyData) -> Findings:
+    """Return the ranks and their reversals."""
+    return ranking_findings(_rankings(data))
 
 
-def figures(measured: StudyData) -> Iterator[Figure]:
+def figures(data: StudyData) -> Iterator[Figure]:
     """Return a chart of the libraries, and a chart of the allocators."""
-    return ranking_figures(_rankings(measured))
+    return ranking_figures(_rankings(data))
 
 
-def _rankings(measured: StudyData) -> list[Ranking]:
-    """Return the groups of at least two levels that are ranked."""
-    levels = measured.levels(FACTOR)
+def _rankings(data: StudyData) -> list[Ranking]:
+    """Return the rankings of the groups with at least two levels."""
+    levels = data.levels(FACTOR)
     groups = {
         "BLAS libraries": [level for level in levels if level in LIBRARIES],
         "allocators": [level for level in levels if level not in LIBRARIES],
     }
     return [
-        Ranking(measured, "work_s", "task", FACTOR, group, what)
-        for what, group in groups.items()
+        Ranking(data, "work_s", "task", FACTOR, group, group_name)
+        for group_name, group in groups.items()
         if len(group) > 1
     ]

@@ -1,4 +1,4 @@
-"""Time against memory for each threshold, and which of them nothing beats in both."""
+"""Time against memory for each threshold, and the front of thresholds that no other one beats."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DEFAULT = "default"
 
 
 class Point(Struct, frozen=True):
-    """One threshold on one workload: medians."""
+    """Medians of one threshold on one workload."""
 
     threshold: str
     time_s: float
@@ -29,16 +29,16 @@ Works = Mapping[str, tuple[Point, ...]]
 """The thresholds of each workload, at least one."""
 
 
-def findings(measured: StudyData) -> Findings:
-    """Return a table for each workload, and whether one threshold is the best everywhere."""
-    works = {work: points(measured, work) for work in measured.levels("work")}
+def findings(data: StudyData) -> Findings:
+    """Return a table for each workload, and the thresholds on the front of all workloads."""
+    works = {work: points(data, work) for work in data.levels("work")}
     works = {work: thresholds for work, thresholds in works.items() if thresholds}
     note = "On the front: no other threshold has both a smaller median time and a smaller peak."
     tables = (
         FindingTable(
             f"{work}: time against memory by threshold",
             ("threshold", "time", "over the default", "peak", "retained", ""),
-            tuple(_row(measured, work, threshold) for threshold in thresholds),
+            tuple(_row(data, work, threshold) for threshold in thresholds),
             (note,),
         )
         for work, thresholds in works.items()
@@ -48,17 +48,17 @@ def findings(measured: StudyData) -> Findings:
     return findings_of(tables, _paragraphs(works, common), _answer(works, common))
 
 
-def points(measured: StudyData, work: str) -> tuple[Point, ...]:
-    """Return every threshold that ran on a workload, those on the front marked."""
+def points(data: StudyData, work: str) -> tuple[Point, ...]:
+    """Return every threshold that ran on a workload, and mark the thresholds on the front."""
     thresholds: list[Point] = []
-    for threshold in measured.levels("threshold"):
+    for threshold in data.levels("threshold"):
         levels = {"threshold": threshold, "work": work}
-        time_s, peak = measured.median(TIME, **levels), measured.median(PEAK, **levels)
+        time_s, peak = data.median(TIME, **levels), data.median(PEAK, **levels)
         if time_s is not None and peak is not None:
-            thresholds.append(Point(threshold, time_s, peak, measured.median(RETAINED, **levels)))
+            thresholds.append(Point(threshold, time_s, peak, data.median(RETAINED, **levels)))
     return tuple(
-        replace(one, on_front=not any(_beats(other, one) for other in thresholds))
-        for one in thresholds
+        replace(point, on_front=not any(_beats(other, point) for other in thresholds))
+        for point in thresholds
     )
 
 
@@ -68,16 +68,16 @@ def threshold_text(threshold: str) -> str:
 
 
 def _beats(first: Point, second: Point) -> bool:
-    """Return whether the first point is at least as good in both and better in one."""
+    """Return whether the first point is at least as good in both costs and better in one."""
     costs = (first.time_s, first.peak_bytes), (second.time_s, second.peak_bytes)
     return costs[0] != costs[1] and all(a <= b for a, b in zip(*costs, strict=True))
 
 
-def _row(measured: StudyData, work: str, point: Point) -> tuple[str, ...]:
+def _row(data: StudyData, work: str, point: Point) -> tuple[str, ...]:
     return (
         threshold_text(point.threshold),
         quantity(TIME, point.time_s),
-        ratio_text(measured.ratio(TIME, "threshold", point.threshold, DEFAULT, work=work)),
+        ratio_text(data.ratio(TIME, "threshold", point.threshold, DEFAULT, work=work)),
         quantity(PEAK, point.peak_bytes),
         quantity(RETAINED, point.retained_bytes),
         "on the front" if point.on_front else "",
@@ -87,15 +87,15 @@ def _row(measured: StudyData, work: str, point: Point) -> tuple[str, ...]:
 def _answer(works: Works, common: list[str]) -> str:
     if not works:
         return ""
-    which = "every workload" if len(works) > 1 else "the one workload"
+    workloads = "every workload" if len(works) > 1 else "the one workload"
     if not common:
         return (
             "No threshold is the best everywhere: none is on the front of time and memory of "
-            f"{which}."
+            f"{workloads}."
         )
     return (
-        f"On the front of time and memory of {which}: {joined(map(threshold_text, common))}, of "
-        f"{max(map(len, works.values()))} thresholds."
+        f"On the front of time and memory of {workloads}: {joined(map(threshold_text, common))}, "
+        f"of {max(map(len, works.values()))} thresholds."
     )
 
 
@@ -107,7 +107,7 @@ def _paragraphs(works: Works, common: list[str]) -> Iterator[str]:
             threshold_text(threshold.threshold) for threshold in thresholds if threshold.on_front
         )
         yield (
-            f"{work}: fastest at {_summary(fastest)}, leanest at {_summary(leanest)}; on the "
+            f"{work}: fastest at {_summary(fastest)}, least memory at {_summary(leanest)}; on the "
             f"front: {front}."
         )
     if len(works) > 1:
@@ -118,8 +118,8 @@ def _paragraphs(works: Works, common: list[str]) -> Iterator[str]:
             else "None is on the front of every workload here: it depends on the program."
         )
         yield (
-            f"Is there an optimal threshold? {everywhere} The fronts are those of medians; the "
-            "verdicts above say which differences are certain."
+            f"Is there an optimal threshold? {everywhere} The fronts compare medians; the verdicts "
+            "above show which differences are certain."
         )
 
 

@@ -1,4 +1,4 @@
-"""Time against peak memory, and the front of what nothing beats in both."""
+"""Time against peak memory, and the front of thresholds that no other one beats."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from equipoise_studies.builtin.threshold.analysis import Point, points, threshol
 from equipoise_studies.study_data import StudyData
 
 HOW_TO_READ = (
-    "Down is faster, left is leaner. The line joins the thresholds that no other one beats in "
-    "both; the hollow ones are beaten."
+    "Down is faster, left needs less memory. The line joins the thresholds that no other one beats "
+    "in both; another threshold beats the hollow ones."
 )
 
 
-def figures(measured: StudyData) -> Iterator[Figure]:
+def figures(data: StudyData) -> Iterator[Figure]:
     """Yield time against peak memory for each workload, with the front."""
-    for work in measured.levels("work"):
-        thresholds = points(measured, work)
+    for work in data.levels("work"):
+        thresholds = points(data, work)
         if thresholds:
             yield Figure(f"front_{work}", HOW_TO_READ, front_chart(work, thresholds))
 

@@ -1,4 +1,4 @@
-"""How many performance points the two programs have, and what the minimum says of them."""
+"""Performance points of the two programs, and the effect of the minimum on their comparison."""
 
 from __future__ import annotations
 
@@ -21,44 +21,44 @@ PROGRAMS = (("hashwalk", WALK), ("wordsearch, linear", LINEAR), ("wordsearch, bi
 Rows = Iterator[tuple[str, ...]]
 
 
-def findings(measured: StudyData) -> Findings:
-    """Return the range, the flatness and the steps of each program; minimum beside distribution."""
+def findings(data: StudyData) -> Findings:
+    """Return the range, histogram and steps of each program, and the statistics of the search."""
     tables = (
         FindingTable(
             "Performance points",
             ("program", "runs", "shortest", "median", "longest", "times", "numbers of steps"),
-            tuple(_ranges(measured)),
+            tuple(_ranges(data)),
             (
-                f"{TIME}: the time of the searches, as the program reports it; times: the longest "
-                "over the shortest; the last column counts distinct numbers of steps.",
+                f"{TIME}: the time of the searches, which the program reports; times: the longest "
+                "over the shortest; the last column counts different numbers of steps.",
             ),
         ),
         FindingTable(
             "Histogram: the share of the runs in each tenth of the range",
             ("program", *(f"{place}." for place in range(1, TENTHS + 1))),
-            tuple(_tenths(measured)),
+            tuple(_tenths(data)),
             (
-                "The range is that between the 1st and the 99th percentile; "
-                "10 % everywhere is flat.",
+                "The range is from the 1st to the 99th percentile; a flat histogram has 10 % "
+                "everywhere.",
             ),
         ),
         FindingTable(
-            "Steps and time go together",
+            "Correlation of steps and time",
             ("program", f"steps and {TIME}", "of their ranks", f"steps and {WALL}"),
-            tuple(_correlations(measured)),
-            ("Correlation (Pearson) over the runs; among ranks one disturbed run counts little.",),
+            tuple(_correlations(data)),
+            ("Pearson's correlation over the runs; one disturbed run hardly affects ranks.",),
         ),
         FindingTable(
-            "What each number says of linear against binary search",
-            ("number", "linear", "binary", "names as faster"),
-            tuple(_statistics(*(measured.values(TIME, **one) for one in (LINEAR, BINARY)))),
+            "Linear and binary search by each statistic",
+            ("statistic", "linear", "binary", "faster"),
+            tuple(_statistics(*(data.values(TIME, **levels) for levels in (LINEAR, BINARY)))),
         ),
     )
-    return findings_of(tables, _paragraphs(measured), _answer(measured))
+    return findings_of(tables, _paragraphs(data), _answer(data))
 
 
 def correlation(steps: FloatArray, seconds: FloatArray) -> float | None:
-    """Return Pearson's correlation of two columns of shape (n,); ``None`` if it has none."""
+    """Return Pearson's correlation of two columns of shape (n,); ``None`` if it is undefined."""
     if len(steps) != len(seconds) or len(steps) < MIN_RUNS:
         return None
     if np.ptp(steps) == 0 or np.ptp(seconds) == 0:
@@ -72,10 +72,9 @@ def rank_correlation(steps: FloatArray, seconds: FloatArray) -> float | None:
 
 
 def shares_of_tenths(values: FloatArray) -> FloatArray:
-    """Return the share of the values in each tenth of their range, cut at the outer percents.
+    """Return the share of the values in each tenth of their range, shape (10,).
 
-    Shape (10,); a flat distribution has a tenth in each. The outer percents are left out so that
-    one disturbed run does not stretch the range.
+    The range is from the 1st to the 99th percentile, so that one disturbed run does not stretch it.
     """
     low, high = np.quantile(values, [0.01, 0.99])
     inside = values[(values >= low) & (values <= high)]
@@ -83,9 +82,9 @@ def shares_of_tenths(values: FloatArray) -> FloatArray:
     return np.asarray(counts / max(1, len(inside)), dtype=np.float64)
 
 
-def _ranges(measured: StudyData) -> Rows:
+def _ranges(data: StudyData) -> Rows:
     for name, levels in PROGRAMS:
-        values, steps = measured.values(TIME, **levels), measured.values(STEPS, **levels)
+        values, steps = data.values(TIME, **levels), data.values(STEPS, **levels)
         if len(values) >= MIN_RUNS:
             yield (
                 name,
@@ -96,23 +95,23 @@ def _ranges(measured: StudyData) -> Rows:
             )
 
 
-def _tenths(measured: StudyData) -> Rows:
+def _tenths(data: StudyData) -> Rows:
     for name, levels in PROGRAMS:
-        values = measured.values(TIME, **levels)
+        values = data.values(TIME, **levels)
         if len(values) >= MIN_RUNS * TENTHS and np.ptp(values) > 0:
             yield (name, *(f"{100 * share:.0f} %" for share in shares_of_tenths(values)))
 
 
-def _correlations(measured: StudyData) -> Rows:
+def _correlations(data: StudyData) -> Rows:
     for name, levels in PROGRAMS:
-        steps, times, walls = (measured.values(one, **levels) for one in (STEPS, TIME, WALL))
+        steps, times, walls = (data.values(metric, **levels) for metric in (STEPS, TIME, WALL))
         correlations = (
             correlation(steps, times),
             rank_correlation(steps, times),
             correlation(steps, walls),
         )
-        if any(one is not None for one in correlations):
-            yield (name, *(UNKNOWN if one is None else f"{one:.3f}" for one in correlations))
+        if any(value is not None for value in correlations):
+            yield (name, *(UNKNOWN if value is None else f"{value:.3f}" for value in correlations))
 
 
 def _statistics(linear: FloatArray, binary: FloatArray) -> Rows:
@@ -127,9 +126,9 @@ def _statistics(linear: FloatArray, binary: FloatArray) -> Rows:
         *((name, np.quantile(linear, at), np.quantile(binary, at)) for name, at in tenths.items()),
         ("mean", linear.mean(), binary.mean()),
     )
-    for name, of_linear, of_binary in statistics:
-        winner = "linear" if of_linear < of_binary else "binary"
-        yield (name, *_times((of_linear, of_binary)), winner)
+    for name, linear_s, binary_s in statistics:
+        winner = "linear" if linear_s < binary_s else "binary"
+        yield (name, *_times((linear_s, binary_s)), winner)
 
 
 def _times(seconds: Iterable[np.floating | float]) -> Iterator[str]:
@@ -140,30 +139,30 @@ def _range(values: FloatArray) -> str:
     return " to ".join(_times((values.min(), values.max())))
 
 
-def _paragraphs(measured: StudyData) -> Iterator[str]:
-    walk, steps = measured.values(TIME, **WALK), measured.values(STEPS, **WALK)
-    together = correlation(steps, walk)
-    if together is not None:
+def _paragraphs(data: StudyData) -> Iterator[str]:
+    walk, steps = data.values(TIME, **WALK), data.values(STEPS, **WALK)
+    steps_correlation = correlation(steps, walk)
+    if steps_correlation is not None:
         yield (
             f"hashwalk: {len(walk):,} runs took {_range(walk)} with {len(np.unique(steps)):,} "
-            f"different numbers of steps; steps and time go together (correlation {together:.3f}, "
-            f"of ranks {rank_correlation(steps, walk) or 0.0:.3f}). Each process draws the seed of "
-            "its map, and with it its time: no single number, least of all the minimum, is the "
-            "time of this program."
+            f"different numbers of steps; steps and time correlate ({steps_correlation:.3f}, ranks "
+            f"{rank_correlation(steps, walk) or 0.0:.3f}). Each process draws the seed of its map, "
+            "which decides its time. So no single number is the time of this program, least of all "
+            "the minimum."
         )
-    comparison = measured.comparison(TIME, **BINARY)
-    linear, binary = measured.values(TIME, **LINEAR), measured.values(TIME, **BINARY)
+    comparison = data.comparison(TIME, **BINARY)
+    linear, binary = data.values(TIME, **LINEAR), data.values(TIME, **BINARY)
     if comparison is not None and min(len(linear), len(binary)) >= MIN_RUNS:
         yield f"{_verdict(comparison)} {_minimum(comparison, linear, binary)}"
 
 
-def _answer(measured: StudyData) -> str:
-    comparison = measured.comparison(TIME, **BINARY)
-    fewest = min(len(measured.values(TIME, **one)) for one in (LINEAR, BINARY))
-    if comparison is not None and comparison.ratio is not None and fewest >= MIN_RUNS:
+def _answer(data: StudyData) -> str:
+    comparison = data.comparison(TIME, **BINARY)
+    runs = min(len(data.values(TIME, **levels)) for levels in (LINEAR, BINARY))
+    if comparison is not None and comparison.ratio is not None and runs >= MIN_RUNS:
         misleads = "would have misled" if comparison.minimum_misleads else "does not mislead"
         return f"{_verdict(comparison)} The minimum {misleads}."
-    walk = measured.values(TIME, **WALK)
+    walk = data.values(TIME, **WALK)
     if len(walk) < MIN_RUNS:
         return ""
     return f"{len(walk):,} runs of one program took {_range(walk)}: no single number is its time."
@@ -171,12 +170,12 @@ def _answer(measured: StudyData) -> str:
 
 def _verdict(comparison: Comparison) -> str:
     if comparison.ratio is None or comparison.verdict == "undecided":
-        return "Linear against binary search is undecided so far."
-    winners = {"faster": "The verdict is for binary search", "slower": "The verdict is for linear"}
+        return "No verdict yet on linear and binary search."
+    winners = {"faster": "Binary search is faster", "slower": "Linear search is faster"}
     start = winners.get(comparison.verdict, f"The verdict is {comparison.verdict!r}")
     return (
-        f"{start}: binary over linear is {short(comparison.ratio)} in the typical block, over "
-        f"{comparison.blocks:,} blocks."
+        f"{start}: binary search takes {short(comparison.ratio)} of linear search's time in a "
+        f"typical block ({comparison.blocks:,} blocks)."
     )
 
 
@@ -184,8 +183,8 @@ def _minimum(comparison: Comparison, linear: FloatArray, binary: FloatArray) -> 
     minima = "{} for linear and {} for binary search".format(*_times((linear.min(), binary.min())))
     lucky = int(np.sum(linear < np.median(binary)))
     runs = (
-        f"{lucky:,} of {len(linear):,} linear runs had a word so near to the front that they beat "
-        "the median binary search"
+        f"{lucky:,} of {len(linear):,} linear runs had a word so near to the front that they were "
+        "faster than the median binary search"
     )
     if comparison.minimum_misleads:
         return f"The minimum would have misled: it is {minima}. {runs}, and one is enough."

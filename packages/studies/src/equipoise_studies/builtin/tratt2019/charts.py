@@ -21,18 +21,18 @@ from equipoise_studies.builtin.tratt2019.analysis import MIN_RUNS, PROGRAMS, STE
 from equipoise_studies.study_data import StudyData
 
 HOW_TO_READ_HISTOGRAM = (
-    "How many runs took how long. A flat block means that every time between its ends is as likely "
-    "as any other; the dashed rule is the minimum, the solid one the median."
+    "The number of runs by their time. In a flat histogram every time in the range is equally "
+    "likely; the dashed rule is the minimum, the solid rule the median."
 )
 HOW_TO_READ_STEPS = "One point for each run: its steps and its time."
 BINS = 40
 MAX_POINTS = 2000
 
 
-def figures(measured: StudyData) -> Iterator[Figure]:
+def figures(data: StudyData) -> Iterator[Figure]:
     """Yield a histogram of each program, and its time by its steps."""
     for name, levels in PROGRAMS:
-        values, steps = measured.values(TIME, **levels), measured.values(STEPS, **levels)
+        values, steps = data.values(TIME, **levels), data.values(STEPS, **levels)
         if len(values) < MIN_RUNS:
             continue
         file = "_".join(levels.values())
@@ -42,21 +42,21 @@ def figures(measured: StudyData) -> Iterator[Figure]:
 
 
 def histogram(name: str, values: FloatArray) -> alt.LayerChart:
-    """Draw how often each time occurred; ``values`` of shape (n,), in seconds."""
+    """Draw a histogram of times; ``values`` of shape (n,), in seconds."""
     divisor, unit = unit_of("search_s", float(np.median(values)))
-    shown = values / divisor
-    # A few disturbed runs would stretch the range until nothing else is seen.
-    high = float(np.quantile(shown, 0.995))
-    inside = shown[shown <= high]
-    counts, edges = np.histogram(inside, bins=BINS, range=(float(shown.min()), high))
+    scaled = values / divisor
+    # The upper end is cut, as a few disturbed runs would stretch the range too far.
+    high = float(np.quantile(scaled, 0.995))
+    inside = scaled[scaled <= high]
+    counts, edges = np.histogram(inside, bins=BINS, range=(float(scaled.min()), high))
     rows = [
         {"from": rounded(float(low)), "to": rounded(float(high)), "none": 0, "runs": int(count)}
         for low, high, count in zip(edges[:-1], edges[1:], counts, strict=True)
     ]
-    beyond = len(shown) - len(inside)
-    # With both ends of x given, a bar has no base unless y has one, too.
+    beyond = len(scaled) - len(inside)
+    # A bar with two ends in x needs two ends in y.
     bars = chart_of(rows).mark_bar(color=color_of(0))
-    numbers = {"minimum": shown.min(), "median": np.median(shown)}
+    numbers = {"minimum": scaled.min(), "median": np.median(scaled)}
     rules = chart_of(
         [{"at": rounded(float(at)), "number": number} for number, at in numbers.items()]
     )
@@ -88,12 +88,12 @@ def histogram(name: str, values: FloatArray) -> alt.LayerChart:
 
 
 def by_steps(name: str, steps: FloatArray, values: FloatArray) -> alt.LayerChart:
-    """Draw time by steps; both of shape (n,)."""
+    """Draw time by steps; both have shape (n,)."""
     divisor, unit = unit_of("search_s", float(np.median(values)))
-    every = max(1, -(-len(values) // MAX_POINTS))
+    step = max(1, -(-len(values) // MAX_POINTS))
     rows = [
         {"steps": rounded(float(count)), "time": rounded(float(time / divisor))}
-        for count, time in zip(steps[::every], values[::every], strict=True)
+        for count, time in zip(steps[::step], values[::step], strict=True)
     ]
     marks = point(12, opacity=0.5, color=color_of(0))
     x = alt.X("steps:Q", title="steps", axis=alt.Axis(format="~s"))
@@ -101,7 +101,7 @@ def by_steps(name: str, steps: FloatArray, values: FloatArray) -> alt.LayerChart
     return frame(
         [layer(rows, marks, x=x, y=y)],
         title=f"{name}: time by steps",
-        notes=[f"one run in {every} is drawn"] if every > 1 else [],
+        notes=[f"one run in {step} is drawn"] if step > 1 else [],
         description=f"Scatter plot of search time by number of steps of {name}.",
         height=260,
     )

@@ -13,16 +13,16 @@ from equipoise_studies.study_data import UNKNOWN, StudyData, findings_of, quanti
 METRIC = "iteration_s"
 
 
-def findings(measured: StudyData) -> Findings:
+def findings(data: StudyData) -> Findings:
     """Return one row for each runtime on each kernel."""
     table = FindingTable(
         "Warm-up, by runtime and kernel",
         ("runtime", "kernel", "class", "steady from", "first", "steady", "times", "trials"),
-        tuple(_rows(measured)),
+        tuple(_rows(data)),
         (
             "Classes of Barrett et al. (2017) over the iterations of each trial; first: the median "
-            "first iteration; steady: the mean over trials, where all but a fifth at most have a "
-            "steady state; times: the first over it.",
+            "first iteration; steady: the mean over trials, if at least four fifths have a steady "
+            "state; times: the first over the steady time.",
         ),
     )
     by_class: dict[str, list[str]] = {}
@@ -36,14 +36,14 @@ def findings(measured: StudyData) -> Findings:
     )
 
 
-def _rows(measured: StudyData) -> Iterator[tuple[str, ...]]:
-    for condition in measured.document.conditions:
+def _rows(data: StudyData) -> Iterator[tuple[str, ...]]:
+    for condition in data.document.conditions:
         shape = condition.iterations.get(METRIC)
         if shape is None or shape.kind is None:
             continue
         firsts = [
             row.iterations[METRIC][0]
-            for row in measured.document.trials
+            for row in data.document.trials
             if row.analysed and row.condition == condition.name and row.iterations.get(METRIC)
         ]
         first = float(np.median(firsts))

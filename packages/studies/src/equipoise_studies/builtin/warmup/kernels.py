@@ -1,6 +1,7 @@
 """Three classic kernels for CPython: ``kernels.py KERNEL ITERATIONS REPEAT``.
 
-Each iteration runs the kernel REPEAT times. Written anew, alike in every language of this folder.
+Each iteration runs the kernel REPEAT times. The kernels are written for this study, in the same way
+in every language of this folder.
 """
 
 from __future__ import annotations
@@ -32,12 +33,14 @@ BODIES = (
     + (0.00268067772490389322, 0.00162824170038242295, -0.0000951592254519715870)
     + (0.0000515138902046611451,),
 )
-"""The sun and four planets: place, speed per day, mass in suns."""
+"""The sun and four planets: position, speed per day, mass in suns."""
 
 
 def nbody() -> float:
-    """Return the energy of the sun and four planets after so many steps of 0.01 years."""
-    bodies = [[*one[:3], *(speed * DAYS for speed in one[3:6]), one[6] * MASS] for one in BODIES]
+    """Return the energy of the sun and four planets after `STEPS` steps of 0.01 years."""
+    bodies = [
+        [*body[:3], *(speed * DAYS for speed in body[3:6]), body[6] * MASS] for body in BODIES
+    ]
     for axis in range(3):
         bodies[0][3 + axis] = -sum(body[3 + axis] * body[6] for body in bodies) / MASS
     for _ in range(STEPS):
@@ -61,7 +64,7 @@ def nbody() -> float:
 
 
 def fannkuch() -> float:
-    """1000 times the alternating sum of the flips of all permutations, and the most flips."""
+    """Return 1000 times the alternating sum of flips over all permutations, plus the most flips."""
     order = list(range(LENGTH))
     count = [0] * LENGTH
     most = total = number = 0
@@ -95,14 +98,15 @@ def spectral() -> float:
     """Return the largest singular value of the matrix 1 / ((i + j)(i + j + 1) / 2 + i + 1)."""
     ones = [1.0] * ORDER
     for _ in range(10):
-        other = _both(ones)
-        ones = _both(other)
+        other = _multiply(ones)
+        ones = _multiply(other)
     above = sum(u * v for u, v in zip(ones, other, strict=True))
     below = sum(v * v for v in other)
     return math.sqrt(above / below)
 
 
-def _both(vector: list[float]) -> list[float]:
+def _multiply(vector: list[float]) -> list[float]:
+    """Return the product of the transposed matrix, the matrix and a vector."""
     forward = [sum(_cell(i, j) * vector[j] for j in range(ORDER)) for i in range(ORDER)]
     return [sum(_cell(j, i) * forward[j] for j in range(ORDER)) for i in range(ORDER)]
 
@@ -118,16 +122,16 @@ KERNELS: dict[str, Callable[[], float]] = {
 }
 
 
-def repeated(kernel: Callable[[], float], times: int) -> None:
-    """One iteration."""
+def run_iteration(kernel: Callable[[], float], times: int) -> None:
+    """Run a kernel several times, as one iteration."""
     for _ in range(times):
         kernel()
 
 
 def main(name: str, iterations: int, repeat: int) -> None:
-    """Run and report."""
+    """Run a kernel and report its times."""
     report("answer", KERNELS[name]())
-    timed_iterations("iteration_s", partial(repeated, KERNELS[name], repeat), iterations)
+    timed_iterations("iteration_s", partial(run_iteration, KERNELS[name], repeat), iterations)
 
 
 if __name__ == "__main__":

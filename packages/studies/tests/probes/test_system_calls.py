@@ -67,7 +67,7 @@ CALLS = [
 
 @pytest.mark.live("strace")
 @pytest.mark.parametrize(("probe", "call", "times"), CALLS)
-def test_one_operation_is_the_calls_of_its_words(
+def test_one_operation_makes_the_described_system_calls(
     program: Path, tmp_path: Path, probe: str, call: str, times: int
 ) -> None:
     log = tmp_path / "calls"

@@ -42,7 +42,7 @@ NUMBERS = {
         ("unix_connect", "socket", "Operation not permitted"),
     ],
 )
-def test_a_call_that_a_seccomp_profile_forbids_is_the_reason(
+def test_call_forbidden_by_seccomp_is_the_reason(
     run: Run, probe: str, call: str, said: str
 ) -> None:
     numbers = NUMBERS.get(platform.machine())
@@ -52,12 +52,12 @@ def test_a_call_that_a_seccomp_profile_forbids_is_the_reason(
 
 
 @pytest.mark.parametrize("probe", ["io_uring_nop", "io_uring_read_byte"])
-def test_where_io_uring_is_forbidden_that_is_the_reason(run: Run, probe: str) -> None:
+def test_forbidden_io_uring_is_the_reason(run: Run, probe: str) -> None:
     forbidden = run(probe, *SHORT, preexec_fn=partial(forbid, IO_URING_SETUP))
     assert "io_uring_setup: Operation not permitted" in reason(forbidden)
 
 
-def test_without_a_second_cpu_nothing_is_said_of_two(run: Run) -> None:
+def test_across_cpus_needs_two_cpus(run: Run) -> None:
     cpu = min(os.sched_getaffinity(0))
     done = run(
         "futex",
@@ -67,7 +67,7 @@ def test_without_a_second_cpu_nothing_is_said_of_two(run: Run) -> None:
     assert "it needs two CPUs" in reason(done)
 
 
-def test_a_folder_in_which_nothing_can_be_made_is_named(run: Run) -> None:
+def test_folder_without_write_access_is_named(run: Run) -> None:
     for probe in ("file_create", "file_delete", "fifo", "file_reread", "mmap_reread"):
         assert "/proc" in reason(run(probe, "--folder", "/proc", *SHORT))
 
@@ -76,7 +76,7 @@ HIDE_THE_SHELL = 'mount --bind /dev/null "$(readlink -f /bin/sh)" && exec "$0" s
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can hide /bin/sh from a process")
-def test_without_a_shell_there_is_no_figure_of_one(program: Path, run: Run) -> None:
+def test_probe_of_the_shell_needs_a_shell(program: Path, run: Run) -> None:
     alone = shutil.which("unshare")
     assert alone is not None, "unshare is on every Linux"
     words = ("--mount", "sh", "-c", HIDE_THE_SHELL, str(program))
