@@ -127,7 +127,7 @@ def _why_unknown(
     """
     baseline, candidate = (plan.conditions[index].name for index in (BASELINE, CANDIDATE))
     if attempt.ended_because is not None:
-        return f"it cannot be run with it: {attempt.ended_because}"
+        return f"a condition fails with it: {attempt.ended_because}"
     if gap is None:
         return "no block was completed"
     if gap.verdict == "equivalent":
