@@ -103,9 +103,7 @@ def _left(effects: FloatArray, blocks: Sequence[PairedBlocks]) -> Left:
     assert of_stayed is not None, "some have left and some have stayed"
     return Left(
         left=sum(gone),
-        asked_is_bounded=bool(
-            np.isfinite([result.mean.bounds.low, result.mean.bounds.high]).all()
-        ),
+        asked_is_bounded=bool(np.isfinite([result.mean.bounds.low, result.mean.bounds.high]).all()),
         asked_misses=_misses(result.mean, asked),
         stayed_misses=bool(len(stayed)) and _misses(of_stayed, float(stayed.mean())),
         stayed_misses_asked=_misses(of_stayed, asked),
