@@ -92,12 +92,12 @@ def test_the_commit_is_named_and_the_repository_stays_as_it_was(
     record = recorded(project)
     result = json.loads((project.path.parent / "result.json").read_text())
     jsonschema.validate(result, schema())
-    found = result["bisect"]
-    assert found["verdict"] == "culprit"
+    search = result["bisect"]
+    assert search["verdict"] == "culprit"
     commit = project.git("rev-parse", f"HEAD~{COUNT - CULPRIT}").strip()
-    assert [culprit["commit"] for culprit in found["culprits"]] == [commit]
-    assert found["culprits"][0]["ratio_ci"][0] > 1.0
-    assert len(found["candidates"]) == COUNT
+    assert [culprit["commit"] for culprit in search["culprits"]] == [commit]
+    assert search["culprits"][0]["ratio_ci"][0] > 1.0
+    assert len(search["candidates"]) == COUNT
     assert culprits_of(record) == [f"change {CULPRIT}"]
     assert everything_in(project.path) == before
     assert builds(project) < COUNT + 1
@@ -421,10 +421,10 @@ def test_each_benchmark_that_a_program_lists_is_searched_in_its_own_processes(
     answer = bisect(*words, "--", "bin/program")
     assert answer.status == 0, answer
     plan = recorded(project).plan
-    found = [
+    result = [
         (benchmark.name, benchmark.metric, benchmark.process) for benchmark in benchmarks_of(plan)
     ]
-    assert found == [("One", "time_s", 0), ("Two", "time_s", 1)]
+    assert result == [("One", "time_s", 0), ("Two", "time_s", 1)]
     (draw,) = (draw for draw in recorded(project).draws if draw.phase == "measured")
     assert sorted(draw.order) == [0, 1, 2, 3]
     assert [set(draw.order[at : at + 2]) in ({0, 1}, {2, 3}) for at in (0, 2)] == [True, True]

@@ -29,13 +29,13 @@ diff --git a/b.c b/b.c
 
 
 def test_changes_of_a_function_come_before_places_that_only_show_it() -> None:
-    found = list(_hunks_of(PATCH, ("sort_twice", "sort")))
-    assert [(hunk.file, hunk.function, hunk.lines[0][:6]) for hunk in found] == [
+    hunks = list(_hunks_of(PATCH, ("sort_twice", "sort")))
+    assert [(hunk.file, hunk.function, hunk.lines[0][:6]) for hunk in hunks] == [
         ("a.c", "sort_twice", "@@ -1,"),
         ("a.c", "sort", "@@ -20"),
         ("b.c", "sort_twice", "@@ -7 "),
     ]
-    assert found[1].lines[1:] == (" {", "--- a/looks like a file", "+    swap();")
+    assert hunks[1].lines[1:] == (" {", "--- a/looks like a file", "+    swap();")
 
 
 def test_a_part_of_a_name_does_not_count() -> None:
@@ -52,9 +52,9 @@ def test_a_word_in_data_or_prose_is_not_a_use_of_a_function() -> None:
 
 def test_long_places_are_cut() -> None:
     lines = "\n".join(["+swap " + "x" * MAX_LINE_LETTERS] * (MAX_LINES + 5))
-    (found,) = _hunks_of(f"+++ b/a.c\n@@ -1 +1 @@\n{lines}\n", ("swap",))
-    assert found.lines[-1] == "… 6 more lines"
-    assert max(map(len, found.lines)) == MAX_LINE_LETTERS
+    (hunks,) = _hunks_of(f"+++ b/a.c\n@@ -1 +1 @@\n{lines}\n", ("swap",))
+    assert hunks.lines[-1] == "… 6 more lines"
+    assert max(map(len, hunks.lines)) == MAX_LINE_LETTERS
 
 
 @pytest.mark.parametrize(

@@ -78,10 +78,10 @@ def test_a_cause_is_confirmed_by_any_and_refuted_only_by_all_of_its_intervention
     changes = [{"causes": cause} for cause in causes]
     truths = (Truth(1.0), Truth(0.0), Truth(0.0))
     record = record_of(tmp_path, truths, lambda plan: with_attempts(plan, *changes))
-    found = outcome.tested_causes(record)
-    assert [cause.status for cause in found] == ["confirmed", "confirmed", "refuted"]
-    assert [len(cause.tested) for cause in found] == [2, 1, 1]
-    assert found[0].share_of_gap == pytest.approx(1.0, abs=0.1)
+    result = outcome.tested_causes(record)
+    assert [cause.status for cause in result] == ["confirmed", "confirmed", "refuted"]
+    assert [len(cause.tested) for cause in result] == [2, 1, 1]
+    assert result[0].share_of_gap == pytest.approx(1.0, abs=0.1)
 
 
 def test_an_intervention_that_leaves_a_cause_unchanged_does_not_refute_it(tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ def test_an_intervention_that_breaks_a_condition_ends_and_the_others_go_on(
     (test,) = broken.tested
     assert test.share is None
     assert test.unknown_because == (
-        "it cannot be run with it: exit status 1; stderr: no such frobnicator"
+        "a condition fails with it: exit status 1; stderr: no such frobnicator"
     )
     failed = [trial for trial in record.trials if trial.failure is not None]
     assert len(failed) == 1

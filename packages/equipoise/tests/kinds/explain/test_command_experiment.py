@@ -48,7 +48,7 @@ def test_a_user_s_intervention_is_a_campaign_that_resumes_and_is_shown(
     assert answer.status == 0, answer.err
     assert "testing by interventions on both: " in answer.err
     assert "undecided after 3 blocks of this campaign" in answer.out
-    assert "broken: it cannot be run with it: exit status 1" in answer.out
+    assert "broken: a condition fails with it: exit status 1" in answer.out
     assert "No intervention that was tried closes the gap" in answer.out
     record = last(tmp_path)
     assert experiment_of(record.plan).run == gap

@@ -56,8 +56,8 @@ def test_a_gap_closed_by_slowing_the_faster_one_is_marked() -> None:
 
 def test_a_share_that_is_not_known_has_its_reason() -> None:
     unknown = msgspec.structs.replace(
-        CLOSED, share=None, unknown_because="it cannot be run with it"
+        CLOSED, share=None, unknown_because="a condition fails with it"
     )
     assert outcomes_sentence([unknown]) == (
-        "Keeping freed memory (mmap_max=0): it cannot be run with it."
+        "Keeping freed memory (mmap_max=0): a condition fails with it."
     )

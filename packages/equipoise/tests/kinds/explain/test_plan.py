@@ -167,8 +167,8 @@ def test_with_nothing_to_try_the_error_has_the_reasons() -> None:
 def test_conditions_with_levels_differ_in_one_more_level() -> None:
     leveled = Condition("a", ("/bin/a",), levels={"allocator": "glibc"})
     plan = msgspec.structs.replace(plan_of(), conditions=(leveled, leveled))
-    found = planned_experiment(gap(0.01, plan=plan), intervention("never_mmap", "cause 0"))
-    assert found.conditions[2].levels == {"allocator": "glibc", "intervention": "never mmap"}
+    result = planned_experiment(gap(0.01, plan=plan), intervention("never_mmap", "cause 0"))
+    assert result.conditions[2].levels == {"allocator": "glibc", "intervention": "never mmap"}
 
 
 MISSING = setting(LD_PRELOAD="/nowhere/libmissing.so")

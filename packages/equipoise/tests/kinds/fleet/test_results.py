@@ -148,8 +148,8 @@ def test_observe_reads_the_export_and_compares_hosts_with_one_kernel_and_the_oth
         *("--cluster", "host", "--missing", "drop", "--one-unit", "--json", "-"),
     )
     assert answer.status == 0, answer.err
-    found = json.loads(answer.out)
-    low, high = found["matched"]["effect"]["ratio_ci"]
+    result = json.loads(answer.out)
+    low, high = result["matched"]["effect"]["ratio_ci"]
     assert low < 1.0618 < high
 
 

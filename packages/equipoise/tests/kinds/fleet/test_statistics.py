@@ -90,9 +90,9 @@ def even_host(
 
 def test_a_level_whose_equivalence_interval_would_cover_nothing_has_an_answer() -> None:
     for hosts in (fleet_of([0.0]), fleet_of([0.0, 0.0])):
-        found = answers_of_fleet(hosts, min_effect=1.0, alpha=0.7, planned=len(hosts)).mean
-        assert found.equivalence.level < 1.0
-        assert found.bounds.low <= found.equivalence.low <= found.equivalence.high
+        result = answers_of_fleet(hosts, min_effect=1.0, alpha=0.7, planned=len(hosts)).mean
+        assert result.equivalence.level < 1.0
+        assert result.bounds.low <= result.equivalence.low <= result.equivalence.high
 
 
 def test_effects_of_opposite_sign_are_found_and_their_mean_is_zero() -> None:

@@ -57,13 +57,13 @@ def decision_of(stage: Stage) -> GateResult | None:
 
 def result(stage: Stage, plan: Plan) -> GateResult:
     stage.start(plan)
-    found = decision_of(stage)
-    assert found is not None
-    return found
+    judged_gate = decision_of(stage)
+    assert judged_gate is not None
+    return judged_gate
 
 
-def outcomes(found: GateResult) -> list[str]:
-    return [row.outcome for row in found.rows]
+def outcomes(judged_gate: GateResult) -> list[str]:
+    return [row.outcome for row in judged_gate.rows]
 
 
 def test_a_gate_has_no_outcome_before_its_least_time(tmp_path: Path) -> None:
@@ -78,13 +78,13 @@ def test_a_gate_has_no_outcome_before_its_least_time(tmp_path: Path) -> None:
 
 def test_a_revision_that_is_much_slower_fails_soon(tmp_path: Path) -> None:
     stage = Stage(tmp_path, medians=(0.010, 0.0125))
-    found = result(stage, gate_of())
-    assert not found.passed
-    assert found.rows[0].blocks < 20
-    low, _ = found.rows[0].equivalence_ci
+    judged_gate = result(stage, gate_of())
+    assert not judged_gate.passed
+    assert judged_gate.rows[0].blocks < 20
+    low, _ = judged_gate.rows[0].equivalence_ci
     assert low is not None
     assert low > 1.02
-    assert found.summary == (
+    assert judged_gate.summary == (
         "HEAD (2222222222) against main (1111111111): 0 is slower by more than 2 %, "
         f"by at least {100 * (low - 1):.3g} %."
     )
@@ -114,11 +114,11 @@ def test_an_undecided_gate_warns_of_no_overstatement(tmp_path: Path) -> None:
 
 def test_it_stops_as_soon_as_too_slow_is_excluded(tmp_path: Path) -> None:
     stage = Stage(tmp_path, medians=(0.010, 0.0097), noise=0.02)
-    found = result(stage, gate_of())
-    assert found.passed
-    assert outcomes(found) == ["passes"]
-    assert found.rows[0].summary == "0 is not slower by more than 2 %."
-    assert found.rows[0].blocks < 60
+    judged_gate = result(stage, gate_of())
+    assert judged_gate.passed
+    assert outcomes(judged_gate) == ["passes"]
+    assert judged_gate.rows[0].summary == "0 is not slower by more than 2 %."
+    assert judged_gate.rows[0].blocks < 60
 
 
 def test_a_long_gate_is_analysed_less_often_and_ends_soon_after_its_decision(
@@ -126,7 +126,7 @@ def test_a_long_gate_is_analysed_less_often_and_ends_soon_after_its_decision(
 ) -> None:
     plan = gate_of(blocks=100_000)
     stage = Stage(tmp_path, medians=(0.010, 0.0104), noise=0.18)
-    found = result(stage, plan)
+    judged_gate = result(stage, plan)
     record = stage.ledger.read_run("last")
     costs = block_costs(plan, complete_blocks(record.draws, record.trials), "wall_s")
     judgement, resolution = plan.judgement, Resolution(QUANTA["wall_s"])
@@ -134,7 +134,7 @@ def test_a_long_gate_is_analysed_less_often_and_ends_soon_after_its_decision(
     known_after = pairs.engine.blocks_to_exclude(math.log1p(0.02), 2 * judgement.alpha)
     assert known_after is not None
     assert known_after > ANALYSE_EVERY_BLOCK
-    assert outcomes(found) == ["slower"]
+    assert outcomes(judged_gate) == ["slower"]
     assert known_after <= len(pairs) <= known_after * (1 + 1 / GROWTH) + 1
 
 
@@ -165,9 +165,9 @@ def test_with_a_busy_processor_cpu_time_decides_where_wall_time_cannot(
 ) -> None:
     stage = Stage(tmp_path)
     stage.runner = PreemptedRunner(stage.clock, noise=0.8)
-    found = result(stage, gate_of("cpu_s", blocks=60))
-    assert outcomes(found) == ["slower"]
-    assert found.rows[0].ratio == pytest.approx(1.05)
+    judged_gate = result(stage, gate_of("cpu_s", blocks=60))
+    assert outcomes(judged_gate) == ["slower"]
+    assert judged_gate.rows[0].ratio == pytest.approx(1.05)
     document = analyse_campaign(stage.ledger.read_run("last"))
     assert document.conditions[1].metrics["cpu_s"].median == pytest.approx(0.0105)
     assert document.trials[-1].cpu_s in (pytest.approx(0.010), pytest.approx(0.0105))
@@ -188,20 +188,22 @@ def test_half_of_the_cpu_time_does_not_count_as_all_of_it(tmp_path: Path) -> Non
 def test_an_undecided_gate_passes_except_with_fail_undecided_in_the_plan(tmp_path: Path) -> None:
     for fails_undecided in (False, True):
         stage = Stage(tmp_path / str(fails_undecided))
-        found = result(stage, gate_of(blocks=3, fails_undecided=fails_undecided))
-        assert outcomes(found) == ["undecided"]
-        assert found.passed is not fails_undecided
-        assert found.rows[0].summary == (
+        judged_gate = result(stage, gate_of(blocks=3, fails_undecided=fails_undecided))
+        assert outcomes(judged_gate) == ["undecided"]
+        assert judged_gate.passed is not fails_undecided
+        assert judged_gate.rows[0].summary == (
             "whether 0 is slower by more than 2 % is not known after 3 blocks."
         )
 
 
 def test_a_decided_benchmark_gets_no_more_blocks(tmp_path: Path) -> None:
     stage = Stage(tmp_path, medians=(0.010, 0.015, 0.010, 0.0102), noise=0.02)
-    found = result(stage, gate_of(benchmarks=2))
-    assert found.rows[0].outcome == "slower"
-    assert found.rows[0].blocks < found.rows[1].blocks
-    assert found.summary.endswith("1 of 2 benchmarks is slower by more than 2 %, 1 undecided.")
+    judged_gate = result(stage, gate_of(benchmarks=2))
+    assert judged_gate.rows[0].outcome == "slower"
+    assert judged_gate.rows[0].blocks < judged_gate.rows[1].blocks
+    assert judged_gate.summary.endswith(
+        "1 of 2 benchmarks is slower by more than 2 %, 1 undecided."
+    )
 
 
 class ReportingRunner(ScriptedRunner):
@@ -229,8 +231,8 @@ class ReportingRunner(ScriptedRunner):
 def test_the_benchmarks_of_one_process_are_judged_together(tmp_path: Path) -> None:
     stage = Stage(tmp_path)
     stage.runner = ReportingRunner(stage.clock, noise=0.01)
-    found = result(stage, gate_of("a b time_s", "c time_s"))
-    assert [(row.benchmark, row.outcome) for row in found.rows] == [
+    judged_gate = result(stage, gate_of("a b time_s", "c time_s"))
+    assert [(row.benchmark, row.outcome) for row in judged_gate.rows] == [
         ("a b", "passes"),
         ("c", "slower"),
     ]

@@ -374,15 +374,15 @@ def begun_gate(project: MadeRepository, build: str, benchmark: str) -> subproces
 def running_builds(project: MadeRepository) -> list[psutil.Process]:
     """Return the processes that still run in the builds of a test's gates."""
     kept = project.path.parent / "builds"
-    found = []
+    processes = []
     for process in psutil.process_iter():
         try:
             inside = process.environ().get("EQUIPOISE_BUILD", "").startswith(str(kept))
         except (psutil.NoSuchProcess, psutil.AccessDenied, OSError):
             continue
         if inside and process.status() != psutil.STATUS_ZOMBIE:
-            found.append(process)
-    return found
+            processes.append(process)
+    return processes
 
 
 def test_an_interrupted_gate_takes_its_build_with_it(project: MadeRepository) -> None:

@@ -69,13 +69,13 @@ def test_the_first_outcome_is_that_of_an_analysis_after_every_block() -> None:
             *costs_and_orders(white(0.03), generator, 120, math.log1p(SLOWER / 100)), strict=True
         )
         growing = PairedBlocks()
-        found: GateOutcome = "undecided"
-        while found == "undecided" and (row := next(rows, None)) is not None:
+        result: GateOutcome = "undecided"
+        while result == "undecided" and (row := next(rows, None)) is not None:
             growing.append(*row)
             (decision,) = judge_gate([growing], min_effect=LIMIT, alpha=ALPHA)
-            found = decision.outcome
+            result = decision.outcome
         assert growing.engine.blocks_to_exclude(MARGIN, 2 * ALPHA) == len(growing)
-        assert found == outcome(white(0.03), SLOWER, seed, 120) == "slower"
+        assert result == outcome(white(0.03), SLOWER, seed, 120) == "slower"
 
 
 @pytest.mark.parametrize("name", NOISES)

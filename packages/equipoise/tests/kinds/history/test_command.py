@@ -73,8 +73,8 @@ def terms(record: RunRecord) -> HistoryPlan:
 
 def changed_commits(project: MadeRepository) -> list[str]:
     """Return the commits that are confirmed to have changed something."""
-    found = read_history(series(project)).state().changes
-    return [change.pair.until for change in found if change.is_confirmed]
+    changes = read_history(series(project)).state().changes
+    return [change.pair.until for change in changes if change.is_confirmed]
 
 
 def test_a_change_is_named_and_later_nights_add_new_commits(

@@ -57,10 +57,10 @@ def night(stage: Stage, plan: Plan) -> RunRecord:
 
 def changes(records: Sequence[RunRecord]) -> list[tuple[int, int, bool]]:
     """Return the last commit without each change, the first with it, and whether it is certain."""
-    found = read_history(records).state().changes
+    named_changes = read_history(records).state().changes
     return [
         (int(change.pair.after, 16), int(change.pair.until, 16), change.is_confirmed)
-        for change in found
+        for change in named_changes
     ]
 
 

@@ -35,14 +35,14 @@ def result_of(plan: Plan, *blocks: dict[int, list[float | None]]) -> ImportedRes
             trials.append(
                 Trial("measured", number, position, condition, 1.7e9, Accounting(), samples=samples)
             )
-    found = imported_result(plan, complete_blocks(draws, trials))
-    assert found is not None
-    return found
+    result = imported_result(plan, complete_blocks(draws, trials))
+    assert result is not None
+    return result
 
 
-def only_comparison(found: ImportedResult) -> SampleComparison:
+def only_comparison(result: ImportedResult) -> SampleComparison:
     """Return the only comparison."""
-    (comparison,) = found.comparisons
+    (comparison,) = result.comparisons
     return comparison
 
 
@@ -98,8 +98,8 @@ def test_the_summary_counts_the_intervals_that_miss_by_chance() -> None:
     values: dict[int, list[float | None]] = {
         place: [1.0 + place, 1.1 + place] for place in range(5)
     }
-    found = result_of(a_plan("a", "b", "c", "d", "e"), values)
-    assert "by chance about 0.2 of 4 miss" in found.summary
+    result = result_of(a_plan("a", "b", "c", "d", "e"), values)
+    assert "by chance about 0.2 of 4 miss" in result.summary
     assert "by chance" not in result_of(a_plan("a", "b"), {0: [1, 2], 1: [2, 3]}).summary
 
 

@@ -59,7 +59,7 @@ def tested_causes(record: RunRecord) -> tuple[Explanation, ...]:
         for attempt in attempts:
             attempt.take(read)
     outcomes = [_outcome(attempt, plan, gap) for attempt in attempts]
-    tried = list(zip(experiment_of(plan).attempts, outcomes, strict=True))
+    with_outcomes = list(zip(experiment_of(plan).attempts, outcomes, strict=True))
     level = outcomes[0].level if outcomes else 1.0
     omitted = [
         (planned, _unknown(planned, f"not tried: {planned.because}", blocks=0, level=level))
@@ -71,7 +71,9 @@ def tested_causes(record: RunRecord) -> tuple[Explanation, ...]:
     ) -> InterventionOutcome:
         """Return the outcome for one cause; an attempt that left it unchanged cannot refute it."""
         unchanged = None
-        for change in (each for each in planned.expected if each.cause == place):
+        for change in planned.expected:
+            if change.cause != place:
+                continue
             if change.unchanged is not None and test.outcome != "confirmed":
                 unchanged = change.unchanged
             elif change.account is not None and test.outcome == "refuted":
@@ -87,14 +89,17 @@ def tested_causes(record: RunRecord) -> tuple[Explanation, ...]:
             cause,
             [
                 (planned, outcome_for_cause(place, planned, test))
-                for planned, test in tried
+                for planned, test in with_outcomes
                 if cause.cause in planned.causes
             ],
             [test for planned, test in omitted if cause.cause in planned.causes],
         )
         for place, cause in enumerate(experiment_of(plan).causes)
     )
-    return (*causes, *(_user_intervention(test) for planned, test in tried if not planned.causes))
+    return (
+        *causes,
+        *(_user_intervention(test) for planned, test in with_outcomes if not planned.causes),
+    )
 
 
 def _outcome(attempt: Attempt, plan: Plan, gap: Comparison | None) -> InterventionOutcome:
@@ -127,7 +132,7 @@ def _why_unknown(
     """
     baseline, candidate = (plan.conditions[index].name for index in (BASELINE, CANDIDATE))
     if attempt.ended_because is not None:
-        return f"it cannot be run with it: {attempt.ended_because}"
+        return f"a condition fails with it: {attempt.ended_because}"
     if gap is None:
         return "no block was completed"
     if gap.verdict == "equivalent":

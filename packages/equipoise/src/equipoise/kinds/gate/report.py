@@ -43,7 +43,7 @@ OUTCOME_LABELS: dict[GateOutcome, str] = {
 _MAX_UNFOLDED_PASSES = 10
 """Number of passing benchmarks from which on they are folded."""
 _BUDGET_FACTOR = 1.2
-"""Budget that a hint suggests over the forecast, which is a median without warm-up."""
+"""Suggested budget over the forecast seconds, which are a median without warm-up."""
 _MAX_CHARACTERS = 40_000
 """Characters of all rows in Markdown; a comment on GitHub holds 65,536."""
 
