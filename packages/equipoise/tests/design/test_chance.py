@@ -1,4 +1,4 @@
-"""The sources of chance that can be held, and the conditions that hold them."""
+"""Sources of chance that can be held, and the conditions that hold them."""
 
 from __future__ import annotations
 

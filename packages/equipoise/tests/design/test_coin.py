@@ -1,4 +1,4 @@
-"""The coin is fair, seeded, and the same whenever it is asked again."""
+"""The coin is fair and seeded, and the same draw always has the same result."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def test_trials_of_a_command_over_commits_are_adjacent_and_each_command_has_its_
     counts = Counter(
         draw_block(plan, "measured", block, (0, 3, 6, 8, 10, 14)).order for block in range(blocks)
     )
-    # 3! orders of the commands, and a coin for each of them: 48 orders, all as likely.
+    # 3! orders of the commands and a coin for each command: 48 equally likely orders.
     assert len(counts) == 48
     pairs = [{0, 3}, {6, 8}, {10, 14}]
     assert all({*order[at : at + 2]} in pairs for order in counts for at in (0, 2, 4))

@@ -1,4 +1,4 @@
-"""A line that is copied from a report gives a shell the very words."""
+"""A shell splits a line from a report into exactly the original words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands become conditions as a POSIX shell would split them, without a shell."""
+"""Commands become conditions; they are split as a POSIX shell splits them."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def test_a_first_command_without_the_parameter_is_the_baseline_at_each_value() -
     found = contrasts("true", "echo {n}", parameters={"n": ("5", "9")})
     assert found is not None
     assert [(contrast.baseline, contrast.candidate) for contrast in found] == [(0, 1), (0, 2)]
-    # The other way round the second command has no value of its own.
+    # In the opposite order, the second command has no value.
     assert contrasts("echo {n}", "true", parameters={"n": ("5", "9")}) == (
         Contrast(0, 2, "command", {}),
     )
@@ -204,7 +204,7 @@ def test_values_of_one_command_are_compared_with_the_first_of_them() -> None:
         (("sm",), ["sm, n=5", "sm, n=9", "echo b 5", "echo b 9"]),
         (("{n} small", "lg"), ["5 small", "9 small", "lg, n=5", "lg, n=9"]),
         (("a", "b", "c", "d"), ["a", "b", "c", "d"]),
-        # Of one program, the whole commands tell them apart.
+        # Commands of the same program are distinguished by the complete commands.
         ((), ["echo a 5", "echo a 9", "echo b 5", "echo b 9"]),
     ],
     ids=lambda value: " ".join(value) or "none",

@@ -1,4 +1,4 @@
-"""A study's factors become conditions, and what is compared with what."""
+"""The factors of a study become conditions and contrasts."""
 
 from __future__ import annotations
 

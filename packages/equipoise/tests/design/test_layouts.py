@@ -1,4 +1,4 @@
-"""A plan over layouts: what it asks for, and what it refuses."""
+"""A plan over layouts: its options and their errors."""
 
 from __future__ import annotations
 

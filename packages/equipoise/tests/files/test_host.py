@@ -1,4 +1,4 @@
-"""A host draws its identity once, whoever asks first, and keeps it."""
+"""A host draws its identity at the first request, and keeps it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An error that means a limit of the system is told as that limit, whoever wrapped it."""
+"""An error caused by a system limit names the limit, even if another error contains it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OPEN_FILES = OSError(errno.EMFILE, os.strerror(errno.EMFILE))
 
 
 def raised(error: Exception, behind: BaseException, *, shown: bool) -> Exception:
-    """The error as it is after it was raised while another one was handled."""
+    """The error, after it was raised while another one was handled."""
     try:
         try:
             raise behind
@@ -51,7 +51,7 @@ def test_other_errors_mean_no_limit() -> None:
 
 @pytest.fixture
 def few_files() -> Iterator[None]:
-    """So few open files that nothing more can be opened."""
+    """Lower the limit of open files until no file can be opened."""
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (3, limits[1]))
     yield

@@ -1,4 +1,4 @@
-"""A file is replaced as a whole, or the old one stays; what is no file is written in place."""
+"""A file is replaced completely or not at all; a device or pipe is written in place."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OLD, NEW = b"the old page", b"the new page" * 1000
 
 @pytest.fixture
 def page(tmp_path: Path) -> Iterator[Path]:
-    """A page that is there already; nothing but pages may be in its folder at the end."""
+    """A page that exists already; at the end its folder may contain only pages."""
     path = tmp_path / "page.html"
     path.write_bytes(OLD)
     yield path
@@ -33,7 +33,7 @@ def page(tmp_path: Path) -> Iterator[Path]:
 
 @contextmanager
 def files_of_at_most(count: int) -> Iterator[None]:
-    """No file may grow beyond so many bytes: what a full disk does, without one."""
+    """Limit the size of files, which has the effect of a full disk."""
     ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (count, hard))
@@ -127,7 +127,7 @@ def test_links_in_a_circle_are_refused(tmp_path: Path) -> None:
 
 
 def write_as_somebody_else(path: Path) -> int:
-    """Write as a user without an account; return the number of the error, 0 if there is none."""
+    """Write as a user without an account; return the number of the error, or 0."""
     child = os.fork()
     if child == 0:
         try:
@@ -165,7 +165,7 @@ def test_a_file_in_a_folder_that_takes_no_other_is_written_in_place(tmp_path: Pa
 
 
 def reachable(tmp_path: Path) -> Path:
-    """Make a folder in which every user may write, below folders that every user may enter."""
+    """Make a folder in which every user may write, and let every user enter its parents."""
     for above in (tmp_path, *tmp_path.parents):
         if above == Path(tempfile.gettempdir()):
             break
@@ -260,7 +260,7 @@ def test_a_fifo_to_which_nobody_writes_is_named(
     os.mkfifo(fifo)
     with pytest.raises(UnusableInput, match="a FIFO to which nobody has written"):
         read_whole(fifo, hint=HINT)
-    # A writer that says nothing is as bad as none.
+    # A writer that writes nothing is reported like a missing one.
     silent = os.open(fifo, os.O_RDWR)
     try:
         with pytest.raises(UnusableInput, match="a FIFO to which nobody has written"):

@@ -1,4 +1,4 @@
-"""One process of a benchmark tool: what it prints becomes metrics of one trial."""
+"""The output of one process of a benchmark tool becomes metrics of one trial."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PASS
 
 
 def reported(folder: Path, tool: str, *command: str, **variables: str) -> dict[str, Any]:
-    """What one process of the tool reports, by metric."""
+    """Values that one process of the tool reports, by metric."""
     metrics = folder / "metrics.jsonl"
     done = run(tool, *command, EQUIPOISE_METRICS=str(metrics), **variables)
     assert done.returncode == 0, done.stderr
@@ -99,7 +99,7 @@ def test_a_tool_that_says_nothing_reports_nothing(tool: str, tmp_path: Path) -> 
 
 
 def google_benchmark(folder: Path, *entries: dict[str, Any]) -> str:
-    """A program that writes these entries where Google Benchmark is told to."""
+    """A program that writes these entries to the output file of Google Benchmark."""
     program = folder / "bench"
     results = json.dumps({"context": {}, "benchmarks": entries})
     program.write_text(
@@ -184,7 +184,7 @@ OF_CRITERION = "# warm-up-time measurement-time sample-size nresamples\n"
 
 
 def arguments_of_program(folder: Path, text: str, *given: str) -> list[str]:
-    """What a benchmark program is given when the tool runs `cargo bench`."""
+    """Arguments that a benchmark program gets when the tool runs `cargo bench`."""
     said = folder / "said"
     program, cargo = folder / "program", folder / "cargo"
     program.write_text(f"#!/bin/sh\n{text}printf '%s\\n' \"$@\" > '{said}'\n")

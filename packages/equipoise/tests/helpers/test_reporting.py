@@ -1,4 +1,4 @@
-"""The helper libraries: what a program in each language reports through EQUIPOISE_METRICS."""
+"""Programs in each language report metrics through EQUIPOISE_METRICS with the helper libraries."""
 
 from __future__ import annotations
 
@@ -62,12 +62,12 @@ def resolutions(samples: Sequence[Sample], metric: str) -> list[float | None]:
 
 
 def run(folder: Path, *words: str) -> workload_metrics.WorkloadMetrics:
-    door = folder / "metrics"
-    subprocess.run(words, env={**os.environ, VARIABLE: str(door)}, cwd=folder, check=True)
-    # Without a door, nothing is written and nothing fails.
+    metrics_file = folder / "metrics"
+    subprocess.run(words, env={**os.environ, VARIABLE: str(metrics_file)}, cwd=folder, check=True)
+    # Without the variable, nothing is written and nothing fails.
     quiet = {name: value for name, value in os.environ.items() if name != VARIABLE}
     subprocess.run(words, env=quiet, cwd=folder, check=True)
-    return workload_metrics.read(door)
+    return workload_metrics.read(metrics_file)
 
 
 @pytest.mark.live("cc", package="gcc")

@@ -1,4 +1,4 @@
-"""A run that another tool measured is recorded whole or not at all."""
+"""A run that another tool measured is recorded completely or not at all."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def imported_run(
     trials: tuple[Trial, ...] = (),
     notices: tuple[RecordedWarning, ...] = (),
 ) -> RunRecord:
-    """Return a run as an import makes it, before the ledger names it."""
+    """Return an imported run that has no name from the ledger yet."""
     return RunRecord("", plan, 1.7e9, (Segment(1.7e9, {"hosts": ["h"]}),), draws, trials, notices)
 
 

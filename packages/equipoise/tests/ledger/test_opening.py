@@ -1,4 +1,4 @@
-"""Opening says what is wrong with a file, and changes nothing that is not its own."""
+"""Opening a ledger names the fault of a file, and changes only ledgers."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def filled(
 
 @pytest.fixture
 def public_folder() -> Iterator[Path]:
-    """A folder that every user may enter: those of pytest are their owner's alone."""
+    """A folder that every user may enter; only the owner may enter those of pytest."""
     folder = Path(tempfile.mkdtemp(prefix="equipoise-test-"))
     folder.chmod(0o755)
     yield folder
@@ -91,7 +91,7 @@ def usual_umask() -> Iterator[None]:
 
 @pytest.mark.usefixtures("usual_umask")
 def test_a_new_ledger_is_for_its_owner_alone(path: Path, make_plan: Callable[..., Plan]) -> None:
-    """A plan holds the values of environment variables."""
+    """The reason is that a plan contains the values of environment variables."""
     with open_for_writing(path, durable=False) as ledger:
         ledger.begin_run(make_plan(), {}, 1.0)
         files = sorted(file.name for file in path.parent.iterdir())

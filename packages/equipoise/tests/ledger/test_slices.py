@@ -1,4 +1,4 @@
-"""A run goes from one ledger to another in slices, and nothing that is wrong in one gets in."""
+"""A run goes from one ledger to another in slices, and a wrong slice is an error."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ WARNING = RecordedWarning("code", "words", "hint")
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Iterator[Ledger]:
-    """The ledger that absorbs."""
+    """The ledger that absorbs slices."""
     with open_for_writing(tmp_path / "copy.db", durable=False) as opened:
         yield opened
 

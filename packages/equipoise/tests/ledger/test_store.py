@@ -1,4 +1,4 @@
-"""What is recorded can be read again, and can be changed by nobody."""
+"""Recorded values can be read again, and cannot be changed."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_a_trial_comes_back_bit_for_bit(
             ledger.record_trial(run, trial)
     with open_for_reading(path) as ledger:
         record = ledger.read_run(run)
-    # The text of a float tells -0.0 from 0.0 and every double from its neighbour.
+    # The text of a float is different for -0.0 and 0.0, and for any two neighbouring doubles.
     assert [repr(trial) for trial in record.trials] == [repr(trial) for trial in recorded]
 
 
@@ -221,7 +221,7 @@ def test_a_run_id_tells_its_time_and_sorts_by_it(
 def test_runs_that_begin_in_the_same_second_have_ids_of_their_own(
     ledger: Ledger, make_plan: Callable[..., Plan]
 ) -> None:
-    # 65,536 ends exist: among 600 ids drawn blindly two would be equal with probability 0.94.
+    # 65,536 endings exist: of 600 random ids, two would be equal with probability 0.94.
     identifiers = {ledger.begin_run(make_plan(), {}, 1.0) for _ in range(600)}
     assert len(identifiers) == 600
 
@@ -381,7 +381,7 @@ def test_what_is_read_is_frozen_like_what_was_recorded(
 
 
 class Interrupted(sqlite3.Connection):
-    """A connection on which Ctrl-C comes as a transaction begins."""
+    """A connection on which a Ctrl-C arrives as a transaction begins."""
 
     def execute(self, statement: str, *parameters: Any) -> sqlite3.Cursor:
         cursor = super().execute(statement, *parameters)

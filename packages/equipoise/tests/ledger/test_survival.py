@@ -1,4 +1,4 @@
-"""What was recorded survives kill -9, full disks and other processes."""
+"""Recorded trials survive kill -9, full disks and other processes."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_no_acknowledged_trial_is_lost_to_kill_9(tmp_path: Path, seed: int) -> N
             record = ledger.read_run(run)
         recorded = [(trial.block, trial.position) for trial in record.trials]
         assert recorded[: len(acknowledged)] == acknowledged
-        # At most the one that was being acknowledged.
+        # At most the trial that was being acknowledged.
         assert len(recorded) <= len(acknowledged) + 1
         assert [draw.block for draw in record.draws[: len(acknowledged) // 2]] == [
             block for block, position in acknowledged if position == 1
@@ -108,7 +108,7 @@ def test_one_process_reads_whole_states_while_another_writes(tmp_path: Path) -> 
     )
     assert writer.stdout is not None
     run = writer.stdout.readline().split()[1].decode()
-    # The pipe is emptied on the side, or the writer would wait for this test.
+    # A thread empties the pipe, since the writer would otherwise wait for this test.
     drain = threading.Thread(target=writer.stdout.read)
     drain.start()
     count = 0
@@ -163,7 +163,7 @@ def test_a_limit_on_the_size_of_files_stops_a_campaign_and_loses_nothing(
 def test_a_full_disk_stops_a_campaign_and_loses_nothing(
     tmp_path: Path, run_script: Callable[..., subprocess.CompletedProcess[str]]
 ) -> None:
-    # A name space of its own: the disk vanishes with the process.
+    # In its own name space, the disk vanishes with the process.
     apart: tuple[str, ...] = ("unshare", "--mount")
     if os.geteuid() != 0:
         apart = (*apart, "--user", "--map-root-user")
@@ -187,7 +187,7 @@ def test_a_ledger_that_cannot_grow_says_so_and_keeps_what_it_has(
 ) -> None:
     run = ledger.begin_run(make_plan(), {}, 1.0)
     record_blocks(ledger, run, range(1, 4))
-    ledger.connection.execute("PRAGMA max_page_count = 1")  # SQLite makes it the present count
+    ledger.connection.execute("PRAGMA max_page_count = 1")  # SQLite sets it to the current count.
     with pytest.raises(UnusableInput, match="no space is left") as refusal:
         record_blocks(ledger, run, range(4, 10_000))
     assert "ledger=" in str(refusal.value.hint)
@@ -196,7 +196,7 @@ def test_a_ledger_that_cannot_grow_says_so_and_keeps_what_it_has(
 
 
 def _record_and_kill(path: Path, trials: int) -> tuple[str, list[tuple[int, int]]]:
-    """Kill a recording process after about so many trials; give the run and what it said."""
+    """Kill a recording process after about this many trials; return the run and the output."""
     child = subprocess.Popen(
         [sys.executable, "-c", RECORD_UNTIL_KILLED, str(path)], stdout=subprocess.PIPE
     )

@@ -1,4 +1,4 @@
-"""Building programs of levels, of revisions, and in several layouts."""
+"""Builds of programs: of levels, of revisions, and in several layouts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The launcher, through the real program."""
+"""The real launcher program."""
 
 from __future__ import annotations
 
@@ -116,12 +116,12 @@ def test_a_flood_of_output_is_counted_to_the_byte_and_not_kept(
     def look() -> None:
         size = 0
         for file in Path(f"/proc/{launcher.pid}/fd").iterdir():
-            with contextlib.suppress(FileNotFoundError):  # closed since
+            with contextlib.suppress(FileNotFoundError):  # closed meanwhile
                 if "(deleted)" in os.readlink(file):
                     size += file.stat().st_blocks * 512
         sizes.append(size)
 
-    # It is looked at once a second.
+    # The observer runs once per second.
     flood = shell("head -c 200000000 /dev/zero; head -c 100000000 /dev/zero >&2; sleep 1.2")
     report = launcher.run(msgspec.structs.replace(flood, output=Output("count")), look)
     assert report.exit == 0
@@ -225,7 +225,7 @@ def test_a_trial_finds_itself_as_if_started_by_hand(
     )
     own = Path("/proc/self/status").read_text()
     assert f"Cpus_allowed:\t{status['Cpus_allowed']}" in own
-    # Signals 32 and 33 are the C library's own: it hides them, so an inherited one stays.
+    # The C library reserves signals 32 and 33 and hides them, so their inherited state stays.
     assert int(status["SigIgn"], 16) & ~(0b11 << 31) == 0
     assert int(status["SigBlk"], 16) == 0
     launcher.run(Request((program("ls"), "/proc/self/fd"), {}, str(tmp_path), output=out))
@@ -282,7 +282,7 @@ def test_what_was_measured_becomes_accounting(run: Callable[[str], Report]) -> N
 def output_of(
     launcher: Launcher, shell: Callable[[str], Request], tmp_path: Path
 ) -> Callable[[str, Process], str]:
-    """What a shell script says under the given settings."""
+    """Output of a shell script under the given settings."""
 
     def run(script: str, process: Process) -> str:
         output = Output("file", str(tmp_path / "said"))
@@ -380,7 +380,7 @@ def test_a_trial_that_is_stopped_as_by_a_terminal_ends_and_says_so(
     report = run(f"kill -{name} $$; exit 0")
     number = signal.Signals[f"SIG{name}"]
     assert (report.stopped_by, report.timed_out, report.signal) == (number, False, signal.SIGKILL)
-    # It did not run to its end: it has no time, also where failures are ignored.
+    # It did not end by itself, so it has no time, even if failures are ignored.
     assert report.wall_ns is None
     assert "it was stopped" in report.unknown["wall_ns"]
     assert f"stopped by SIG{name}: it wants a terminal" in str(failure_of(report, 60.0)[1])

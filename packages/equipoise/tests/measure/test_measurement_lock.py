@@ -1,4 +1,4 @@
-"""One campaign at a time on a host: the second waits, or the message names the first."""
+"""A host runs one campaign at a time: the second one waits, or an error names the first."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_of_many_that_wait_each_gets_its_turn_alone(name: str, campaign: Campaig
 
 
 def owner_of(name: str) -> LockOwner:
-    """The owner of the lock, as soon as one of those that wait for it has taken it."""
+    """Wait until a process has the lock, and return the owner."""
     owners: list[LockOwner] = []
     while not owners:
         with contextlib.suppress(UnusableInput):
@@ -196,7 +196,7 @@ def test_another_user_sees_it_and_can_take_it(name: str) -> None:
 
 
 def as_nobody(name: str) -> str:
-    """What happens to a process of another user that wants the lock."""
+    """Return "took it" or "refused", the result of the lock for a process of another user."""
     # A fork, because another user may not be allowed to read the interpreter.
     reading, writing = os.pipe()
     child = os.fork()
@@ -220,7 +220,7 @@ def as_nobody(name: str) -> str:
 
 
 def test_where_the_system_allows_no_such_socket_the_way_out_is_named() -> None:
-    # A name longer than the system takes is refused like one that is forbidden.
+    # A name too long for the system fails like a forbidden socket.
     with pytest.raises(EquipoiseError) as caught:
         lock_host(nobody_waits, name="x" * 200)
     assert "cannot make sure that no other campaign runs" in caught.value.what

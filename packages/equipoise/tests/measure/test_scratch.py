@@ -15,7 +15,7 @@ from equipoise.measure.scratch import identity_of, is_identity, let_others_enter
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Where scratch folders are made."""
+    """The folder that contains scratch folders."""
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(temporary))

@@ -1,4 +1,4 @@
-"""Servers as workloads, and where they live."""
+"""Servers as workloads, and their folders."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_an_interval_is_one_of_a_server_that_goes_on_running(stage: Stage) -> No
 def test_data_are_made_once_and_each_life_has_a_copy(stage: Stage) -> None:
     record = str(stage.scratch / "made")
     write = "import sys; open(sys.argv[1], 'a').write('x'); open('data', 'a').write('x')"
-    # The second one runs beside a server: it is asked, too.
+    # The second one runs while the server does, and sends it a request.
     fill = python(f"{write}; {FETCH}", record)
     server = Server(HTTP, install=python(write, record), fill=fill)
     spoil = "name = '{folder}/data'; assert open(name).read() == 'xx'; open(name, 'w').close()"
@@ -359,7 +359,7 @@ def test_another_process_of_the_servers_user_reaches_neither_its_folder_nor_its_
         ready=("/usr/bin/test", "-s", "{folder}/number"),
         unprivileged=True,
     )
-    # The client becomes the server's user with that user's usual group.
+    # The client takes the user of the server, with the usual group of that user.
     attack = """
 import os, pwd, sys
 folder = sys.argv[1]

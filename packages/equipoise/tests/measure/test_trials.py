@@ -1,4 +1,4 @@
-"""Trials are asked of the launcher exactly as the plan says, and told as they happened."""
+"""Requests to the launcher follow the plan exactly, and trials record the actual events."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def runner(starter: ScriptedStarter, plan: Plan, folder: Path) -> TrialRunner:
         METRICS_VARIABLE: "stale",
         PADDING_VARIABLE: "x",
     }
-    # A host without a single file: every covariate is unknown.
+    # A host without files: every covariate is unknown.
     beside = CovariateReader(Host(folder / "nowhere"))
     return TrialRunner(plan, starter, folder, environment, beside, now=lambda: 123.0)
 
@@ -201,6 +201,6 @@ def test_in_a_layout_the_path_is_longer_and_every_argument_what_it_was(tmp_path:
     assert first.program == "/bin////b-2"
     assert first.environment[PADDING_VARIABLE] == "x" * 7
     assert first.process.random_addresses is False
-    # What a condition says itself of its addresses stays.
+    # The address setting of a condition itself stays.
     assert second.process.random_addresses is True
     assert second.argv == ("/bin/a",)

@@ -1,4 +1,4 @@
-"""A workload's own metrics: what is read, and what is refused."""
+"""Metrics that a workload reports: which are read, and which are errors."""
 
 from __future__ import annotations
 

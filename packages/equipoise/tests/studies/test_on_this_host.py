@@ -1,4 +1,4 @@
-"""What a well-formed study cannot do on this host is told with file, line and key as well."""
+"""If this host cannot run a well-formed study, the error has file, line and key as well."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def read(folder: Path, text: str) -> Study:
 
 
 def prepare(study: Study) -> None:
-    """As `equipoise run` does before it builds and measures."""
+    """Prepare a study as `equipoise run` does before builds and trials."""
     present, _ = remove_missing_levels(without_idle_factors(study)[0], SITE)
     grid_of(present, SITE, {})
 

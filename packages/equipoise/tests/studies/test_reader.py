@@ -1,4 +1,4 @@
-"""A study's file is read, or refused with file, line, key and the hint."""
+"""The file of a study is read, or the error has file, line, key and a hint."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A busy host is told with the processes that made it busy; our own work is none of theirs."""
+"""The warning about a busy host names the processes that caused it, except our own."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BUSY = "cpu  {busy} 0 500 90000 10 0 5 0 0 0\n"
 def warned_of(
     host: Host, happens: Mapping[str, str], *, children_s: float = 0.0, seconds: float = 10.0
 ) -> str:
-    """Return the warning on a campaign of ten seconds in which these files change."""
+    """Return the warning about a campaign of ten seconds in which these files change."""
     watch = begin_watch(host, clock=lambda: 100.0, children_s=lambda: 3.0)
     assert watch is not None
     plant(host.root, happens)

@@ -1,4 +1,4 @@
-"""Each check finds what was planted for it, and says nothing on a quiet host."""
+"""Each check finds its planted disturbance, and nothing on a quiet host."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def test_a_process_that_really_spins_is_named(
     spinning: subprocess.Popen[bytes], tmp_path: Path
 ) -> None:
     activity = watch(Host())
-    # Of all that runs meanwhile only the planted one counts: there may be busier ones.
+    # Other busy processes may run meanwhile; only the planted one counts.
     last = {spinning.pid: activity.last.processes[spinning.pid]}
     activity = msgspec.structs.replace(
         activity, last=msgspec.structs.replace(activity.last, processes=last)
@@ -92,7 +92,7 @@ def group() -> Iterator[Path]:
 
 
 def _remove(folder: Path) -> None:
-    # A group stays busy for a moment after its last process has ended.
+    # A group remains busy for a moment after the end of its last process.
     deadline = time.monotonic() + 300
     while time.monotonic() < deadline:
         with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""The tightest limit of all control groups that hold us counts, in both versions."""
+"""The tightest limit of all control groups of this process counts, in both versions."""
 
 from __future__ import annotations
 

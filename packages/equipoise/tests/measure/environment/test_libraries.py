@@ -1,4 +1,4 @@
-"""The libraries that a command maps are asked of its own loader; the command does not run."""
+"""The loader of a command lists the libraries that it maps; the command does not run."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_a_program_in_another_form_is_reported(tmp_path: Path) -> None:
 
 
 def test_a_static_program_maps_nothing_and_takes_no_preload(tmp_path: Path) -> None:
-    # An ELF header of 64 bits without a single segment.
+    # An ELF header of 64 bits without segments.
     path = tmp_path / "static"
     header = b"\x7fELF\x02\x01\x01" + bytes(9) + bytes(48)
     path.write_bytes(header)

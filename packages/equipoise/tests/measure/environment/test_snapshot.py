@@ -104,7 +104,7 @@ MAPS = "print(next(line for line in open('/proc/self/maps') if '[stack]' in line
 
 
 def places() -> set[bytes]:
-    """Where the stacks of eight processes lie."""
+    """Addresses of the stacks of eight processes."""
     return {
         subprocess.run([sys.executable, "-S", "-c", MAPS], capture_output=True, check=True).stdout
         for _ in range(8)
