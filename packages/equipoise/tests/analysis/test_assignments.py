@@ -66,7 +66,7 @@ def test_a_value_is_replaced_wherever_a_line_sets_a_variable(line: str, shown: s
         "for i in 1 2; do x; done",
     ],
 )
-def test_what_sets_no_value_stays_as_it_is(line: str) -> None:
+def test_a_word_that_sets_no_value_is_unchanged(line: str) -> None:
     assert replace_values(line, dollar) == line
 
 

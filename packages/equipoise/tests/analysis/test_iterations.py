@@ -109,7 +109,7 @@ def test_a_trial_that_timed_out_counts_as_slowest() -> None:
     assert (compared.verdict, compared.ratio) == ("slower", None)
 
 
-def test_of_what_is_better_when_higher_less_is_slower() -> None:
+def test_less_is_slower_for_a_metric_that_is_better_when_higher() -> None:
     document = result_of(record_of(steady(100.0), steady(80.0), better="higher"))
     shape = document.conditions[0].iterations["request_s"]
     # 300 requests per second at first, then 100.
@@ -121,7 +121,7 @@ def test_of_what_is_better_when_higher_less_is_slower() -> None:
     assert compared.ratio == pytest.approx(1.25, rel=0.03)
 
 
-def test_what_is_not_given_counts_as_a_comparison_without_evidence() -> None:
+def test_a_missing_comparison_counts_as_one_without_evidence() -> None:
     alone = only(result_of(record_of(steady(1.0), steady(1.1)))).comparison
     both = result_of(record_of(steady(1.0), steady(1.1), restless))
     given, withheld = both.steady_state
@@ -143,7 +143,7 @@ def test_a_control_is_pooled_in_the_steady_state_too_and_must_have_one() -> None
     assert "c: it has no steady state" in without.summary
 
 
-def test_iterations_stand_in_their_order_however_they_were_reported() -> None:
+def test_iterations_are_sorted_in_whatever_order_they_were_reported() -> None:
     record = record_of(steady(1.0), steady(1.0))
     backwards = tuple(
         msgspec.structs.replace(trial, samples=trial.samples[::-1]) for trial in record.trials

@@ -73,7 +73,7 @@ def ratio_of(document: ResultDocument) -> VarianceByLevel:
 EFFECTS = np.array([0.11, -0.04, 0.02, 0.08, -0.01, 0.05, 0.10, -0.03])
 
 
-def test_layouts_that_differ_take_the_variance_and_both_scopes_are_told() -> None:
+def test_different_layouts_have_most_of_the_variance_and_both_scopes_are_reported() -> None:
     document = validated(analyse_campaign(record_of(planned(), by_layout(EFFECTS, 0.003))))
     found = ratio_of(document)
     assert [component.level for component in found.components] == ["layout", "trial"]
@@ -120,7 +120,7 @@ def test_a_campaign_over_layouts_stops_by_the_verdict_that_it_reports() -> None:
         assert interim.stop_reason() == (None if effects is EFFECTS else "verdict")
 
 
-def test_advice_is_new_layouts_where_layouts_differ_and_nothing_in_particular_where_not() -> None:
+def test_advice_is_new_layouts_only_if_layouts_differ() -> None:
     found = ratio_of(analyse_campaign(record_of(planned(), by_layout(EFFECTS, 0.003))))
     first, second = found.advice
     assert (first.level, second.level) == ("layout", "trial")
@@ -158,7 +158,7 @@ def test_an_interval_beyond_every_number_has_no_limit_on_that_side() -> None:
     assert found.across_ci == (0.0, None)
 
 
-def test_one_block_in_each_layout_is_too_few_and_says_so() -> None:
+def test_one_block_per_layout_is_too_few_and_has_a_reason() -> None:
     found = ratio_of(
         validated(analyse_campaign(record_of(planned(), by_layout(EFFECTS, 0.003), blocks=LAYOUTS)))
     )
@@ -295,7 +295,7 @@ def test_a_resumed_campaign_has_the_layouts_that_it_would_have_had(tmp_path: Pat
     assert {draw.layout for draw in measured} == set(range(1, LAYOUTS + 1))
 
 
-def test_a_slow_mode_goes_with_the_layout_that_has_it() -> None:
+def test_a_slow_mode_is_associated_with_its_layout() -> None:
     effects = np.zeros(4)
     effects[2] = 0.4
     record = record_of(planned(80, layouts=4), by_layout(effects, 0.01))
@@ -303,7 +303,7 @@ def test_a_slow_mode_goes_with_the_layout_that_has_it() -> None:
     assert (companions[0].covariate, companions[0].value) == ("layout", 3.0)
 
 
-def test_a_slow_mode_goes_with_addresses_where_the_coin_for_them_makes_it() -> None:
+def test_a_slow_mode_is_associated_with_random_addresses_that_cause_it() -> None:
     plan = planned(6 * 16, layouts=16)
     coins = np.array([layout.random_addresses for layout in plan.layouts], dtype=np.float64)
     assert 4 < coins.sum() < 12

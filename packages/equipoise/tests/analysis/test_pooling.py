@@ -53,7 +53,7 @@ def test_a_planned_minimum_of_blocks_counts_whole() -> None:
     assert comparison.first_blocks == (40, 40)
 
 
-def test_one_common_ratio_holds_for_all_campaigns_or_there_is_none() -> None:
+def test_campaigns_have_one_common_ratio_or_none() -> None:
     (alike,) = pooled_campaigns([campaign(seed, 40) for seed in range(1, 5)]).comparisons
     low, high = alike.common.ratio_ci
     assert low is not None and high is not None and low < math.exp(0.02) < high
@@ -64,14 +64,14 @@ def test_one_common_ratio_holds_for_all_campaigns_or_there_is_none() -> None:
     assert comparison.pooled.ratio_ci[0] is not None
 
 
-def test_of_campaigns_over_layouts_no_common_ratio_is_asked_for() -> None:
+def test_campaigns_over_layouts_have_no_common_ratio() -> None:
     ended = [record_of(planned(96), by_layout(EFFECTS, 0.003), seed=seed) for seed in (1, 2)]
     (comparison,) = pooled_campaigns(ended).comparisons
     assert comparison.first_blocks == (2 * LAYOUTS,) * 2
     assert comparison.common.unknown_because is not None
 
 
-def test_hosts_are_told_apart_by_their_stored_identity() -> None:
+def test_hosts_are_distinguished_by_their_stored_identity() -> None:
     ada, bea = (HostReference(identity_of(name), name) for name in ("ada", "bea"))
 
     def on(host: HostReference, seed: int) -> RunRecord:

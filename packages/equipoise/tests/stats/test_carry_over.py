@@ -63,7 +63,7 @@ def test_three_percent_are_recovered_and_warned_of() -> None:
 
 
 @pytest.mark.parametrize("noise", ["independent", "random walk", "drift of 1 % per run", "spikes"])
-def test_equal_conditions_are_not_warned_of_whatever_the_drift(noise: str) -> None:
+def test_equal_conditions_give_no_warning_with_any_drift(noise: str) -> None:
     generator = np.random.default_rng(32)
     covered = warned = 0
     for _ in range(150):
@@ -189,7 +189,7 @@ def test_both_intervals_cover_the_truth(heavy: bool, drift: float) -> None:
         assert missed <= binom.ppf(0.999, SIMULATIONS, 0.08)
 
 
-def test_carry_over_alone_could_make_all_and_a_true_difference_nothing() -> None:
+def test_carry_over_may_explain_all_of_its_own_difference_and_nothing_of_a_true_one() -> None:
     random = np.random.default_rng(19)
     alone = [
         fitted(random, difference=0.0, carried=0.03, drift=0.0, heavy=False) for _ in range(100)

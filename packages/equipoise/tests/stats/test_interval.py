@@ -139,7 +139,7 @@ def blocks(draw: st.DrawFn) -> tuple[FloatArray, FloatArray]:
 
 @settings(max_examples=150, deadline=None)
 @given(blocks(), st.sampled_from([0.0, 0.015]), st.sampled_from([0.05, 0.3]))
-def test_the_running_interval_is_what_the_wealth_has_never_excluded(
+def test_the_running_interval_has_the_ratios_that_the_wealth_never_excluded(
     campaign: tuple[FloatArray, FloatArray], tolerance: float, level: float
 ) -> None:
     differences, orders = campaign
@@ -180,7 +180,7 @@ def test_larger_payoffs_never_reach_the_bar_later(seed: int, level: float) -> No
 
 @settings(max_examples=100, deadline=None)
 @given(blocks(), st.sampled_from([0.05, 0.005]))
-def test_the_interval_at_the_stop_is_what_the_wealth_excludes_in_the_end(
+def test_the_interval_at_the_stop_has_the_ratios_that_the_final_wealth_does_not_exclude(
     campaign: tuple[FloatArray, FloatArray], level: float
 ) -> None:
     differences, orders = campaign

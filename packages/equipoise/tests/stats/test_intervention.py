@@ -46,7 +46,7 @@ def test_an_intervention_that_makes_the_candidate_as_fast_is_confirmed() -> None
     assert result.from_baseline == pytest.approx(0.0, abs=0.05)
 
 
-def test_an_intervention_that_changes_nothing_is_refuted() -> None:
+def test_an_intervention_without_effect_is_refuted() -> None:
     assert judged((0.010, 0.024, 0.010, 0.024)).outcome == "refuted"
 
 
@@ -83,13 +83,13 @@ def test_of_a_faster_candidate_the_baseline_must_come_nearer() -> None:
     ],
     ids=["closed", "nothing", "a third", "adds a cost", "widened", "lost in noise"],
 )
-def test_it_is_final_where_more_blocks_would_tell_nothing_that_counts(
+def test_an_outcome_is_final_if_more_blocks_would_change_nothing_relevant(
     seconds: tuple[float, float, float, float], final: bool
 ) -> None:
     assert is_final(judged(seconds)) is final
 
 
-def test_what_is_confirmed_goes_on_until_it_is_as_well_known_as_what_is_refuted() -> None:
+def test_a_confirmed_share_gets_blocks_until_it_is_as_precise_as_a_refuted_one() -> None:
     effect = judged((0.010, 0.024, 0.010, 0.010))
     wide = msgspec.structs.replace(effect.logs, pieces=((0.52, 1.3),))
     assert effect.outcome == "confirmed"
@@ -111,7 +111,7 @@ def test_outcomes_that_are_wrong_are_rare() -> None:
     assert wrong <= binom.ppf(0.999, 30, LEVEL)
 
 
-def test_a_level_or_a_cost_that_is_none_is_refused() -> None:
+def test_an_invalid_level_or_cost_is_refused() -> None:
     with pytest.raises(UnusableInput, match="the level is 1"):
         InterventionBlocks(1.0)
     with pytest.raises(UnusableInput, match="cost -1"):
@@ -162,7 +162,7 @@ def drifting(generator: np.random.Generator) -> FloatArray:
 
 @pytest.mark.parametrize("noise", [normal, heavy, drifting])
 @pytest.mark.parametrize("share", [0.0, 0.8])
-def test_the_set_after_every_block_holds_the_true_share(noise: object, share: float) -> None:
+def test_the_set_after_every_block_contains_the_true_share(noise: object, share: float) -> None:
     assert callable(noise)
     generator = np.random.default_rng(7)
     missed = 0
@@ -218,7 +218,7 @@ def test_a_set_far_narrower_than_the_shares_tried_is_found(share: float) -> None
     assert effect.low < share < effect.high < effect.low + 0.01
 
 
-def test_blocks_that_come_one_by_one_say_the_same_with_ends_rounded_outwards() -> None:
+def test_blocks_added_one_by_one_give_the_same_set_with_ends_rounded_outwards() -> None:
     generator = np.random.default_rng(13)
     without, with_it = gaps_of(generator, gap=0.1, share=0.5, noise=normal(generator))
     sequence = sequence_of(without, with_it)
@@ -231,7 +231,7 @@ def test_blocks_that_come_one_by_one_say_the_same_with_ends_rounded_outwards() -
     assert rounded.high - rounded.low < 0.05 + (exactly.high or 0.0) - (exactly.low or 0.0)
 
 
-def test_no_block_says_nothing() -> None:
+def test_without_blocks_there_is_no_result() -> None:
     effect = explained_fraction(np.array([]), np.array([]))
     assert effect.estimate is None
     assert effect.pieces == ((None, None),)
@@ -255,7 +255,7 @@ def test_a_candidate_that_always_times_out_leaves_no_share_that_fits() -> None:
 
 
 @pytest.mark.parametrize("level", [0.0, 1.0, math.nan])
-def test_a_level_that_is_none_is_refused(level: float) -> None:
+def test_an_invalid_level_is_refused(level: float) -> None:
     with pytest.raises(ValueError, match="a level lies between 0 and 1"):
         FractionSequence(level)
 

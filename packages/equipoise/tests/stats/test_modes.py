@@ -53,7 +53,7 @@ def test_modes_have_their_places_and_shares() -> None:
     assert modes.log_evidence > 10
 
 
-def test_every_side_of_a_valley_is_asked_again() -> None:
+def test_both_sides_of_a_valley_are_tested_again() -> None:
     generator = np.random.default_rng(2)
     values = generator.choice([10.0, 20.0, 30.0, 60.0], 400) + generator.normal(0.0, 1.0, 400)
     modes = find_modes(values)
@@ -146,7 +146,7 @@ def test_three_equal_modes_are_three_though_two_normals_explain_them_badly() -> 
     assert found >= at_least(SIMULATIONS, 0.95)
 
 
-def test_a_cut_that_ties_leave_no_values_on_one_side_of_is_none() -> None:
+def test_a_cut_is_ignored_if_ties_leave_no_values_on_one_side() -> None:
     """An example is system time: most trials take less than a tick, which is read as 0."""
     generator = np.random.default_rng(20)
     values = np.concatenate((np.zeros(320), generator.uniform(0.0005, 0.003, 80)))

@@ -36,7 +36,7 @@ def found(sd: float, blocks: int, effect: float, campaigns: int) -> int:
 
 
 @pytest.mark.parametrize(("blocks", "campaigns"), [(12, 300), (100, 300), (6000, 60)])
-def test_the_effect_that_it_names_is_found_as_often_as_it_says(blocks: int, campaigns: int) -> None:
+def test_the_named_effect_is_found_as_often_as_claimed(blocks: int, campaigns: int) -> None:
     effect = smallest_effect(null_differences(0.02, 2400), blocks, alpha=ALPHA, seed=3)
     assert effect is not None
     # The effect is itself estimated from 60 campaigns: its share may be off by three errors.
@@ -72,7 +72,7 @@ def test_it_shrinks_with_the_noise_and_with_the_time() -> None:
     assert longer < noisy / 5
 
 
-def test_what_cannot_be_seen_is_not_named() -> None:
+def test_an_invisible_effect_is_not_named() -> None:
     assert smallest_effect(null_differences(0.02, 2400), 6, alpha=ALPHA, seed=3) is None
     assert smallest_effect(null_differences(5.0, 2400), 20, alpha=ALPHA, seed=3) is None
     assert smallest_effect(null_differences(0.02, 5), 100, alpha=ALPHA, seed=3) is None

@@ -81,7 +81,7 @@ def test_values_without_a_logarithm_have_no_ratio(values: tuple[float, ...]) -> 
         assert sample.unknown == "a value that is not above 0 has no ratio"
 
 
-def test_nothing_is_said_of_no_values() -> None:
+def test_without_values_there_is_no_interval() -> None:
     assert (
         sample_ratio(array(), array(1.0), paired=False, level=0.05).unknown == "no value is known"
     )
@@ -184,7 +184,7 @@ def test_boots_that_differ_are_the_replicates_however_many_campaigns_each_had() 
     assert covered / repeats == pytest.approx(0.95, abs=3 * math.sqrt(0.05 * 0.95 / repeats))
 
 
-def test_the_variance_between_campaigns_is_freed_of_what_varies_within() -> None:
+def test_the_variance_between_campaigns_excludes_the_variance_within() -> None:
     generator = np.random.default_rng(7)
     count = 4000
     for true in (0.0, 0.03, 0.1):
