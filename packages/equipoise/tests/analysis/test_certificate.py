@@ -30,25 +30,25 @@ def certified(folder: Path, noise: float, injected: float) -> Certificate:
     clock = ScriptedClock()
 
     @contextmanager
-    def hire(plan: Plan, on_wait: Callable[[], None]) -> Iterator[Runner]:
+    def runner_factory(plan: Plan, on_wait: Callable[[], None]) -> Iterator[Runner]:
         more = plan.conditions[1].name == "spin more"
         medians = (0.1, 0.1 * (1.0 + injected) if more else 0.1)
         runner = ScriptedRunner(clock, medians=medians, noise=noise)
         runner.random.seed(plan.seed)
         yield runner
 
-    told: list[tuple[int, int]] = []
+    progress: list[tuple[int, int]] = []
     with open_for_writing(folder / "ledger.db", durable=False) as ledger:
         found = certify(
             FEW,
             ledger,
-            lambda ended, total: told.append((ended, total)),
+            lambda ended, total: progress.append((ended, total)),
             now=lambda: 1.7e9 + clock.seconds,
-            runner_factory=hire,
+            runner_factory=runner_factory,
         )
         assert {run.study for run in ledger.runs()} == {CERTIFICATE_STUDY}
         assert tuple(run.id for run in ledger.runs()) == found.runs
-    assert told == [(number, 18) for number in range(18)]
+    assert progress == [(number, 18) for number in range(18)]
     return found
 
 

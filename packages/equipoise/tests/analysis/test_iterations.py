@@ -23,8 +23,8 @@ def result_of(record: RunRecord) -> ResultDocument:
 
 def only(document: ResultDocument) -> SteadyComparison:
     """The only comparison in the steady state."""
-    (one,) = document.steady_state
-    return one
+    (comparison,) = document.steady_state
+    return comparison
 
 
 def test_each_trial_and_each_condition_is_classed() -> None:
@@ -156,7 +156,7 @@ def test_iterations_are_sorted_in_whatever_order_they_were_reported() -> None:
 def test_equal_conditions_are_called_different_in_at_most_alpha() -> None:
     """Warm-ups of any length; trials differ, and some have no steady state."""
 
-    def any_of(generator: np.random.Generator, block: int) -> FloatArray:
+    def random_series(generator: np.random.Generator, block: int) -> FloatArray:
         level = float(np.exp(0.05 * generator.standard_t(3.0)))
         series = level * np.exp(0.02 * generator.normal(size=24))
         series[: generator.integers(0, 12)] *= 1.5
@@ -166,7 +166,7 @@ def test_equal_conditions_are_called_different_in_at_most_alpha() -> None:
 
     simulations, given, wrong = 100, 0, 0
     for seed in range(simulations):
-        record = record_of(any_of, any_of, blocks=15, seed=seed)
+        record = record_of(random_series, random_series, blocks=15, seed=seed)
         blocks = complete_blocks(record.draws, record.trials)
         analysed = {
             place: [trial for trial in record.trials if trial.condition == place]

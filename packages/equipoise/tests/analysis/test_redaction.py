@@ -150,8 +150,8 @@ def test_messages_and_mapped_files_lose_the_values_too() -> None:
 
 
 def test_the_variables_of_an_imported_file_are_hidden() -> None:
-    said = {"variables": {"sleep 1": {"TOKEN": CANARY, "LANG": "C"}}, "cpus": 2}
-    hidden = hide_variables({"as_the_file_says": {"a.json": said}})
+    facts = {"variables": {"sleep 1": {"TOKEN": CANARY, "LANG": "C"}}, "cpus": 2}
+    hidden = hide_variables({"as_the_file_says": {"a.json": facts}})
     assert hidden["as_the_file_says"]["a.json"] == {
         "variables": {"sleep 1": {"TOKEN": "$TOKEN", "LANG": "C"}},
         "cpus": 2,

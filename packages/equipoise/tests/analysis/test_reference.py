@@ -172,10 +172,10 @@ def test_trials_of_files_that_know_no_blocks_do_not_move_together() -> None:
 
 
 def test_a_reported_metric_that_is_better_when_higher_costs_its_inverse() -> None:
-    def half(name: str, block: int, usual: float) -> float:
+    def halved_bandwidth(name: str, block: int, usual: float) -> float:
         return usual / 2.0 if name == "memory_read" else usual
 
-    earlier, later = result(1), result(2, half)
+    earlier, later = result(1), result(2, halved_bandwidth)
     assert earlier.more_is_better == later.more_is_better == (BANDWIDTH,)
     ratio = row(compared(earlier, later), "memory_read").ratio
     assert ratio is not None and 1.8 < ratio < 2.2

@@ -76,16 +76,16 @@ def test_the_slow_mode_is_associated_with_its_cpu() -> None:
     wall = wall_of(synthetic_record(times, cpus, paddings))
     assert [mode.at for mode in wall.modes] == pytest.approx([0.0081, 0.0096], rel=0.02)
     assert [mode.share for mode in wall.modes] == pytest.approx([1 - cpus.mean(), cpus.mean()])
-    (one,) = wall.companions
-    assert (one.covariate, one.value, one.mode) == ("cpu", 1.0, 1)
+    (association,) = wall.companions
+    assert (association.covariate, association.value, association.mode) == ("cpu", 1.0, 1)
 
 
 def test_the_slow_mode_is_associated_with_a_large_environment() -> None:
     generator, cpus, paddings = generator_and_times(2)
     times = np.where(paddings > 2048, 1.2, 1.0) * np.exp(generator.normal(0.0, 0.01, BLOCKS))
-    (one,) = wall_of(synthetic_record(times, cpus, paddings)).companions
-    assert (one.covariate, one.value) == ("environment_bytes", None)
-    assert one.correlation > 0
+    (association,) = wall_of(synthetic_record(times, cpus, paddings)).companions
+    assert (association.covariate, association.value) == ("environment_bytes", None)
+    assert association.correlation > 0
 
 
 def test_a_single_mode_has_no_associations() -> None:
@@ -221,20 +221,22 @@ def test_an_interrupted_campaign_of_rows_continues_with_the_same_result(
             raise KeyboardInterrupt
 
     @contextmanager
-    def hire(hired: Plan, on_wait: Callable[[], None]) -> Iterator[Runner]:
+    def runner_factory(hired: Plan, on_wait: Callable[[], None]) -> Iterator[Runner]:
         yield runner
 
     runner.before_trial = interrupt
     with open_for_writing(tmp_path / "ledger.db", durable=False) as ledger:
         with pytest.raises(Interrupted) as caught:
-            start(plan, ledger, ProgressListener(), runner_factory=hire, clock=runner.clock)
+            start(
+                plan, ledger, ProgressListener(), runner_factory=runner_factory, clock=runner.clock
+            )
         runner.before_trial = lambda draw, place: None
         run_id = resume(
             caught.value.run_id,
             CampaignLimits(),
             ledger,
             ProgressListener(),
-            runner_factory=hire,
+            runner_factory=runner_factory,
             clock=runner.clock,
         )
         record = ledger.read_run(run_id)

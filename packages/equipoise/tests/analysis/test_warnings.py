@@ -74,8 +74,8 @@ def test_cut_blocks_are_warned_of_over_five_per_cent() -> None:
 
 def test_the_warning_about_carry_over_has_a_hint() -> None:
     carried = CarryOver(ratio=1.03, ratio_ci=(1.025, 1.035), trials=100)
-    one = msgspec.structs.replace(CALM, carry_over=carried)
-    warned = warnings_of(record(blocks=0), [one], None, {})
+    touched = msgspec.structs.replace(CALM, carry_over=carried)
+    warned = warnings_of(record(blocks=0), [touched], None, {})
     assert [warning.code for warning in warned] == ["carry_over"]
     assert "1.030 times" in warned[0].summary
     assert "washout=True" in warned[0].hint
@@ -221,10 +221,10 @@ def test_the_same_notice_about_several_conditions_appears_once() -> None:
 )
 def test_a_short_time_has_a_hint_that_fits_how_the_campaign_ended(stopped: str, hint: str) -> None:
     short = record(blocks=0, stopped=stopped, min_seconds=1.0)
-    told = [
+    short_time_warnings = [
         warning for warning in warnings_of(short, [CALM], None, {}) if warning.code == "short_time"
     ]
-    assert [warning.hint for warning in told] == [hint]
+    assert [warning.hint for warning in short_time_warnings] == [hint]
 
 
 def test_change_points_of_a_ratio_are_numbers_of_blocks_not_of_pairs() -> None:

@@ -136,10 +136,10 @@ def test_an_undecided_comparison_names_the_certain_part(
 
 
 def test_the_direction_of_a_rate_is_that_of_its_value() -> None:
-    told = sentence_of(
+    sentence = sentence_of(
         "undecided", 1.008, metric="rate", ratio_ci=(1.004, 1.012), more_is_better=True
     )
-    assert told.startswith("rate of new is 0.79 % lower than that of old (0.40 % to 1.19 %); ")
+    assert sentence.startswith("rate of new is 0.79 % lower than that of old (0.40 % to 1.19 %); ")
 
 
 def test_an_estimate_on_the_other_side_of_its_interval_has_no_direction() -> None:
@@ -222,8 +222,8 @@ def test_other_metrics_have_their_own_words(
 
 
 def test_a_metric_that_is_better_when_higher_is_shown_as_a_value_not_as_a_cost() -> None:
-    told = sentence_of("faster", 0.5, metric="rate", ratio_ci=(0.4, 0.5), more_is_better=True)
-    assert told == "rate of new is 2 times that of old (2 to 2.5)."
+    sentence = sentence_of("faster", 0.5, metric="rate", ratio_ci=(0.4, 0.5), more_is_better=True)
+    assert sentence == "rate of new is 2 times that of old (2 to 2.5)."
 
 
 def test_other_metrics_that_are_not_decided_are_named() -> None:
@@ -275,10 +275,10 @@ def ranking_of(
 
 def test_one_contender_is_named_as_the_fastest_with_its_lead() -> None:
     gzip, lz4 = ranked("g", 1.0, slower="zl"), ranked("l", 0.9, faster="g")
-    told = "z is the fastest of 3: 12.0 % less time than g."
-    assert ranking_of("z", ranked("z", 0.88, faster="gl"), lz4, gzip) == told
+    sentence = "z is the fastest of 3: 12.0 % less time than g."
+    assert ranking_of("z", ranked("z", 0.88, faster="gl"), lz4, gzip) == sentence
     assert ranking_of("z", ranked("z", 0.88, faster="gl"), lz4, gzip, stratum={"rows": "9"}) == (
-        f"At rows 9: {told}"
+        f"At rows 9: {sentence}"
     )
 
 
@@ -371,26 +371,30 @@ def answers(*says: str, certain: bool = True) -> list[StatisticAnswer]:
 
 
 def test_statistics_with_different_winners_share_one_sentence() -> None:
-    said = disagreement_sentence(answers("fff", "e", "sssssss"), "old", "new", verdict="slower")
-    assert said == (
+    sentence = disagreement_sentence(answers("fff", "e", "sssssss"), "old", "new", verdict="slower")
+    assert sentence == (
         "new is faster than old by the minimum and the 10th to 20th percentile and slower than old "
         "by the 40th to 90th percentile and the mean"
     )
-    said = disagreement_sentence(answers("f", "eeee", "s", "eeeee"), "old", "new", verdict="slower")
-    assert said is not None
-    assert said.endswith("slower than old by the median")
+    sentence = disagreement_sentence(
+        answers("f", "eeee", "s", "eeeee"), "old", "new", verdict="slower"
+    )
+    assert sentence is not None
+    assert sentence.endswith("slower than old by the median")
 
 
 def test_statistics_that_disagree_have_the_words_of_their_metric() -> None:
     kinds = answers("fff", "e", "sssssss")
-    told = disagreement_sentence(kinds, "old", "new", verdict="slower", metric="max_rss_bytes")
-    assert told is not None
-    assert told.startswith("max_rss_bytes of new is lower than that of old by the minimum and the ")
-    told = disagreement_sentence(
+    sentence = disagreement_sentence(kinds, "old", "new", verdict="slower", metric="max_rss_bytes")
+    assert sentence is not None
+    assert sentence.startswith(
+        "max_rss_bytes of new is lower than that of old by the minimum and the "
+    )
+    sentence = disagreement_sentence(
         kinds, "old", "new", verdict="slower", metric="throughput_per_s", more_is_better=True
     )
-    assert told is not None
-    assert told.startswith("throughput_per_s of new is higher than that of old by the minimum")
+    assert sentence is not None
+    assert sentence.startswith("throughput_per_s of new is higher than that of old by the minimum")
 
 
 def test_statistics_that_agree_are_not_mentioned() -> None:
@@ -399,8 +403,8 @@ def test_statistics_that_agree_are_not_mentioned() -> None:
 
 
 def test_a_winner_among_equivalent_conditions_is_mentioned() -> None:
-    said = disagreement_sentence(answers("f", "e" * 10), "old", "new", verdict="equivalent")
-    assert said == ("new is faster than old by the minimum")
+    sentence = disagreement_sentence(answers("f", "e" * 10), "old", "new", verdict="equivalent")
+    assert sentence == ("new is faster than old by the minimum")
 
 
 def test_statistics_disagree_only_where_they_are_certain() -> None:
@@ -409,8 +413,8 @@ def test_statistics_disagree_only_where_they_are_certain() -> None:
         assert disagreement_sentence(uncertain, "old", "new", verdict=verdict) is None
     # A single certain answer contradicts a verdict, but not an undecided comparison.
     slow_tail = answers("e" * 9, "s", "e")
-    said = disagreement_sentence(slow_tail, "old", "new", verdict="faster")
-    assert said == "new is slower than old by the 90th percentile"
+    sentence = disagreement_sentence(slow_tail, "old", "new", verdict="faster")
+    assert sentence == "new is slower than old by the 90th percentile"
     assert disagreement_sentence(slow_tail, "old", "new", verdict="undecided") is None
 
 
@@ -429,8 +433,8 @@ def test_an_adjustment_names_its_covariate_its_saving_and_the_numbers_without_it
     typical: float | None, interval: Interval, more_is_better: bool, without: str
 ) -> None:
     adjustment = Adjustment("steal_before", 41, 0.8, typical, interval, "")
-    said = adjustment_sentence(adjustment, 50, typical, more_is_better=more_is_better)
-    assert said == (
+    sentence = adjustment_sentence(adjustment, 50, typical, more_is_better=more_is_better)
+    assert sentence == (
         "41 of 50 blocks were adjusted by steal_before, read before each trial, which saved about "
         f"36 % of the blocks; unadjusted: {without}"
     )

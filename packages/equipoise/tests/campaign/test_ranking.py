@@ -87,7 +87,7 @@ ONE_EQUAL = (1.0, 1.1, 1.1, 1.1, 1.0)
 """Three candidates 10 % slower, one equal."""
 
 
-def test_what_is_decided_and_cannot_be_the_fastest_leaves_a_comparison() -> None:
+def test_a_decided_candidate_that_cannot_be_the_fastest_leaves() -> None:
     trials = {}
     for leaves in (False, True):
         plans = [plan_with(ONE_EQUAL, seed) for seed in range(24)]
@@ -239,7 +239,7 @@ def test_a_study_has_a_ranking_for_each_group(tmp_path: Path) -> None:
     assert second.leader == second.contenders[0]
 
 
-def test_a_ranking_that_is_not_possible_is_said_and_refused_where_it_was_asked() -> None:
+def test_an_impossible_ranking_gives_a_notice_or_an_error_if_it_was_requested() -> None:
     many = tuple(f"true {number}" for number in range(25))
     plan, warnings = compare_plan(CompareOptions(many))
     assert not plan.ranked_groups
@@ -266,6 +266,6 @@ def test_a_ranking_that_is_not_possible_is_said_and_refused_where_it_was_asked()
         CompareOptions(("true", "true 1", "true 2"), ranking=True),
     ],
 )
-def test_nothing_is_said_of_a_ranking_that_nobody_misses(options: CompareOptions) -> None:
+def test_no_notice_mentions_an_unneeded_ranking(options: CompareOptions) -> None:
     _, warnings = compare_plan(options)
     assert warnings == ()

@@ -75,7 +75,7 @@ def with_layouts_of(plan: Plan, count: int) -> Plan:
     return msgspec.structs.replace(plan, layouts=draw_layouts(plan.seed, count, "drawn"))
 
 
-def test_each_round_of_blocks_has_every_layout_once_in_an_order_of_its_own() -> None:
+def test_each_round_of_blocks_has_every_layout_once_in_its_own_order() -> None:
     plan = with_layouts_of(plan_of(seed=11), 5)
     draws = [draw_block(plan, "measured", block) for block in range(1, 201)]
     layouts = [draw.layout or 0 for draw in draws]
@@ -126,7 +126,7 @@ def test_interventions_are_drawn_as_often_as_their_weights_say() -> None:
     assert shares == pytest.approx([0.125, 0.375, 0.5], abs=0.045)
 
 
-def test_which_intervention_a_block_tries_says_nothing_of_its_order() -> None:
+def test_the_intervention_of_a_block_is_independent_of_its_order() -> None:
     plan = plan_of("a", "b", "c", seed=9)
     both = [
         (

@@ -58,7 +58,7 @@ def few_files() -> Iterator[None]:
     resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 
 
-def test_what_sqlite_and_tempfile_say_vaguely_is_the_limit_where_it_is_low(few_files: None) -> None:
+def test_vague_errors_of_sqlite_and_tempfile_are_the_limit_if_it_is_low(few_files: None) -> None:
     with pytest.raises(sqlite3.OperationalError) as caught:
         sqlite3.connect("/tmp/never-made.db")
     vague = FileNotFoundError(errno.ENOENT, "No usable temporary directory found in ['/tmp']")
@@ -76,14 +76,14 @@ def test_what_sqlite_and_tempfile_say_vaguely_is_the_limit_where_it_is_low(few_f
         (errno.EAGAIN, "no further process"),
     ],
 )
-def test_what_any_access_may_meet_is_the_surroundings_fault(number: int, words: str) -> None:
+def test_errors_of_any_file_access_are_environment_errors(number: int, words: str) -> None:
     explained = environment_fault(OSError(number, os.strerror(number), "/there/file"))
     assert explained is not None
     assert words in explained.what
     assert explained.hint
 
 
-def test_what_is_vague_without_a_low_limit_is_what_it_says() -> None:
+def test_vague_errors_without_a_low_limit_are_unchanged() -> None:
     vague = FileNotFoundError(errno.ENOENT, "No usable temporary directory found in ['/tmp']")
     assert limit_reached(vague) is None
     explained = environment_fault(vague)

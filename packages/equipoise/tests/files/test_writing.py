@@ -63,7 +63,7 @@ def test_a_disk_that_fills_up_leaves_no_new_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("failure", [OSError(errno.EIO, "i/o error"), KeyboardInterrupt()])
-def test_what_fails_or_is_interrupted_at_the_disk_leaves_the_old_file(
+def test_a_failed_or_interrupted_write_leaves_the_old_file(
     page: Path, monkeypatch: pytest.MonkeyPatch, failure: BaseException
 ) -> None:
     def fails(descriptor: int) -> None:
@@ -108,7 +108,7 @@ def test_root_replaces_a_users_file_by_a_file_of_that_user(page: Path) -> None:
     assert (page.stat().st_uid, page.stat().st_gid) == (54321, 54322)
 
 
-def test_a_link_stays_and_what_it_points_to_is_replaced(page: Path) -> None:
+def test_a_link_stays_and_its_target_is_replaced(page: Path) -> None:
     (page.parent / "folder").mkdir()
     link, second = page.parent / "folder" / "link", page.parent / "second"
     link.symlink_to("../page.html")
@@ -197,7 +197,7 @@ def test_a_fifo_is_written_to_and_stays_one(tmp_path: Path) -> None:
     assert stat.S_ISFIFO(fifo.stat().st_mode)
 
 
-def test_a_fifo_that_nobody_reads_is_given_up(
+def test_a_fifo_without_a_reader_is_given_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writing, "READER_PATIENCE_S", 0.05)
@@ -213,7 +213,7 @@ def test_a_fifo_that_nobody_reads_is_given_up(
         os.close(idle)
 
 
-def test_a_descriptor_of_this_process_is_written_where_it_stands(tmp_path: Path) -> None:
+def test_a_descriptor_of_this_process_is_written_at_its_position(tmp_path: Path) -> None:
     target = tmp_path / "out"
     with target.open("wb", buffering=0) as out:
         out.write(b"before ")
@@ -226,7 +226,7 @@ def test_a_descriptor_of_this_process_is_written_where_it_stands(tmp_path: Path)
 HINT = "name a file"
 
 
-def test_a_file_is_read_whole_and_no_further_than_asked(tmp_path: Path) -> None:
+def test_a_file_is_read_completely_up_to_the_limit(tmp_path: Path) -> None:
     content = bytes(3_000_000)
     (tmp_path / "file").write_bytes(content)
     assert read_whole(tmp_path / "file", hint=HINT) == content
@@ -252,9 +252,7 @@ def test_a_pipe_without_a_name_is_read_as_the_shell_hands_it_over() -> None:
         os.close(reader)
 
 
-def test_a_fifo_to_which_nobody_writes_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fifo_without_a_writer_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writing, "WRITER_PATIENCE_S", 0.05)
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
@@ -277,7 +275,7 @@ def test_a_fifo_to_which_nobody_writes_is_named(
         ("/no/such/file", "no such file"),
     ],
 )
-def test_what_is_no_file_is_named(path: str, words: str) -> None:
+def test_a_path_that_is_not_a_file_is_named(path: str, words: str) -> None:
     with pytest.raises(UnusableInput, match=words) as caught:
         read_whole(Path(path), hint=HINT)
     assert caught.value.hint == HINT

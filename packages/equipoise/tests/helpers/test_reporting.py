@@ -157,7 +157,7 @@ def test_the_harness_times_each_iteration(tmp_path: Path, what: tuple[str, ...])
         (("command", "./no-such-program"), "no-such-program"),
     ],
 )
-def test_what_the_harness_cannot_run_is_said_in_one_line(
+def test_an_error_of_the_harness_is_one_line(
     tmp_path: Path, what: tuple[str, ...], named: str
 ) -> None:
     done = harness(tmp_path, *what)

@@ -54,7 +54,7 @@ def test_an_import_is_no_campaign_of_the_same_commands(tmp_path: Path) -> None:
         assert [run.id for run in ledger.same_commands(imported)] == [run]
 
 
-def test_an_import_that_fails_half_way_leaves_nothing(tmp_path: Path) -> None:
+def test_an_import_that_fails_in_the_middle_records_nothing(tmp_path: Path) -> None:
     trial = replace(trial_of(DRAW, 0, 0.5), block=2)
     with open_for_writing(tmp_path / "ledger.db", durable=False) as ledger:
         with pytest.raises(UnusableInput, match="refuses a new row"):

@@ -92,7 +92,7 @@ def test_a_column_of_another_kind_is_damage(filled: Path, assignment: str, named
     "assignment",
     ["run.names = '7'", "run.id = zeroblob(4)", "sitting_end.stopped_because = zeroblob(1)"],
 )
-def test_a_list_of_runs_holds_no_other_kinds(filled: Path, assignment: str) -> None:
+def test_a_list_of_runs_contains_no_other_kinds(filled: Path, assignment: str) -> None:
     changed(filled, assignment)
     with pytest.raises(UnusableInput, match="is damaged"), open_for_reading(filled) as ledger:
         ledger.runs()
@@ -113,7 +113,7 @@ def test_a_list_of_runs_holds_no_other_kinds(filled: Path, assignment: str) -> N
         'json_set(plan, \'$.terms\', json(\'{"kind": "explain", "causes": 7}\'))',
     ],
 )
-def test_a_plan_speaks_of_the_conditions_that_it_has(filled: Path, plan: str) -> None:
+def test_a_plan_refers_only_to_its_own_conditions(filled: Path, plan: str) -> None:
     changed(filled, f"run.plan = {plan}")
     with open_for_reading(filled) as ledger, pytest.raises(UnusableInput, match="is damaged"):
         ledger.read_run("last")

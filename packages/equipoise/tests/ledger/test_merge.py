@@ -267,9 +267,7 @@ def test_merging_is_associative_and_commutative(
         assert contents[0] == contents[1] == contents[2] == contents[3]
 
 
-def test_a_merge_goes_on_with_slices_and_slices_go_on_with_a_merge(
-    whole: Whole, tmp_path: Path
-) -> None:
+def test_slices_may_follow_a_merge_and_a_merge_slices(whole: Whole, tmp_path: Path) -> None:
     with ExitStack() as stack:
         source = stack.enter_context(open_for_reading(whole.path))
         copy = stack.enter_context(open_for_writing(tmp_path / "copy.db", durable=False))
@@ -429,7 +427,7 @@ def test_a_run_that_cannot_be_read_is_left_out_alone(whole: Whole, tmp_path: Pat
         assert {run.id for run in into.runs()} == set(names[3:])
 
 
-def test_a_slice_holds_what_the_result_of_a_run_needs(whole: Whole) -> None:
+def test_a_slice_contains_the_runs_that_its_result_needs(whole: Whole) -> None:
     with open_for_reading(whole.path) as source:
         names = [run.id for run in source.runs()]
 

@@ -180,7 +180,7 @@ def test_an_environment_is_kept_once_however_often_it_is_met(
     assert row_count(path, "sitting") == 6
 
 
-def test_a_trial_without_its_draw_is_refused_and_leaves_nothing(
+def test_a_trial_without_its_draw_is_refused_and_not_recorded(
     ledger: Ledger, make_plan: Callable[..., Plan], make_trial: Callable[..., Trial]
 ) -> None:
     run = ledger.begin_run(make_plan(), {}, 1.0)
@@ -209,7 +209,7 @@ def test_a_block_is_drawn_once_and_a_sitting_ends_once(
     assert record.segments[0].stopped_because == "verdict"
 
 
-def test_a_run_id_tells_its_time_and_sorts_by_it(
+def test_a_run_id_contains_its_time_and_sorts_by_it(
     ledger: Ledger, make_plan: Callable[..., Plan]
 ) -> None:
     moments = [1_795_174_205.0, 1_795_174_206.9, 1_795_260_000.0]
@@ -218,7 +218,7 @@ def test_a_run_id_tells_its_time_and_sorts_by_it(
     assert re.fullmatch(r"20261120-113005-[0-9a-f]{4}", identifiers[0])
 
 
-def test_runs_that_begin_in_the_same_second_have_ids_of_their_own(
+def test_runs_that_begin_in_the_same_second_have_different_ids(
     ledger: Ledger, make_plan: Callable[..., Plan]
 ) -> None:
     # 65,536 endings exist: of 600 random ids, two would be equal with probability 0.94.
@@ -272,7 +272,7 @@ def test_a_beginning_that_fits_several_runs_is_answered_with_them(
         assert second in refusal.value.what
 
 
-def test_runs_stand_in_the_order_of_their_start_whenever_they_were_recorded(
+def test_runs_are_in_the_order_of_their_start_even_if_recorded_later(
     ledger: Ledger, make_plan: Callable[..., Plan]
 ) -> None:
     late, early = (ledger.begin_run(make_plan(), {}, started) for started in (2.0, 1.0))
@@ -284,14 +284,14 @@ def test_runs_stand_in_the_order_of_their_start_whenever_they_were_recorded(
     assert ledger.read_run("last").id == alike[-1]
 
 
-def test_a_ledger_without_runs_says_so(ledger: Ledger) -> None:
+def test_a_ledger_without_runs_is_reported(ledger: Ledger) -> None:
     assert ledger.runs() == []
     for reference in ("last", "2026"):
         with pytest.raises(UnusableInput, match="has no run yet"):
             ledger.read_run(reference)
 
 
-def test_a_summary_counts_the_trials_and_says_how_the_latest_sitting_ended(
+def test_a_summary_has_the_trials_and_the_end_of_the_latest_segment(
     ledger: Ledger,
     make_plan: Callable[..., Plan],
     record_blocks: Callable[[Ledger, str, range], None],
@@ -327,7 +327,7 @@ def test_campaigns_of_the_same_commands_are_found(
     assert len(ids(tuned)) == 1
 
 
-def test_campaigns_whose_output_goes_elsewhere_answer_another_question(
+def test_campaigns_with_another_output_are_not_the_same_commands(
     ledger: Ledger, make_plan: Callable[..., Plan]
 ) -> None:
     plan = make_plan("a", "b")
@@ -365,7 +365,7 @@ def test_reading_leaves_the_garbage_collector_as_it_was(
         gc.enable()
 
 
-def test_what_is_read_is_frozen_like_what_was_recorded(
+def test_read_values_are_frozen_like_recorded_ones(
     ledger: Ledger,
     make_plan: Callable[..., Plan],
     record_blocks: Callable[[Ledger, str, range], None],

@@ -180,7 +180,7 @@ def test_a_full_disk_stops_a_campaign_and_loses_nothing(
     assert "no space is left on its disk" in ran.stdout.splitlines()[-2]
 
 
-def test_a_ledger_that_cannot_grow_says_so_and_keeps_what_it_has(
+def test_a_ledger_that_cannot_grow_is_reported_and_keeps_its_content(
     ledger: Ledger,
     make_plan: Callable[..., Plan],
     record_blocks: Callable[[Ledger, str, range], None],

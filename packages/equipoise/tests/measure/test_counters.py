@@ -188,7 +188,7 @@ def test_a_descendant_that_nobody_waits_for_is_counted_until_the_end(
 
 
 @pytest.mark.usefixtures("may_count_the_kernel")
-def test_what_a_trial_did_until_its_timeout_is_counted(
+def test_events_before_a_timeout_are_counted(
     counting: Launcher,
 ) -> None:
     request = Request(
@@ -224,7 +224,7 @@ def test_hardware_counters_are_there_or_their_absence_has_its_reason(
         assert instructions > 1e6
 
 
-def test_what_is_forbidden_is_unknown_and_names_the_hint(
+def test_a_forbidden_counter_is_unknown_with_a_hint(
     as_a_stranger: Callable[[tuple[str, ...]], Launcher],
 ) -> None:
     level = int(PARANOID.read_text()) if PARANOID.exists() else 0
@@ -267,7 +267,7 @@ def test_a_program_that_the_kernel_stops_counting_is_unknown_and_not_nearly_zero
     assert "set-user-ID" in report.unknown["task_clock"]
 
 
-def test_nothing_is_counted_unless_it_is_asked_for(
+def test_nothing_is_counted_unless_requested(
     launcher: Launcher, shell: Callable[[str], Request]
 ) -> None:
     report = launcher.run(shell("exit 0"))

@@ -39,7 +39,7 @@ def test_every_value_that_is_missing_has_its_reason(run: Callable[[str], Report]
             assert report.unknown[field]
 
 
-def test_containment_is_what_was_asked_for_or_why_not(
+def test_containment_is_as_requested_or_has_a_reason(
     launcher: Launcher, containment: Containment, shell: Callable[[str], Request]
 ) -> None:
     report = launcher.run(shell("exit 0"))
@@ -113,7 +113,7 @@ def test_a_flood_of_output_is_counted_to_the_byte_and_not_kept(
 ) -> None:
     sizes: list[int] = []
 
-    def look() -> None:
+    def observe() -> None:
         size = 0
         for file in Path(f"/proc/{launcher.pid}/fd").iterdir():
             with contextlib.suppress(FileNotFoundError):  # closed meanwhile
@@ -123,7 +123,7 @@ def test_a_flood_of_output_is_counted_to_the_byte_and_not_kept(
 
     # The observer runs once per second.
     flood = shell("head -c 200000000 /dev/zero; head -c 100000000 /dev/zero >&2; sleep 1.2")
-    report = launcher.run(msgspec.structs.replace(flood, output=Output("count")), look)
+    report = launcher.run(msgspec.structs.replace(flood, output=Output("count")), observe)
     assert report.exit == 0
     assert report.output_bytes == 200_000_000
     assert report.error_bytes == 100_000_000
@@ -250,11 +250,11 @@ def test_peak_memory_is_the_trials_and_not_the_callers(
     assert small.floor_rss_bytes < 2_500_000
 
 
-def test_when_memory_runs_out_the_trial_goes_first(run: Callable[[str], Report]) -> None:
+def test_when_memory_runs_out_the_trial_is_killed_first(run: Callable[[str], Report]) -> None:
     assert run("[ $(cat /proc/self/oom_score_adj) = 1000 ]").exit == 0
 
 
-def test_waiting_is_reported_about_once_a_second(
+def test_the_observer_is_called_about_once_a_second(
     launcher: Launcher, shell: Callable[[str], Request]
 ) -> None:
     calls: list[None] = []
@@ -267,7 +267,7 @@ def test_a_launcher_that_cannot_be_started_is_an_error(tmp_path: Path) -> None:
         Launcher(tmp_path / "absent")
 
 
-def test_what_was_measured_becomes_accounting(run: Callable[[str], Report]) -> None:
+def test_measured_values_become_accounting(run: Callable[[str], Report]) -> None:
     report = run("exit 0")
     sizes = accounting_of(report)
     assert report.wall_ns is not None
@@ -305,7 +305,7 @@ def test_addresses_are_the_same_where_they_are_not_drawn(output_of: Callable[...
     assert len({output_of(STACK, Process()) for _ in range(5)}) > 1
 
 
-def test_it_runs_on_the_cpus_that_were_asked_for(output_of: Callable[..., str]) -> None:
+def test_it_runs_on_the_requested_cpus(output_of: Callable[..., str]) -> None:
     allowed = sorted(os.sched_getaffinity(0))
     last = allowed[-1]
     output = output_of("grep Cpus_allowed_list /proc/self/status", Process(cpus=(last,)))

@@ -86,7 +86,7 @@ def test_an_abandoned_folder_is_removed_and_its_processes_end(places: Places) ->
     assert list(places.temporary.iterdir()) == []
 
 
-def test_processes_end_also_where_somebody_has_removed_the_folder(places: Places) -> None:
+def test_processes_end_even_if_their_folder_was_removed(places: Places) -> None:
     folder = killed_campaign()
     with running("sleep", "60", environment={METRICS_VARIABLE: f"{folder}/metrics.jsonl"}) as trial:
         folder.rmdir()
@@ -143,7 +143,7 @@ def test_a_campaign_that_was_killed_while_it_made_its_folder_is_cleared_away(
     assert list(places.temporary.iterdir()) == []
 
 
-def test_a_campaign_in_a_folder_of_its_own_is_cleared_away(places: Places) -> None:
+def test_the_leftovers_of_a_campaign_in_its_own_folder_are_removed(places: Places) -> None:
     places.private.touch()
     folder = killed_campaign()
     assert folder.parent != places.private
@@ -266,7 +266,7 @@ def test_hosts_that_share_a_folder_clear_their_own_campaigns_only(places: Places
     assert lock_of(folder).exists()
 
 
-def test_the_folder_of_a_probe_that_nobody_has_locked_is_named(places: Places) -> None:
+def test_an_unlocked_folder_of_a_probe_is_named(places: Places) -> None:
     probe, users = places.temporary / "equipoise-probe-aB3dE6", places.temporary / "equipoise-notes"
     probe.mkdir()
     users.mkdir()
@@ -289,25 +289,23 @@ def process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_a_process_in_the_midst_of_its_exec_is_waited_for(
+def test_a_process_during_its_exec_is_waited_for(
     process: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pauses: list[float] = []
 
-    def goes_on(seconds: float) -> None:
+    def finish_exec(seconds: float) -> None:
         pauses.append(seconds)
         if len(pauses) == 3:
             (process / "cmdline").write_bytes(b"true\0")
             (process / "environ").write_bytes(b"A=1\0B=2\0")
 
-    monkeypatch.setattr("time.sleep", goes_on)
+    monkeypatch.setattr("time.sleep", finish_exec)
     assert environment_of(PROCESS) == b"A=1\0B=2\0"
     assert len(pauses) == 3
 
 
-def test_it_is_waited_for_no_longer_than_patience_lasts(
-    process: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_wait_for_an_exec_has_a_limit(process: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seconds = iter(range(100))
     monkeypatch.setattr("time.monotonic", lambda: next(seconds))
     monkeypatch.setattr("time.sleep", lambda _: None)

@@ -56,10 +56,10 @@ def test_the_cpu_that_most_trials_follow_is_named() -> None:
 
 def test_a_late_mode_is_associated_with_the_time() -> None:
     modes = (np.arange(40) > 25).astype(np.int64)
-    (one,) = companions(modes, [in_order(40)])
-    assert (one.covariate, one.mode, one.value) == ("time", 1, None)
-    assert one.correlation > 0.7
-    assert one.p_value < 1e-4
+    (association,) = companions(modes, [in_order(40)])
+    assert (association.covariate, association.mode, association.value) == ("time", 1, None)
+    assert association.correlation > 0.7
+    assert association.p_value < 1e-4
 
 
 def test_of_three_modes_each_is_held_against_every_covariate() -> None:
@@ -132,8 +132,8 @@ def test_the_coin_for_the_addresses_of_a_layout_is_named_where_the_mode_follows_
     layouts = np.tile(np.arange(12), 6)
     coins = (layouts % 2).astype(np.float64)
     addresses = Covariate("random_addresses", coins, named=True, drawn=True, units=12)
-    (one,) = companions(coins.astype(np.int64), [addresses])
-    assert (one.covariate, one.value) == ("random_addresses", 1.0)
+    (association,) = companions(coins.astype(np.int64), [addresses])
+    assert (association.covariate, association.value) == ("random_addresses", 1.0)
 
 
 CAMPAIGNS = 1000

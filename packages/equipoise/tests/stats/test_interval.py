@@ -43,7 +43,7 @@ def scale_of(values: FloatArray, centre: float) -> float:
     return float(np.sqrt(np.mean(bounded**2) / second_moment) * (1.0 + 1.0 / len(values)))
 
 
-def learnt(differences: FloatArray, orders: FloatArray) -> tuple[float, float]:
+def scale_and_slot(differences: FloatArray, orders: FloatArray) -> tuple[float, float]:
     """Scale and slot effect from past blocks; the scale is 0 without blocks."""
     count = len(differences)
     if count < 3:
@@ -85,7 +85,7 @@ def payoffs_of(
     payoffs = np.empty((len(differences), len(thetas)))
     tolerance = max(tolerance, ROUNDING)
     for block in range(len(differences)):
-        scale, slot = learnt(differences[:block], orders[:block])
+        scale, slot = scale_and_slot(differences[:block], orders[:block])
         distance = differences[block] - orders[block] * slot - thetas
         width = max(1.25 * scale, tolerance)
         beyond = np.sign(distance) * np.maximum(np.abs(distance) - tolerance, 0.0)

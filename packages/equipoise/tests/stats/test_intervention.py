@@ -25,7 +25,7 @@ BLOCKS = 40
 LEVEL = 0.05
 
 
-def judged(
+def effect_of(
     seconds: tuple[float, float, float, float], *, sd: float = 0.02, seed: int = 1
 ) -> InterventionEffect:
     """The result of forty blocks of A, B, A_w and B_w with these times and multiplicative noise."""
@@ -38,7 +38,7 @@ def judged(
 
 
 def test_an_intervention_that_makes_the_candidate_as_fast_is_confirmed() -> None:
-    result = judged((0.010, 0.024, 0.010, 0.0104))
+    result = effect_of((0.010, 0.024, 0.010, 0.0104))
     assert result.outcome == "confirmed"
     assert result.logs.low is not None
     assert result.logs.low > 0.8
@@ -47,11 +47,11 @@ def test_an_intervention_that_makes_the_candidate_as_fast_is_confirmed() -> None
 
 
 def test_an_intervention_without_effect_is_refuted() -> None:
-    assert judged((0.010, 0.024, 0.010, 0.024)).outcome == "refuted"
+    assert effect_of((0.010, 0.024, 0.010, 0.024)).outcome == "refuted"
 
 
 def test_a_cost_added_to_both_is_not_confirmed_though_the_ratio_shrinks() -> None:
-    result = judged((0.010, 0.020, 0.110, 0.120))
+    result = effect_of((0.010, 0.020, 0.110, 0.120))
     assert result.outcome == "open"
     assert result.logs.low is not None
     assert result.logs.low > 0.5
@@ -59,14 +59,14 @@ def test_a_cost_added_to_both_is_not_confirmed_though_the_ratio_shrinks() -> Non
 
 
 def test_a_gap_closed_by_slowing_the_baseline_is_not_confirmed() -> None:
-    result = judged((0.010, 0.024, 0.024, 0.024))
+    result = effect_of((0.010, 0.024, 0.024, 0.024))
     assert result.outcome == "open"
     assert result.from_baseline == pytest.approx(1.0, abs=0.05)
 
 
 def test_of_a_faster_candidate_the_baseline_must_come_nearer() -> None:
-    assert judged((0.024, 0.010, 0.0104, 0.010)).outcome == "confirmed"
-    by_slowing = judged((0.024, 0.010, 0.024, 0.024))
+    assert effect_of((0.024, 0.010, 0.0104, 0.010)).outcome == "confirmed"
+    by_slowing = effect_of((0.024, 0.010, 0.024, 0.024))
     assert by_slowing.outcome == "open"
     assert by_slowing.from_candidate == pytest.approx(1.0, abs=0.05)
 
@@ -86,11 +86,11 @@ def test_of_a_faster_candidate_the_baseline_must_come_nearer() -> None:
 def test_an_outcome_is_final_if_more_blocks_would_change_nothing_relevant(
     seconds: tuple[float, float, float, float], final: bool
 ) -> None:
-    assert is_final(judged(seconds)) is final
+    assert is_final(effect_of(seconds)) is final
 
 
 def test_a_confirmed_share_gets_blocks_until_it_is_as_precise_as_a_refuted_one() -> None:
-    effect = judged((0.010, 0.024, 0.010, 0.010))
+    effect = effect_of((0.010, 0.024, 0.010, 0.010))
     wide = msgspec.structs.replace(effect.logs, pieces=((0.52, 1.3),))
     assert effect.outcome == "confirmed"
     assert is_final(effect)
@@ -98,14 +98,14 @@ def test_a_confirmed_share_gets_blocks_until_it_is_as_precise_as_a_refuted_one()
 
 
 def test_an_intervention_that_closes_a_third_stays_open() -> None:
-    assert judged((0.010, 0.024, 0.010, 0.0192)).outcome == "open"
+    assert effect_of((0.010, 0.024, 0.010, 0.0192)).outcome == "open"
 
 
 def test_outcomes_that_are_wrong_are_rare() -> None:
     """Half of the gap is truly explained, so neither outcome is true."""
     half = 0.010 * np.sqrt(2.4)
     wrong = sum(
-        judged((0.010, 0.024, 0.010, half), sd=0.1, seed=seed).outcome != "open"
+        effect_of((0.010, 0.024, 0.010, half), sd=0.1, seed=seed).outcome != "open"
         for seed in range(30)
     )
     assert wrong <= binom.ppf(0.999, 30, LEVEL)

@@ -15,7 +15,7 @@ from packages.equipoise.tests.stats.simulated import at_least
 SIMULATIONS = 40
 
 
-def counted(draw: Draw, trials: int, modes: int, simulations: int = SIMULATIONS) -> int:
+def samples_with_modes(draw: Draw, trials: int, modes: int, simulations: int = SIMULATIONS) -> int:
     """Number of samples with this number of trials in which this number of modes is found."""
     generator = np.random.default_rng(trials)
     samples = (100.0 + draw(generator, trials) for _ in range(simulations))
@@ -25,11 +25,11 @@ def counted(draw: Draw, trials: int, modes: int, simulations: int = SIMULATIONS)
 @pytest.mark.parametrize("shape", SINGLE)
 @pytest.mark.parametrize("trials", [50, 200])
 def test_one_peak_is_one_mode(shape: str, trials: int) -> None:
-    assert counted(SINGLE[shape], trials, 1) >= at_least(SIMULATIONS, 0.95)
+    assert samples_with_modes(SINGLE[shape], trials, 1) >= at_least(SIMULATIONS, 0.95)
 
 
 def test_rare_spikes_are_no_mode() -> None:
-    assert counted(SPIKES, 100, 1) >= at_least(SIMULATIONS, 0.90)
+    assert samples_with_modes(SPIKES, 100, 1) >= at_least(SIMULATIONS, 0.90)
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_rare_spikes_are_no_mode() -> None:
     [(5.0, 0.3, 50), (4.0, 0.5, 100), (3.0, 0.5, 200)],
 )
 def test_two_peaks_are_two_modes(apart: float, upper: float, trials: int) -> None:
-    found = counted(two_peaks(apart, upper), trials, 2, SIMULATIONS)
+    found = samples_with_modes(two_peaks(apart, upper), trials, 2, SIMULATIONS)
     assert found >= at_least(SIMULATIONS, 0.90)
 
 

@@ -28,7 +28,7 @@ def coarse_campaign(
     return PairedBlocks(counted[:, 0], counted[:, 1], orders, resolution=Resolution(quantum))
 
 
-def misses(ticks: float, sd: float) -> int:
+def count_misses(ticks: float, sd: float) -> int:
     """Number of campaigns in which an interval leaves out the true ratio, 2."""
     excluded = (
         coarse_campaign(seed, ticks, sd, 2.0, 1.0).engine.blocks_to_exclude(math.log(2.0), ALPHA)
@@ -41,7 +41,7 @@ def misses(ticks: float, sd: float) -> int:
 def test_a_ratio_of_two_in_a_few_ticks_is_left_out_in_at_most_alpha(
     ticks: float, sd: float
 ) -> None:
-    assert misses(ticks, sd) <= at_most(CAMPAIGNS, ALPHA)
+    assert count_misses(ticks, sd) <= at_most(CAMPAIGNS, ALPHA)
 
 
 @pytest.mark.parametrize("quantum", [0.0, None])

@@ -110,7 +110,7 @@ def controlled(
     by_position = np.exp(noise(generator, 3 * blocks)).reshape(blocks, 3)
     places = np.array([generator.permutation(3) for _ in range(blocks)])
 
-    def ran(condition: int) -> FloatArray:
+    def costs_of(condition: int) -> FloatArray:
         costs: FloatArray = by_position[np.arange(blocks), places[:, condition]]
         return costs
 
@@ -118,7 +118,11 @@ def controlled(
         return np.where(places[:, condition] < places[:, 1], 1, -1).astype(np.int8)
 
     return PairedBlocks.pooled(
-        ran(0), ran(2), ran(1) * np.exp(effect), before_candidate(0), before_candidate(2)
+        costs_of(0),
+        costs_of(2),
+        costs_of(1) * np.exp(effect),
+        before_candidate(0),
+        before_candidate(2),
     )
 
 

@@ -103,9 +103,9 @@ def test_a_change_of_at_most_the_smallest_relevant_effect_is_no_change() -> None
     earlier = [Session(np.full(PROCESSES, 1.0), blocks)]
     for ratio, changed in ((1.04, False), (1.06, True), (0.93, True)):
         later = [Session(np.full(PROCESSES, ratio), blocks)]
-        (one,) = changes_between(earlier, later, min_effect=5.0).rows
-        assert one.changed is changed
-        assert one.difference == pytest.approx(math.log(ratio))
+        (change,) = changes_between(earlier, later, min_effect=5.0).rows
+        assert change.changed is changed
+        assert change.difference == pytest.approx(math.log(ratio))
 
 
 def test_the_mean_of_rows_that_moved_together_is_no_more_precise() -> None:
@@ -123,9 +123,9 @@ def test_the_mean_of_rows_that_moved_together_is_no_more_precise() -> None:
 def test_one_process_gives_no_interval() -> None:
     earlier = [Session(np.array([1.0]), np.array([1]))]
     later = [Session(np.array([2.0, 2.1, 2.0]), np.array([1, 2, 3]))]
-    (one,) = changes_between(earlier, later, min_effect=5.0).rows
-    assert (one.low, one.high) == (-math.inf, math.inf)
-    assert not one.changed
+    (change,) = changes_between(earlier, later, min_effect=5.0).rows
+    assert (change.low, change.high) == (-math.inf, math.inf)
+    assert not change.changed
 
 
 def test_a_session_that_drifts_is_more_restless_than_one_that_does_not() -> None:

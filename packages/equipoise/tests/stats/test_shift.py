@@ -224,7 +224,7 @@ def test_a_timeout_is_slower_than_everything_and_has_no_ratio() -> None:
 CAMPAIGNS, BLOCKS = 2000, 40
 
 
-def told(waited_part: float) -> int:
+def waiting_verdicts(waited_part: float) -> int:
     """Return the number of campaigns that report waiting, if it is this part of a gap of 10 ms."""
     generator = np.random.default_rng(5)
     count = 0
@@ -237,12 +237,12 @@ def told(waited_part: float) -> int:
 
 
 def test_half_of_the_gap_is_rarely_called_most_of_it() -> None:
-    assert told(0.5) <= binom.ppf(0.999, CAMPAIGNS, 0.05)
+    assert waiting_verdicts(0.5) <= binom.ppf(0.999, CAMPAIGNS, 0.05)
 
 
 def test_a_gap_of_waiting_is_found_and_a_gap_of_work_never() -> None:
-    assert told(1.0) > 0.9 * CAMPAIGNS
-    assert told(0.0) <= binom.ppf(0.999, CAMPAIGNS, 0.001)
+    assert waiting_verdicts(1.0) > 0.9 * CAMPAIGNS
+    assert waiting_verdicts(0.0) <= binom.ppf(0.999, CAMPAIGNS, 0.001)
 
 
 def test_few_blocks_have_no_answer() -> None:

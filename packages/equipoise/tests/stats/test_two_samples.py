@@ -27,13 +27,13 @@ def test_welch_agrees_with_scipy_up_to_the_rounded_degrees_of_freedom(few: int, 
     generator = np.random.default_rng(few)
     below = np.exp(generator.normal(0.0, 0.1, few))
     above = np.exp(generator.normal(0.05, 0.3, many))
-    ours = sample_ratio(below, above, paired=False, level=0.05)
+    result = sample_ratio(below, above, paired=False, level=0.05)
     test = stats.ttest_ind(np.log(above), np.log(below), equal_var=False)
     reach = stats.t.ppf(0.975, math.floor(test.df))
     center = np.mean(np.log(above)) - np.mean(np.log(below))
     error = center / test.statistic
-    assert ours.ratio == pytest.approx(math.exp(center))
-    assert ours.ratio_ci == pytest.approx(
+    assert result.ratio == pytest.approx(math.exp(center))
+    assert result.ratio_ci == pytest.approx(
         (math.exp(center - reach * error), math.exp(center + reach * error)), rel=2e-3
     )
 
@@ -42,9 +42,11 @@ def test_paired_agrees_with_scipy() -> None:
     generator = np.random.default_rng(3)
     below = np.exp(generator.normal(0.0, 0.5, 12))
     above = below * np.exp(generator.normal(0.05, 0.01, 12))
-    ours = sample_ratio(below, above, paired=True, level=0.05)
-    theirs = stats.ttest_rel(np.log(above), np.log(below)).confidence_interval(0.95)
-    assert ours.ratio_ci == pytest.approx((math.exp(theirs.low), math.exp(theirs.high)), rel=1e-4)
+    result = sample_ratio(below, above, paired=True, level=0.05)
+    reference = stats.ttest_rel(np.log(above), np.log(below)).confidence_interval(0.95)
+    assert result.ratio_ci == pytest.approx(
+        (math.exp(reference.low), math.exp(reference.high)), rel=1e-4
+    )
 
 
 @pytest.mark.parametrize("paired", [False, True])
@@ -111,21 +113,21 @@ def test_ratios_beyond_every_number_are_unknown() -> None:
 def test_the_difference_of_means_agrees_with_scipy(few: int, many: int) -> None:
     generator = np.random.default_rng(few)
     below, above = generator.normal(5.0, 1.0, few), generator.normal(-2.0, 3.0, many)
-    ours = sample_difference(below, above, paired=False, level=0.05)
+    result = sample_difference(below, above, paired=False, level=0.05)
     test = stats.ttest_ind(above, below, equal_var=False)
     center = float(np.mean(above) - np.mean(below))
     reach = stats.t.ppf(0.975, math.floor(test.df)) * center / test.statistic
-    assert ours.difference == pytest.approx(center)
-    assert ours.difference_ci == pytest.approx((center - reach, center + reach), rel=2e-3)
+    assert result.difference == pytest.approx(center)
+    assert result.difference_ci == pytest.approx((center - reach, center + reach), rel=2e-3)
 
 
 def test_the_paired_difference_agrees_with_scipy() -> None:
     generator = np.random.default_rng(3)
     below = generator.normal(0.0, 5.0, 12)
     above = below + generator.normal(0.5, 0.1, 12)
-    theirs = stats.ttest_rel(above, below).confidence_interval(0.95)
-    ours = sample_difference(below, above, paired=True, level=0.05)
-    assert ours.difference_ci == pytest.approx((theirs.low, theirs.high), rel=1e-4)
+    reference = stats.ttest_rel(above, below).confidence_interval(0.95)
+    result = sample_difference(below, above, paired=True, level=0.05)
+    assert result.difference_ci == pytest.approx((reference.low, reference.high), rel=1e-4)
 
 
 @pytest.mark.parametrize("paired", [False, True])

@@ -231,7 +231,7 @@ def test_precision_is_the_width_of_the_interval_in_percent() -> None:
     assert not is_precise(replace(judged, high=math.inf), 100.0)
 
 
-def to_go(blocks: PairedBlocks, min_effect: float = 1.0, seed: int = 1) -> int | None:
+def forecast_of(blocks: PairedBlocks, min_effect: float = 1.0, seed: int = 1) -> int | None:
     judged = judge([blocks], min_effect=min_effect, alpha=0.05)
     (forecast,) = blocks_to_go([blocks], judged, min_effect=min_effect, alpha=0.05, seed=seed)
     return forecast
@@ -243,24 +243,24 @@ def test_the_forecast_is_near_the_blocks_of_the_verdict() -> None:
     took = np.median([blocks.engine.blocks_to_exclude(0.0, 0.05) or 401 for blocks in whole])
     generator = np.random.default_rng(21)
     cut = [campaign(white(0.02), generator, 15, math.log(1.02)) for _ in range(101)]
-    forecasts = [to_go(blocks) for blocks in cut]
+    forecasts = [forecast_of(blocks) for blocks in cut]
     known = [15 + forecast for forecast in forecasts if forecast is not None]
     assert len(known) > 60
     assert took / 2 < np.median(known) < took * 2
 
 
 def test_a_decided_comparison_has_no_forecast_and_neither_has_an_empty_one() -> None:
-    assert to_go(effect_of(10.0)) is None
-    assert to_go(PairedBlocks()) is None
+    assert forecast_of(effect_of(10.0)) is None
+    assert forecast_of(PairedBlocks()) is None
 
 
 def test_an_endless_campaign_has_no_forecast() -> None:
-    assert to_go(effect_of(0.0, blocks=20, sd=0.5, seed=5)) is None
+    assert forecast_of(effect_of(0.0, blocks=20, sd=0.5, seed=5)) is None
 
 
 def test_the_same_seed_gives_the_same_forecast() -> None:
     blocks = effect_of(2.0, blocks=20, sd=0.03)
-    assert to_go(blocks, seed=4) == to_go(blocks, seed=4)
+    assert forecast_of(blocks, seed=4) == forecast_of(blocks, seed=4)
 
 
 def test_the_forecast_of_several_is_of_the_undecided_only() -> None:

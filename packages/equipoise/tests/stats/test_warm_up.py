@@ -205,8 +205,8 @@ def test_the_cuts_are_those_of_ruptures(seed: int) -> None:
     levels = np.repeat(generator.normal(size=4), generator.integers(6, 60, 4))
     series = levels + generator.normal(size=len(levels))
     penalty = 3.0 * math.log(len(series))
-    theirs = ruptures.KernelCPD(kernel="linear", min_size=5).fit(series[:, None])
-    assert best_cuts(series, penalty) == theirs.predict(pen=penalty)
+    reference = ruptures.KernelCPD(kernel="linear", min_size=5).fit(series[:, None])
+    assert best_cuts(series, penalty) == reference.predict(pen=penalty)
 
 
 @pytest.mark.parametrize("count", [1, 2, 5, 11, 12, 40, 401])

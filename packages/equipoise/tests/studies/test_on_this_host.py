@@ -152,7 +152,7 @@ def test_a_size_of_the_command_line_is_a_number(tmp_path: Path) -> None:
     assert with_levels(study, {"n": ("3", "2.5")}).factors[0].levels[1].name == "2.5"
 
 
-def test_conditions_whose_names_would_be_alike_are_told_apart_by_their_factors(
+def test_conditions_with_equal_names_are_distinguished_by_their_factors(
     tmp_path: Path,
 ) -> None:
     text = PLAIN + '[factors.n]\n"a b" = {}\na = { args = "1" }\n'

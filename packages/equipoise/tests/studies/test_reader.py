@@ -134,7 +134,7 @@ MALFORMED = {
         "study.toml:5: [factors.n]: it has no levels",
         "as in levels = [1, 2]",
     ),
-    "a baseline that is no level": (
+    "a baseline that is not a level": (
         WHOLE + '[compare]\nfactor = "n"\nbaseline = "3"\n',
         "study.toml:9: [compare] baseline: n has no level '3'",
         "there are 1, 2",
@@ -435,7 +435,7 @@ def test_braces_that_are_no_names_are_left_alone(tmp_path: Path) -> None:
     assert study.workload.command[-1] == program
 
 
-def test_what_is_no_regular_file_is_no_study(tmp_path: Path) -> None:
+def test_a_file_that_is_not_regular_is_not_a_study(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "study.toml")
     with pytest.raises(UnusableInput, match=r"study\.toml: it is not a regular file"):
         read_study(tmp_path / "study.toml", "study.toml", counters=())

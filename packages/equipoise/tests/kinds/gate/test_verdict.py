@@ -112,6 +112,6 @@ def test_asking_again_from_what_is_known_is_asking_anew() -> None:
     assert [one.outcome for one in first] == ["passes", "undecided", "slower"]
 
 
-def test_an_invalid_level_is_refused() -> None:
+def test_a_level_that_is_none_is_refused() -> None:
     with pytest.raises(UnusableInput, match="alpha cannot be 2"):
         judge_gate([effect_of(0.0, blocks=8)], min_effect=LIMIT, alpha=2.0)

@@ -107,8 +107,8 @@ import sys
 open(sys.argv[1] + "/cgroup.procs", "w").write("0")
 from equipoise.measure.disturbances import observe_host
 from equipoise.measure.disturbances.contention import cpu_quota
-for one in cpu_quota(observe_host()):
-    print(one.severity, one.summary, one.hint, sep="\\n")
+for item in cpu_quota(observe_host()):
+    print(item.severity, item.summary, item.hint, sep="\\n")
 """
 
 
@@ -140,11 +140,11 @@ def test_a_real_tiny_file_system_is_found(tmp_path: Path) -> None:
         pytest.skip(f"may not mount a file system: {mounted.stderr.strip()}")
     try:
         state = msgspec.structs.replace(observe_host(), scratch=tmp_path)
-        (one,) = full_temporary_folder(state)
+        (disturbance,) = full_temporary_folder(state)
     finally:
         subprocess.run(["umount", str(tmp_path)], check=True)
-    assert one.code == "small_temporary_folder"
-    assert str(tmp_path) in one.summary
+    assert disturbance.code == "small_temporary_folder"
+    assert str(tmp_path) in disturbance.summary
 
 
 def test_this_host_can_be_examined() -> None:

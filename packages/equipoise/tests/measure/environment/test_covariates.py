@@ -25,7 +25,7 @@ def reader(host: Host) -> Iterator[CovariateReader]:
         yield opened
 
 
-def test_what_happened_during_the_trial_is_a_difference(
+def test_events_during_the_trial_are_differences_of_readings(
     host: Host, reader: CovariateReader
 ) -> None:
     reader.before()
@@ -63,7 +63,7 @@ def test_what_happened_during_the_trial_is_a_difference(
     }
 
 
-def test_what_is_read_before_a_trial_tells_of_the_time_since_the_trial_before(
+def test_covariates_read_before_a_trial_cover_the_time_since_the_previous_one(
     host: Host, reader: CovariateReader
 ) -> None:
     reader.before()
@@ -91,7 +91,7 @@ def test_what_is_read_before_a_trial_tells_of_the_time_since_the_trial_before(
     assert reader.after(cpu=0)["pressure_memory_before"] == 0.0
 
 
-def test_each_trial_starts_anew(host: Host, reader: CovariateReader) -> None:
+def test_each_trial_starts_from_zero(host: Host, reader: CovariateReader) -> None:
     reader.before()
     plant(host.root, {"proc/pressure/io": "some total=1000500\nfull total=0\n"})
     assert reader.after(cpu=0)["pressure_io_s"] == pytest.approx(1.0)
@@ -99,7 +99,7 @@ def test_each_trial_starts_anew(host: Host, reader: CovariateReader) -> None:
     assert reader.after(cpu=0)["pressure_io_s"] == 0.0
 
 
-def test_what_the_host_lacks_is_null_with_a_reason(tmp_path: Path) -> None:
+def test_missing_covariates_are_null_with_a_reason(tmp_path: Path) -> None:
     plant(tmp_path, {"proc/loadavg": "0.50 0.1 0.1 1/1 1\n"})
     with CovariateReader(Host(tmp_path), clock=lambda: 0.0) as reader:
         reader.before()

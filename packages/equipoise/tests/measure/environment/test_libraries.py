@@ -83,7 +83,7 @@ def test_a_script_that_names_itself_ends(tmp_path: Path) -> None:
     assert "more scripts in a row" in str(mapped.unknown_because)
 
 
-def test_a_relative_program_lies_in_the_working_folder(tmp_path: Path) -> None:
+def test_a_relative_program_is_in_the_working_folder(tmp_path: Path) -> None:
     shutil.copy(LS, tmp_path / "mine")
     mapped = mapped_libraries(["./mine"], ENVIRONMENT, str(tmp_path))
     assert mapped.program == f"{tmp_path}/./mine"
@@ -91,14 +91,14 @@ def test_a_relative_program_lies_in_the_working_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", [[], ["no-such-program"], ["/no/such"], ["/"]])
-def test_what_is_no_program_is_reported(command: list[str]) -> None:
+def test_a_file_that_is_not_a_program_is_reported(command: list[str]) -> None:
     mapped = mapped_libraries(command, ENVIRONMENT, "/")
     assert mapped.program is None
     assert mapped.libraries is None
     assert "there is no program" in str(mapped.unknown_because)
 
 
-def test_what_holds_a_zero_byte_is_reported() -> None:
+def test_a_zero_byte_is_reported() -> None:
     for command, environment in ((["l\0s"], ENVIRONMENT), (["ls"], {**ENVIRONMENT, "A": "\0"})):
         mapped = mapped_libraries(command, environment, "/")
         assert mapped.libraries is None
