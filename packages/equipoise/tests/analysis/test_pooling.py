@@ -41,7 +41,7 @@ def test_the_mean_over_campaigns_is_from_blocks_that_each_would_have_run_anyway(
     assert earlier.pooled == comparison.pooled
 
 
-def test_a_planned_minimum_of_blocks_counts_whole() -> None:
+def test_a_planned_minimum_of_blocks_counts_completely() -> None:
     def with_minimum(record: RunRecord) -> RunRecord:
         stopping = Stopping(blocks=200, min_blocks=40, min_blocks_explicit=True)
         return msgspec.structs.replace(

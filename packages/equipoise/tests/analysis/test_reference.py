@@ -201,7 +201,7 @@ def test_a_fact_that_one_campaign_lacks_is_a_difference() -> None:
     assert differing(document_with({"kernel": "6.1"}), document_with({})) == ["kernel"]
 
 
-def test_the_environment_of_a_file_is_unknown_as_a_whole() -> None:
+def test_the_complete_environment_of_a_file_is_unknown() -> None:
     own = document_with({"kernel": "6.1", "cpu_model": "a"})
     (comparison,) = document_differences(document_with({"imported_from": ["a"]}, file="a"), own)
     assert (comparison.name, comparison.there, comparison.here) == ("environment", None, "recorded")

@@ -138,7 +138,7 @@ def test_every_row_is_a_condition_with_its_class_and_placement() -> None:
         assert summary.unknown == {} and summary.spread_because == {}
 
 
-def test_a_metric_of_which_more_is_better_is_described_as_it_was_reported() -> None:
+def test_a_metric_that_is_better_when_higher_is_described_as_reported() -> None:
     found = document(ProbeRunner(plan_of_rows()))
     summary = condition(found, "memory_read").metrics[BANDWIDTH]
     assert summary.median == pytest.approx(TYPICAL["memory_read"], rel=0.02)

@@ -67,7 +67,7 @@ def test_a_calm_campaign_has_none() -> None:
     assert codes(CALM) == []
 
 
-def test_cut_blocks_are_warned_of_over_five_per_cent() -> None:
+def test_over_five_percent_of_interrupted_blocks_give_a_warning() -> None:
     assert codes(CALM, cut=1) == []
     assert codes(CALM, cut=2) == ["cut_blocks"]
 
@@ -81,12 +81,12 @@ def test_the_warning_about_carry_over_has_a_hint() -> None:
     assert "washout=True" in warned[0].hint
 
 
-def test_a_carry_over_that_is_lost_in_noise_is_not_warned_of() -> None:
+def test_a_carry_over_that_is_lost_in_noise_gives_no_warning() -> None:
     carried = CarryOver(ratio=1.03, ratio_ci=(0.99, 1.07), trials=100)
     assert codes(msgspec.structs.replace(CALM, carry_over=carried)) == []
 
 
-def test_a_misleading_minimum_is_warned_of() -> None:
+def test_a_misleading_minimum_gives_a_warning() -> None:
     assert codes(msgspec.structs.replace(CALM, minimum_misleads=True)) == ["minimum_misleads"]
 
 
@@ -125,7 +125,7 @@ def test_a_sentence_with_the_least_factor_has_no_warning_of_overstatement() -> N
     assert codes(slower) == codes(faster) == []
 
 
-def test_a_campaign_that_no_constant_ratio_fits_is_warned_of_with_its_change_point() -> None:
+def test_the_warning_about_a_changing_ratio_names_its_change_point() -> None:
     stretches = (RatioSegment(1, 1.2), RatioSegment(12, 1.0))
     changed = msgspec.structs.replace(CALM, ratio_is_constant=False, ratio_segments=stretches)
     (warning,) = warnings_of(record(blocks=0), [changed], None, {})
@@ -161,7 +161,7 @@ def several(*comparisons: Comparison) -> list[CampaignWarning]:
     return [*warnings_of(record(), comparisons, None, complete)]
 
 
-def test_a_warning_of_several_conditions_is_given_once_and_names_them() -> None:
+def test_a_warning_about_several_conditions_appears_once_and_names_them() -> None:
     named = [msgspec.structs.replace(TOUCHING, candidate=name) for name in ("b", "c", "d")]
     (warning,) = several(*named)
     assert warning.summary.startswith("the effects of b, c and d are probably overstated, since ")

@@ -407,7 +407,7 @@ def test_a_winner_among_equivalent_conditions_is_mentioned() -> None:
     assert sentence == ("new is faster than old by the minimum")
 
 
-def test_statistics_disagree_only_where_they_are_certain() -> None:
+def test_only_certain_statistics_disagree() -> None:
     uncertain = answers("fff", "e", "sssssss", certain=False)
     for verdict in ("faster", "equivalent", "undecided"):
         assert disagreement_sentence(uncertain, "old", "new", verdict=verdict) is None

@@ -127,7 +127,7 @@ def test_nothing_is_adjusted_with_a_third_condition() -> None:
         ({"what_varies": True, "commands": ("true",)}, "what_varies"),
     ],
 )
-def test_to_adjust_is_refused_with_the_reason_where_it_does_not_fit(
+def test_an_impossible_adjustment_is_refused_with_the_reason(
     options: dict[str, Any], reason: str
 ) -> None:
     given = {"commands": ("true", "true 1"), "adjust": True}

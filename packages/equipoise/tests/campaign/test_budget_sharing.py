@@ -67,7 +67,7 @@ def wanted_before(record: RunRecord, draw: Draw) -> tuple[int, ...]:
     return analysis.needed_conditions("measured", draw.block)
 
 
-def test_a_study_of_200_conditions_spends_its_budget_where_verdicts_are_open(
+def test_a_study_of_200_conditions_spends_its_budget_on_undecided_comparisons(
     tmp_path: Path,
 ) -> None:
     budget_s = 70.0

@@ -264,7 +264,7 @@ def test_a_slot_effect_is_taken_out_not_taken_for_a_difference(tmp_path: Path) -
     assert document.comparisons[0].blocks < 100
 
 
-def test_a_control_is_no_candidate_and_no_condition_of_the_result(tmp_path: Path) -> None:
+def test_a_control_is_neither_a_candidate_nor_a_condition_of_the_result(tmp_path: Path) -> None:
     plan = plan_of("a", "b", "a again", stopping=Stopping(blocks=400, budget_s=1e9))
     plan = msgspec.structs.replace(plan, control=2)
     stage = Stage(tmp_path, medians=(0.010, 0.0103, 0.010), noise=0.02)
@@ -293,7 +293,7 @@ def test_a_campaign_that_was_never_begun_is_named(tmp_path: Path) -> None:
         Stage(tmp_path).resume("20010101")
 
 
-def test_limits_that_are_not_given_stay(tmp_path: Path) -> None:
+def test_omitted_limits_are_unchanged(tmp_path: Path) -> None:
     stage = Stage(tmp_path)
     plan = plan_of(stopping=Stopping(blocks=2, budget_s=1e9))
     run_id = stage.start(plan)

@@ -36,7 +36,7 @@ def test_layouts_have_the_chosen_addresses_if_the_host_can_vary_them(
     assert addresses(aslr) == (expected, [])
 
 
-def test_where_addresses_cannot_be_held_all_layouts_have_random_ones_and_it_is_said(
+def test_if_addresses_cannot_be_held_all_layouts_have_random_ones_and_a_notice_says_so(
     host: pytest.MonkeyPatch,
 ) -> None:
     host.setattr(plans, "addresses_can_be_held", lambda: False)

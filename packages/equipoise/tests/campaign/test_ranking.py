@@ -173,7 +173,7 @@ def test_a_name_that_stands_alone_is_wrong_in_at_most_alpha_of_campaigns() -> No
     assert missing <= at_most(campaigns, 0.05)
 
 
-def test_where_several_may_be_the_fastest_the_sentence_names_them_all() -> None:
+def test_the_sentence_names_all_conditions_that_may_be_the_fastest() -> None:
     ratios = (1.005, 1.0, 1.005, 1.005, 1.1)
     ranking = simulated(plan_with(ratios, 1), ratios, 0.02, 20).ranking
     assert ranking.leader == ranking.contenders[0]

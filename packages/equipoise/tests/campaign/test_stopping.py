@@ -94,7 +94,7 @@ def test_no_condition_leaves_a_campaign_before_its_least_time(tmp_path: Path) ->
     assert sizes[-1] == 2
 
 
-def test_a_pause_between_two_segments_is_no_measuring(tmp_path: Path) -> None:
+def test_a_pause_between_two_segments_is_not_measuring_time(tmp_path: Path) -> None:
     stage = Stage(tmp_path, medians=TWICE_AS_LONG)
 
     def interrupt(draw: Draw, place: int) -> None:
@@ -225,14 +225,14 @@ def test_a_chosen_limit_has_priority_over_the_needs_of_a_quick_study(tmp_path: P
     assert (limited.blocks, limited.blocks_before_budget, limited.budget_s) == (3, 0, 2.0)
 
 
-def test_blocks_before_the_budget_run_however_long_they_take() -> None:
+def test_blocks_before_the_budget_run_with_any_duration() -> None:
     judge = ScriptedJudge()
     stopping = Stopping(budget_s=0.01, blocks_before_budget=6)
     assert run_segment(replace(plan_of(), stopping=stopping), judge=judge) == "budget"
     assert judge.seen == 6
 
 
-def test_a_given_budget_comes_before_the_least_time_of_a_study(tmp_path: Path) -> None:
+def test_a_chosen_budget_has_priority_over_the_least_time_of_a_study(tmp_path: Path) -> None:
     path = tmp_path / "slow.toml"
     path.write_text(f"{STUDY}\n[measure]\nmin_seconds = 30\n")
     study = read_study(path)

@@ -43,7 +43,7 @@ def test_a_library_that_is_preloaded_took_effect() -> None:
     check(Condition("dlmalloc", (SORT,), environment={"LD_PRELOAD": own_library()}))
 
 
-def test_a_preload_may_be_given_from_the_folder_in_which_the_command_runs(
+def test_the_path_of_a_preload_may_start_at_the_folder_of_the_command(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "lib.so").symlink_to(own_library())
@@ -108,7 +108,7 @@ def test_a_cpu_that_is_not_there_is_named() -> None:
         check(Condition("a", (SORT,), process=Process(cpus=(9999,))))
 
 
-def test_a_life_and_an_interval_are_no_trials_of_one_plan() -> None:
+def test_a_plan_has_trials_that_are_lives_or_intervals_but_not_both() -> None:
     conditions = tuple(
         Condition(trial, (SORT,), server=Server((SORT,), ready=(SORT,), trial=trial))
         for trial in ("life", "interval")

@@ -107,7 +107,7 @@ def test_layouts_are_drawn_from_the_seed_alone_and_within_their_bounds() -> None
     assert abs(sum(draw.random_addresses for draw in draws) - 200) < 40
 
 
-def test_addresses_are_alike_in_all_layouts_as_it_was_chosen() -> None:
+def test_all_layouts_have_the_chosen_addresses() -> None:
     assert {layout.random_addresses for layout in draw_layouts(7, 20, "on")} == {True}
     fixed = draw_layouts(7, 20, "off")
     assert {layout.random_addresses for layout in fixed} == {False}

@@ -87,7 +87,7 @@ def test_a_file_that_cannot_be_executed_gets_its_chmod(tmp_path: Path) -> None:
     assert caught.value.hint == f"chmod +x {script}"
 
 
-def test_a_folder_is_no_program(tmp_path: Path) -> None:
+def test_a_folder_is_not_a_program(tmp_path: Path) -> None:
     with pytest.raises(UnusableInput, match="is a folder"):
         conditions("true", str(tmp_path))
 
@@ -153,7 +153,7 @@ def contrasts(*commands: str, **asked: object) -> tuple[Contrast, ...] | None:
     return contrasts_of(options, conditions_of(options, NOWHERE))
 
 
-def test_several_commands_are_compared_at_each_value_and_called_by_their_programs() -> None:
+def test_several_commands_are_compared_at_each_value_and_named_by_their_programs() -> None:
     values = {"n": ("5", "9")}
     compared = conditions("echo {n}", "true -x {n}", parameters=values)
     assert [condition.name for condition in compared] == [
@@ -256,7 +256,7 @@ def test_a_parameter_that_no_command_mentions_is_refused() -> None:
         conditions("true", "echo", parameters={"n": ("1",)})
 
 
-def test_hooks_are_given_once_for_all_or_once_for_each() -> None:
+def test_hooks_apply_to_all_commands_or_to_one_each() -> None:
     shared = conditions("true", "echo", prepare=("sync",))
     assert [c.hooks for c in shared] == [Hooks(prepare="sync")] * 2
     each = conditions("true", "echo", setup=("s1", "s2"), cleanup=("c",))
@@ -275,7 +275,7 @@ def test_a_shell_is_used_only_when_requested() -> None:
     assert compared[0].command == ("/bin/sh", "-e", "-c", "true | cat")
 
 
-def test_words_that_are_given_as_words_are_not_split() -> None:
+def test_a_command_given_as_words_is_not_split() -> None:
     compared = conditions_of(
         CompareOptions(commands=((sys.executable, "-c", "print('a b')"), "true")), NOWHERE
     )

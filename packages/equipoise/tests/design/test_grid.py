@@ -207,7 +207,7 @@ def test_a_level_whose_server_is_not_installed_is_left_out_with_its_package() ->
     ]
 
 
-def test_a_level_for_a_cpu_that_is_not_ours_is_left_out() -> None:
+def test_a_level_for_another_cpu_is_left_out() -> None:
     placed = Factor("allocator", (Level("a"), Level("b"), Level("c", client_cpus=(9999,))))
     study, notices = remove_missing_levels(study_of(placed), SITE)
     assert [level.name for level in study.factors[0].levels] == ["a", "b"]

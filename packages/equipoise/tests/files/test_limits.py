@@ -44,7 +44,7 @@ def test_too_many_open_files_are_found_behind_other_errors(error: Exception) -> 
     assert "ulimit -n" in str(explained.hint)
 
 
-def test_other_errors_mean_no_limit() -> None:
+def test_other_errors_do_not_mean_a_limit() -> None:
     assert limit_reached(raised(ValueError("a"), KeyError("b"), shown=True)) is None
     assert limit_reached(UnusableInput("no such file")) is None
 

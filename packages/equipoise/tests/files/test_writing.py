@@ -144,7 +144,7 @@ def write_as_somebody_else(path: Path) -> int:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as another user")
-def test_a_file_that_is_write_protected_stays_though_its_folder_is_not(tmp_path: Path) -> None:
+def test_a_write_protected_file_stays_in_a_writable_folder(tmp_path: Path) -> None:
     open_to_all = reachable(tmp_path)
     page = open_to_all / "page"
     page.write_bytes(OLD)

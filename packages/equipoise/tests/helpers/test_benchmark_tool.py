@@ -62,7 +62,7 @@ def test_each_benchmark_of_cargo_is_a_metric_in_seconds(tmp_path: Path) -> None:
     assert {(metric["unit"], metric["better"]) for metric in values.values()} == {("s", "lower")}
 
 
-def test_of_criterion_the_run_of_this_process_counts(tmp_path: Path) -> None:
+def test_the_run_of_this_process_counts_for_criterion(tmp_path: Path) -> None:
     target = tmp_path / "target"
     earlier = target / "criterion" / "gone" / "new"
     earlier.mkdir(parents=True)
@@ -112,7 +112,7 @@ def google_benchmark(folder: Path, *entries: dict[str, Any]) -> str:
     return str(program)
 
 
-def test_of_google_benchmark_times_and_iterations_are_reported(tmp_path: Path) -> None:
+def test_times_and_iterations_of_google_benchmark_are_reported(tmp_path: Path) -> None:
     times = {"real_time": 3.0, "cpu_time": 2.0, "time_unit": "us", "iterations": 7}
     program = google_benchmark(tmp_path, {"name": "Sum/8", "run_type": "iteration", **times})
     values = reported(tmp_path, "google-benchmark", program, "--benchmark_filter=^Sum/8$")

@@ -44,7 +44,7 @@ def test_an_import_comes_back_as_it_was_recorded(tmp_path: Path) -> None:
     assert (summary.trials, summary.stopped_because) == (4, "imported")
 
 
-def test_an_import_is_no_campaign_of_the_same_commands(tmp_path: Path) -> None:
+def test_an_import_is_not_a_campaign_of_the_same_commands(tmp_path: Path) -> None:
     own = plan_of("a", "b")
     imported = replace(own, terms=SOURCE)
     with open_for_writing(tmp_path / "ledger.db", durable=False) as ledger:

@@ -186,7 +186,7 @@ def test_a_name_that_is_too_long_is_refused(
         open_it(tmp_path / ("a" * 300))
 
 
-def test_a_file_where_the_folder_should_be_is_refused(tmp_path: Path) -> None:
+def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(UnusableInput, match="file is a file, not a folder"):
         open_for_writing(tmp_path / "file" / "ledger.db", durable=False)

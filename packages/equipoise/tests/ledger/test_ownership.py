@@ -80,7 +80,7 @@ def test_a_group_may_write_if_nobody_else_is_in_it(
 
 
 @AS_ROOT
-def test_a_link_in_a_strangers_folder_is_not_trusted(ledger: Path, tmp_path: Path) -> None:
+def test_a_link_in_a_folder_of_another_user_is_not_trusted(ledger: Path, tmp_path: Path) -> None:
     strange = tmp_path / "strange"
     strange.mkdir()
     os.chown(strange, STRANGER, -1)

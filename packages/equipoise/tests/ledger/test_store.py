@@ -119,14 +119,14 @@ def _plan_with_odd_text() -> Plan:
     )
 
 
-def test_a_plan_comes_back_whole_with_bytes_that_are_no_text(ledger: Ledger) -> None:
+def test_a_plan_comes_back_completely_with_bytes_that_are_not_text(ledger: Ledger) -> None:
     plan = _plan_with_odd_text()
     run = ledger.begin_run(plan, {}, 1.0)
     assert ledger.read_run(run).plan == plan
     assert ledger.runs()[0].commands == (plan.conditions[0].name,)
 
 
-def test_text_that_is_no_unicode_is_kept_readable(
+def test_text_that_is_not_unicode_is_kept_readable(
     ledger: Ledger, make_plan: Callable[..., Plan], make_trial: Callable[..., Trial]
 ) -> None:
     run = ledger.begin_run(make_plan(), {}, 1.0)
@@ -135,7 +135,7 @@ def test_text_that_is_no_unicode_is_kept_readable(
     assert ledger.read_run(run).trials[0].error_tail == r"a\udcffb"
 
 
-def test_draws_sittings_and_notices_come_back_in_the_order_of_writing(
+def test_draws_segments_and_notices_come_back_in_the_order_of_writing(
     ledger: Ledger, make_plan: Callable[..., Plan]
 ) -> None:
     here, there = {"host": "here", "cpus": 2, "load": [0.1, None]}, {"host": "there"}
@@ -170,7 +170,7 @@ def test_draws_sittings_and_notices_come_back_in_the_order_of_writing(
     )
 
 
-def test_an_environment_is_kept_once_however_often_it_is_met(
+def test_a_repeated_environment_is_stored_once(
     ledger: Ledger, path: Path, make_plan: Callable[..., Plan]
 ) -> None:
     for _ in range(3):
@@ -190,7 +190,7 @@ def test_a_trial_without_its_draw_is_refused_and_not_recorded(
     assert ledger.read_run(run).trials == ()
 
 
-def test_a_block_is_drawn_once_and_a_sitting_ends_once(
+def test_a_block_is_drawn_once_and_a_segment_ends_once(
     ledger: Ledger, make_plan: Callable[..., Plan]
 ) -> None:
     run = ledger.begin_run(make_plan(), {}, 1.0)
@@ -246,7 +246,7 @@ def test_a_run_that_starts_in_the_future_is_not_the_last(
     assert ledger.read_run("last").id == earlier
 
 
-def test_an_unknown_run_is_answered_with_those_that_there_are(
+def test_the_error_about_an_unknown_run_names_the_existing_runs(
     ledger: Ledger, make_plan: Callable[..., Plan]
 ) -> None:
     identifiers = [ledger.begin_run(make_plan(), {}, 1e6 * number) for number in range(1, 8)]
@@ -260,7 +260,7 @@ def test_an_unknown_run_is_answered_with_those_that_there_are(
         ledger.record_notice("last", RecordedWarning("a", "b", "c"))
 
 
-def test_a_beginning_that_fits_several_runs_is_answered_with_them(
+def test_the_error_about_an_ambiguous_beginning_names_its_runs(
     ledger: Ledger, make_plan: Callable[..., Plan]
 ) -> None:
     first = ledger.begin_run(make_plan(), {}, 1.0)
@@ -351,7 +351,7 @@ def test_the_search_for_the_same_commands_uses_an_index(ledger: Ledger, path: Pa
     assert "run_by_commands" in str(steps)
 
 
-def test_reading_leaves_the_garbage_collector_as_it_was(
+def test_reading_does_not_change_the_garbage_collector(
     ledger: Ledger, make_plan: Callable[..., Plan]
 ) -> None:
     run = ledger.begin_run(make_plan(), {}, 1.0)

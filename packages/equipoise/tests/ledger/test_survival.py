@@ -101,7 +101,7 @@ def test_a_killed_campaign_can_be_resumed(
     assert [sitting.stopped_because for sitting in after.segments] == [None, "verdict"]
 
 
-def test_one_process_reads_whole_states_while_another_writes(tmp_path: Path) -> None:
+def test_one_process_reads_consistent_states_while_another_writes(tmp_path: Path) -> None:
     path = tmp_path / "ledger.db"
     writer = subprocess.Popen(
         [sys.executable, "-c", RECORD_A_FEW, str(path), "400"], stdout=subprocess.PIPE

@@ -87,7 +87,7 @@ def change(path: Path, script: str, *parameters: object) -> None:
         *("view of another name", "virtual table of another name", "trigger of another name"),
     ],
 )
-def test_a_table_that_is_not_ours_is_refused_before_it_is_read(
+def test_an_unknown_table_is_refused_before_it_is_read(
     script: str, what: str, filled: Path, open_it: Callable[[Path], Ledger]
 ) -> None:
     change(filled, script)
@@ -113,7 +113,7 @@ def test_a_run_whose_id_has_another_form_is_refused(filled: Path, identifier: st
         open_for_reading(filled)
 
 
-def test_a_ledger_that_was_dumped_and_loaded_is_one_of_ours(filled: Path, tmp_path: Path) -> None:
+def test_a_ledger_that_was_dumped_and_loaded_is_valid(filled: Path, tmp_path: Path) -> None:
     loaded = tmp_path / "loaded.db"
     with sqlite3.connect(filled) as connection:
         script = "\n".join(connection.iterdump())

@@ -126,6 +126,6 @@ def test_in_such_a_folder_the_variable_still_names_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("level", ["../../a b", LONG, "größer" * 60, "-n", "\x1b[31m"])
-def test_any_name_of_a_level_has_a_folder_of_its_own(level: str, tmp_path: Path) -> None:
+def test_any_name_of_a_level_has_its_own_folder(level: str, tmp_path: Path) -> None:
     builds = build_levels({level: "true"}, tmp_path, ENVIRONMENT, str(tmp_path))
     assert Path(builds[level]).parent == tmp_path

@@ -147,7 +147,7 @@ def test_every_move_to_another_processor_is_counted(counting: Launcher) -> None:
 
 
 @pytest.mark.usefixtures("may_count_the_kernel")
-def test_one_trial_after_the_other_is_counted_whole(
+def test_consecutive_trials_are_counted_completely(
     counting: Launcher, shell: Callable[[str], Request]
 ) -> None:
     """A kernel once counted events of the launcher for one trial, and none for the next ones."""

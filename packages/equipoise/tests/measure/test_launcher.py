@@ -196,7 +196,7 @@ def test_arguments_environment_and_paths_may_hold_any_bytes(
     assert written == b"K\xfe=\x80 \xff\n\0EMPTY=\0"
 
 
-def test_last_words_that_are_no_text_stay_readable(run: Callable[[str], Report]) -> None:
+def test_an_error_output_that_is_not_text_stays_readable(run: Callable[[str], Report]) -> None:
     assert run(r"printf 'a\377\303\251' >&2").error_tail == "a\ufffd\u00e9"
 
 
@@ -298,7 +298,7 @@ STACK = "grep -F '[stack]' /proc/self/maps"
 FLAGS = "grep THP_enabled /proc/self/status"
 
 
-def test_addresses_are_the_same_where_they_are_not_drawn(output_of: Callable[..., str]) -> None:
+def test_addresses_that_are_not_random_are_equal(output_of: Callable[..., str]) -> None:
     fixed = {output_of(STACK, Process(random_addresses=False)) for _ in range(3)}
     assert len(fixed) == 1
     assert len({output_of(STACK, Process(random_addresses=True)) for _ in range(5)}) > 1
@@ -354,7 +354,7 @@ with Launcher(Path(sys.argv[1])) as launcher:
 """
 
 
-def test_a_trial_has_no_terminal_and_fails_at_once_where_it_wants_one(
+def test_a_trial_has_no_terminal_and_fails_at_once_if_it_needs_one(
     launcher_program: Path, program: Callable[[str], str]
 ) -> None:
     arguments = [str(launcher_program), program("sh"), os.environ["PATH"]]

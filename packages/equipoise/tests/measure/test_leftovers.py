@@ -171,7 +171,7 @@ def links_the_private_folder(folder: Path) -> None:
 @pytest.mark.parametrize(
     "attack", [lets_others_write, gives_the_private_folder_away, links_the_private_folder]
 )
-def test_in_a_folder_of_strangers_nothing_is_removed_and_no_process_ended(
+def test_in_a_folder_of_other_users_nothing_is_removed_and_no_process_ended(
     places: Places, attack: Callable[[Path], None]
 ) -> None:
     folder = killed_campaign()

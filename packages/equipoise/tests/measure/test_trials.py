@@ -88,7 +88,7 @@ def test_a_condition_may_send_its_output_elsewhere(tmp_path: Path) -> None:
     ]
 
 
-def test_a_finished_trial_is_reported_as_it_was_measured(tmp_path: Path) -> None:
+def test_a_finished_trial_is_reported_as_measured(tmp_path: Path) -> None:
     report = runner(ScriptedStarter(), plan_of(), tmp_path).run_place(DRAW, 1)[0]()
     trial = report.trial
     assert (trial.phase, trial.block, trial.position, trial.condition) == ("measured", 4, 1, 0)

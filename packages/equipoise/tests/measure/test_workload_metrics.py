@@ -60,7 +60,7 @@ def test_a_line_that_cannot_be_read_is_named_and_the_others_are_kept(tmp_path: P
     assert metrics.problem.startswith("line 2 of its metrics cannot be read")
 
 
-def test_a_value_that_is_no_number_is_named(tmp_path: Path) -> None:
+def test_a_value_that_is_not_a_number_is_named(tmp_path: Path) -> None:
     metrics = read(written(tmp_path, '{"metric": "a", "value": "fast"}\n'))
     assert metrics.samples == ()
     assert metrics.problem is not None
@@ -79,7 +79,7 @@ def test_a_value_beyond_every_measurement_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("resolution", ["0", "-0.001", "1e999"])
-def test_a_resolution_that_is_no_finite_number_above_0_is_named(
+def test_a_resolution_that_is_not_a_finite_number_above_0_is_named(
     resolution: str, tmp_path: Path
 ) -> None:
     line = f'{{"metric": "a", "value": 1, "resolution": {resolution}}}'

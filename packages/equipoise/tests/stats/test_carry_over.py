@@ -46,7 +46,7 @@ def covers(measured: CarryOver | None, truth: float) -> bool:
     return math.log(low) <= truth <= math.log(high)
 
 
-def test_three_percent_are_recovered_and_warned_of() -> None:
+def test_a_carry_over_of_three_percent_is_estimated_with_a_warning() -> None:
     generator = np.random.default_rng(31)
     measured = [
         carry_over(
@@ -139,13 +139,13 @@ def test_a_short_campaign_has_no_estimate() -> None:
     assert carry_over(orders[:1], costs[:1], candidate=1) is None
 
 
-def test_a_certain_but_tiny_carry_over_is_not_warned_of() -> None:
+def test_a_certain_but_tiny_carry_over_gives_no_warning() -> None:
     tiny = CarryOver(ratio=1.002, ratio_ci=(1.0019, 1.0021), trials=1000)
     assert not should_warn(tiny, min_effect=1.0)
     assert should_warn(tiny, min_effect=0.0)
 
 
-def test_a_large_but_uncertain_carry_over_is_not_warned_of() -> None:
+def test_a_large_but_uncertain_carry_over_gives_no_warning() -> None:
     assert not should_warn(CarryOver(1.05, (0.99, 1.11), 40), min_effect=1.0)
 
 
@@ -206,7 +206,7 @@ def test_orders_that_cannot_tell_the_two_apart_give_no_fit() -> None:
     assert fit_differences(np.repeat(np.arange(8), 2), conditions, costs, baseline=0) == {}
 
 
-def test_a_condition_that_always_times_out_is_no_carry_over() -> None:
+def test_a_condition_that_always_times_out_has_no_carry_over() -> None:
     random = np.random.default_rng(20)
     blocks, conditions, costs = simulated(
         random, difference=0.0, carried=0.0, drift=0.0, heavy=False

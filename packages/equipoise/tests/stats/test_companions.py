@@ -62,7 +62,7 @@ def test_a_late_mode_is_associated_with_the_time() -> None:
     assert association.p_value < 1e-4
 
 
-def test_of_three_modes_each_is_held_against_every_covariate() -> None:
+def test_each_of_three_modes_is_tested_against_every_covariate() -> None:
     generator = np.random.default_rng(3)
     cpu = generator.integers(0, 3, 90).astype(np.float64)
     associations = companions(cpu.astype(np.int64), [observed("cpu", cpu, named=True)])
@@ -128,7 +128,7 @@ def test_a_draw_per_layout_counts_once_per_layout() -> None:
     assert named <= at_most(SIMULATIONS, 0.05)
 
 
-def test_the_coin_for_the_addresses_of_a_layout_is_named_where_the_mode_follows_it() -> None:
+def test_random_addresses_of_a_layout_are_named_if_the_mode_depends_on_them() -> None:
     layouts = np.tile(np.arange(12), 6)
     coins = (layouts % 2).astype(np.float64)
     addresses = Covariate("random_addresses", coins, named=True, drawn=True, units=12)

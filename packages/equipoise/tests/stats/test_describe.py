@@ -97,7 +97,7 @@ def test_values_without_end_leave_the_interval_of_the_median_open() -> None:
     assert median_at_any_stop([1.0] * 5 + [math.inf] * 5, 0.05) == (1.0, None)
 
 
-def test_the_mode_is_where_the_values_crowd() -> None:
+def test_the_mode_is_at_the_highest_density_of_values() -> None:
     generator = np.random.default_rng(7)
     values = np.concatenate([generator.normal(1.0, 0.01, 300), generator.normal(2.0, 0.2, 200)])
     assert half_sample_mode(np.sort(values)) == pytest.approx(1.0, abs=0.02)

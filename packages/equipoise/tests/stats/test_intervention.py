@@ -50,7 +50,7 @@ def test_an_intervention_without_effect_is_refuted() -> None:
     assert effect_of((0.010, 0.024, 0.010, 0.024)).outcome == "refuted"
 
 
-def test_a_cost_added_to_both_is_not_confirmed_though_the_ratio_shrinks() -> None:
+def test_a_cost_added_to_both_is_not_confirmed_although_the_ratio_shrinks() -> None:
     result = effect_of((0.010, 0.020, 0.110, 0.120))
     assert result.outcome == "open"
     assert result.logs.low is not None
@@ -64,7 +64,7 @@ def test_a_gap_closed_by_slowing_the_baseline_is_not_confirmed() -> None:
     assert result.from_baseline == pytest.approx(1.0, abs=0.05)
 
 
-def test_of_a_faster_candidate_the_baseline_must_come_nearer() -> None:
+def test_for_a_faster_candidate_the_baseline_must_come_nearer() -> None:
     assert effect_of((0.024, 0.010, 0.0104, 0.010)).outcome == "confirmed"
     by_slowing = effect_of((0.024, 0.010, 0.024, 0.024))
     assert by_slowing.outcome == "open"
@@ -237,7 +237,7 @@ def test_without_blocks_there_is_no_result() -> None:
     assert effect.pieces == ((None, None),)
 
 
-def test_blocks_in_which_both_of_a_pair_timed_out_are_no_evidence() -> None:
+def test_blocks_with_two_timeouts_of_a_pair_are_not_evidence() -> None:
     generator = np.random.default_rng(11)
     without, with_it = gaps_of(generator, gap=0.1, share=0.8, noise=normal(generator))
     nothing = np.full(5, math.nan)
@@ -260,9 +260,7 @@ def test_an_invalid_level_is_refused(level: float) -> None:
         FractionSequence(level)
 
 
-def test_where_the_gap_varies_with_the_block_the_estimate_is_near_the_truth_and_in_its_set() -> (
-    None
-):
+def test_with_a_gap_that_varies_by_block_the_estimate_is_near_the_truth_and_in_its_set() -> None:
     """The separate medians of the two gaps were outside the set in 42 % of such campaigns."""
     generator = np.random.default_rng(7)
     outside, errors = 0, []

@@ -28,7 +28,7 @@ def test_one_peak_is_one_mode(shape: str, trials: int) -> None:
     assert samples_with_modes(SINGLE[shape], trials, 1) >= at_least(SIMULATIONS, 0.95)
 
 
-def test_rare_spikes_are_no_mode() -> None:
+def test_rare_spikes_are_not_a_mode() -> None:
     assert samples_with_modes(SPIKES, 100, 1) >= at_least(SIMULATIONS, 0.90)
 
 
@@ -79,7 +79,7 @@ def test_the_modes_do_not_depend_on_unit_or_order() -> None:
     assert tiny.places == pytest.approx(tuple(1e-6 * place for place in modes.places))
 
 
-def test_neighbouring_ticks_of_a_coarse_clock_are_no_two_modes() -> None:
+def test_neighbouring_ticks_of_a_coarse_clock_are_one_mode() -> None:
     generator = np.random.default_rng(4)
     ticks = 0.004 * generator.choice([5, 6], 100)
     assert len(find_modes(ticks, resolution=0.004).places) == 1
@@ -137,7 +137,7 @@ def test_a_single_shape_is_explained_about_as_well_as_its_own_law_explains_it(sh
     assert best_single_bic(values) < truth + 6.0 * np.log(400) + 25.0
 
 
-def test_three_equal_modes_are_three_though_two_normals_explain_them_badly() -> None:
+def test_three_equal_modes_are_found_although_two_normals_explain_them_badly() -> None:
     generator = np.random.default_rng(9)
     found = 0
     for _ in range(SIMULATIONS):

@@ -151,7 +151,7 @@ def test_the_true_ratio_of_coarse_rates_is_left_out_in_at_most_alpha(
     assert sum(after is not None for after in excluded) <= at_most(CAMPAIGNS, ALPHA)
 
 
-def test_coarse_rates_are_not_called_equivalent_where_the_truth_is_a_fifth_apart() -> None:
+def test_coarse_rates_that_differ_by_a_fifth_are_not_called_equivalent() -> None:
     judged = (
         judge(
             [rates(seed, 3.0, 0.02, 1.2, None, more_is_better=True)], min_effect=1.0, alpha=ALPHA

@@ -65,7 +65,7 @@ def test_only_enough_blocks_show_whether_there_is_a_logarithm() -> None:
     assert few.power_law.power_ci == (None, None)
 
 
-def test_sizes_left_out_of_blocks_are_no_costs() -> None:
+def test_sizes_left_out_of_blocks_have_no_costs() -> None:
     costs = costs_of(2.0, 0, blocks=30)
     costs[10:, 3] = np.nan
     law = scaling_law(SIZES, costs, seed=1)

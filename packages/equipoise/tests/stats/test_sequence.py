@@ -159,7 +159,7 @@ def signs(slower: NDArray[np.bool_]) -> PairedBlocks:
     )
 
 
-def test_the_share_counts_blocks_that_are_no_tie() -> None:
+def test_the_share_counts_blocks_without_a_tie() -> None:
     blocks = PairedBlocks(
         [1.0, 1.0, 1.0, 1.0, math.inf], [2.0, 0.5, 1.0, math.inf, math.inf], [1, 1, 1, -1, 1]
     )

@@ -133,7 +133,7 @@ def test_unusable_values_are_refused_with_a_hint(
         ((1.0, 0.0), 1.1, "slower", True),
     ],
 )
-def test_the_minimum_misleads_where_it_names_another_winner(
+def test_the_minimum_misleads_if_it_names_another_winner(
     minima: tuple[float, float], ratio: float, verdict: Verdict, misleads: bool
 ) -> None:
     answer = minimum_misleads(*minima, typical=math.log(ratio), verdict=verdict, min_effect=1.0)
@@ -169,7 +169,7 @@ def test_every_statistic_has_its_answer() -> None:
     assert by_statistic["mean"].ratio == pytest.approx(candidate.mean() / baseline.mean())
 
 
-def test_a_statistic_is_certain_where_its_interval_leaves_out_no_difference() -> None:
+def test_a_statistic_is_certain_if_its_interval_leaves_out_no_difference() -> None:
     generator = np.random.default_rng(6)
     baseline = generator.uniform(1.00, 1.02, 400)
     candidate = np.where(generator.random(400) < 0.3, 0.9, 1.1) * generator.uniform(1.0, 1.01, 400)

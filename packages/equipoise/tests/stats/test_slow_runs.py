@@ -112,7 +112,7 @@ def test_slow_runs_of_both_are_weighed_at_planned_numbers_of_blocks() -> None:
 
 
 @pytest.mark.parametrize(("share", "factor"), [(0.1, 2.0), (0.3, 1.2), (0.02, 100.0)])
-def test_the_coin_names_a_condition_in_at_most_its_level_where_both_have_slow_runs(
+def test_if_both_have_slow_runs_a_condition_is_named_in_at_most_the_level(
     share: float, factor: float
 ) -> None:
     campaigns, named = 600, 0

@@ -51,14 +51,14 @@ def test_a_step_is_found_and_is_in_its_range() -> None:
     assert np.median(widths) <= 4
 
 
-def test_a_change_below_the_smallest_effect_is_no_suspicion() -> None:
+def test_a_change_below_the_smallest_effect_is_not_a_suspicion() -> None:
     logs = stable(np.random.default_rng(9))
     logs[30:] += STEP
     assert len(level_changes(np.exp(logs), 4.0)) == 1
     assert not level_changes(np.exp(logs), 8.0)
 
 
-def test_a_count_that_repeats_exactly_changes_where_it_changes() -> None:
+def test_the_change_of_an_exact_count_is_found_at_its_place() -> None:
     values = np.full(40, 1000.0)
     values[20:] = 1030.0
     (change,) = level_changes(values, 1.0)

@@ -50,7 +50,7 @@ def test_paired_agrees_with_scipy() -> None:
 
 
 @pytest.mark.parametrize("paired", [False, True])
-def test_of_independent_log_normal_trials_one_interval_in_twenty_misses(paired: bool) -> None:
+def test_one_interval_in_twenty_of_independent_log_normal_trials_misses(paired: bool) -> None:
     generator = np.random.default_rng(11)
     missed = 0
     for _ in range(REPLICATIONS):
@@ -131,7 +131,7 @@ def test_the_paired_difference_agrees_with_scipy() -> None:
 
 
 @pytest.mark.parametrize("paired", [False, True])
-def test_of_normal_trials_one_interval_of_a_difference_in_twenty_misses(paired: bool) -> None:
+def test_one_interval_in_twenty_of_differences_of_normal_trials_misses(paired: bool) -> None:
     generator = np.random.default_rng(12)
     missed = 0
     for _ in range(REPLICATIONS):
@@ -173,7 +173,7 @@ def test_the_mean_over_campaigns_is_covered_as_often_as_said() -> None:
     assert covered / repeats == pytest.approx(0.95, abs=3 * math.sqrt(0.05 * 0.95 / repeats))
 
 
-def test_boots_that_differ_are_the_replicates_however_many_campaigns_each_had() -> None:
+def test_different_boots_are_the_replicates_with_any_number_of_campaigns() -> None:
     generator = np.random.default_rng(6)
     covered, repeats = 0, 1000
     boots = [str(boot) for boot in range(4) for _ in range(10)]

@@ -57,7 +57,7 @@ def test_the_verdict_is_true(percent: float, verdict: Verdict) -> None:
     assert judged.blocks == 400
 
 
-def test_equivalent_comes_first_even_where_the_interval_leaves_out_no_difference() -> None:
+def test_equivalent_has_priority_even_if_the_interval_leaves_out_no_difference() -> None:
     judged = judged_alone(effect_of(0.4, blocks=2000, sd=0.003))
     assert judged.low > 0
     assert judged.verdict == "equivalent"
@@ -119,7 +119,7 @@ def test_a_candidate_that_is_faster_but_for_a_timeout_is_mixed() -> None:
     assert judged_alone(PairedBlocks(blocks.baseline, candidate, orders)).verdict == "mixed"
 
 
-def test_a_ratio_that_changes_half_way_is_said() -> None:
+def test_a_ratio_that_changes_in_the_middle_is_reported() -> None:
     generator = np.random.default_rng(22)
     candidate = np.exp(generator.normal(0.0, 0.01, 400) + np.repeat([0.0, 1.0], 200))
     orders = generator.choice([-1, 1], 400)

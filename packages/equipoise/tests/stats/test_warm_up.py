@@ -27,7 +27,7 @@ SIMULATIONS = 60
 
 
 @pytest.mark.parametrize("series", SERIES)
-def test_a_series_is_given_its_class(series: str) -> None:
+def test_a_series_has_its_class(series: str) -> None:
     kind, draw = SERIES[series]
     generator = np.random.default_rng(1)
     found = [classify_trial(draw(generator, ITERATIONS)) for _ in range(SIMULATIONS)]
@@ -166,7 +166,7 @@ def test_iterations_that_never_vary_are_flat() -> None:
     assert (shape.kind, shape.steady) == ("flat", 0.25)
 
 
-def test_spikes_of_a_collector_are_no_change() -> None:
+def test_spikes_of_a_collector_are_not_a_change() -> None:
     spiked = stepped((200, 100.0))
     spiked[::17] += 50.0
     assert len(find_changes(spiked).segments) == 1
@@ -225,7 +225,7 @@ def test_the_medians_of_parts_are_those_of_an_even_split(count: int, parts: int)
     assert part_medians(values, parts).tolist() == expected
 
 
-def test_a_state_begins_at_a_trial_also_where_trials_were_taken_together() -> None:
+def test_a_state_begins_at_a_trial_even_if_trials_were_grouped() -> None:
     generator = np.random.default_rng(5)
     values = generator.normal(1.0, 0.01, size=30_001)
     values[20_000:] += 0.2

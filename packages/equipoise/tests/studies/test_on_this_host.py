@@ -127,12 +127,12 @@ def test_a_study_that_cannot_run_here_is_refused_in_exact_words(case: str, tmp_p
     assert (caught.value.what, caught.value.hint) == (what, hint)
 
 
-def test_levels_that_set_the_same_can_be_kept_apart(tmp_path: Path) -> None:
+def test_levels_with_contradictory_settings_can_be_excluded(tmp_path: Path) -> None:
     text = REFUSED["a variable that two levels set"][0]
     prepare(read(tmp_path, text + "d = {}\n[[exclude]]\nn = 'b'\nm = 'c'\n"))
 
 
-def test_levels_that_set_the_same_to_the_same_are_no_contradiction(tmp_path: Path) -> None:
+def test_levels_with_the_same_setting_do_not_contradict_each_other(tmp_path: Path) -> None:
     text = REFUSED["a variable that two levels set"][0]
     prepare(read(tmp_path, text.replace('"2"', '"1"')))
 

@@ -347,7 +347,7 @@ def test_a_malformed_study_is_refused_in_exact_words(case: str, tmp_path: Path) 
     assert (caught.value.what, caught.value.hint) == (what, hint)
 
 
-def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "study.toml"
     path.write_bytes(b"[study]\nname = '\xff'\n")
     with pytest.raises(UnusableInput, match="study.toml:2: it is not UTF-8"):
@@ -427,7 +427,7 @@ summary = "all of it"
     )
 
 
-def test_braces_that_are_no_names_are_left_alone(tmp_path: Path) -> None:
+def test_braces_without_a_name_are_unchanged(tmp_path: Path) -> None:
     program = 'print({"a": {}}, f"{{n}}", {1, 2})'
     study = read(
         tmp_path, NAMED + f"[workload]\ncommand = ['python3', '-c', '''{program}''']\n" + VARIES
@@ -441,7 +441,7 @@ def test_a_file_that_is_not_regular_is_not_a_study(tmp_path: Path) -> None:
         read_study(tmp_path / "study.toml", "study.toml", counters=())
 
 
-def test_a_whole_table_of_a_server_is_read(tmp_path: Path) -> None:
+def test_a_complete_table_of_a_server_is_read(tmp_path: Path) -> None:
     more = (
         'install = ["i"]\nfill = ["f"]\nprepare = "p q"\nstop = "s"\nready_s = 5\n'
         'path = "/usr/lib/*/bin"\nneeds = { x = "some" }\nunprivileged = true\n'

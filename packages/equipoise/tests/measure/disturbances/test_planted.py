@@ -180,7 +180,7 @@ def state_after(root: Path, happens: Mapping[str, str]) -> HostState:
     return msgspec.structs.replace(state, activity=activity_over(state.host, happens))
 
 
-def test_a_busy_process_is_named_with_its_number_however_it_calls_itself(tmp_path: Path) -> None:
+def test_a_busy_process_is_named_with_its_number_under_any_name(tmp_path: Path) -> None:
     plant(tmp_path, {"proc/4711/stat": SPINNING.format(ticks=100)})
     disturbance = only(state_after(tmp_path, {"proc/4711/stat": SPINNING.format(ticks=195)}))
     assert (disturbance.code, disturbance.severity) == ("busy_process", "disturbs")

@@ -125,7 +125,7 @@ def test_a_real_quota_is_found_from_inside(group: Path) -> None:
     assert str(group) in hint
 
 
-def test_outside_of_the_group_there_is_no_such_quota(group: Path) -> None:
+def test_outside_the_group_this_quota_is_not_found(group: Path) -> None:
     assert not any(str(group) in disturbance.hint for disturbance in cpu_quota(observe_host()))
 
 

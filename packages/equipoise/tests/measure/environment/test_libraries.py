@@ -123,7 +123,7 @@ def test_a_static_program_maps_nothing_and_takes_no_preload(tmp_path: Path) -> N
     assert mapped.problems == ("LD_PRELOAD does nothing here: the program is linked statically",)
 
 
-def test_a_program_that_is_cut_short_is_no_program(tmp_path: Path) -> None:
+def test_a_truncated_program_is_not_a_program(tmp_path: Path) -> None:
     whole = Path(LS).read_bytes()
     for length in (8, 20, 70):
         path = tmp_path / f"cut-{length}"

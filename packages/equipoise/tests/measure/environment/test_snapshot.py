@@ -167,7 +167,7 @@ def test_a_relevant_variable_that_may_be_secret_is_named_without_its_value(tmp_p
     assert "hunter2" not in json.dumps(facts)
 
 
-def test_bytes_that_are_no_text_can_be_written_as_json(tmp_path: Path) -> None:
+def test_bytes_that_are_not_text_can_be_written_as_json(tmp_path: Path) -> None:
     facts = snapshot(Host(tmp_path), {"LD_PRELOAD": "/lib/\udcff.so"})
     assert facts["variables"]["LD_PRELOAD"] == "/lib/\\xff.so"
     assert json.dumps(facts).encode("utf-8")
