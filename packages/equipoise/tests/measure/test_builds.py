@@ -43,7 +43,7 @@ def test_on_a_full_disk_the_hint_is_to_make_room(
     with pytest.raises(ConditionFailed) as caught:
         build("exit 1", tmp_path)
     assert caught.value.hint == (
-        f"the disk of {tmp_path} is full: set EQUIPOISE_BUILDS to a folder of one with room"
+        f"the disk of {tmp_path} is full: set EQUIPOISE_BUILDS to a folder on another disk"
     )
 
 
