@@ -48,8 +48,8 @@ def document_for_display(document: ResultDocument, *, show_env: bool) -> ResultD
     short: ResultDocument = replace_texts(document, texts)
     # A name may be a word of the command, and readers copy commands.
     both = zip(short.conditions, document.conditions, strict=True)
-    whole = tuple(replace(condition, command=read.command) for condition, read in both)
-    return replace(short, conditions=whole)
+    conditions = tuple(replace(condition, command=read.command) for condition, read in both)
+    return replace(short, conditions=conditions)
 
 
 def _short_names(conditions: Sequence[Condition | ConditionResult]) -> HiddenValues:

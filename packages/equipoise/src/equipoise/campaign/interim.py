@@ -320,10 +320,10 @@ class InterimAnalysis(Judge):
         if not leaves_out or not self._latest:
             return everything
         compared: set[int] = set()
-        asked = (*self._open_race, *self._unclear)
+        open_pairs = (*self._open_race, *self._unclear)
         if self.runs_washouts():
-            asked += self._suspected
-        needed: set[int] = {member for pair in asked for member in pair}
+            open_pairs += self._suspected
+        needed: set[int] = {member for pair in open_pairs for member in pair}
         for comparison, interim in zip(self._comparisons, self._latest, strict=True):
             compared.update(comparison.contrast.pair)
             if not self._is_answered(interim):
