@@ -58,14 +58,14 @@ def _short_names(conditions: Sequence[Condition | ConditionResult]) -> HiddenVal
         text for condition in conditions for text in (condition.name, *condition.levels.values())
     )
     present = dict.fromkeys(names)
-    taken, short = set(present), {}
+    used_names, short = set(present), {}
     numbered: dict[str, Iterator[str]] = {}
     for name in present:
         if len(name) > MAX_NAME_LETTERS:
             cut = shortened(name)
             numbered.setdefault(cut, _numbered(cut))
-            short[name] = next(text for text in numbered[cut] if text not in taken)
-            taken.add(short[name])
+            short[name] = next(text for text in numbered[cut] if text not in used_names)
+            used_names.add(short[name])
     return hidden_values(()).with_names(short)
 
 

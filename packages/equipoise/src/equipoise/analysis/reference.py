@@ -314,11 +314,11 @@ def environment_differences(
     earlier: Mapping[str, Any], later: Mapping[str, Any]
 ) -> tuple[EnvironmentDifference, ...]:
     """Return the facts that differ, or that one side lacks, in the order of the later side."""
-    there, here = dict(flat_facts(earlier)), dict(flat_facts(later))
+    earlier_facts, later_facts = dict(flat_facts(earlier)), dict(flat_facts(later))
     return tuple(
-        EnvironmentDifference(name, there.get(name), here.get(name))
-        for name in {**here, **there}
-        if there.get(name) != here.get(name)
+        EnvironmentDifference(name, earlier_facts.get(name), later_facts.get(name))
+        for name in {**later_facts, **earlier_facts}
+        if earlier_facts.get(name) != later_facts.get(name)
     )
 
 
