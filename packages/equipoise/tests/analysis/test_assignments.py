@@ -74,11 +74,11 @@ def test_a_shell_runs_the_line_with_the_variables_that_it_names() -> None:
     line = 'A=\'it is; a $b\' sh -c \'printf %s "$A"\'; export C="x  y"; printf %s "$C"'
     shown = replace_values(line, dollar)
     assert "it is" not in shown
-    ran = [
+    processes = [
         subprocess.run(["/bin/sh", "-c", script], env=set_here, capture_output=True, check=True)
         for script, set_here in ((line, {}), (shown, {"A": "it is; a $b", "C": "x  y"}))
     ]
-    assert ran[0].stdout == ran[1].stdout == b"it is; a $bx  y"
+    assert processes[0].stdout == processes[1].stdout == b"it is; a $bx  y"
 
 
 @pytest.mark.parametrize(

@@ -122,12 +122,12 @@ def test_less_is_slower_for_a_metric_that_is_better_when_higher() -> None:
 
 
 def test_a_missing_comparison_counts_as_one_without_evidence() -> None:
-    alone = only(result_of(record_of(steady(1.0), steady(1.1)))).comparison
+    single = only(result_of(record_of(steady(1.0), steady(1.1)))).comparison
     both = result_of(record_of(steady(1.0), steady(1.1), restless))
     given, withheld = both.steady_state
-    assert alone is not None and given.comparison is not None
+    assert single is not None and given.comparison is not None
     assert withheld.comparison is None
-    assert (alone.level, given.comparison.level) == (0.05, 0.025)
+    assert (single.level, given.comparison.level) == (0.05, 0.025)
 
 
 def test_a_control_is_pooled_in_the_steady_state_too_and_must_have_one() -> None:

@@ -110,16 +110,16 @@ def test_a_comparison_of_the_command_line_leaves_out_and_ranks() -> None:
 def test_candidates_that_may_be_the_fastest_run_on_until_it_is_known() -> None:
     ratios = (1.0, 0.9, 0.85)
     plan = plan_with(ratios, 3)
-    asked = simulated(plan, ratios, 0.03, 200)
-    not_asked = simulated(replace(plan, ranking=False), ratios, 0.03, 200)
-    assert len(asked.draws) > len(not_asked.draws)
+    with_ranking = simulated(plan, ratios, 0.03, 200)
+    without_ranking = simulated(replace(plan, ranking=False), ratios, 0.03, 200)
+    assert len(with_ranking.draws) > len(without_ranking.draws)
     # The baseline is decided and not the fastest: only the two candidates continue.
-    assert set(asked.draws[-1].order) == {1, 2}
+    assert set(with_ranking.draws[-1].order) == {1, 2}
     assert re.fullmatch(
-        r"c is the fastest of 3: 1\d\.\d % less time than a\.", asked.ranking.summary
+        r"c is the fastest of 3: 1\d\.\d % less time than a\.", with_ranking.ranking.summary
     )
-    assert [condition.name for condition in asked.ranking.conditions] == ["c", "b", "a"]
-    assert asked.ranking.conditions[-1].slower_than == ("c", "b")
+    assert [condition.name for condition in with_ranking.ranking.conditions] == ["c", "b", "a"]
+    assert with_ranking.ranking.conditions[-1].slower_than == ("c", "b")
 
 
 def test_the_control_leaves_with_the_baseline() -> None:

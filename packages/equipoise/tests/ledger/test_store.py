@@ -276,12 +276,12 @@ def test_runs_are_in_the_order_of_their_start_even_if_recorded_later(
     ledger: Ledger, make_plan: Callable[..., Plan]
 ) -> None:
     late, early = (ledger.begin_run(make_plan(), {}, started) for started in (2.0, 1.0))
-    alike = sorted(
+    simultaneous = sorted(
         (ledger.begin_run(make_plan(), {}, 3.0) for _ in range(3)), key=ledger.identity_of
     )
-    assert [run.id for run in ledger.runs()] == [early, late, *alike]
-    assert [run.id for run in ledger.same_commands(make_plan())] == [early, late, *alike]
-    assert ledger.read_run("last").id == alike[-1]
+    assert [run.id for run in ledger.runs()] == [early, late, *simultaneous]
+    assert [run.id for run in ledger.same_commands(make_plan())] == [early, late, *simultaneous]
+    assert ledger.read_run("last").id == simultaneous[-1]
 
 
 def test_a_ledger_without_runs_is_reported(ledger: Ledger) -> None:

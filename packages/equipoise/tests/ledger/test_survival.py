@@ -155,29 +155,29 @@ def test_several_processes_may_make_and_write_one_ledger_at_once(tmp_path: Path)
 def test_a_limit_on_the_size_of_files_stops_a_campaign_and_loses_nothing(
     tmp_path: Path, run_script: Callable[..., subprocess.CompletedProcess[str]]
 ) -> None:
-    ran = run_script(RECORD_UNTIL_FULL, str(tmp_path / "ledger.db"), "limit")
-    _assert_stopped_with_all_kept(ran)
-    assert "limit" in ran.stdout.splitlines()[-2]
+    process = run_script(RECORD_UNTIL_FULL, str(tmp_path / "ledger.db"), "limit")
+    _assert_stopped_with_all_kept(process)
+    assert "limit" in process.stdout.splitlines()[-2]
 
 
 def test_a_full_disk_stops_a_campaign_and_loses_nothing(
     tmp_path: Path, run_script: Callable[..., subprocess.CompletedProcess[str]]
 ) -> None:
     # In its own name space, the disk vanishes with the process.
-    apart: tuple[str, ...] = ("unshare", "--mount")
+    name_space: tuple[str, ...] = ("unshare", "--mount")
     if os.geteuid() != 0:
-        apart = (*apart, "--user", "--map-root-user")
+        name_space = (*name_space, "--user", "--map-root-user")
     folder = tmp_path / "disk"
     folder.mkdir()
-    probe = [*apart, "mount", "-t", "tmpfs", "none", str(folder)]
+    probe = [*name_space, "mount", "-t", "tmpfs", "none", str(folder)]
     if (
         shutil.which("unshare") is None
         or subprocess.run(probe, capture_output=True, check=False).returncode
     ):
         pytest.skip("this machine lets us mount no small disk (unshare, mount -t tmpfs)")
-    ran = run_script(RECORD_UNTIL_FULL, str(folder / "ledger.db"), "disk", before=apart)
-    _assert_stopped_with_all_kept(ran)
-    assert "no space is left on its disk" in ran.stdout.splitlines()[-2]
+    process = run_script(RECORD_UNTIL_FULL, str(folder / "ledger.db"), "disk", before=name_space)
+    _assert_stopped_with_all_kept(process)
+    assert "no space is left on its disk" in process.stdout.splitlines()[-2]
 
 
 def test_a_ledger_that_cannot_grow_is_reported_and_keeps_its_content(

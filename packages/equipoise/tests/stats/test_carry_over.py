@@ -191,13 +191,15 @@ def test_both_intervals_cover_the_truth(heavy: bool, drift: float) -> None:
 
 def test_carry_over_may_explain_all_of_its_own_difference_and_nothing_of_a_true_one() -> None:
     random = np.random.default_rng(19)
-    alone = [
+    without_difference = [
         fitted(random, difference=0.0, carried=0.03, drift=0.0, heavy=False) for _ in range(100)
     ]
-    true = [fitted(random, difference=0.1, carried=0.0, drift=0.0, heavy=False) for _ in range(100)]
+    with_difference = [
+        fitted(random, difference=0.1, carried=0.0, drift=0.0, heavy=False) for _ in range(100)
+    ]
     # The carry-over makes it seem faster by half of its size; 85 % of the fits should say so.
-    assert sum(fit.could_make(-1.0) == "all" for fit in alone) >= 70
-    assert all(fit.could_make(1.0) == "nothing" for fit in true)
+    assert sum(fit.could_make(-1.0) == "all" for fit in without_difference) >= 70
+    assert all(fit.could_make(1.0) == "nothing" for fit in with_difference)
 
 
 def test_orders_that_cannot_tell_the_two_apart_give_no_fit() -> None:

@@ -214,8 +214,8 @@ def test_several_candidates_share_alpha() -> None:
         pairs, [campaign.layouts[:48]] * 4, count=LAYOUTS, min_effect=1.0, alpha=ALPHA
     )
     assert {judgement.level for judgement in judged} == {ALPHA / 4}
-    alone = campaign.across(48)
-    assert judged[0].high - judged[0].low > alone.high - alone.low
+    one_candidate = campaign.across(48)
+    assert judged[0].high - judged[0].low > one_candidate.high - one_candidate.low
 
 
 def test_a_coarse_clock_widens_the_interval_by_its_resolution() -> None:

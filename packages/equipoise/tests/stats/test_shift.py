@@ -67,9 +67,11 @@ def test_noise_common_to_the_trials_of_a_block_narrows_the_band() -> None:
     baseline = shared * np.exp(generator.normal(0.0, 0.01, 200))
     candidate = shared * np.exp(generator.normal(0.0, 0.01, 200))
     paired = shift_function(baseline, candidate, seed=3)
-    apart = shift_function(baseline, generator.permutation(candidate), seed=3)
+    unpaired = shift_function(baseline, generator.permutation(candidate), seed=3)
     middle = DECILES.index(0.5)
-    assert paired.high[middle] - paired.low[middle] < 0.5 * (apart.high[middle] - apart.low[middle])
+    assert paired.high[middle] - paired.low[middle] < 0.5 * (
+        unpaired.high[middle] - unpaired.low[middle]
+    )
 
 
 def test_the_same_seed_gives_the_same_band_and_another_gives_another() -> None:

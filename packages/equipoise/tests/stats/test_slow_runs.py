@@ -94,12 +94,12 @@ def test_an_exchange_of_the_conditions_changes_only_the_sign() -> None:
     generator = np.random.default_rng(3)
     for _ in range(50):
         baseline, candidate = costs(generator, 80, 0.05, 1.5), costs(generator, 80, 0.05, 1.5)
-        there, back = (
+        forward, exchanged = (
             slow_run_test(*pair, margin=MARGIN, alpha=ALPHA)
             for pair in ((baseline, candidate), (candidate, baseline))
         )
-        assert there.side == -back.side
-        assert there.e_value == pytest.approx(back.e_value)
+        assert forward.side == -exchanged.side
+        assert forward.e_value == pytest.approx(exchanged.e_value)
         assert means_allow_equivalence(baseline, candidate, MARGIN) == means_allow_equivalence(
             candidate, baseline, MARGIN
         )
