@@ -59,7 +59,7 @@ ELSEWHERE = {
     ),
     "equipoise doctor --certify": Elsewhere(
         "two minutes of campaigns, whose number no option changes",
-        "packages/equipoise/tests/analysis/test_certificate.py::test_a_quiet_host_finds_what_was_injected_and_little_else",
+        "packages/equipoise/tests/analysis/test_certificate.py::test_a_quiet_host_finds_the_injected_effects_and_few_others",
     ),
     "equipoise gate --baseline main --kind go": GO,
     "equipoise gate --baseline main --kind go --build 'go test -c -o bench.test'"

@@ -89,7 +89,7 @@ def test_what_is_no_number(
         ({"names": ("a", "b", "c")}, ["-n", "a", "-n", "b", "-n", "c"], "3 names for 2 commands"),
         ({"environments": {3: {"A": "1"}}}, ["--env", "3:A=1"], "names no condition: '3'"),
         ({"environments": {1: {"": "1"}}}, ["--env", "1:=1"], "not of the form WHICH:KEY=VALUE"),
-        ({"aslr": "on"}, ["--aslr", "on"], "but there are none"),
+        ({"aslr": "on"}, ["--aslr", "on"], "but there are no layouts"),
         ({"layouts": 2, "aslr": "x"}, ["--layouts", "2", "--aslr", "x"], "aslr 'x' is unknown"),
         ({"layouts": 8, "blocks": 9}, ["--layouts", "8", "--blocks", "9"], "too few for 8 layouts"),
     ],

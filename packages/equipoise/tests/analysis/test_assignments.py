@@ -66,7 +66,7 @@ def test_a_value_is_replaced_wherever_a_line_sets_a_variable(line: str, shown: s
         "for i in 1 2; do x; done",
     ],
 )
-def test_what_sets_no_value_stays_as_it_is(line: str) -> None:
+def test_a_word_that_sets_no_value_is_unchanged(line: str) -> None:
     assert replace_values(line, dollar) == line
 
 
@@ -74,11 +74,11 @@ def test_a_shell_runs_the_line_with_the_variables_that_it_names() -> None:
     line = 'A=\'it is; a $b\' sh -c \'printf %s "$A"\'; export C="x  y"; printf %s "$C"'
     shown = replace_values(line, dollar)
     assert "it is" not in shown
-    ran = [
+    processes = [
         subprocess.run(["/bin/sh", "-c", script], env=set_here, capture_output=True, check=True)
         for script, set_here in ((line, {}), (shown, {"A": "it is; a $b", "C": "x  y"}))
     ]
-    assert ran[0].stdout == ran[1].stdout == b"it is; a $bx  y"
+    assert processes[0].stdout == processes[1].stdout == b"it is; a $bx  y"
 
 
 @pytest.mark.parametrize(

@@ -30,29 +30,29 @@ def certified(folder: Path, noise: float, injected: float) -> Certificate:
     clock = ScriptedClock()
 
     @contextmanager
-    def hire(plan: Plan, on_wait: Callable[[], None]) -> Iterator[Runner]:
+    def runner_factory(plan: Plan, on_wait: Callable[[], None]) -> Iterator[Runner]:
         more = plan.conditions[1].name == "spin more"
         medians = (0.1, 0.1 * (1.0 + injected) if more else 0.1)
         runner = ScriptedRunner(clock, medians=medians, noise=noise)
         runner.random.seed(plan.seed)
         yield runner
 
-    told: list[tuple[int, int]] = []
+    progress: list[tuple[int, int]] = []
     with open_for_writing(folder / "ledger.db", durable=False) as ledger:
         found = certify(
             FEW,
             ledger,
-            lambda ended, total: told.append((ended, total)),
+            lambda ended, total: progress.append((ended, total)),
             now=lambda: 1.7e9 + clock.seconds,
-            runner_factory=hire,
+            runner_factory=runner_factory,
         )
         assert {run.study for run in ledger.runs()} == {CERTIFICATE_STUDY}
         assert tuple(run.id for run in ledger.runs()) == found.runs
-    assert told == [(number, 18) for number in range(18)]
+    assert progress == [(number, 18) for number in range(18)]
     return found
 
 
-def test_a_quiet_host_finds_what_was_injected_and_little_else(tmp_path: Path) -> None:
+def test_a_quiet_host_finds_the_injected_effects_and_few_others(tmp_path: Path) -> None:
     found = certified(tmp_path, noise=0.005, injected=0.03)
     assert (found.injected_found, found.injected_campaigns) == (6, 6)
     # At a rate of 5 %, more than 5 of 12 are false alarms in one of 50,000 certificates.
@@ -64,7 +64,7 @@ def test_a_quiet_host_finds_what_was_injected_and_little_else(tmp_path: Path) ->
     assert found.smallest_in_ten_minutes < found.smallest_in_a_minute < 1.0
 
 
-def test_what_was_not_injected_is_not_found(tmp_path: Path) -> None:
+def test_effects_that_were_not_injected_are_not_found(tmp_path: Path) -> None:
     found = certified(tmp_path, noise=0.05, injected=0.0)
     assert found.injected_found <= 2
     assert 4.0 < found.spread < 12.0

@@ -82,7 +82,7 @@ def test_a_number_behind_a_cut_name_takes_no_name_of_another_condition() -> None
     assert shown.plan.conditions[1].name == CUT
 
 
-def test_the_line_that_runs_it_again_has_the_whole_names() -> None:
+def test_the_line_that_runs_it_again_has_the_complete_names() -> None:
     typed = ("equipoise", "compare", "-n", LONG, "a", "b")
     shown = for_display(record_of(LONG, "b", command_line=typed))
     assert LONG in str(command_of_plan(shown.plan))
@@ -96,7 +96,7 @@ def test_a_hidden_value_at_the_cut_is_hidden() -> None:
     assert "s3cr" not in repr(for_display(replace(record, plan=plan)).plan)
 
 
-def test_a_long_failure_is_cut_where_it_is_shown() -> None:
+def test_a_long_failure_is_shortened_in_output() -> None:
     record = for_display(record_of("a", "b", failure="no luck " * 1000))
     failure = record.trials[-1].failure
     assert failure is not None
@@ -146,7 +146,7 @@ def test_the_hosts_of_a_fleet_call_a_condition_as_the_fleet_does() -> None:
 
 
 @pytest.mark.parametrize("show_env", [False, True])
-def test_a_document_that_was_read_has_short_names_and_whole_commands(show_env: bool) -> None:
+def test_a_read_document_has_short_names_and_complete_commands(show_env: bool) -> None:
     document = document_of(LONG + "a", LONG + "b", blocks=3)
     (first, second) = document.conditions
     document = replace(

@@ -23,8 +23,8 @@ def result_of(record: RunRecord) -> ResultDocument:
 
 def only(document: ResultDocument) -> SteadyComparison:
     """The only comparison in the steady state."""
-    (one,) = document.steady_state
-    return one
+    (comparison,) = document.steady_state
+    return comparison
 
 
 def test_each_trial_and_each_condition_is_classed() -> None:
@@ -109,7 +109,7 @@ def test_a_trial_that_timed_out_counts_as_slowest() -> None:
     assert (compared.verdict, compared.ratio) == ("slower", None)
 
 
-def test_of_what_is_better_when_higher_less_is_slower() -> None:
+def test_less_is_slower_for_a_metric_that_is_better_when_higher() -> None:
     document = result_of(record_of(steady(100.0), steady(80.0), better="higher"))
     shape = document.conditions[0].iterations["request_s"]
     # 300 requests per second at first, then 100.
@@ -121,13 +121,13 @@ def test_of_what_is_better_when_higher_less_is_slower() -> None:
     assert compared.ratio == pytest.approx(1.25, rel=0.03)
 
 
-def test_what_is_not_given_counts_as_a_comparison_without_evidence() -> None:
-    alone = only(result_of(record_of(steady(1.0), steady(1.1)))).comparison
+def test_a_missing_comparison_counts_as_one_without_evidence() -> None:
+    single = only(result_of(record_of(steady(1.0), steady(1.1)))).comparison
     both = result_of(record_of(steady(1.0), steady(1.1), restless))
     given, withheld = both.steady_state
-    assert alone is not None and given.comparison is not None
+    assert single is not None and given.comparison is not None
     assert withheld.comparison is None
-    assert (alone.level, given.comparison.level) == (0.05, 0.025)
+    assert (single.level, given.comparison.level) == (0.05, 0.025)
 
 
 def test_a_control_is_pooled_in_the_steady_state_too_and_must_have_one() -> None:
@@ -143,7 +143,7 @@ def test_a_control_is_pooled_in_the_steady_state_too_and_must_have_one() -> None
     assert "c: it has no steady state" in without.summary
 
 
-def test_iterations_stand_in_their_order_however_they_were_reported() -> None:
+def test_iterations_are_sorted_in_whatever_order_they_were_reported() -> None:
     record = record_of(steady(1.0), steady(1.0))
     backwards = tuple(
         msgspec.structs.replace(trial, samples=trial.samples[::-1]) for trial in record.trials
@@ -156,7 +156,7 @@ def test_iterations_stand_in_their_order_however_they_were_reported() -> None:
 def test_equal_conditions_are_called_different_in_at_most_alpha() -> None:
     """Warm-ups of any length; trials differ, and some have no steady state."""
 
-    def any_of(generator: np.random.Generator, block: int) -> FloatArray:
+    def random_series(generator: np.random.Generator, block: int) -> FloatArray:
         level = float(np.exp(0.05 * generator.standard_t(3.0)))
         series = level * np.exp(0.02 * generator.normal(size=24))
         series[: generator.integers(0, 12)] *= 1.5
@@ -166,7 +166,7 @@ def test_equal_conditions_are_called_different_in_at_most_alpha() -> None:
 
     simulations, given, wrong = 100, 0, 0
     for seed in range(simulations):
-        record = record_of(any_of, any_of, blocks=15, seed=seed)
+        record = record_of(random_series, random_series, blocks=15, seed=seed)
         blocks = complete_blocks(record.draws, record.trials)
         analysed = {
             place: [trial for trial in record.trials if trial.condition == place]

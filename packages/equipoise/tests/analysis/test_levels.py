@@ -53,7 +53,7 @@ def record_of(plan: Plan, cost: Cost, *, seed: int = 1, blocks: int | None = Non
     return RunRecord("r", plan, 0.0, (), tuple(draws), tuple(trials), ())
 
 
-def by_layout(effects: np.ndarray[tuple[int], np.dtype[np.float64]], noise: float) -> Cost:
+def cost_by_layout(effects: np.ndarray[tuple[int], np.dtype[np.float64]], noise: float) -> Cost:
     """The candidate takes e^effect times as long, with the effect of the layout."""
 
     def cost(draw: Draw, place: int, generator: np.random.Generator) -> float:
@@ -73,8 +73,8 @@ def ratio_of(document: ResultDocument) -> VarianceByLevel:
 EFFECTS = np.array([0.11, -0.04, 0.02, 0.08, -0.01, 0.05, 0.10, -0.03])
 
 
-def test_layouts_that_differ_take_the_variance_and_both_scopes_are_told() -> None:
-    document = validated(analyse_campaign(record_of(planned(), by_layout(EFFECTS, 0.003))))
+def test_different_layouts_have_most_of_the_variance_and_both_scopes_are_reported() -> None:
+    document = validated(analyse_campaign(record_of(planned(), cost_by_layout(EFFECTS, 0.003))))
     found = ratio_of(document)
     assert [component.level for component in found.components] == ["layout", "trial"]
     assert [component.units for component in found.components] == [LAYOUTS, 4 * LAYOUTS]
@@ -98,7 +98,7 @@ def test_layouts_that_differ_take_the_variance_and_both_scopes_are_told() -> Non
 
 def test_over_layouts_that_differ_the_headline_is_about_layouts_in_general() -> None:
     # The candidate is certainly slower in these layouts, but not in layouts in general.
-    document = validated(analyse_campaign(record_of(planned(96), by_layout(EFFECTS, 0.003))))
+    document = validated(analyse_campaign(record_of(planned(96), cost_by_layout(EFFECTS, 0.003))))
     (comparison,) = document.comparisons
     these = comparison.in_these_layouts
     assert these is not None
@@ -110,7 +110,7 @@ def test_over_layouts_that_differ_the_headline_is_about_layouts_in_general() -> 
 
 def test_a_campaign_over_layouts_stops_by_the_verdict_that_it_reports() -> None:
     for effects in (EFFECTS, np.full(LAYOUTS, 0.05)):
-        record = record_of(planned(96), by_layout(effects, 0.003))
+        record = record_of(planned(96), cost_by_layout(effects, 0.003))
         interim = InterimAnalysis(record.plan, record.plan.stopping)
         for block in complete_blocks(record.draws, record.trials).values():
             interim.add(block)
@@ -120,8 +120,8 @@ def test_a_campaign_over_layouts_stops_by_the_verdict_that_it_reports() -> None:
         assert interim.stop_reason() == (None if effects is EFFECTS else "verdict")
 
 
-def test_advice_is_new_layouts_where_layouts_differ_and_nothing_in_particular_where_not() -> None:
-    found = ratio_of(analyse_campaign(record_of(planned(), by_layout(EFFECTS, 0.003))))
+def test_advice_is_new_layouts_only_if_layouts_differ() -> None:
+    found = ratio_of(analyse_campaign(record_of(planned(), cost_by_layout(EFFECTS, 0.003))))
     first, second = found.advice
     assert (first.level, second.level) == ("layout", "trial")
     # 32 blocks have 64 trials of 10 ms: a minute is 3000 blocks, or 750 more layouts of four
@@ -134,7 +134,7 @@ def test_advice_is_new_layouts_where_layouts_differ_and_nothing_in_particular_wh
 
 
 def test_a_condition_has_its_own_variance_by_level() -> None:
-    document = analyse_campaign(record_of(planned(), by_layout(EFFECTS, 0.003)))
+    document = analyse_campaign(record_of(planned(), cost_by_layout(EFFECTS, 0.003)))
     baseline, candidate = (
         condition.metrics["wall_s"].by_level for condition in document.conditions
     )
@@ -146,7 +146,7 @@ def test_a_condition_has_its_own_variance_by_level() -> None:
 
 def test_the_rows_and_the_run_tell_the_layouts() -> None:
     plan = planned()
-    document = validated(analyse_campaign(record_of(plan, by_layout(EFFECTS, 0.003))))
+    document = validated(analyse_campaign(record_of(plan, cost_by_layout(EFFECTS, 0.003))))
     assert document.run.layouts == plan.layouts
     assert sorted({row.layout or 0 for row in document.trials}) == list(range(1, LAYOUTS + 1))
 
@@ -154,13 +154,17 @@ def test_the_rows_and_the_run_tell_the_layouts() -> None:
 def test_an_interval_beyond_every_number_has_no_limit_on_that_side() -> None:
     """With three layouts and an alpha of 1e-9, the quantile of Student's t is above 10,000."""
     plan = msgspec.structs.replace(planned(12, layouts=3), judgement=Judgement(alpha=1e-9))
-    found = ratio_of(validated(analyse_campaign(record_of(plan, by_layout(EFFECTS[:3], 0.003)))))
+    found = ratio_of(
+        validated(analyse_campaign(record_of(plan, cost_by_layout(EFFECTS[:3], 0.003))))
+    )
     assert found.across_ci == (0.0, None)
 
 
-def test_one_block_in_each_layout_is_too_few_and_says_so() -> None:
+def test_one_block_per_layout_is_too_few_and_has_a_reason() -> None:
     found = ratio_of(
-        validated(analyse_campaign(record_of(planned(), by_layout(EFFECTS, 0.003), blocks=LAYOUTS)))
+        validated(
+            analyse_campaign(record_of(planned(), cost_by_layout(EFFECTS, 0.003), blocks=LAYOUTS))
+        )
     )
     assert found.unknown_because is not None
     assert "too few blocks" in found.unknown_because
@@ -168,7 +172,7 @@ def test_one_block_in_each_layout_is_too_few_and_says_so() -> None:
 
 
 def test_a_timeout_has_no_logarithm_and_that_is_said() -> None:
-    record = record_of(planned(), by_layout(EFFECTS, 0.003))
+    record = record_of(planned(), cost_by_layout(EFFECTS, 0.003))
     late = msgspec.structs.replace(
         record.trials[5], failure_kind="timed out", failure="timed out after 1 s"
     )
@@ -178,7 +182,7 @@ def test_a_timeout_has_no_logarithm_and_that_is_said() -> None:
 
 
 def test_without_layouts_and_iterations_there_is_nothing_to_split() -> None:
-    document = analyse_campaign(record_of(planned(layouts=0), by_layout(EFFECTS, 0.01)))
+    document = analyse_campaign(record_of(planned(layouts=0), cost_by_layout(EFFECTS, 0.01)))
     assert document.comparisons[0].by_level is None
     assert document.conditions[0].metrics["wall_s"].by_level is None
     assert document.run.layouts == ()
@@ -193,17 +197,17 @@ def with_iterations(trial: Trial, generator: np.random.Generator, count: int) ->
     return msgspec.structs.replace(trial, samples=tuple(samples))
 
 
-def iterated(plan: Plan) -> RunRecord:
+def record_with_iterations(plan: Plan) -> RunRecord:
     """A campaign whose trials have an sd of 5 %, and their iterations one of 2 %."""
     plan = msgspec.structs.replace(plan, judgement=Judgement(primary_metric="iteration_s"))
     generator = np.random.default_rng(5)
-    record = record_of(plan, by_layout(np.zeros(LAYOUTS), 0.05))
+    record = record_of(plan, cost_by_layout(np.zeros(LAYOUTS), 0.05))
     trials = tuple(with_iterations(trial, generator, 10) for trial in record.trials)
     return msgspec.structs.replace(record, trials=trials)
 
 
 def test_iterations_are_the_lowest_level_and_never_trials() -> None:
-    found = ratio_of(validated(analyse_campaign(iterated(planned(layouts=0)))))
+    found = ratio_of(validated(analyse_campaign(record_with_iterations(planned(layouts=0)))))
     assert [component.level for component in found.components] == ["trial", "iteration"]
     assert [component.units for component in found.components] == [32, 320]
     trial, iteration = found.components
@@ -215,14 +219,14 @@ def test_iterations_are_the_lowest_level_and_never_trials() -> None:
 
 
 def test_iterations_in_trials_in_layouts_are_three_levels() -> None:
-    found = ratio_of(analyse_campaign(iterated(planned())))
+    found = ratio_of(analyse_campaign(record_with_iterations(planned())))
     assert [component.level for component in found.components] == ["layout", "trial", "iteration"]
 
 
 def test_campaigns_and_boots_are_levels_above() -> None:
     records = [
         record_of(
-            msgspec.structs.replace(planned(), seed=seed), by_layout(EFFECTS, 0.01), seed=seed
+            msgspec.structs.replace(planned(), seed=seed), cost_by_layout(EFFECTS, 0.01), seed=seed
         )
         for seed in range(4)
     ]
@@ -270,12 +274,17 @@ def test_a_resumed_campaign_has_the_layouts_that_it_would_have_had(tmp_path: Pat
 
     runner.before_trial = interrupt
 
-    def hired(plan: Plan, on_wait: Callable[[], None]) -> nullcontext[LayoutRunner]:
+    def runner_factory(plan: Plan, on_wait: Callable[[], None]) -> nullcontext[LayoutRunner]:
         return nullcontext(runner)
 
     with ledger, pytest.raises(Interrupted) as caught:
         start(
-            plan, ledger, ProgressListener(), runner_factory=hired, clock=clock, now=lambda: 1.7e9
+            plan,
+            ledger,
+            ProgressListener(),
+            runner_factory=runner_factory,
+            clock=clock,
+            now=lambda: 1.7e9,
         )
     runner.before_trial = lambda draw, place: None
     with open_for_writing(tmp_path / "ledger.db", durable=False) as again:
@@ -284,7 +293,7 @@ def test_a_resumed_campaign_has_the_layouts_that_it_would_have_had(tmp_path: Pat
             CampaignLimits(),
             again,
             ProgressListener(),
-            runner_factory=hired,
+            runner_factory=runner_factory,
             clock=clock,
             now=lambda: 1.7e9,
         )
@@ -295,18 +304,18 @@ def test_a_resumed_campaign_has_the_layouts_that_it_would_have_had(tmp_path: Pat
     assert {draw.layout for draw in measured} == set(range(1, LAYOUTS + 1))
 
 
-def test_a_slow_mode_goes_with_the_layout_that_has_it() -> None:
+def test_a_slow_mode_is_associated_with_its_layout() -> None:
     effects = np.zeros(4)
     effects[2] = 0.4
-    record = record_of(planned(80, layouts=4), by_layout(effects, 0.01))
+    record = record_of(planned(80, layouts=4), cost_by_layout(effects, 0.01))
     companions = analyse_campaign(record).conditions[1].metrics["wall_s"].companions
     assert (companions[0].covariate, companions[0].value) == ("layout", 3.0)
 
 
-def test_a_slow_mode_goes_with_addresses_where_the_coin_for_them_makes_it() -> None:
+def test_a_slow_mode_is_associated_with_random_addresses_that_cause_it() -> None:
     plan = planned(6 * 16, layouts=16)
     coins = np.array([layout.random_addresses for layout in plan.layouts], dtype=np.float64)
     assert 4 < coins.sum() < 12
-    record = record_of(plan, by_layout(0.4 * coins, 0.01))
+    record = record_of(plan, cost_by_layout(0.4 * coins, 0.01))
     named = analyse_campaign(record).conditions[1].metrics["wall_s"].companions
     assert (named[0].covariate, named[0].value) == ("random_addresses", 1.0)

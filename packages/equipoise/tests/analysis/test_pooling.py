@@ -15,7 +15,7 @@ from equipoise.stats.verdict import earliest_block
 from packages.equipoise.tests.analysis.test_levels import (
     EFFECTS,
     LAYOUTS,
-    by_layout,
+    cost_by_layout,
     planned,
     record_of,
 )
@@ -27,7 +27,7 @@ FIRST = earliest_block(0.05)
 def campaign(seed: int, blocks: int, effect: float = 0.02) -> RunRecord:
     """A campaign without layouts that ended after this number of blocks."""
     plan = msgspec.structs.replace(planned(200, layouts=0), seed=seed)
-    return record_of(plan, by_layout(np.array([effect]), 0.01), seed=seed, blocks=blocks)
+    return record_of(plan, cost_by_layout(np.array([effect]), 0.01), seed=seed, blocks=blocks)
 
 
 def test_the_mean_over_campaigns_is_from_blocks_that_each_would_have_run_anyway() -> None:
@@ -41,7 +41,7 @@ def test_the_mean_over_campaigns_is_from_blocks_that_each_would_have_run_anyway(
     assert earlier.pooled == comparison.pooled
 
 
-def test_a_planned_minimum_of_blocks_counts_whole() -> None:
+def test_a_planned_minimum_of_blocks_counts_completely() -> None:
     def with_minimum(record: RunRecord) -> RunRecord:
         stopping = Stopping(blocks=200, min_blocks=40, min_blocks_explicit=True)
         return msgspec.structs.replace(
@@ -53,7 +53,7 @@ def test_a_planned_minimum_of_blocks_counts_whole() -> None:
     assert comparison.first_blocks == (40, 40)
 
 
-def test_one_common_ratio_holds_for_all_campaigns_or_there_is_none() -> None:
+def test_campaigns_have_one_common_ratio_or_none() -> None:
     (alike,) = pooled_campaigns([campaign(seed, 40) for seed in range(1, 5)]).comparisons
     low, high = alike.common.ratio_ci
     assert low is not None and high is not None and low < math.exp(0.02) < high
@@ -64,21 +64,21 @@ def test_one_common_ratio_holds_for_all_campaigns_or_there_is_none() -> None:
     assert comparison.pooled.ratio_ci[0] is not None
 
 
-def test_of_campaigns_over_layouts_no_common_ratio_is_asked_for() -> None:
-    ended = [record_of(planned(96), by_layout(EFFECTS, 0.003), seed=seed) for seed in (1, 2)]
+def test_campaigns_over_layouts_have_no_common_ratio() -> None:
+    ended = [record_of(planned(96), cost_by_layout(EFFECTS, 0.003), seed=seed) for seed in (1, 2)]
     (comparison,) = pooled_campaigns(ended).comparisons
     assert comparison.first_blocks == (2 * LAYOUTS,) * 2
     assert comparison.common.unknown_because is not None
 
 
-def test_hosts_are_told_apart_by_their_stored_identity() -> None:
+def test_hosts_are_distinguished_by_their_stored_identity() -> None:
     ada, bea = (HostReference(identity_of(name), name) for name in ("ada", "bea"))
 
-    def on(host: HostReference, seed: int) -> RunRecord:
+    def campaign_on(host: HostReference, seed: int) -> RunRecord:
         return msgspec.structs.replace(campaign(seed, FIRST), host=host)
 
     # Their hardware is equal; by their facts alone they would be the same host.
-    pooled = pooled_campaigns([on(ada, 1), on(bea, 2), on(ada, 3)])
+    pooled = pooled_campaigns([campaign_on(ada, 1), campaign_on(bea, 2), campaign_on(ada, 3)])
     assert pooled.hosts == 2
     assert [campaign.host for campaign in pooled.campaigns] == ["ada", "bea", "ada"]
     assert pooled.comparisons[0].pooled.replicates == 2

@@ -94,17 +94,17 @@ def test_the_values_of_tuning_variables_stay() -> None:
     assert shown(record) is record
 
 
-def test_a_name_that_only_begins_like_one_of_a_tuning_variable_is_none() -> None:
+def test_a_longer_name_is_not_that_of_a_tuning_variable() -> None:
     record = record_of(replace(SECRET, environment={"LC_API_TOKEN": CANARY}), PLAIN)
     assert conditions_of(record)[0].environment == {"LC_API_TOKEN": "$LC_API_TOKEN"}
 
 
-def test_a_record_without_such_variables_is_given_back_as_it_is() -> None:
+def test_a_record_without_such_variables_is_unchanged() -> None:
     record = record_of()
     assert shown(record) is record
 
 
-def test_different_values_of_one_variable_can_be_told_apart() -> None:
+def test_different_values_of_a_variable_have_different_numbers() -> None:
     record = record_of(SECRET, replace(PLAIN, environment={"TOKEN": OTHER}))
     assert [condition.environment["TOKEN"] for condition in conditions_of(record)] == [
         "$TOKEN",
@@ -121,7 +121,7 @@ def test_names_that_differ_in_a_value_alone_stay_different() -> None:
     assert names == ['env TOKEN="$TOKEN" a', 'env TOKEN="$TOKEN_2" a']
 
 
-def test_a_name_of_ordinary_words_or_a_number_keeps_them() -> None:
+def test_names_keep_ordinary_words_and_numbers() -> None:
     """The name of a level is often the value that it sets."""
     record = record_of(
         Condition("best effort", ("/bin/a",), environment={"MODE": "best effort"}),
@@ -130,12 +130,12 @@ def test_a_name_of_ordinary_words_or_a_number_keeps_them() -> None:
     assert [condition.name for condition in conditions_of(record)] == ["best effort", "1048576"]
 
 
-def test_a_command_keeps_what_it_says_itself() -> None:
+def test_a_command_keeps_its_own_text() -> None:
     command = ("/bin/a", "--token", CANARY)
     assert conditions_of(record_of(replace(SECRET, command=command), PLAIN))[0].command == command
 
 
-def test_messages_and_what_was_mapped_by_a_name_lose_the_values_too() -> None:
+def test_messages_and_mapped_files_lose_the_values_too() -> None:
     name = f"env TOKEN='{CANARY} x' a"
     condition = Condition(name, ("/usr/bin/env", f"TOKEN={CANARY} x", "a"))
     record = record_of(condition, PLAIN, environment={"mapped": {name: {"program": "/bin/a"}}})
@@ -150,8 +150,8 @@ def test_messages_and_what_was_mapped_by_a_name_lose_the_values_too() -> None:
 
 
 def test_the_variables_of_an_imported_file_are_hidden() -> None:
-    said = {"variables": {"sleep 1": {"TOKEN": CANARY, "LANG": "C"}}, "cpus": 2}
-    hidden = hide_variables({"as_the_file_says": {"a.json": said}})
+    facts = {"variables": {"sleep 1": {"TOKEN": CANARY, "LANG": "C"}}, "cpus": 2}
+    hidden = hide_variables({"as_the_file_says": {"a.json": facts}})
     assert hidden["as_the_file_says"]["a.json"] == {
         "variables": {"sleep 1": {"TOKEN": "$TOKEN", "LANG": "C"}},
         "cpus": 2,
@@ -201,7 +201,7 @@ def test_an_intervention_of_the_user_s_own_names_its_variable() -> None:
     )
 
 
-def test_what_an_intervention_left_as_it_was_names_no_hidden_value() -> None:
+def test_an_unchanged_output_of_an_intervention_has_no_hidden_value() -> None:
     explains = attempts_of("output_to_file")
     missed = ExpectedChange(0, unchanged=f"/{CANARY} was written to as often as before: 9 times")
     (attempt,) = explains.attempts

@@ -88,7 +88,7 @@ def test_less_bandwidth_costs_more() -> None:
     )
 
 
-def test_a_row_without_a_number_on_one_side_cannot_be_told_and_says_why() -> None:
+def test_a_row_without_a_number_on_one_side_is_unknown_with_a_reason() -> None:
     comparison = compared(result(1, failures={"fork": "no child for you"}), result(2))
     assert (row(comparison, "fork").ratio, row(comparison, "fork").changed) == (None, None)
     assert row(comparison, "fork").unknown == "there: no child for you"
@@ -106,7 +106,7 @@ def test_a_row_that_the_other_result_does_not_have_is_named() -> None:
     assert row(compared(without, result(2)), "null_call").unknown == "there: not measured"
 
 
-def test_what_differs_between_the_hosts_is_listed_and_a_new_boot_is_not() -> None:
+def test_differences_between_the_hosts_are_listed_without_a_new_boot() -> None:
     earlier = {"kernel": "6.1", "boot_id": "a", "governor": None, "mitigations": {"l1tf": "none"}}
     later = {
         "kernel": "6.2",
@@ -130,7 +130,7 @@ def test_the_scope_says_that_the_sessions_were_not_interleaved() -> None:
     assert "measure each side twice" in other.scope
 
 
-def test_so_few_rows_that_drift_cannot_be_seen_say_that() -> None:
+def test_too_few_rows_for_drift_are_named() -> None:
     earlier, later = (
         replace(
             document, trials=tuple(trial for trial in document.trials if trial.condition == "fork")
@@ -171,11 +171,11 @@ def test_trials_of_files_that_know_no_blocks_do_not_move_together() -> None:
     assert "too few rows to estimate how sessions drift" in compared(earlier, later).scope
 
 
-def test_what_a_workload_says_is_better_when_higher_costs_its_inverse() -> None:
-    def half(name: str, block: int, usual: float) -> float:
+def test_a_reported_metric_that_is_better_when_higher_costs_its_inverse() -> None:
+    def halved_bandwidth(name: str, block: int, usual: float) -> float:
         return usual / 2.0 if name == "memory_read" else usual
 
-    earlier, later = result(1), result(2, half)
+    earlier, later = result(1), result(2, halved_bandwidth)
     assert earlier.more_is_better == later.more_is_better == (BANDWIDTH,)
     ratio = row(compared(earlier, later), "memory_read").ratio
     assert ratio is not None and 1.8 < ratio < 2.2
@@ -196,30 +196,30 @@ def differing(earlier: ResultDocument, later: ResultDocument) -> list[str]:
     return [difference.name for difference in document_differences(earlier, later)]
 
 
-def test_what_one_of_two_own_campaigns_does_not_know_differs() -> None:
+def test_a_fact_that_one_campaign_lacks_is_a_difference() -> None:
     assert differing(document_with({"kernel": "6.1"}), document_with({"kernel": "6.1"})) == []
     assert differing(document_with({"kernel": "6.1"}), document_with({})) == ["kernel"]
 
 
-def test_the_environment_of_a_file_is_unknown_as_a_whole() -> None:
+def test_the_complete_environment_of_a_file_is_unknown() -> None:
     own = document_with({"kernel": "6.1", "cpu_model": "a"})
     (comparison,) = document_differences(document_with({"imported_from": ["a"]}, file="a"), own)
     assert (comparison.name, comparison.there, comparison.here) == ("environment", None, "recorded")
 
 
-def test_two_files_that_say_nothing_are_not_alike_for_that() -> None:
+def test_two_files_without_an_environment_are_not_equal() -> None:
     earlier, later = (document_with({"imported_from": [name]}, file=name) for name in "ab")
     assert differing(earlier, later) == ["environment"]
 
 
-def test_what_two_files_say_differently_is_told_beside() -> None:
+def test_differences_between_the_facts_of_two_files_are_listed_too() -> None:
     earlier, later = (
         document_with({"as_the_file_says": {"cpu": name, "memory": 1}}, file=name) for name in "ab"
     )
     assert differing(earlier, later) == ["environment", "as_the_file_says.cpu"]
 
 
-def test_what_will_differ_is_known_of_the_host_before_anything_runs_on_it() -> None:
+def test_differences_of_the_host_are_known_before_anything_runs() -> None:
     """The names and their order are those of a comparison of two results."""
     earlier = document_with({"kernel": "6.1", "boot_id": "a"})
     later: dict[str, object] = {"kernel": "6.2", "boot_id": "b"}

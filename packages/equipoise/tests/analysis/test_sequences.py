@@ -34,7 +34,7 @@ def record_of(*names: str) -> RunRecord:
     return RunRecord("r", plan_of(*names), 0.0, (), tuple(draws), tuple(trials), ())
 
 
-def two() -> RunRecord:
+def two_commands() -> RunRecord:
     """A campaign of two commands."""
     return record_of("a", "b")
 
@@ -86,7 +86,7 @@ def through_a_file(record: RunRecord) -> ResultDocument:
 @pytest.mark.parametrize(
     "record",
     [
-        two(),
+        two_commands(),
         record_of("a", "b", "c"),
         with_a_control(),
         with_timeouts_and_a_cut_block(),
@@ -102,7 +102,7 @@ def test_the_sequences_are_those_of_the_ledger(record: RunRecord) -> None:
 
 
 def test_a_document_whose_trials_do_not_lead_to_its_interval_has_no_sequence() -> None:
-    document = through_a_file(two())
+    document = through_a_file(two_commands())
     assert (
         sequences_of_document(msgspec.structs.replace(document, trials=document.trials[:30])) == {}
     )

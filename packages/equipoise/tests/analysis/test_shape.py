@@ -70,25 +70,25 @@ def generator_and_times(seed: int) -> tuple[np.random.Generator, FloatArray, Flo
     return generator, cpus, generator.integers(0, 4096, BLOCKS).astype(np.float64)
 
 
-def test_the_slow_mode_goes_with_the_cpu_it_ran_on() -> None:
+def test_the_slow_mode_is_associated_with_its_cpu() -> None:
     generator, cpus, paddings = generator_and_times(1)
     times = np.where(cpus == 1.0, 0.0096, 0.0081) * np.exp(generator.normal(0.0, 0.01, BLOCKS))
     wall = wall_of(synthetic_record(times, cpus, paddings))
     assert [mode.at for mode in wall.modes] == pytest.approx([0.0081, 0.0096], rel=0.02)
     assert [mode.share for mode in wall.modes] == pytest.approx([1 - cpus.mean(), cpus.mean()])
-    (one,) = wall.companions
-    assert (one.covariate, one.value, one.mode) == ("cpu", 1.0, 1)
+    (association,) = wall.companions
+    assert (association.covariate, association.value, association.mode) == ("cpu", 1.0, 1)
 
 
-def test_the_slow_mode_goes_with_a_large_environment() -> None:
+def test_the_slow_mode_is_associated_with_a_large_environment() -> None:
     generator, cpus, paddings = generator_and_times(2)
     times = np.where(paddings > 2048, 1.2, 1.0) * np.exp(generator.normal(0.0, 0.01, BLOCKS))
-    (one,) = wall_of(synthetic_record(times, cpus, paddings)).companions
-    assert (one.covariate, one.value) == ("environment_bytes", None)
-    assert one.correlation > 0
+    (association,) = wall_of(synthetic_record(times, cpus, paddings)).companions
+    assert (association.covariate, association.value) == ("environment_bytes", None)
+    assert association.correlation > 0
 
 
-def test_one_mode_goes_with_nothing() -> None:
+def test_a_single_mode_has_no_associations() -> None:
     generator, cpus, paddings = generator_and_times(3)
     wall = wall_of(synthetic_record(np.exp(generator.normal(0.0, 0.01, BLOCKS)), cpus, paddings))
     assert len(wall.modes) == 1
@@ -97,7 +97,7 @@ def test_one_mode_goes_with_nothing() -> None:
     assert len(wall.states) == 1
 
 
-def test_a_change_of_state_is_told_by_its_first_trial() -> None:
+def test_a_change_of_state_is_named_by_its_first_trial() -> None:
     generator, cpus, paddings = generator_and_times(4)
     times = np.exp(generator.normal(0.0, 0.01, BLOCKS)) * (1.0 + 0.2 * (np.arange(BLOCKS) >= 40))
     wall = wall_of(synthetic_record(times, cpus, paddings))
@@ -106,7 +106,7 @@ def test_a_change_of_state_is_told_by_its_first_trial() -> None:
     assert [association.covariate for association in wall.companions] == ["time"]
 
 
-def test_every_comparison_says_what_each_statistic_would_have_said() -> None:
+def test_every_comparison_has_the_answer_of_each_statistic() -> None:
     generator, cpus, paddings = generator_and_times(6)
     record = synthetic_record(np.exp(generator.normal(0.0, 0.01, BLOCKS)), cpus, paddings)
     (comparison,) = analyse_campaign(record).comparisons
@@ -138,7 +138,7 @@ def test_every_row_is_a_condition_with_its_class_and_placement() -> None:
         assert summary.unknown == {} and summary.spread_because == {}
 
 
-def test_a_metric_of_which_more_is_better_is_described_as_it_was_reported() -> None:
+def test_a_metric_that_is_better_when_higher_is_described_as_reported() -> None:
     found = document(ProbeRunner(plan_of_rows()))
     summary = condition(found, "memory_read").metrics[BANDWIDTH]
     assert summary.median == pytest.approx(TYPICAL["memory_read"], rel=0.02)
@@ -175,7 +175,7 @@ def test_a_workload_that_the_machine_forbids_is_never_the_faster_one() -> None:
     assert comparison.verdict == "slower" and comparison.probability_slower == 1.0
 
 
-def test_a_row_that_drifts_says_so() -> None:
+def test_a_row_reports_its_drift() -> None:
     def drifting(name: str, block: int, usual: float) -> float:
         return usual * 1.1**block if name == "fork" else usual
 
@@ -198,7 +198,7 @@ def test_a_row_that_spreads_with_a_covariate_names_it() -> None:
     assert "higher with more steal_s" in condition(found, "null_call").spread_because[LATENCY]
 
 
-def test_a_row_that_spreads_with_nothing_observed_says_that() -> None:
+def test_a_spread_without_observed_causes_is_reported() -> None:
     up_and_down = [1.0, 1.5, 0.9, 1.4, 1.5, 0.8, 1.2]
     found = document(
         ProbeRunner(
@@ -210,7 +210,7 @@ def test_a_row_that_spreads_with_nothing_observed_says_that() -> None:
     assert "no observed factor explains it" in words
 
 
-def test_a_campaign_of_rows_that_was_interrupted_goes_on_and_recomputes_alike(
+def test_an_interrupted_campaign_of_rows_continues_with_the_same_result(
     tmp_path: Path,
 ) -> None:
     plan = plan_of_rows(blocks=6)
@@ -221,20 +221,22 @@ def test_a_campaign_of_rows_that_was_interrupted_goes_on_and_recomputes_alike(
             raise KeyboardInterrupt
 
     @contextmanager
-    def hire(hired: Plan, on_wait: Callable[[], None]) -> Iterator[Runner]:
+    def runner_factory(hired: Plan, on_wait: Callable[[], None]) -> Iterator[Runner]:
         yield runner
 
     runner.before_trial = interrupt
     with open_for_writing(tmp_path / "ledger.db", durable=False) as ledger:
         with pytest.raises(Interrupted) as caught:
-            start(plan, ledger, ProgressListener(), runner_factory=hire, clock=runner.clock)
+            start(
+                plan, ledger, ProgressListener(), runner_factory=runner_factory, clock=runner.clock
+            )
         runner.before_trial = lambda draw, place: None
         run_id = resume(
             caught.value.run_id,
             CampaignLimits(),
             ledger,
             ProgressListener(),
-            runner_factory=hire,
+            runner_factory=runner_factory,
             clock=runner.clock,
         )
         record = ledger.read_run(run_id)

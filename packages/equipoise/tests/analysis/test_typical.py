@@ -50,7 +50,7 @@ def warned(document: ResultDocument) -> bool:
     return "dependent_runs" in [warning.code for warning in document.warnings]
 
 
-def test_runs_that_depend_on_each_other_are_warned_of_and_independent_ones_seldom() -> None:
+def test_dependent_runs_give_a_warning_and_independent_ones_seldom() -> None:
     generator, campaigns = np.random.default_rng(6), 40
     dependent = sum(warned(timed(series(generator, 0.6))) for _ in range(campaigns))
     independent = sum(warned(timed(series(generator, 0.0))) for _ in range(campaigns))

@@ -67,26 +67,26 @@ def test_a_calm_campaign_has_none() -> None:
     assert codes(CALM) == []
 
 
-def test_cut_blocks_are_warned_of_over_five_per_cent() -> None:
+def test_over_five_percent_of_interrupted_blocks_give_a_warning() -> None:
     assert codes(CALM, cut=1) == []
     assert codes(CALM, cut=2) == ["cut_blocks"]
 
 
-def test_carry_over_is_warned_of_with_its_mend() -> None:
+def test_the_warning_about_carry_over_has_a_hint() -> None:
     carried = CarryOver(ratio=1.03, ratio_ci=(1.025, 1.035), trials=100)
-    one = msgspec.structs.replace(CALM, carry_over=carried)
-    warned = warnings_of(record(blocks=0), [one], None, {})
+    touched = msgspec.structs.replace(CALM, carry_over=carried)
+    warned = warnings_of(record(blocks=0), [touched], None, {})
     assert [warning.code for warning in warned] == ["carry_over"]
     assert "1.030 times" in warned[0].summary
     assert "washout=True" in warned[0].hint
 
 
-def test_a_carry_over_that_is_lost_in_noise_is_not_warned_of() -> None:
+def test_a_carry_over_that_is_lost_in_noise_gives_no_warning() -> None:
     carried = CarryOver(ratio=1.03, ratio_ci=(0.99, 1.07), trials=100)
     assert codes(msgspec.structs.replace(CALM, carry_over=carried)) == []
 
 
-def test_a_misleading_minimum_is_warned_of() -> None:
+def test_a_misleading_minimum_gives_a_warning() -> None:
     assert codes(msgspec.structs.replace(CALM, minimum_misleads=True)) == ["minimum_misleads"]
 
 
@@ -96,7 +96,7 @@ def test_the_minimum_contradicts_no_question_that_is_open() -> None:
     assert codes(msgspec.structs.replace(undecided, ratio_ci=(0.99, 1.12))) == []
 
 
-def test_an_interval_that_almost_touches_none_is_told_to_be_inflated() -> None:
+def test_an_estimate_whose_interval_almost_contains_1_has_a_warning_of_inflation() -> None:
     touching = msgspec.structs.replace(CALM, ratio=1.05, ratio_ci=(1.002, 1.10))
     assert codes(touching) == ["inflated"]
     mirrored = msgspec.structs.replace(
@@ -105,27 +105,27 @@ def test_an_interval_that_almost_touches_none_is_told_to_be_inflated() -> None:
     assert codes(mirrored) == ["inflated"]
 
 
-def test_an_overstatement_is_told_by_what_is_known_and_never_as_a_bound() -> None:
+def test_the_factor_of_an_overstatement_is_an_average_and_never_a_bound() -> None:
     touching = msgspec.structs.replace(CALM, ratio=1.05, ratio_ci=(1.002, 1.10))
     (warning,) = warnings_of(record(blocks=0), [touching], None, {})
     assert "up to" not in warning.summary
     assert "on average" in warning.summary
 
 
-def test_what_is_known_of_one_percent_is_not_told_of_a_large_effect() -> None:
+def test_the_factor_known_for_one_percent_is_not_named_for_a_large_effect() -> None:
     large = msgspec.structs.replace(CALM, ratio=1.5, ratio_ci=(1.05, 2.1))
     (warning,) = warnings_of(record(blocks=0), [large], None, {})
     assert "overstated" in warning.summary
     assert "1 %" not in warning.summary
 
 
-def test_an_effect_whose_sentence_says_the_least_factor_is_not_told_to_be_overstated() -> None:
+def test_a_sentence_with_the_least_factor_has_no_warning_of_overstatement() -> None:
     slower = msgspec.structs.replace(CALM, ratio=3.0, ratio_ci=(1.1, 9.0))
     faster = msgspec.structs.replace(CALM, ratio=0.3, ratio_ci=(0.1, 0.95), verdict="faster")
     assert codes(slower) == codes(faster) == []
 
 
-def test_a_campaign_that_no_constant_ratio_fits_is_warned_of_with_its_change_point() -> None:
+def test_the_warning_about_a_changing_ratio_names_its_change_point() -> None:
     stretches = (RatioSegment(1, 1.2), RatioSegment(12, 1.0))
     changed = msgspec.structs.replace(CALM, ratio_is_constant=False, ratio_segments=stretches)
     (warning,) = warnings_of(record(blocks=0), [changed], None, {})
@@ -133,12 +133,12 @@ def test_a_campaign_that_no_constant_ratio_fits_is_warned_of_with_its_change_poi
     assert "before block 12 +20.0 %" in warning.summary
 
 
-def test_precision_that_was_asked_for_takes_the_inflation_away() -> None:
+def test_a_chosen_precision_removes_the_inflation() -> None:
     touching = msgspec.structs.replace(CALM, ratio=1.05, ratio_ci=(1.002, 1.10))
     assert codes(touching, given=record(precision=1.0)) == []
 
 
-def test_what_was_noticed_while_it_ran_is_told_once() -> None:
+def test_notices_of_the_campaign_appear_once() -> None:
     notice = RecordedWarning("left_processes", "b left processes behind", "let it wait", 1)
     assert codes(CALM, given=record(notices=(notice, notice))) == ["left_processes"]
 
@@ -161,7 +161,7 @@ def several(*comparisons: Comparison) -> list[CampaignWarning]:
     return [*warnings_of(record(), comparisons, None, complete)]
 
 
-def test_a_warning_of_several_conditions_is_given_once_and_names_them() -> None:
+def test_a_warning_about_several_conditions_appears_once_and_names_them() -> None:
     named = [msgspec.structs.replace(TOUCHING, candidate=name) for name in ("b", "c", "d")]
     (warning,) = several(*named)
     assert warning.summary.startswith("the effects of b, c and d are probably overstated, since ")
@@ -181,7 +181,7 @@ def test_a_warning_of_several_conditions_is_given_once_and_names_them() -> None:
     assert several(*misled, *misled)[0].summary.endswith("; and 3 more")
 
 
-def test_carry_over_and_changing_ratios_of_several_are_told_together() -> None:
+def test_carry_over_and_changing_ratios_of_several_conditions_share_a_warning() -> None:
     carried = CarryOver(ratio=1.03, ratio_ci=(1.025, 1.035), trials=100)
     stretches = (RatioSegment(1, 1.2), RatioSegment(12, 1.0))
     both = [
@@ -203,7 +203,7 @@ def test_carry_over_and_changing_ratios_of_several_are_told_together() -> None:
     )
 
 
-def test_what_was_noticed_of_several_conditions_is_told_once() -> None:
+def test_the_same_notice_about_several_conditions_appears_once() -> None:
     notices = tuple(
         RecordedWarning("left_processes", f"{name} left processes behind", "let it wait", place)
         for place, name in enumerate(("a", "b"))
@@ -221,10 +221,10 @@ def test_what_was_noticed_of_several_conditions_is_told_once() -> None:
 )
 def test_a_short_time_has_a_hint_that_fits_how_the_campaign_ended(stopped: str, hint: str) -> None:
     short = record(blocks=0, stopped=stopped, min_seconds=1.0)
-    told = [
+    short_time_warnings = [
         warning for warning in warnings_of(short, [CALM], None, {}) if warning.code == "short_time"
     ]
-    assert [warning.hint for warning in told] == [hint]
+    assert [warning.hint for warning in short_time_warnings] == [hint]
 
 
 def test_change_points_of_a_ratio_are_numbers_of_blocks_not_of_pairs() -> None:

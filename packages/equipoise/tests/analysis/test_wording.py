@@ -90,13 +90,13 @@ def test_a_decided_comparison(verdict: Verdict, ratio: float | None, sentence: s
         ("slower", 1.5, (1.1, 1.9), "new is slower than old: it takes 50.0 % longer."),
     ],
 )  # fmt: skip
-def test_a_factor_that_is_not_known_to_a_tenth_is_told_by_its_nearer_end(
+def test_an_imprecise_factor_is_named_by_the_end_nearer_to_1(
     verdict: Verdict, ratio: float, ratio_ci: Interval, sentence: str
 ) -> None:
     assert sentence_of(verdict, ratio, ratio_ci=ratio_ci) == sentence
 
 
-def test_no_sentence_tells_an_estimate_that_lies_outside_of_its_interval() -> None:
+def test_no_sentence_has_an_estimate_outside_its_interval() -> None:
     assert sentence_of("slower", 1.019, ratio_ci=(1.04, 1.078)) == (
         "new is slower than old, by 4.00 % to 7.80 %."
     )
@@ -105,7 +105,7 @@ def test_no_sentence_tells_an_estimate_that_lies_outside_of_its_interval() -> No
     )
 
 
-def test_means_that_forbid_equivalent_are_told_as_a_description() -> None:
+def test_means_that_forbid_equivalent_are_a_description() -> None:
     assert sentence_of("undecided", 1.0, mean_ratio=1.35, means_veto=True) == (
         "A typical run of new takes the same time as one of old, within 1 %, but many runs "
         "together may not: their means differ by +35.0 % (description, without an error rate)."
@@ -127,7 +127,7 @@ def test_means_that_forbid_equivalent_are_told_as_a_description() -> None:
          "new is slower than old, by 0.20 % to 0.80 %; whether many runs together differ is open"),
     ],
 )  # fmt: skip
-def test_an_undecided_comparison_says_what_is_certain(
+def test_an_undecided_comparison_names_the_certain_part(
     ratio: float, ratio_ci: Interval, sentence: str
 ) -> None:
     assert sentence_of("undecided", ratio, ratio_ci=ratio_ci, blocks=64, blocks_to_go=90) == (
@@ -136,10 +136,10 @@ def test_an_undecided_comparison_says_what_is_certain(
 
 
 def test_the_direction_of_a_rate_is_that_of_its_value() -> None:
-    told = sentence_of(
+    sentence = sentence_of(
         "undecided", 1.008, metric="rate", ratio_ci=(1.004, 1.012), more_is_better=True
     )
-    assert told.startswith("rate of new is 0.79 % lower than that of old (0.40 % to 1.19 %); ")
+    assert sentence.startswith("rate of new is 0.79 % lower than that of old (0.40 % to 1.19 %); ")
 
 
 def test_an_estimate_on_the_other_side_of_its_interval_has_no_direction() -> None:
@@ -147,7 +147,7 @@ def test_an_estimate_on_the_other_side_of_its_interval_has_no_direction() -> Non
     assert "is undecided" in sentence_of("undecided", 1.002, ratio_ci=(0.99, 1.02))
 
 
-def test_a_campaign_without_a_constant_ratio_is_told_with_its_changes() -> None:
+def test_the_sentence_of_a_changing_ratio_names_its_changes() -> None:
     stretches = [RatioSegment(1, 1.031), RatioSegment(212, 0.98)]
     comparison = comparison_of("old", "new", 1.0, 400)
     assert constancy_sentence(replace(comparison, ratio_segments=tuple(stretches))) == (
@@ -159,14 +159,14 @@ def test_a_campaign_without_a_constant_ratio_is_told_with_its_changes() -> None:
     assert constancy_sentence(comparison).endswith("and no single block explains it")
 
 
-def test_a_mixed_comparison_tells_both_ways() -> None:
+def test_a_mixed_comparison_names_both_directions() -> None:
     assert sentence_of("mixed", 0.9, mean_ratio=1.31) == (
         "new and old differ both ways: a typical run takes 10.0 % less time, "
         "but many runs together take 31.0 % longer (description, without an error rate)."
     )
 
 
-def test_an_undecided_comparison_says_how_much_more_it_would_take() -> None:
+def test_an_undecided_comparison_has_a_forecast() -> None:
     assert sentence_of("undecided", 1.0, blocks=200, blocks_to_go=300) == (
         "new against old is undecided after 200 blocks; about 300 more would probably decide it."
     )
@@ -221,9 +221,9 @@ def test_other_metrics_have_their_own_words(
     assert sentence_of(verdict, ratio, metric=metric, ratio_ci=ratio_ci) == sentence
 
 
-def test_what_is_better_when_it_is_more_is_told_as_its_value_not_as_its_cost() -> None:
-    told = sentence_of("faster", 0.5, metric="rate", ratio_ci=(0.4, 0.5), more_is_better=True)
-    assert told == "rate of new is 2 times that of old (2 to 2.5)."
+def test_a_metric_that_is_better_when_higher_is_shown_as_a_value_not_as_a_cost() -> None:
+    sentence = sentence_of("faster", 0.5, metric="rate", ratio_ci=(0.4, 0.5), more_is_better=True)
+    assert sentence == "rate of new is 2 times that of old (2 to 2.5)."
 
 
 def test_other_metrics_that_are_not_decided_are_named() -> None:
@@ -237,7 +237,7 @@ def test_other_metrics_that_are_not_decided_are_named() -> None:
     )
 
 
-def test_a_control_that_differs_is_told_with_its_chance() -> None:
+def test_a_difference_of_the_control_has_its_chance() -> None:
     assert "shows no difference from it" in control_sentence(excludes_one=False, alpha=0.05)
     assert "at most 5 % of campaigns" in control_sentence(excludes_one=True, alpha=0.05)
 
@@ -275,10 +275,10 @@ def ranking_of(
 
 def test_one_contender_is_named_as_the_fastest_with_its_lead() -> None:
     gzip, lz4 = ranked("g", 1.0, slower="zl"), ranked("l", 0.9, faster="g")
-    told = "z is the fastest of 3: 12.0 % less time than g."
-    assert ranking_of("z", ranked("z", 0.88, faster="gl"), lz4, gzip) == told
+    sentence = "z is the fastest of 3: 12.0 % less time than g."
+    assert ranking_of("z", ranked("z", 0.88, faster="gl"), lz4, gzip) == sentence
     assert ranking_of("z", ranked("z", 0.88, faster="gl"), lz4, gzip, stratum={"rows": "9"}) == (
-        f"At rows 9: {told}"
+        f"At rows 9: {sentence}"
     )
 
 
@@ -306,7 +306,7 @@ def test_a_contender_that_a_verdict_calls_slower_is_still_named() -> None:
     )
 
 
-def test_ties_are_told_as_ties() -> None:
+def test_ties_are_called_ties() -> None:
     gzip = ranked("g", 1.0, slower="zl")
     lz4 = ranked("l", 0.45, faster="g", tied="z", undecided="b")
     assert ranking_of("zl", ranked("z", 0.45, faster="g", tied="l"), lz4, gzip) == (
@@ -335,7 +335,7 @@ def test_a_baseline_that_wins_leads_the_next() -> None:
     )
 
 
-def test_where_nothing_is_beaten_no_winner_is_named() -> None:
+def test_without_a_beaten_condition_no_winner_is_named() -> None:
     open_ones = ranked("g", 1.0, undecided="bc"), ranked("b", 1.1), ranked("c", None)
     assert ranking_of("gbc", *open_ones) == (
         "Which of 3 is the fastest is undecided: g, b or c; g leads so far."
@@ -370,47 +370,51 @@ def answers(*says: str, certain: bool = True) -> list[StatisticAnswer]:
     ]
 
 
-def test_statistics_that_name_different_winners_are_told_in_one_sentence() -> None:
-    said = disagreement_sentence(answers("fff", "e", "sssssss"), "old", "new", verdict="slower")
-    assert said == (
+def test_statistics_with_different_winners_share_one_sentence() -> None:
+    sentence = disagreement_sentence(answers("fff", "e", "sssssss"), "old", "new", verdict="slower")
+    assert sentence == (
         "new is faster than old by the minimum and the 10th to 20th percentile and slower than old "
         "by the 40th to 90th percentile and the mean"
     )
-    said = disagreement_sentence(answers("f", "eeee", "s", "eeeee"), "old", "new", verdict="slower")
-    assert said is not None
-    assert said.endswith("slower than old by the median")
+    sentence = disagreement_sentence(
+        answers("f", "eeee", "s", "eeeee"), "old", "new", verdict="slower"
+    )
+    assert sentence is not None
+    assert sentence.endswith("slower than old by the median")
 
 
 def test_statistics_that_disagree_have_the_words_of_their_metric() -> None:
     kinds = answers("fff", "e", "sssssss")
-    told = disagreement_sentence(kinds, "old", "new", verdict="slower", metric="max_rss_bytes")
-    assert told is not None
-    assert told.startswith("max_rss_bytes of new is lower than that of old by the minimum and the ")
-    told = disagreement_sentence(
+    sentence = disagreement_sentence(kinds, "old", "new", verdict="slower", metric="max_rss_bytes")
+    assert sentence is not None
+    assert sentence.startswith(
+        "max_rss_bytes of new is lower than that of old by the minimum and the "
+    )
+    sentence = disagreement_sentence(
         kinds, "old", "new", verdict="slower", metric="throughput_per_s", more_is_better=True
     )
-    assert told is not None
-    assert told.startswith("throughput_per_s of new is higher than that of old by the minimum")
+    assert sentence is not None
+    assert sentence.startswith("throughput_per_s of new is higher than that of old by the minimum")
 
 
-def test_statistics_that_agree_are_not_told() -> None:
+def test_statistics_that_agree_are_not_mentioned() -> None:
     assert disagreement_sentence(answers("e" * 4, "s" * 7), "old", "new", verdict="slower") is None
     assert disagreement_sentence(answers("e" * 11), "old", "new", verdict="equivalent") is None
 
 
-def test_a_winner_among_equivalents_is_told() -> None:
-    said = disagreement_sentence(answers("f", "e" * 10), "old", "new", verdict="equivalent")
-    assert said == ("new is faster than old by the minimum")
+def test_a_winner_among_equivalent_conditions_is_mentioned() -> None:
+    sentence = disagreement_sentence(answers("f", "e" * 10), "old", "new", verdict="equivalent")
+    assert sentence == ("new is faster than old by the minimum")
 
 
-def test_statistics_disagree_only_where_they_are_certain() -> None:
+def test_only_certain_statistics_disagree() -> None:
     uncertain = answers("fff", "e", "sssssss", certain=False)
     for verdict in ("faster", "equivalent", "undecided"):
         assert disagreement_sentence(uncertain, "old", "new", verdict=verdict) is None
     # A single certain answer contradicts a verdict, but not an undecided comparison.
     slow_tail = answers("e" * 9, "s", "e")
-    said = disagreement_sentence(slow_tail, "old", "new", verdict="faster")
-    assert said == "new is slower than old by the 90th percentile"
+    sentence = disagreement_sentence(slow_tail, "old", "new", verdict="faster")
+    assert sentence == "new is slower than old by the 90th percentile"
     assert disagreement_sentence(slow_tail, "old", "new", verdict="undecided") is None
 
 
@@ -425,19 +429,19 @@ def test_statistics_disagree_only_where_they_are_certain() -> None:
         (1.0 / 4.0, (0.2, 0.5), True, "4 times (2 to 5)"),
     ],
 )
-def test_an_adjustment_says_by_what_it_was_what_it_saved_and_the_numbers_without_it(
+def test_an_adjustment_names_its_covariate_its_saving_and_the_numbers_without_it(
     typical: float | None, interval: Interval, more_is_better: bool, without: str
 ) -> None:
     adjustment = Adjustment("steal_before", 41, 0.8, typical, interval, "")
-    said = adjustment_sentence(adjustment, 50, typical, more_is_better=more_is_better)
-    assert said == (
+    sentence = adjustment_sentence(adjustment, 50, typical, more_is_better=more_is_better)
+    assert sentence == (
         "41 of 50 blocks were adjusted by steal_before, read before each trial, which saved about "
         f"36 % of the blocks; unadjusted: {without}"
     )
 
 
 @pytest.mark.parametrize(("spread_ratio", "is_said"), [(0.99, True), (0.999, False), (1.2, False)])
-def test_an_adjustment_that_saved_under_a_hundredth_of_the_blocks_is_not_told(
+def test_an_adjustment_that_saved_under_1_percent_of_the_blocks_is_not_mentioned(
     spread_ratio: float, is_said: bool
 ) -> None:
     adjustment = Adjustment("steal_before", 5, spread_ratio, 1.02, (1.0, 1.04), "")

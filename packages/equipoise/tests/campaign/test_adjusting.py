@@ -48,7 +48,7 @@ def blocks_of(plan: Plan, covariate: str) -> dict[int, tuple[Trial, ...]]:
     return blocks
 
 
-def test_a_covariate_read_before_the_trials_adjusts_and_the_result_says_so() -> None:
+def test_a_covariate_read_before_the_trials_adjusts_and_is_named_in_the_result() -> None:
     plan = adjusting()
     (comparison,) = primary_comparisons(plan, blocks_of(plan, "load_1_minute"))
     adjusted = comparison.adjusted_by
@@ -87,7 +87,7 @@ def test_a_mediator_is_never_used() -> None:
 
 
 @pytest.mark.parametrize("option", ["setup", "prepare", "conclude"])
-def test_nothing_is_adjusted_where_a_condition_runs_something_between_trials(option: str) -> None:
+def test_nothing_is_adjusted_if_a_condition_runs_a_program_between_trials(option: str) -> None:
     plan = adjusting()
     hooks = Hooks(**{option: "true"})
     conditions = tuple(replace(condition, hooks=hooks) for condition in plan.conditions)
@@ -96,7 +96,7 @@ def test_nothing_is_adjusted_where_a_condition_runs_something_between_trials(opt
     assert comparison.adjusted_by is None
 
 
-def test_nothing_is_adjusted_where_a_condition_runs_before_its_own_reading() -> None:
+def test_nothing_is_adjusted_if_a_condition_runs_before_its_own_reading() -> None:
     plan = adjusting()
     plan = replace(plan, measure=replace(plan.measure, washout=True))
     (comparison,) = primary_comparisons(plan, blocks_of(plan, "load_1_minute"))
@@ -127,7 +127,7 @@ def test_nothing_is_adjusted_with_a_third_condition() -> None:
         ({"what_varies": True, "commands": ("true",)}, "what_varies"),
     ],
 )
-def test_to_adjust_is_refused_with_the_reason_where_it_does_not_fit(
+def test_an_impossible_adjustment_is_refused_with_the_reason(
     options: dict[str, Any], reason: str
 ) -> None:
     given = {"commands": ("true", "true 1"), "adjust": True}
@@ -136,7 +136,7 @@ def test_to_adjust_is_refused_with_the_reason_where_it_does_not_fit(
     assert error.value.hint
 
 
-def test_the_option_names_every_covariate_read_before_a_trial_and_no_option_none() -> None:
+def test_only_with_the_option_every_covariate_read_before_a_trial_is_used() -> None:
     for adjust, names in ((True, COVARIATES_BEFORE_TRIAL), (False, ())):
         plan, _ = compare_plan(CompareOptions(("true", "true 1"), adjust=adjust))
         assert plan.adjust_by == plan.judgement.adjust_by == names
@@ -177,7 +177,7 @@ def test_a_plan_of_an_older_ledger_adjusts_nothing() -> None:
     assert plan_from_text(older).adjust_by == ()
 
 
-def test_the_sentence_stands_below_the_verdict_and_is_left_out_where_it_is_empty() -> None:
+def test_the_sentence_is_below_the_verdict_unless_it_is_empty() -> None:
     plan = adjusting()
     draws: list[Draw] = []
     trials: list[Trial] = []
@@ -189,9 +189,9 @@ def test_the_sentence_stands_below_the_verdict_and_is_left_out_where_it_is_empty
     document = analyse_campaign(record)
     (comparison,) = document.comparisons
     assert comparison.adjusted_by is not None
-    said = comparison.adjusted_by.summary
-    assert said in _certainty(comparison, document)
-    assert ("Adjusted", said) in _facts(comparison, document)
+    summary = comparison.adjusted_by.summary
+    assert summary in _certainty(comparison, document)
+    assert ("Adjusted", summary) in _facts(comparison, document)
     silent = replace(comparison, adjusted_by=replace(comparison.adjusted_by, summary=""))
     assert not any("" == line or "adjusted" in line for line in _certainty(silent, document))
     assert "Adjusted" not in dict(_facts(silent, document))

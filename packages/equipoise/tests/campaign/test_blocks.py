@@ -56,7 +56,7 @@ def test_a_block_counts_when_every_condition_finished() -> None:
     assert list(complete_blocks(draws_of(trials), trials)) == [1]
 
 
-def test_a_block_that_was_cut_is_left_out_whatever_its_times() -> None:
+def test_an_interrupted_block_is_left_out_with_any_times() -> None:
     trials = block_of(1, FORWARD, 1.0, 2.0) + block_of(2, BACKWARD, 3.0)
     complete = complete_blocks(draws_of(trials), trials)
     assert [left_out_because(trial, complete) for trial in trials] == [None, None, CUT_BLOCK]
@@ -71,7 +71,7 @@ def test_warmup_and_washout_runs_are_kept_and_marked() -> None:
     assert complete_blocks([warm_draw, measured], [warm, washed]) == {}
 
 
-def test_cut_blocks_are_counted_against_what_was_drawn() -> None:
+def test_interrupted_blocks_are_counted_from_the_draws() -> None:
     record = RunRecord(
         id="r",
         plan=plan_of(),
@@ -121,7 +121,7 @@ def test_a_metric_that_a_trial_does_not_know_is_not_guessed() -> None:
         read_block(blocks[1], plan)
 
 
-def test_what_is_better_when_higher_costs_its_inverse() -> None:
+def test_a_metric_that_is_better_when_higher_costs_its_inverse() -> None:
     trial = msgspec.structs.replace(
         trial_of(Draw("measured", 1, FORWARD, 0), 0, 1.0),
         samples=(Sample("rate", 4.0, better="higher"), Sample("none", 0.0, better="higher")),
@@ -162,7 +162,7 @@ def reported_block(
     )
 
 
-def test_the_first_block_that_reports_a_metric_tells_its_resolution() -> None:
+def test_the_resolution_of_a_metric_is_that_of_its_first_block() -> None:
     silent = tuple(block_of(1, FORWARD, 1.0, 1.0))
     blocks = {
         1: silent,

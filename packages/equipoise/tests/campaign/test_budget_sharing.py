@@ -67,7 +67,7 @@ def wanted_before(record: RunRecord, draw: Draw) -> tuple[int, ...]:
     return analysis.needed_conditions("measured", draw.block)
 
 
-def test_a_study_of_200_conditions_spends_its_budget_where_verdicts_are_open(
+def test_a_study_of_200_conditions_spends_its_budget_on_undecided_comparisons(
     tmp_path: Path,
 ) -> None:
     budget_s = 70.0
@@ -119,7 +119,7 @@ def test_everything_runs_in_every_block_unless_the_plan_leaves_out(tmp_path: Pat
     assert {len(draw.order) for draw in stage.ledger.read_run("last").draws} == {3}
 
 
-def test_a_condition_that_nothing_is_compared_with_runs_in_every_block(tmp_path: Path) -> None:
+def test_a_condition_without_comparisons_runs_in_every_block(tmp_path: Path) -> None:
     stage = Stage(tmp_path, medians=(0.010, 0.020, 0.010, 0.010), noise=0.02)
     plan = msgspec.structs.replace(
         plan_of("a", "b", "c", "alone", stopping=Stopping(blocks=30, leave_out_decided=True)),
@@ -135,7 +135,7 @@ def test_a_condition_that_nothing_is_compared_with_runs_in_every_block(tmp_path:
     assert trials["b"] == document.comparisons[0].blocks < 30
 
 
-def test_leaving_out_what_is_decided_makes_no_more_false_verdicts() -> None:
+def test_omitted_trials_of_decided_conditions_cause_no_more_false_verdicts() -> None:
     """100 campaigns of equal conditions: at most one in twenty may have any verdict."""
     noise = random.Random(11)
     plan = plan_of(

@@ -92,7 +92,9 @@ def test_the_same_ledger_gives_the_same_document_byte_for_byte(tmp_path: Path) -
     assert json.loads(first)["run"]["blocks"] == 30
 
 
-def test_an_interruption_keeps_the_trials_and_leaves_out_the_cut_block(tmp_path: Path) -> None:
+def test_an_interruption_keeps_the_trials_but_the_incomplete_block_does_not_count(
+    tmp_path: Path,
+) -> None:
     stage = Stage(tmp_path)
 
     def interrupt(draw: Draw, place: int) -> None:
@@ -132,7 +134,7 @@ def test_a_resumed_campaign_warms_up_again(tmp_path: Path) -> None:
     ]
 
 
-def test_a_resumed_campaign_has_what_is_left_of_its_budget(tmp_path: Path) -> None:
+def test_a_resumed_campaign_has_the_rest_of_its_budget(tmp_path: Path) -> None:
     stage = Stage(tmp_path, medians=(1.0, 1.0), noise=0.0)
 
     def interrupt(draw: Draw, place: int) -> None:
@@ -149,7 +151,7 @@ def test_a_resumed_campaign_has_what_is_left_of_its_budget(tmp_path: Path) -> No
     assert validated(analyse_campaign(stage.ledger.read_run("last"))).run.blocks == 4
 
 
-def test_a_budget_that_was_used_up_is_granted_anew(tmp_path: Path) -> None:
+def test_a_used_budget_is_granted_again(tmp_path: Path) -> None:
     stage = Stage(tmp_path, medians=(1.0, 1.0), noise=0.0)
     run_id = stage.start(plan_of(stopping=Stopping(budget_s=6.0)))
     assert validated(analyse_campaign(stage.ledger.read_run(run_id))).run.blocks == 2
@@ -167,7 +169,7 @@ def test_a_campaign_that_has_its_answer_is_left_as_it_is(tmp_path: Path) -> None
     assert stage.ledger.read_run(run_id) == before
 
 
-def test_more_precision_can_be_asked_of_a_campaign_that_has_its_verdict(tmp_path: Path) -> None:
+def test_a_campaign_with_a_verdict_can_continue_to_a_precision(tmp_path: Path) -> None:
     stage = Stage(tmp_path, medians=(0.01, 0.02), noise=0.02)
     run_id = stage.start(plan_of())
     blocks = validated(analyse_campaign(stage.ledger.read_run(run_id))).run.blocks
@@ -181,7 +183,9 @@ def test_more_precision_can_be_asked_of_a_campaign_that_has_its_verdict(tmp_path
     assert high / low <= 1.02
 
 
-def test_a_tail_goes_on_until_slow_runs_of_that_share_would_have_shown(tmp_path: Path) -> None:
+def test_a_campaign_with_a_tail_continues_until_such_slow_runs_would_be_seen(
+    tmp_path: Path,
+) -> None:
     stage = Stage(tmp_path, medians=(0.01, 0.02), noise=0.02)
     run_id = stage.start(plan_of())
     assert validated(analyse_campaign(stage.ledger.read_run(run_id))).run.blocks < 59
@@ -197,7 +201,7 @@ def test_a_tail_goes_on_until_slow_runs_of_that_share_would_have_shown(tmp_path:
     assert slow.e_value is None
 
 
-def test_a_campaign_in_which_a_condition_failed_is_not_gone_on_with(tmp_path: Path) -> None:
+def test_a_campaign_with_a_failed_condition_cannot_continue(tmp_path: Path) -> None:
     stage = Stage(tmp_path, fails_at=("measured", 3, 1))
     with pytest.raises(ConditionFailed):
         stage.start(plan_of())
@@ -260,7 +264,7 @@ def test_a_slot_effect_is_taken_out_not_taken_for_a_difference(tmp_path: Path) -
     assert document.comparisons[0].blocks < 100
 
 
-def test_a_control_is_no_candidate_and_no_condition_of_the_result(tmp_path: Path) -> None:
+def test_a_control_is_neither_a_candidate_nor_a_condition_of_the_result(tmp_path: Path) -> None:
     plan = plan_of("a", "b", "a again", stopping=Stopping(blocks=400, budget_s=1e9))
     plan = msgspec.structs.replace(plan, control=2)
     stage = Stage(tmp_path, medians=(0.010, 0.0103, 0.010), noise=0.02)
@@ -273,7 +277,7 @@ def test_a_control_is_no_candidate_and_no_condition_of_the_result(tmp_path: Path
     assert "control" not in [warning.code for warning in document.warnings]
 
 
-def test_a_control_that_differs_is_told_and_vetoes_nothing(tmp_path: Path) -> None:
+def test_a_difference_of_the_control_is_reported_and_forbids_nothing(tmp_path: Path) -> None:
     plan = plan_of("a", "b", "a again", stopping=Stopping(blocks=60, budget_s=1e9))
     plan = msgspec.structs.replace(plan, control=2)
     stage = Stage(tmp_path, medians=(0.010, 0.020, 0.013), noise=0.01)
@@ -289,7 +293,7 @@ def test_a_campaign_that_was_never_begun_is_named(tmp_path: Path) -> None:
         Stage(tmp_path).resume("20010101")
 
 
-def test_limits_that_are_not_given_stay(tmp_path: Path) -> None:
+def test_omitted_limits_are_unchanged(tmp_path: Path) -> None:
     stage = Stage(tmp_path)
     plan = plan_of(stopping=Stopping(blocks=2, budget_s=1e9))
     run_id = stage.start(plan)

@@ -30,13 +30,13 @@ def addresses(aslr: Addresses | None) -> tuple[set[bool], list[str]]:
 @pytest.mark.parametrize(
     ("aslr", "expected"), [(None, {True, False}), ("on", {True}), ("off", {False})]
 )
-def test_a_host_that_can_gives_what_was_asked(
+def test_layouts_have_the_chosen_addresses_if_the_host_can_vary_them(
     host: pytest.MonkeyPatch, aslr: Addresses | None, expected: set[bool]
 ) -> None:
     assert addresses(aslr) == (expected, [])
 
 
-def test_where_addresses_cannot_be_held_all_layouts_have_random_ones_and_it_is_said(
+def test_if_addresses_cannot_be_held_all_layouts_have_random_ones_and_a_notice_says_so(
     host: pytest.MonkeyPatch,
 ) -> None:
     host.setattr(plans, "addresses_can_be_held", lambda: False)
@@ -47,7 +47,7 @@ def test_where_addresses_cannot_be_held_all_layouts_have_random_ones_and_it_is_s
         addresses("off")
 
 
-def test_where_nothing_is_drawn_no_layout_has_random_ones_and_it_is_said(
+def test_without_random_addresses_on_the_host_no_layout_has_them_and_a_notice_says_so(
     host: pytest.MonkeyPatch,
 ) -> None:
     host.setattr(plans, "addresses_are_random", lambda host: False)
@@ -57,6 +57,6 @@ def test_where_nothing_is_drawn_no_layout_has_random_ones_and_it_is_said(
         addresses("on")
 
 
-def test_without_layouts_the_plan_stays_what_it_is() -> None:
+def test_without_layouts_the_plan_is_unchanged() -> None:
     plan = plan_of()
     assert over_layouts(plan, None, None) == (plan, ())

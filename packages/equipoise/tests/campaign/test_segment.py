@@ -66,7 +66,7 @@ class ScriptedJudge(Judge):
 
 
 @dataclass
-class Bystander(ProgressListener):
+class RecordingObserver(ProgressListener):
     """Keeps the events that it was sent."""
 
     progress_seen: list[CampaignProgress] = field(default_factory=list)
@@ -111,13 +111,13 @@ def test_it_stops_as_soon_as_the_judge_is_settled() -> None:
     assert judge.seen == 9
 
 
-def test_every_trial_is_told_with_its_seconds_and_the_size_of_its_block() -> None:
-    told = Bystander()
+def test_every_trial_event_has_its_seconds_and_the_size_of_its_block() -> None:
+    observer = RecordingObserver()
     runner = ScriptedRunner(ScriptedClock(), medians=(0.1, 0.1), noise=0.0)
     plan = plan_of(stopping=Stopping(blocks=2), measure=Measure("/", warmup=1))
-    run_segment(plan, runner=runner, listener=told)
-    assert [of for _, of in told.trials] == [2] * 6
-    assert [seconds for seconds, _ in told.trials] == pytest.approx([0.1] * 6)
+    run_segment(plan, runner=runner, listener=observer)
+    assert [of for _, of in observer.trials] == [2] * 6
+    assert [seconds for seconds, _ in observer.trials] == pytest.approx([0.1] * 6)
 
 
 def test_it_stops_at_the_block_limit_counting_earlier_blocks() -> None:
@@ -127,7 +127,7 @@ def test_it_stops_at_the_block_limit_counting_earlier_blocks() -> None:
     assert judge.seen == 7
 
 
-def test_it_stops_at_the_budget_counting_what_was_spent() -> None:
+def test_it_stops_at_the_budget_including_earlier_time() -> None:
     judge = ScriptedJudge()
     plan = plan_of(stopping=Stopping(budget_s=1.0), measure=Measure("/", warmup=0))
     runner = ScriptedRunner(ScriptedClock(), medians=(0.1, 0.1), noise=0.0)
@@ -135,14 +135,14 @@ def test_it_stops_at_the_budget_counting_what_was_spent() -> None:
     assert judge.seen == 3
 
 
-def test_a_minimum_of_blocks_that_was_asked_for_beats_the_budget() -> None:
+def test_a_chosen_minimum_of_blocks_exceeds_the_budget() -> None:
     judge = ScriptedJudge()
     stopping = Stopping(budget_s=0.01, min_blocks=7, min_blocks_explicit=True)
     assert run_segment(plan_of(stopping=stopping), judge=judge) == "budget"
     assert judge.seen == 7
 
 
-def test_the_budget_beats_a_minimum_that_nobody_asked_for() -> None:
+def test_the_budget_ends_before_a_default_minimum_of_blocks() -> None:
     judge = ScriptedJudge()
     plan = plan_of(stopping=Stopping(budget_s=0.01))
     assert run_segment(plan, judge=judge) == "budget"
@@ -205,7 +205,7 @@ def test_a_failing_trial_counts_like_others_when_failures_are_ignored() -> None:
     assert run_segment(plan, runner=runner, judge=judge) == "verdict"
 
 
-def test_a_condition_that_times_out_goes_on_as_the_slowest() -> None:
+def test_a_condition_that_times_out_continues_as_the_slowest() -> None:
     runner = ScriptedRunner(ScriptedClock(), times_out=frozenset({1}))
     judge = ScriptedJudge(after=4)
     assert run_segment(plan_of(), runner=runner, judge=judge) == "verdict"
@@ -219,13 +219,13 @@ def test_a_campaign_in_which_nothing_finishes_ends_after_its_warm_up() -> None:
     assert sum(isinstance(entry, Trial) for entry in diary.entries) == 2
 
 
-def test_processes_that_are_left_behind_are_told_of_once() -> None:
-    class Litterer(ScriptedRunner):
+def test_leftover_processes_are_reported_once() -> None:
+    class LeftoverRunner(ScriptedRunner):
         def _run(self, draw: Draw, place: int) -> TrialReport:
             return TrialReport(trial_of(draw, place, 0.01), 2, "line 1 of its metrics is odd")
 
     diary = Diary()
-    runner = Litterer(ScriptedClock())
+    runner = LeftoverRunner(ScriptedClock())
     run_segment(plan_of(), runner=runner, judge=ScriptedJudge(after=3), diary=diary)
     notices = [entry for entry in diary.entries if isinstance(entry, CampaignWarning)]
     assert sorted((notice.code, notice.summary[0]) for notice in notices) == [
@@ -236,8 +236,8 @@ def test_processes_that_are_left_behind_are_told_of_once() -> None:
     ]
 
 
-def test_whoever_watches_is_told_after_every_block() -> None:
-    listener = Bystander()
+def test_observers_get_an_event_after_every_block() -> None:
+    listener = RecordingObserver()
     run_segment(plan_of(), judge=ScriptedJudge(after=3), listener=listener)
     assert [progress.blocks for progress in listener.progress_seen] == [1, 2, 3]
     assert listener.progress_seen[-1].elapsed_s > listener.progress_seen[0].elapsed_s > 0

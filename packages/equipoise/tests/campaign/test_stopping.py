@@ -84,7 +84,7 @@ def test_the_size_of_a_factor_costs_no_more_than_a_few_seconds(tmp_path: Path) -
     assert "at least" in document.comparisons[0].summary
 
 
-def test_nothing_leaves_a_campaign_before_its_least_time(tmp_path: Path) -> None:
+def test_no_condition_leaves_a_campaign_before_its_least_time(tmp_path: Path) -> None:
     stage = Stage(tmp_path, medians=(0.002, 0.004, 0.002), noise=0.02)
     limits = Stopping(blocks=150, leave_out_decided=True)
     stage.start(plan_of("a", "slow", "same", stopping=limits))
@@ -94,7 +94,7 @@ def test_nothing_leaves_a_campaign_before_its_least_time(tmp_path: Path) -> None
     assert sizes[-1] == 2
 
 
-def test_a_pause_between_two_segments_is_no_measuring(tmp_path: Path) -> None:
+def test_a_pause_between_two_segments_is_not_measuring_time(tmp_path: Path) -> None:
     stage = Stage(tmp_path, medians=TWICE_AS_LONG)
 
     def interrupt(draw: Draw, place: int) -> None:
@@ -113,7 +113,7 @@ def test_a_pause_between_two_segments_is_no_measuring(tmp_path: Path) -> None:
     assert 320 < len(seconds) < 350
 
 
-def test_the_block_limit_ends_a_campaign_before_its_least_time_and_the_result_says_so(
+def test_the_block_limit_may_end_a_campaign_before_its_least_time_with_a_warning(
     tmp_path: Path,
 ) -> None:
     stage = Stage(tmp_path, medians=TWICE_AS_LONG)
@@ -146,7 +146,7 @@ def stop_after(*forecasts: int, patient: bool = True) -> tuple[StopReason, int]:
     return run_segment(plan, judge=judge, runner=runner), judge.seen
 
 
-def test_a_patient_campaign_goes_on_to_a_verdict_that_is_near_and_no_further() -> None:
+def test_a_patient_campaign_continues_only_to_a_near_verdict() -> None:
     assert stop_after(2, patient=False) == ("budget", 5)
     assert stop_after(2) == ("budget", 7)
     assert stop_after(1, 2, 40) == ("budget", 7)
@@ -161,7 +161,7 @@ def test_a_verdict_is_near_within_half_of_the_budget_again() -> None:
 
 
 @pytest.mark.parametrize("patient", [False, True])
-def test_a_budget_that_ends_shortly_before_a_verdict_says_so(
+def test_a_budget_that_ends_shortly_before_a_verdict_has_a_warning(
     tmp_path: Path, *, patient: bool
 ) -> None:
     stage = Stage(tmp_path, medians=(0.010, 0.0103), noise=0.03, random=random.Random(5))
@@ -220,19 +220,19 @@ def test_a_quick_study_has_as_many_blocks_as_its_comparisons_need(tmp_path: Path
     assert stopping.budget_s == 5.0
 
 
-def test_a_limit_that_is_given_comes_before_what_a_quick_study_needs(tmp_path: Path) -> None:
+def test_a_chosen_limit_has_priority_over_the_needs_of_a_quick_study(tmp_path: Path) -> None:
     limited = quick_plan(tmp_path, CampaignLimits(blocks=3, budget=2.0)).stopping
     assert (limited.blocks, limited.blocks_before_budget, limited.budget_s) == (3, 0, 2.0)
 
 
-def test_blocks_before_the_budget_run_however_long_they_take() -> None:
+def test_blocks_before_the_budget_run_with_any_duration() -> None:
     judge = ScriptedJudge()
     stopping = Stopping(budget_s=0.01, blocks_before_budget=6)
     assert run_segment(replace(plan_of(), stopping=stopping), judge=judge) == "budget"
     assert judge.seen == 6
 
 
-def test_a_given_budget_comes_before_the_least_time_of_a_study(tmp_path: Path) -> None:
+def test_a_chosen_budget_has_priority_over_the_least_time_of_a_study(tmp_path: Path) -> None:
     path = tmp_path / "slow.toml"
     path.write_text(f"{STUDY}\n[measure]\nmin_seconds = 30\n")
     study = read_study(path)

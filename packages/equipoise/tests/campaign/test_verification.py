@@ -43,7 +43,7 @@ def test_a_library_that_is_preloaded_took_effect() -> None:
     check(Condition("dlmalloc", (SORT,), environment={"LD_PRELOAD": own_library()}))
 
 
-def test_a_preload_may_be_given_from_the_folder_in_which_the_command_runs(
+def test_the_path_of_a_preload_may_start_at_the_folder_of_the_command(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "lib.so").symlink_to(own_library())
@@ -69,7 +69,7 @@ def test_tunables_in_force_pass_and_unknown_ones_do_not() -> None:
         check(Condition("a", (SORT,), environment={name: "glibc.malloc.mmap_threshold=high"}))
 
 
-def test_a_library_path_that_nothing_comes_from_did_not_take_effect(tmp_path: Path) -> None:
+def test_an_unused_library_path_did_not_take_effect(tmp_path: Path) -> None:
     environment = {"LD_LIBRARY_PATH": str(tmp_path)}
     with pytest.raises(UnusableInput, match=f"it maps no library from {tmp_path}"):
         check(Condition("a", ("/bin/true",), environment=environment, mapped_from=(str(tmp_path),)))
@@ -81,7 +81,7 @@ def test_a_library_that_is_opened_while_it_runs_took_effect(tmp_path: Path) -> N
     check(Condition("a", (sys.executable, "-c", opens), mapped_from=(str(tmp_path),)))
 
 
-def test_what_has_to_be_run_to_be_verified_is_run_once_for_all_sizes(tmp_path: Path) -> None:
+def test_a_check_that_runs_the_program_runs_once_for_all_sizes(tmp_path: Path) -> None:
     library = shutil.copy(own_library(), tmp_path / "libopened.so")
     opens = f"import ctypes, sys; ctypes.CDLL({str(library)!r}); print(file=open(sys.argv[1], 'a'))"
     runs = tmp_path / "runs"
@@ -108,7 +108,7 @@ def test_a_cpu_that_is_not_there_is_named() -> None:
         check(Condition("a", (SORT,), process=Process(cpus=(9999,))))
 
 
-def test_a_life_and_an_interval_are_no_trials_of_one_plan() -> None:
+def test_a_plan_has_trials_that_are_lives_or_intervals_but_not_both() -> None:
     conditions = tuple(
         Condition(trial, (SORT,), server=Server((SORT,), ready=(SORT,), trial=trial))
         for trial in ("life", "interval")
@@ -125,35 +125,35 @@ def test_verdicts_on_intervals_are_about_one_life_of_each_server() -> None:
     assert scope_of(plan_of()).startswith("across processes")
 
 
-def says(*lines: str) -> tuple[str, ...]:
+def printing(*lines: str) -> tuple[str, ...]:
     """A program that reports a core like one with a tuned BLAS."""
     text = "".join(f"{line}\n" for line in lines)
     return (sys.executable, "-c", f"import sys; sys.stderr.write({text!r})")
 
 
-def test_a_core_type_that_the_library_says_to_have_chosen_took_effect() -> None:
+def test_a_core_type_that_the_library_reports_took_effect() -> None:
     openblas = {"OPENBLAS_CORETYPE": "skylakex"}
-    check(Condition("a", says("Core: SkylakeX"), environment=openblas))
-    blis = says("libblis: selecting sub-configuration 'skx'.")
+    check(Condition("a", printing("Core: SkylakeX"), environment=openblas))
+    blis = printing("libblis: selecting sub-configuration 'skx'.")
     check(Condition("a", blis, environment={"BLIS_ARCH_TYPE": "0"}, tuned_for=("skx",)))
     both = {**openblas, "BLIS_ARCH_TYPE": "0"}
-    check(Condition("a", says("Core: SkylakeX"), environment=both))
+    check(Condition("a", printing("Core: SkylakeX"), environment=both))
 
 
 WRONG_CORES = {
     "OPENBLAS_CORETYPE is z80, and OpenBLAS is tuned for Zen": Condition(
         "a",
-        says("Core not found: z80", "Core: Zen"),
+        printing("Core not found: z80", "Core: Zen"),
         environment={"OPENBLAS_CORETYPE": "z80"},
     ),
     "BLIS_ARCH_TYPE is zen, and BLIS is tuned for skx": Condition(
         "a",
-        says("libblis: selecting sub-configuration 'skx'."),
+        printing("libblis: selecting sub-configuration 'skx'."),
         environment={"BLIS_ARCH_TYPE": "zen"},
     ),
     "it is tuned for zen3, not skx": Condition(
         "a",
-        says("libblis: selecting sub-configuration 'zen3'."),
+        printing("libblis: selecting sub-configuration 'zen3'."),
         environment={"BLIS_ARCH_TYPE": "0"},
         tuned_for=("skx",),
     ),
@@ -169,7 +169,7 @@ WRONG_CORES = {
 
 
 @pytest.mark.parametrize("words", WRONG_CORES)
-def test_a_core_type_that_nothing_took_notice_of_is_named(words: str) -> None:
+def test_an_ignored_core_type_is_named(words: str) -> None:
     with pytest.raises(TookNoEffect, match=f"a did not take effect: .*{words}") as caught:
         check(WRONG_CORES[words])
     assert caught.value.key == "env"
@@ -177,7 +177,7 @@ def test_a_core_type_that_nothing_took_notice_of_is_named(words: str) -> None:
 
 @pytest.mark.live
 @pytest.mark.parametrize("name", ["openblas_haswell", "blis_haswell"])
-def test_a_real_library_says_the_core_type_that_it_was_told(name: str) -> None:
+def test_a_real_library_reports_its_core_type(name: str) -> None:
     level = next(level for level in TUNED_BLAS if level.name == name)
     (folder,) = level.library_path
     if not Path(folder).is_dir():

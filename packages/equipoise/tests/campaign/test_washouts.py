@@ -64,7 +64,7 @@ def test_a_block_has_one_washout_condition_and_both_come_up(tmp_path: Path) -> N
     assert set.union(*of_blocks.values()) == {0, 1}
 
 
-def test_a_true_difference_stops_without_washouts_and_says_so(tmp_path: Path) -> None:
+def test_a_true_difference_stops_without_washouts_and_the_result_says_why(tmp_path: Path) -> None:
     _, record, document = measured(tmp_path, medians=(0.010, 0.011))
     (comparison,) = document.comparisons
     assert comparison.verdict == "slower"
@@ -141,7 +141,7 @@ def test_a_budget_that_ends_before_the_washouts_gives_a_warning(tmp_path: Path) 
     assert check.went_on
 
 
-def test_only_the_suspected_comparison_goes_on(tmp_path: Path) -> None:
+def test_only_the_suspected_comparison_continues(tmp_path: Path) -> None:
     stage = Stage(tmp_path, noise=0.01, medians=(0.01, 0.01, 0.02), slows_next=(0.0, 0.06, 0.0))
     plan = plan_of("a", "b", "c", stopping=Stopping(leave_out_decided=True, min_seconds=0.0))
     run_id = stage.start(plan)
@@ -160,7 +160,7 @@ def test_only_the_suspected_comparison_goes_on(tmp_path: Path) -> None:
     assert encode(document) == encode(analyse_campaign(stage.ledger.read_run(run_id)))
 
 
-def test_chosen_washouts_are_in_every_block_and_leave_nothing_out(tmp_path: Path) -> None:
+def test_chosen_washouts_are_in_every_block_and_all_conditions_count(tmp_path: Path) -> None:
     stage = Stage(tmp_path, noise=0.01, slows_next=CARRIES)
     plan = plan_of(stopping=AT_MOST, measure=Measure("/", washout=True))
     document = validated(analyse_campaign(stage.ledger.read_run(stage.start(plan))))

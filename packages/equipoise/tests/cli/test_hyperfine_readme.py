@@ -56,7 +56,7 @@ MIN_EXAMPLES = 18
 DIFFER = (
     # An option, and how the line that Equipoise says begins.
     ("-S ", "-S: the start of the shell counts"),
-    ("--setup 'git switch {branch}'", "--setup ran before each trial: {branch} stands in it"),
+    ("--setup 'git switch {branch}'", "--setup ran before each trial: it contains {branch}"),
     (":MiB", "--metrics: no unit is set"),
 )
 FORESEEN = tuple(begin for _, begin in DIFFER)

@@ -1,4 +1,4 @@
-"""The sources of chance that can be held, and the conditions that hold them."""
+"""Sources of chance that can be held, and the conditions that hold them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_each_source_is_held_alone_and_all_are_held_together() -> None:
     assert len({condition.name for condition in conditions}) == len(sources) + 2
 
 
-def test_what_cannot_vary_here_is_reported_and_not_tried() -> None:
+def test_a_source_that_cannot_vary_here_is_reported_and_not_tried() -> None:
     sources, notices = sources_here(
         {"PYTHONHASHSEED": "7", "PERL_HASH_SEED": "1"}, (0,), random_addresses=False
     )
@@ -36,6 +36,6 @@ def test_what_cannot_vary_here_is_reported_and_not_tried() -> None:
     assert all(notice.hint for notice in notices)
 
 
-def test_a_seed_that_is_asked_to_be_random_varies() -> None:
+def test_a_random_seed_varies() -> None:
     sources, _ = sources_here({"PYTHONHASHSEED": "random"}, (0, 1), random_addresses=True)
     assert "hash seed of Python" in [source.name for source in sources]

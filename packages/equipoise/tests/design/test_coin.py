@@ -1,4 +1,4 @@
-"""The coin is fair, seeded, and the same whenever it is asked again."""
+"""The coin is fair and seeded, and the same draw always has the same result."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def with_layouts_of(plan: Plan, count: int) -> Plan:
     return msgspec.structs.replace(plan, layouts=draw_layouts(plan.seed, count, "drawn"))
 
 
-def test_each_round_of_blocks_has_every_layout_once_in_an_order_of_its_own() -> None:
+def test_each_round_of_blocks_has_every_layout_once_in_its_own_order() -> None:
     plan = with_layouts_of(plan_of(seed=11), 5)
     draws = [draw_block(plan, "measured", block) for block in range(1, 201)]
     layouts = [draw.layout or 0 for draw in draws]
@@ -107,7 +107,7 @@ def test_layouts_are_drawn_from_the_seed_alone_and_within_their_bounds() -> None
     assert abs(sum(draw.random_addresses for draw in draws) - 200) < 40
 
 
-def test_addresses_are_alike_in_all_layouts_as_it_was_chosen() -> None:
+def test_all_layouts_have_the_chosen_addresses() -> None:
     assert {layout.random_addresses for layout in draw_layouts(7, 20, "on")} == {True}
     fixed = draw_layouts(7, 20, "off")
     assert {layout.random_addresses for layout in fixed} == {False}
@@ -126,7 +126,7 @@ def test_interventions_are_drawn_as_often_as_their_weights_say() -> None:
     assert shares == pytest.approx([0.125, 0.375, 0.5], abs=0.045)
 
 
-def test_which_intervention_a_block_tries_says_nothing_of_its_order() -> None:
+def test_the_intervention_of_a_block_is_independent_of_its_order() -> None:
     plan = plan_of("a", "b", "c", seed=9)
     both = [
         (
@@ -156,7 +156,7 @@ def test_trials_of_a_command_over_commits_are_adjacent_and_each_command_has_its_
     counts = Counter(
         draw_block(plan, "measured", block, (0, 3, 6, 8, 10, 14)).order for block in range(blocks)
     )
-    # 3! orders of the commands, and a coin for each of them: 48 orders, all as likely.
+    # 3! orders of the commands and a coin for each command: 48 equally likely orders.
     assert len(counts) == 48
     pairs = [{0, 3}, {6, 8}, {10, 14}]
     assert all({*order[at : at + 2]} in pairs for order in counts for at in (0, 2, 4))

@@ -1,4 +1,4 @@
-"""A line that is copied from a report gives a shell the very words."""
+"""A shell splits a line from a report into exactly the original words."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from packages.equipoise.tests.payloads import LONG, PAYLOADS
 WORDS = ("plain", "", *PAYLOADS, LONG, "\\' \x1b \\n", "a\rb", "größer\u202e")
 
 
-def test_a_shell_reads_every_word_as_it_stands_and_runs_none(tmp_path: Path) -> None:
+def test_a_shell_reads_every_word_literally_and_runs_none(tmp_path: Path) -> None:
     line = f"printf '%s\\0' {shell_line(WORDS)}"
     done = subprocess.run(["bash", "-c", os.fsencode(line)], cwd=tmp_path, capture_output=True)
     assert done.returncode == 0, done.stderr
@@ -49,13 +49,11 @@ def test_no_form_changes_it() -> None:
         ("plain", "plain"),
     ],
 )
-def test_a_shell_expands_what_stands_for_a_hidden_value_and_nothing_else(
-    word: str, quoted: str
-) -> None:
+def test_a_shell_expands_only_the_placeholders_of_hidden_values(word: str, quoted: str) -> None:
     assert shell_line_with_placeholders([word]) == quoted
 
 
-def test_what_a_shell_would_obey_beside_a_placeholder_stays_text(tmp_path: Path) -> None:
+def test_special_characters_beside_a_placeholder_are_text(tmp_path: Path) -> None:
     word = "env 'TOKEN=$TOKEN' 'a\"`touch x`$(touch y)\\'"
     line = f"printf %s {shell_line_with_placeholders([word])}"
     done = subprocess.run(
@@ -65,6 +63,6 @@ def test_what_a_shell_would_obey_beside_a_placeholder_stays_text(tmp_path: Path)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_word_behind_options_is_none() -> None:
+def test_a_word_after_the_options_is_not_an_option() -> None:
     assert words_after_options(["a", "-b"]) == ["--", "a", "-b"]
     assert words_after_options(["a", "b -c"]) == ["a", "b -c"]

@@ -1,4 +1,4 @@
-"""Commands become conditions as a POSIX shell would split them, without a shell."""
+"""Commands become conditions; they are split as a POSIX shell splits them."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_more_names_than_commands_are_refused() -> None:
         conditions("true", "echo", names=("a", "b", "c"))
 
 
-def test_one_command_is_a_condition_and_none_is_refused() -> None:
+def test_one_command_is_a_condition_and_no_command_is_an_error() -> None:
     assert [condition.name for condition in conditions("true")] == ["true"]
     with pytest.raises(UnusableInput, match="compare needs a command"):
         conditions()
@@ -87,7 +87,7 @@ def test_a_file_that_cannot_be_executed_gets_its_chmod(tmp_path: Path) -> None:
     assert caught.value.hint == f"chmod +x {script}"
 
 
-def test_a_folder_is_no_program(tmp_path: Path) -> None:
+def test_a_folder_is_not_a_program(tmp_path: Path) -> None:
     with pytest.raises(UnusableInput, match="is a folder"):
         conditions("true", str(tmp_path))
 
@@ -143,7 +143,7 @@ def test_parameters_fill_the_braces_and_become_levels() -> None:
     assert compared[1].levels == {"n": "1", "m": "y"}
 
 
-def test_a_command_without_the_parameter_stands_once() -> None:
+def test_a_command_without_the_parameter_is_one_condition() -> None:
     compared = conditions("true", "echo {n}", parameters={"n": ("1", "2")})
     assert [condition.name for condition in compared] == ["true", "echo, n=1", "echo, n=2"]
 
@@ -153,7 +153,7 @@ def contrasts(*commands: str, **asked: object) -> tuple[Contrast, ...] | None:
     return contrasts_of(options, conditions_of(options, NOWHERE))
 
 
-def test_several_commands_are_compared_at_each_value_and_called_by_their_programs() -> None:
+def test_several_commands_are_compared_at_each_value_and_named_by_their_programs() -> None:
     values = {"n": ("5", "9")}
     compared = conditions("echo {n}", "true -x {n}", parameters=values)
     assert [condition.name for condition in compared] == [
@@ -173,7 +173,7 @@ def test_a_first_command_without_the_parameter_is_the_baseline_at_each_value() -
     found = contrasts("true", "echo {n}", parameters={"n": ("5", "9")})
     assert found is not None
     assert [(contrast.baseline, contrast.candidate) for contrast in found] == [(0, 1), (0, 2)]
-    # The other way round the second command has no value of its own.
+    # In the opposite order, the second command has no value.
     assert contrasts("echo {n}", "true", parameters={"n": ("5", "9")}) == (
         Contrast(0, 2, "command", {}),
     )
@@ -204,12 +204,12 @@ def test_values_of_one_command_are_compared_with_the_first_of_them() -> None:
         (("sm",), ["sm, n=5", "sm, n=9", "echo b 5", "echo b 9"]),
         (("{n} small", "lg"), ["5 small", "9 small", "lg, n=5", "lg, n=9"]),
         (("a", "b", "c", "d"), ["a", "b", "c", "d"]),
-        # Of one program, the whole commands tell them apart.
+        # Commands of the same program are distinguished by the complete commands.
         ((), ["echo a 5", "echo a 9", "echo b 5", "echo b 9"]),
     ],
     ids=lambda value: " ".join(value) or "none",
 )
-def test_a_name_stands_for_all_values_of_a_command(
+def test_a_name_applies_to_all_values_of_a_command(
     names: tuple[str, ...], found: list[str]
 ) -> None:
     values = {"n": ("5", "9")}
@@ -218,16 +218,16 @@ def test_a_name_stands_for_all_values_of_a_command(
 
 
 @pytest.mark.parametrize("pair", ["1", "1:1", "0:1", "1:3", "a:b", "1:2:3", "-1:2"])
-def test_a_pair_that_is_none_is_refused(pair: str) -> None:
+def test_an_invalid_pair_is_refused(pair: str) -> None:
     with pytest.raises(UnusableInput, match=f'pair="{pair}" does not name two of the 2 conditions'):
         contrasts("true", "echo", pairs=(pair,))
 
 
 def test_hyperfine_s_environments_are_for_all_or_for_each_and_hold_parameters() -> None:
     values = {"n": ("5", "9")}
-    one = conditions("true", parameters=values, environments=("A={n} B='x y:z'",))
-    assert [c.environment for c in one] == [{"A": "5", "B": "x y:z"}, {"A": "9", "B": "x y:z"}]
-    assert [c.name for c in one] == ["true, n=5", "true, n=9"]
+    shared = conditions("true", parameters=values, environments=("A={n} B='x y:z'",))
+    assert [c.environment for c in shared] == [{"A": "5", "B": "x y:z"}, {"A": "9", "B": "x y:z"}]
+    assert [c.name for c in shared] == ["true, n=5", "true, n=9"]
     each = conditions("true", "echo", environments=("A=1", ""))
     assert [c.environment for c in each] == [{"A": "1"}, {}]
     with pytest.raises(UnusableInput, match="2 times env for 3 conditions"):
@@ -256,9 +256,9 @@ def test_a_parameter_that_no_command_mentions_is_refused() -> None:
         conditions("true", "echo", parameters={"n": ("1",)})
 
 
-def test_hooks_are_given_once_for_all_or_once_for_each() -> None:
-    one = conditions("true", "echo", prepare=("sync",))
-    assert [c.hooks for c in one] == [Hooks(prepare="sync")] * 2
+def test_hooks_apply_to_all_commands_or_to_one_each() -> None:
+    shared = conditions("true", "echo", prepare=("sync",))
+    assert [c.hooks for c in shared] == [Hooks(prepare="sync")] * 2
     each = conditions("true", "echo", setup=("s1", "s2"), cleanup=("c",))
     assert [c.hooks.setup for c in each] == ["s1", "s2"]
     with pytest.raises(UnusableInput, match="2 times conclude for 3 conditions"):
@@ -270,12 +270,12 @@ def test_hooks_see_the_parameters() -> None:
     assert [c.hooks.prepare for c in compared] == ["make N=1", "make N=2"]
 
 
-def test_a_shell_is_used_only_when_it_is_asked_for() -> None:
+def test_a_shell_is_used_only_when_requested() -> None:
     compared = conditions("true | cat", "true && true", shell="/bin/sh -e")
     assert compared[0].command == ("/bin/sh", "-e", "-c", "true | cat")
 
 
-def test_words_that_are_given_as_words_are_not_split() -> None:
+def test_a_command_given_as_words_is_not_split() -> None:
     compared = conditions_of(
         CompareOptions(commands=((sys.executable, "-c", "print('a b')"), "true")), NOWHERE
     )
@@ -315,13 +315,13 @@ def test_the_program_of_every_layout_is_looked_for(tmp_path: Path) -> None:
         program.write_text("#!/bin/sh\n")
         program.chmod(0o755)
     name = f"{tmp_path}/layout-{{layout}}"
-    (one, _) = conditions(f"{name} --seed {{layout}}", "true", layouts=3)
-    assert one.command == (name, "--seed", "{layout}")
-    assert one.command_in(2) == (f"{tmp_path}/layout-2", "--seed", "2")
+    (shared, _) = conditions(f"{name} --seed {{layout}}", "true", layouts=3)
+    assert shared.command == (name, "--seed", "{layout}")
+    assert shared.command_in(2) == (f"{tmp_path}/layout-2", "--seed", "2")
     with pytest.raises(UnusableInput, match="layout-4"):
         conditions(name, "true", layouts=4)
 
 
 def test_without_layouts_the_word_in_braces_is_a_word_like_others() -> None:
-    (one, _) = conditions("echo {layout}", "true")
-    assert one.command_in(None) == (ECHO, "{layout}")
+    (shared, _) = conditions("echo {layout}", "true")
+    assert shared.command_in(None) == (ECHO, "{layout}")

@@ -1,4 +1,4 @@
-"""A study's factors become conditions, and what is compared with what."""
+"""The factors of a study become conditions and contrasts."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_each_candidate_is_compared_at_each_size_with_the_baseline_there() -> No
     assert {contrast.factor for contrast in study_grid.contrasts} == {"allocator"}
 
 
-def test_levels_stand_where_their_factor_is_named() -> None:
+def test_levels_replace_the_names_of_their_factors() -> None:
     study_grid = grid(study_of(ALLOCATOR, ROWS))
     last = study_grid.conditions[-1]
     assert last.command == (SORT, "c", "{allocator}", "{other}")
@@ -96,7 +96,7 @@ def test_settings_of_several_factors_are_joined() -> None:
     assert condition.process.cpus == (0,)
 
 
-def test_what_is_excluded_is_neither_run_nor_compared() -> None:
+def test_excluded_conditions_are_neither_run_nor_compared() -> None:
     study = study_of(ALLOCATOR, ROWS, exclusions=({"allocator": ("a", "c"), "rows": ("20",)},))
     study_grid = grid(study)
     names = [condition.name for condition in study_grid.conditions]
@@ -104,7 +104,7 @@ def test_what_is_excluded_is_neither_run_nor_compared() -> None:
     assert len(study_grid.contrasts) == 2
 
 
-def test_where_nothing_is_asked_everything_runs_and_nothing_is_compared() -> None:
+def test_without_a_comparison_everything_runs_and_nothing_is_compared() -> None:
     study = study_of(ALLOCATOR, ROWS, compared=ComparedFactor("allocator", "a", {"rows": ("20",)}))
     study_grid = grid(study)
     assert len(study_grid.conditions) == 6
@@ -207,7 +207,7 @@ def test_a_level_whose_server_is_not_installed_is_left_out_with_its_package() ->
     ]
 
 
-def test_a_level_for_a_cpu_that_is_not_ours_is_left_out() -> None:
+def test_a_level_for_another_cpu_is_left_out() -> None:
     placed = Factor("allocator", (Level("a"), Level("b"), Level("c", client_cpus=(9999,))))
     study, notices = remove_missing_levels(study_of(placed), SITE)
     assert [level.name for level in study.factors[0].levels] == ["a", "b"]
@@ -240,7 +240,7 @@ def test_the_quick_form_has_its_own_levels_and_budget() -> None:
         quick_form(study_of(ALLOCATOR))
 
 
-def test_the_same_question_can_be_asked_of_another_program() -> None:
+def test_another_program_can_be_compared_in_the_same_way() -> None:
     study = with_command(study_of(ALLOCATOR), ("sort", "-r"))
     assert grid(study).conditions[0].command == (SORT, "-r")
 
@@ -282,7 +282,7 @@ def test_the_only_candidate_that_is_missing_is_named_with_its_hint(tmp_path: Pat
     assert raised.value.hint == "apt install elsewhere"
 
 
-def test_the_rows_stand_where_they_are_named_and_only_where_something_asks_for_them() -> None:
+def test_the_rows_appear_only_where_they_are_named() -> None:
     rows = Workload(("sort", "{allocator}", "{data}"), data="lalonde")
     study = study_of(ALLOCATOR, workload=replace(rows, data_word="/rows{allocator}.csv"))
     assert named_data(study) == "lalonde"

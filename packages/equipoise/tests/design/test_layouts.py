@@ -1,4 +1,4 @@
-"""A plan over layouts: what it asks for, and what it refuses."""
+"""A plan over layouts: its options and their errors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_every_layout_gets_two_blocks_before_a_verdict_may_end_the_campaign() ->
     assert not plan.stopping.min_blocks_explicit
 
 
-def test_a_least_number_of_blocks_that_was_asked_for_stays() -> None:
+def test_a_chosen_least_number_of_blocks_is_kept() -> None:
     stopping = Stopping(min_blocks=6, min_blocks_explicit=True)
     assert with_layouts(plan_of(stopping=stopping), 12).stopping == stopping
 
@@ -39,7 +39,7 @@ def test_a_server_has_no_layouts() -> None:
         with_layouts(msgspec.structs.replace(plan, conditions=(served,)), 4)
 
 
-def test_programs_of_their_own_are_warmed_up_in_each_layout() -> None:
+def test_separate_programs_are_warmed_up_in_each_layout() -> None:
     plan = plan_of()
     assert with_layouts(plan, 6).warmup_blocks == 1
     linked = Condition("p", ("/p/layout-{layout}",))
@@ -49,7 +49,9 @@ def test_programs_of_their_own_are_warmed_up_in_each_layout() -> None:
 
 
 @pytest.mark.parametrize("more", [0, 1, 255])
-def test_a_longer_path_names_the_same_file_and_is_so_much_longer(tmp_path: Path, more: int) -> None:
+def test_a_longer_path_names_the_same_file_and_has_the_exact_length(
+    tmp_path: Path, more: int
+) -> None:
     file = tmp_path / "program"
     file.write_text("")
     path = longer_path(str(file), more)
@@ -65,7 +67,7 @@ def test_a_program_at_the_root_keeps_its_place() -> None:
 LINE = ("cc", "-O2", "-I", "include", "main.c", "list.c", "old.o", "-lm", "-o", "program")
 
 
-def test_sources_are_compiled_each_into_sections_of_their_own() -> None:
+def test_each_source_is_compiled_into_its_own_sections() -> None:
     lines = parse_compilation(LINE).compile_lines(["0.o", "1.o"])
     assert [line[-3:] for line in lines] == [("main.c", "-o", "0.o"), ("list.c", "-o", "1.o")]
     for line in lines:

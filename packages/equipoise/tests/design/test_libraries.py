@@ -5,7 +5,7 @@ from __future__ import annotations
 from equipoise.design.libraries import BLAS_LIBRARIES
 
 
-def test_each_library_has_a_folder_of_its_own() -> None:
+def test_each_library_has_its_own_folder() -> None:
     assert len({blas.folder for blas in BLAS_LIBRARIES}) == len(BLAS_LIBRARIES) == 4
 
 

@@ -1,4 +1,4 @@
-"""A host draws its identity once, whoever asks first, and keeps it."""
+"""A host draws its identity at the first request, and keeps it."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_the_name_is_the_users_or_the_machines(
     assert len(name("x" * 999)) == 200
 
 
-def test_machines_that_share_a_home_have_identities_of_their_own(
+def test_machines_that_share_a_home_have_different_identities(
     state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     identities = set()
@@ -65,7 +65,7 @@ def test_machines_that_share_a_home_have_identities_of_their_own(
 
 
 @pytest.mark.parametrize("content", ["", "0" * 31, "x" * 32, "0" * 33])
-def test_what_is_no_identity_is_unknown(state: Path, content: str) -> None:
+def test_an_invalid_identity_is_unknown(state: Path, content: str) -> None:
     assert this_host() is not None
     (file,) = state.iterdir()
     file.write_text(content)

@@ -1,4 +1,4 @@
-"""An error that means a limit of the system is told as that limit, whoever wrapped it."""
+"""An error caused by a system limit names the limit, even if another error contains it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OPEN_FILES = OSError(errno.EMFILE, os.strerror(errno.EMFILE))
 
 
 def raised(error: Exception, behind: BaseException, *, shown: bool) -> Exception:
-    """The error as it is after it was raised while another one was handled."""
+    """The error, after it was raised while another one was handled."""
     try:
         try:
             raise behind
@@ -44,21 +44,21 @@ def test_too_many_open_files_are_found_behind_other_errors(error: Exception) -> 
     assert "ulimit -n" in str(explained.hint)
 
 
-def test_other_errors_mean_no_limit() -> None:
+def test_other_errors_do_not_mean_a_limit() -> None:
     assert limit_reached(raised(ValueError("a"), KeyError("b"), shown=True)) is None
     assert limit_reached(UnusableInput("no such file")) is None
 
 
 @pytest.fixture
 def few_files() -> Iterator[None]:
-    """So few open files that nothing more can be opened."""
+    """Lower the limit of open files until no file can be opened."""
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (3, limits[1]))
     yield
     resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 
 
-def test_what_sqlite_and_tempfile_say_vaguely_is_the_limit_where_it_is_low(few_files: None) -> None:
+def test_vague_errors_of_sqlite_and_tempfile_are_the_limit_if_it_is_low(few_files: None) -> None:
     with pytest.raises(sqlite3.OperationalError) as caught:
         sqlite3.connect("/tmp/never-made.db")
     vague = FileNotFoundError(errno.ENOENT, "No usable temporary directory found in ['/tmp']")
@@ -76,14 +76,14 @@ def test_what_sqlite_and_tempfile_say_vaguely_is_the_limit_where_it_is_low(few_f
         (errno.EAGAIN, "no further process"),
     ],
 )
-def test_what_any_access_may_meet_is_the_surroundings_fault(number: int, words: str) -> None:
+def test_errors_of_any_file_access_are_environment_errors(number: int, words: str) -> None:
     explained = environment_fault(OSError(number, os.strerror(number), "/there/file"))
     assert explained is not None
     assert words in explained.what
     assert explained.hint
 
 
-def test_what_is_vague_without_a_low_limit_is_what_it_says() -> None:
+def test_vague_errors_without_a_low_limit_are_unchanged() -> None:
     vague = FileNotFoundError(errno.ENOENT, "No usable temporary directory found in ['/tmp']")
     assert limit_reached(vague) is None
     explained = environment_fault(vague)

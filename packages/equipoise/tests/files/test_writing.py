@@ -1,4 +1,4 @@
-"""A file is replaced as a whole, or the old one stays; what is no file is written in place."""
+"""A file is replaced completely or not at all; a device or pipe is written in place."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OLD, NEW = b"the old page", b"the new page" * 1000
 
 @pytest.fixture
 def page(tmp_path: Path) -> Iterator[Path]:
-    """A page that is there already; nothing but pages may be in its folder at the end."""
+    """A page that exists already; at the end its folder may contain only pages."""
     path = tmp_path / "page.html"
     path.write_bytes(OLD)
     yield path
@@ -33,7 +33,7 @@ def page(tmp_path: Path) -> Iterator[Path]:
 
 @contextmanager
 def files_of_at_most(count: int) -> Iterator[None]:
-    """No file may grow beyond so many bytes: what a full disk does, without one."""
+    """Limit the size of files, which has the effect of a full disk."""
     ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (count, hard))
@@ -63,7 +63,7 @@ def test_a_disk_that_fills_up_leaves_no_new_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("failure", [OSError(errno.EIO, "i/o error"), KeyboardInterrupt()])
-def test_what_fails_or_is_interrupted_at_the_disk_leaves_the_old_file(
+def test_a_failed_or_interrupted_write_leaves_the_old_file(
     page: Path, monkeypatch: pytest.MonkeyPatch, failure: BaseException
 ) -> None:
     def fails(descriptor: int) -> None:
@@ -108,7 +108,7 @@ def test_root_replaces_a_users_file_by_a_file_of_that_user(page: Path) -> None:
     assert (page.stat().st_uid, page.stat().st_gid) == (54321, 54322)
 
 
-def test_a_link_stays_and_what_it_points_to_is_replaced(page: Path) -> None:
+def test_a_link_stays_and_its_target_is_replaced(page: Path) -> None:
     (page.parent / "folder").mkdir()
     link, second = page.parent / "folder" / "link", page.parent / "second"
     link.symlink_to("../page.html")
@@ -127,7 +127,7 @@ def test_links_in_a_circle_are_refused(tmp_path: Path) -> None:
 
 
 def write_as_somebody_else(path: Path) -> int:
-    """Write as a user without an account; return the number of the error, 0 if there is none."""
+    """Write as a user without an account; return the number of the error, or 0."""
     child = os.fork()
     if child == 0:
         try:
@@ -144,7 +144,7 @@ def write_as_somebody_else(path: Path) -> int:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as another user")
-def test_a_file_that_is_write_protected_stays_though_its_folder_is_not(tmp_path: Path) -> None:
+def test_a_write_protected_file_stays_in_a_writable_folder(tmp_path: Path) -> None:
     open_to_all = reachable(tmp_path)
     page = open_to_all / "page"
     page.write_bytes(OLD)
@@ -165,7 +165,7 @@ def test_a_file_in_a_folder_that_takes_no_other_is_written_in_place(tmp_path: Pa
 
 
 def reachable(tmp_path: Path) -> Path:
-    """Make a folder in which every user may write, below folders that every user may enter."""
+    """Make a folder in which every user may write, and let every user enter its parents."""
     for above in (tmp_path, *tmp_path.parents):
         if above == Path(tempfile.gettempdir()):
             break
@@ -197,7 +197,7 @@ def test_a_fifo_is_written_to_and_stays_one(tmp_path: Path) -> None:
     assert stat.S_ISFIFO(fifo.stat().st_mode)
 
 
-def test_a_fifo_that_nobody_reads_is_given_up(
+def test_a_fifo_without_a_reader_is_given_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writing, "READER_PATIENCE_S", 0.05)
@@ -213,7 +213,7 @@ def test_a_fifo_that_nobody_reads_is_given_up(
         os.close(idle)
 
 
-def test_a_descriptor_of_this_process_is_written_where_it_stands(tmp_path: Path) -> None:
+def test_a_descriptor_of_this_process_is_written_at_its_position(tmp_path: Path) -> None:
     target = tmp_path / "out"
     with target.open("wb", buffering=0) as out:
         out.write(b"before ")
@@ -226,7 +226,7 @@ def test_a_descriptor_of_this_process_is_written_where_it_stands(tmp_path: Path)
 HINT = "name a file"
 
 
-def test_a_file_is_read_whole_and_no_further_than_asked(tmp_path: Path) -> None:
+def test_a_file_is_read_completely_up_to_the_limit(tmp_path: Path) -> None:
     content = bytes(3_000_000)
     (tmp_path / "file").write_bytes(content)
     assert read_whole(tmp_path / "file", hint=HINT) == content
@@ -252,15 +252,13 @@ def test_a_pipe_without_a_name_is_read_as_the_shell_hands_it_over() -> None:
         os.close(reader)
 
 
-def test_a_fifo_to_which_nobody_writes_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fifo_without_a_writer_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writing, "WRITER_PATIENCE_S", 0.05)
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
     with pytest.raises(UnusableInput, match="a FIFO to which nobody has written"):
         read_whole(fifo, hint=HINT)
-    # A writer that says nothing is as bad as none.
+    # A writer that writes nothing is reported like a missing one.
     silent = os.open(fifo, os.O_RDWR)
     try:
         with pytest.raises(UnusableInput, match="a FIFO to which nobody has written"):
@@ -277,7 +275,7 @@ def test_a_fifo_to_which_nobody_writes_is_named(
         ("/no/such/file", "no such file"),
     ],
 )
-def test_what_is_no_file_is_named(path: str, words: str) -> None:
+def test_a_path_that_is_not_a_file_is_named(path: str, words: str) -> None:
     with pytest.raises(UnusableInput, match=words) as caught:
         read_whole(Path(path), hint=HINT)
     assert caught.value.hint == HINT

@@ -1,4 +1,4 @@
-"""One process of a benchmark tool: what it prints becomes metrics of one trial."""
+"""The output of one process of a benchmark tool becomes metrics of one trial."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PASS
 
 
 def reported(folder: Path, tool: str, *command: str, **variables: str) -> dict[str, Any]:
-    """What one process of the tool reports, by metric."""
+    """Values that one process of the tool reports, by metric."""
     metrics = folder / "metrics.jsonl"
     done = run(tool, *command, EQUIPOISE_METRICS=str(metrics), **variables)
     assert done.returncode == 0, done.stderr
@@ -62,7 +62,7 @@ def test_each_benchmark_of_cargo_is_a_metric_in_seconds(tmp_path: Path) -> None:
     assert {(metric["unit"], metric["better"]) for metric in values.values()} == {("s", "lower")}
 
 
-def test_of_criterion_the_run_of_this_process_counts(tmp_path: Path) -> None:
+def test_the_run_of_this_process_counts_for_criterion(tmp_path: Path) -> None:
     target = tmp_path / "target"
     earlier = target / "criterion" / "gone" / "new"
     earlier.mkdir(parents=True)
@@ -83,7 +83,7 @@ def test_of_criterion_the_run_of_this_process_counts(tmp_path: Path) -> None:
     }
 
 
-def test_repetitions_of_go_are_one_value_and_packages_are_told_apart(tmp_path: Path) -> None:
+def test_repetitions_of_go_are_one_value_and_packages_are_distinguished(tmp_path: Path) -> None:
     (tmp_path / "said").write_text(GO)
     values = reported(tmp_path, "go", "cat", str(tmp_path / "said"))
     assert {name: metric["value"] for name, metric in values.items()} == {
@@ -94,12 +94,12 @@ def test_repetitions_of_go_are_one_value_and_packages_are_told_apart(tmp_path: P
 
 
 @pytest.mark.parametrize("tool", [name for name, tool in TOOLS.items() if tool.listing is None])
-def test_a_tool_that_says_nothing_reports_nothing(tool: str, tmp_path: Path) -> None:
+def test_a_tool_without_output_reports_nothing(tool: str, tmp_path: Path) -> None:
     assert reported(tmp_path, tool, "true", CARGO_TARGET_DIR=str(tmp_path)) == {}
 
 
 def google_benchmark(folder: Path, *entries: dict[str, Any]) -> str:
-    """A program that writes these entries where Google Benchmark is told to."""
+    """A program that writes these entries to the output file of Google Benchmark."""
     program = folder / "bench"
     results = json.dumps({"context": {}, "benchmarks": entries})
     program.write_text(
@@ -112,7 +112,7 @@ def google_benchmark(folder: Path, *entries: dict[str, Any]) -> str:
     return str(program)
 
 
-def test_of_google_benchmark_times_and_iterations_are_reported(tmp_path: Path) -> None:
+def test_times_and_iterations_of_google_benchmark_are_reported(tmp_path: Path) -> None:
     times = {"real_time": 3.0, "cpu_time": 2.0, "time_unit": "us", "iterations": 7}
     program = google_benchmark(tmp_path, {"name": "Sum/8", "run_type": "iteration", **times})
     values = reported(tmp_path, "google-benchmark", program, "--benchmark_filter=^Sum/8$")
@@ -140,19 +140,19 @@ def test_a_google_benchmark_that_measured_nothing_has_failed(
     assert done.stderr == f"{problem}\n"
 
 
-def test_a_program_that_is_not_built_on_google_benchmark_is_told() -> None:
+def test_a_program_without_google_benchmark_is_an_error() -> None:
     done = run("google-benchmark", "true")
     assert done.returncode == 1
     assert done.stderr == "true wrote no results: it is not built on Google Benchmark\n"
 
 
-def test_a_tool_that_fails_is_told_with_what_it_said_on_its_output(tmp_path: Path) -> None:
+def test_the_error_of_a_failed_tool_has_its_output(tmp_path: Path) -> None:
     done = run("go", "sh", "-c", "echo --- FAIL: TestIt; exit 3")
     assert done.returncode == 1
     assert done.stderr == "--- FAIL: TestIt\n\nsh ended with status 3\n"
 
 
-def test_a_program_that_is_not_there_is_told() -> None:
+def test_a_missing_program_is_an_error() -> None:
     done = run("go", "/no/such/program")
     assert done.returncode == 1
     assert done.stderr == "cannot start /no/such/program: No such file or directory\n"
@@ -165,7 +165,7 @@ def test_output_that_is_cut_off_is_not_guessed(tmp_path: Path) -> None:
     assert "line 1 is cut off" in done.stderr
 
 
-def test_no_module_of_the_repository_stands_in_for_ours(tmp_path: Path) -> None:
+def test_no_module_of_the_repository_replaces_ours(tmp_path: Path) -> None:
     (tmp_path / "json.py").write_text("raise SystemExit('the wrong one')\n")
     done = subprocess.run(
         TOOLS["go"].reading_command(("true",)), cwd=tmp_path, capture_output=True, check=True
@@ -184,17 +184,17 @@ OF_CRITERION = "# warm-up-time measurement-time sample-size nresamples\n"
 
 
 def arguments_of_program(folder: Path, text: str, *given: str) -> list[str]:
-    """What a benchmark program is given when the tool runs `cargo bench`."""
-    said = folder / "said"
+    """Arguments that a benchmark program gets when the tool runs `cargo bench`."""
+    printed = folder / "said"
     program, cargo = folder / "program", folder / "cargo"
-    program.write_text(f"#!/bin/sh\n{text}printf '%s\\n' \"$@\" > '{said}'\n")
+    program.write_text(f"#!/bin/sh\n{text}printf '%s\\n' \"$@\" > '{printed}'\n")
     cargo.write_text(CARGO_THAT_RUNS_A_PROGRAM.format(python=sys.executable, program=str(program)))
     for file in (program, cargo):
         file.chmod(0o755)
     words = ("--", *given) if given else ()
     done = run("cargo", str(cargo), "bench", *words)
     assert done.returncode == 0, done.stderr
-    return said.read_text().splitlines()
+    return printed.read_text().splitlines()
 
 
 def test_criterion_runs_briefly_under_a_gate(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The pytest plugin: benchmarks under a gate, ordinary tests everywhere else."""
+"""The pytest plugin runs benchmarks under a gate, and ordinary tests otherwise."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ AS_INSTALLED = dict.fromkeys(ALONE, "")
 
 
 def session(folder: Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """One pytest in a folder, with nothing but this plugin and what comes with pytest."""
+    """A run of pytest in a folder, with only this plugin and those of pytest."""
     own = {
         name: value
         for name, value in os.environ.items()

@@ -1,4 +1,4 @@
-"""The helper libraries: what a program in each language reports through EQUIPOISE_METRICS."""
+"""Programs in each language report metrics through EQUIPOISE_METRICS with the helper libraries."""
 
 from __future__ import annotations
 
@@ -62,12 +62,12 @@ def resolutions(samples: Sequence[Sample], metric: str) -> list[float | None]:
 
 
 def run(folder: Path, *words: str) -> workload_metrics.WorkloadMetrics:
-    door = folder / "metrics"
-    subprocess.run(words, env={**os.environ, VARIABLE: str(door)}, cwd=folder, check=True)
-    # Without a door, nothing is written and nothing fails.
+    metrics_file = folder / "metrics"
+    subprocess.run(words, env={**os.environ, VARIABLE: str(metrics_file)}, cwd=folder, check=True)
+    # Without the variable, nothing is written and nothing fails.
     quiet = {name: value for name, value in os.environ.items() if name != VARIABLE}
     subprocess.run(words, env=quiet, cwd=folder, check=True)
-    return workload_metrics.read(door)
+    return workload_metrics.read(metrics_file)
 
 
 @pytest.mark.live("cc", package="gcc")
@@ -157,7 +157,7 @@ def test_the_harness_times_each_iteration(tmp_path: Path, what: tuple[str, ...])
         (("command", "./no-such-program"), "no-such-program"),
     ],
 )
-def test_what_the_harness_cannot_run_is_said_in_one_line(
+def test_an_error_of_the_harness_is_one_line(
     tmp_path: Path, what: tuple[str, ...], named: str
 ) -> None:
     done = harness(tmp_path, *what)

@@ -1,4 +1,4 @@
-"""Plans, trials and ledgers to test with."""
+"""Plans, trials and ledgers for tests."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def ledger(path: Path) -> Iterator[Ledger]:
 
 @pytest.fixture
 def run_script() -> RunScript:
-    """Run Python source in a process of its own, with arguments, and give what it printed."""
+    """Run Python source with arguments in its own process, and return its output."""
 
     def run(
         source: str, *arguments: str, before: tuple[str, ...] = ()

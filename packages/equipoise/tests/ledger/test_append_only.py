@@ -1,4 +1,4 @@
-"""The ledger only grows: no row of any table can be changed, and certificates are found again."""
+"""The ledger only grows: no row can be changed; certificates can be found."""
 
 from __future__ import annotations
 

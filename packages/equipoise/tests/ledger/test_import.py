@@ -1,4 +1,4 @@
-"""A run that another tool measured is recorded whole or not at all."""
+"""A run that another tool measured is recorded completely or not at all."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def imported_run(
     trials: tuple[Trial, ...] = (),
     notices: tuple[RecordedWarning, ...] = (),
 ) -> RunRecord:
-    """Return a run as an import makes it, before the ledger names it."""
+    """Return an imported run that has no name from the ledger yet."""
     return RunRecord("", plan, 1.7e9, (Segment(1.7e9, {"hosts": ["h"]}),), draws, trials, notices)
 
 
@@ -44,7 +44,7 @@ def test_an_import_comes_back_as_it_was_recorded(tmp_path: Path) -> None:
     assert (summary.trials, summary.stopped_because) == (4, "imported")
 
 
-def test_an_import_is_no_campaign_of_the_same_commands(tmp_path: Path) -> None:
+def test_an_import_is_not_a_campaign_of_the_same_commands(tmp_path: Path) -> None:
     own = plan_of("a", "b")
     imported = replace(own, terms=SOURCE)
     with open_for_writing(tmp_path / "ledger.db", durable=False) as ledger:
@@ -54,7 +54,7 @@ def test_an_import_is_no_campaign_of_the_same_commands(tmp_path: Path) -> None:
         assert [run.id for run in ledger.same_commands(imported)] == [run]
 
 
-def test_an_import_that_fails_half_way_leaves_nothing(tmp_path: Path) -> None:
+def test_an_import_that_fails_in_the_middle_records_nothing(tmp_path: Path) -> None:
     trial = replace(trial_of(DRAW, 0, 0.5), block=2)
     with open_for_writing(tmp_path / "ledger.db", durable=False) as ledger:
         with pytest.raises(UnusableInput, match="refuses a new row"):

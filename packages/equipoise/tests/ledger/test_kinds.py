@@ -1,4 +1,4 @@
-"""A ledger that somebody sent holds only what Equipoise writes, or its damaged column is named."""
+"""The column of a received ledger with a value that Equipoise never writes is named."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ WRONG = {
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A ledger with a row in every table that a run has."""
+    """A ledger with a row in every table of a run."""
     path = tmp_path_factory.mktemp("whole") / "ledger.db"
     with open_for_writing(path, durable=False) as ledger:
         run = ledger.begin_run(plan_of("old", "new"), {"host": "here"}, 1.0)
@@ -63,12 +63,12 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def filled(whole: Path, tmp_path: Path) -> Path:
-    """A copy of it."""
+    """A copy of the ledger `whole`."""
     return Path(shutil.copy(whole, tmp_path))
 
 
 def changed(path: Path, assignment: str) -> None:
-    """Set a column of every row, past the checks and the triggers of the schema."""
+    """Set a column of every row, without the checks and triggers of the schema."""
     table, _, rest = assignment.partition(".")
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("PRAGMA synchronous = OFF")
@@ -92,7 +92,7 @@ def test_a_column_of_another_kind_is_damage(filled: Path, assignment: str, named
     "assignment",
     ["run.names = '7'", "run.id = zeroblob(4)", "sitting_end.stopped_because = zeroblob(1)"],
 )
-def test_a_list_of_runs_holds_no_other_kinds(filled: Path, assignment: str) -> None:
+def test_a_list_of_runs_contains_no_other_kinds(filled: Path, assignment: str) -> None:
     changed(filled, assignment)
     with pytest.raises(UnusableInput, match="is damaged"), open_for_reading(filled) as ledger:
         ledger.runs()
@@ -113,7 +113,7 @@ def test_a_list_of_runs_holds_no_other_kinds(filled: Path, assignment: str) -> N
         'json_set(plan, \'$.terms\', json(\'{"kind": "explain", "causes": 7}\'))',
     ],
 )
-def test_a_plan_speaks_of_the_conditions_that_it_has(filled: Path, plan: str) -> None:
+def test_a_plan_refers_only_to_its_own_conditions(filled: Path, plan: str) -> None:
     changed(filled, f"run.plan = {plan}")
     with open_for_reading(filled) as ledger, pytest.raises(UnusableInput, match="is damaged"):
         ledger.read_run("last")

@@ -1,4 +1,4 @@
-"""Merged ledgers hold each run once, whatever the order, with the results of the whole one."""
+"""In any order, merged ledgers hold each run once, with the results of the complete ledger."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ Script = Callable[[Ledger], Iterator[str]]
 def campaign(
     plan: Plan, started_at: float, *, resumed: bool = False, identity: bytes | None = None
 ) -> Callable[[Ledger], Iterator[str]]:
-    """A campaign of some blocks, perhaps of two segments with observations."""
+    """A campaign of a few blocks, with one segment or with two and observations."""
 
     def record(ledger: Ledger) -> Iterator[str]:
         environment = {"kernel": "6.1", "at": started_at}
@@ -83,7 +83,7 @@ def blocks(ledger: Ledger, run: str, plan: Plan, numbers: Iterable[int]) -> Iter
 
 
 def fleet(ledger: Ledger) -> Iterator[str]:
-    """A coordinator's run and those of its two hosts."""
+    """The run of a coordinator and the runs of its two hosts."""
     plan = plan_of("a", "b")
     host = this_host("lab")
     assert host is not None
@@ -115,7 +115,7 @@ SCRIPTS: tuple[Script, ...] = (
 
 
 class Whole:
-    """A whole ledger: its runs, where each ended at each moment, and its results."""
+    """A complete ledger: its runs, the end of each run at each moment, and its results."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -134,7 +134,7 @@ class Whole:
             self.results = results_of(ledger)
 
     def beginning(self, identity: bytes, moment: int) -> RunPart:
-        """A run as it was at a moment; the moments repeat without end."""
+        """A run at a moment; the moments repeat cyclically."""
         ends, part = self.moments[identity], self.parts[identity]
         end = ends[moment % len(ends)]
         return RunPart(
@@ -155,7 +155,7 @@ def end_of(ledger: Ledger, identity: bytes) -> Cursor:
 
 
 def results_of(ledger: Ledger) -> dict[str, bytes]:
-    """What `show --json` writes for each run."""
+    """The output of `show --json` for each run."""
     return {run.id: result_bytes(ledger, run.id) for run in ledger.runs()}
 
 
@@ -179,7 +179,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Whole:
 
 @cache
 def _empty() -> bytes:
-    """An empty ledger: to make its tables anew each time would take longer than the merges."""
+    """An empty ledger, made once: its tables take longer than the merges."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         migrate(connection)
         return connection.serialize()
@@ -193,7 +193,7 @@ def in_memory(stack: ExitStack, path: Path) -> Ledger:
 
 
 def content_of(ledger: Ledger) -> list[RunRecord]:
-    """Everything that a ledger holds, in its order."""
+    """The complete content of a ledger, in its order."""
     return [ledger.read_run(run.id) for run in ledger.runs()]
 
 
@@ -267,9 +267,7 @@ def test_merging_is_associative_and_commutative(
         assert contents[0] == contents[1] == contents[2] == contents[3]
 
 
-def test_a_merge_goes_on_with_slices_and_slices_go_on_with_a_merge(
-    whole: Whole, tmp_path: Path
-) -> None:
+def test_slices_may_follow_a_merge_and_a_merge_slices(whole: Whole, tmp_path: Path) -> None:
     with ExitStack() as stack:
         source = stack.enter_context(open_for_reading(whole.path))
         copy = stack.enter_context(open_for_writing(tmp_path / "copy.db", durable=False))
@@ -425,11 +423,11 @@ def test_a_run_that_cannot_be_read_is_left_out_alone(whole: Whole, tmp_path: Pat
         assert left_out.count("is left out") == 3
         assert all(f"run {name} is left out" in left_out for name in names[:3])
         assert "contradicts its plan" in left_out
-        # What the file says of an environment or a plan of ours changes nothing of ours.
+        # An environment or a plan in the file changes neither in our ledger.
         assert {run.id for run in into.runs()} == set(names[3:])
 
 
-def test_a_slice_holds_what_the_result_of_a_run_needs(whole: Whole) -> None:
+def test_a_slice_contains_the_runs_that_its_result_needs(whole: Whole) -> None:
     with open_for_reading(whole.path) as source:
         names = [run.id for run in source.runs()]
 

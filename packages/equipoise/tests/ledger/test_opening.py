@@ -1,4 +1,4 @@
-"""Opening says what is wrong with a file, and changes nothing that is not its own."""
+"""Opening a ledger names the fault of a file, and changes only ledgers."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def filled(
 
 @pytest.fixture
 def public_folder() -> Iterator[Path]:
-    """A folder that every user may enter: those of pytest are their owner's alone."""
+    """A folder that every user may enter; only the owner may enter those of pytest."""
     folder = Path(tempfile.mkdtemp(prefix="equipoise-test-"))
     folder.chmod(0o755)
     yield folder
@@ -91,7 +91,7 @@ def usual_umask() -> Iterator[None]:
 
 @pytest.mark.usefixtures("usual_umask")
 def test_a_new_ledger_is_for_its_owner_alone(path: Path, make_plan: Callable[..., Plan]) -> None:
-    """A plan holds the values of environment variables."""
+    """The reason is that a plan contains the values of environment variables."""
     with open_for_writing(path, durable=False) as ledger:
         ledger.begin_run(make_plan(), {}, 1.0)
         files = sorted(file.name for file in path.parent.iterdir())
@@ -102,9 +102,7 @@ def test_a_new_ledger_is_for_its_owner_alone(path: Path, make_plan: Callable[...
 
 
 @pytest.mark.usefixtures("usual_umask")
-def test_an_existing_ledger_keeps_the_mode_that_it_was_given(
-    path: Path, make_plan: Callable[..., Plan]
-) -> None:
+def test_an_existing_ledger_keeps_its_mode(path: Path, make_plan: Callable[..., Plan]) -> None:
     path.parent.mkdir()
     open_for_writing(path, durable=False).close()
     path.chmod(0o640)
@@ -127,7 +125,7 @@ def test_a_folder_of_another_name_is_made_but_not_hidden(tmp_path: Path) -> None
     assert [entry.name for entry in path.parent.iterdir()] == ["ledger.db"]
 
 
-def test_a_path_may_hold_what_means_something_in_an_address(tmp_path: Path) -> None:
+def test_a_path_may_contain_special_characters_of_an_address(tmp_path: Path) -> None:
     path = tmp_path / "q?mode=ro&x#%41 é.db"
     open_for_writing(path, durable=False).close()
     assert path.is_file()
@@ -172,7 +170,7 @@ def test_a_folder_is_refused(tmp_path: Path, open_it: Callable[[Path], Ledger]) 
 
 
 @OPEN_EACH_WAY
-def test_what_is_no_regular_file_is_refused(
+def test_a_file_that_is_not_regular_is_refused(
     tmp_path: Path, open_it: Callable[[Path], Ledger]
 ) -> None:
     os.mkfifo(tmp_path / "pipe")
@@ -188,13 +186,15 @@ def test_a_name_that_is_too_long_is_refused(
         open_it(tmp_path / ("a" * 300))
 
 
-def test_a_file_where_the_folder_should_be_is_refused(tmp_path: Path) -> None:
+def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(UnusableInput, match="file is a file, not a folder"):
         open_for_writing(tmp_path / "file" / "ledger.db", durable=False)
 
 
-def test_an_empty_file_becomes_a_ledger_when_written_and_is_none_when_read(tmp_path: Path) -> None:
+def test_an_empty_file_becomes_a_ledger_when_written_and_is_an_error_when_read(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "empty.db"
     path.write_bytes(b"")
     with pytest.raises(UnusableInput, match="it is empty"):
@@ -216,7 +216,7 @@ def test_a_ledger_without_its_tables_is_damaged(filled: Path, tmp_path: Path) ->
         open_for_reading(path)
 
 
-def test_a_damaged_ledger_says_so(filled: Path) -> None:
+def test_a_damaged_ledger_is_reported(filled: Path) -> None:
     content = filled.read_bytes()
     filled.write_bytes(content[:4096] + b"\xff" * (len(content) - 4096))
     with (
@@ -227,7 +227,7 @@ def test_a_damaged_ledger_says_so(filled: Path) -> None:
     assert str(filled) in refusal.value.what
 
 
-def test_a_ledger_that_was_cut_short_says_so(filled: Path) -> None:
+def test_a_truncated_ledger_is_reported(filled: Path) -> None:
     content = filled.read_bytes()
     filled.write_bytes(content[: len(content) // 2])
     with pytest.raises(UnusableInput, match="is damaged"), open_for_reading(filled) as ledger:
@@ -262,7 +262,7 @@ def test_random_damage_never_escapes_as_another_error(filled: Path) -> None:
     assert refused > 0
 
 
-def test_a_locked_ledger_says_so(filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_locked_ledger_is_reported(filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(opening, "_PATIENCE_S", 0.05)
     other = sqlite3.connect(filled, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
@@ -274,7 +274,7 @@ def test_a_locked_ledger_says_so(filled: Path, monkeypatch: pytest.MonkeyPatch) 
     open_for_writing(filled, durable=False).close()
 
 
-def test_a_ledger_locked_while_it_is_written_says_so_and_goes_on_later(
+def test_a_lock_during_a_write_is_reported_and_writing_can_continue(
     filled: Path, make_plan: Callable[..., Plan], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(opening, "_PATIENCE_S", 0.05)
@@ -299,7 +299,7 @@ def test_a_ledger_that_is_removed_under_a_campaign_is_noticed(
             ledger.record_draw(run, Draw("measured", 1, (0, 1), 0))
 
 
-def test_a_ledger_on_a_read_only_disk_can_be_read_and_says_why_not_written(
+def test_a_ledger_on_a_read_only_disk_can_be_read_and_an_error_explains_writes(
     filled: Path, public_folder: Path, run_script: Callable[..., object]
 ) -> None:
     path = public_folder / "ledger.db"
@@ -333,7 +333,7 @@ def test_a_read_only_folder_with_a_log_is_not_read_past_its_log(
     assert "its last trials are in ledger.db-wal" in answer
 
 
-def test_a_file_that_may_not_be_read_says_so(
+def test_an_unreadable_file_is_reported(
     filled: Path, public_folder: Path, run_script: Callable[..., object]
 ) -> None:
     path = public_folder / "ledger.db"

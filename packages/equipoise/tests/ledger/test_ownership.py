@@ -32,9 +32,7 @@ def ledger(tmp_path: Path) -> Path:
 @AS_ROOT
 @OPEN_EACH_WAY
 @pytest.mark.parametrize("place", ["ledger.db", ".", "..", "ledger.db-wal"])
-def test_what_belongs_to_another_user_is_not_trusted(
-    ledger: Path, open_it: Open, place: str
-) -> None:
+def test_a_ledger_of_another_user_is_not_trusted(ledger: Path, open_it: Open, place: str) -> None:
     strange = (ledger.parent / place).resolve()
     strange.touch()
     os.chown(strange, STRANGER, -1)
@@ -54,7 +52,9 @@ def test_a_user_who_is_trusted_by_number_may_own_a_ledger(
 
 @OPEN_EACH_WAY
 @pytest.mark.parametrize("place", ["ledger.db", ".", ".."])
-def test_what_every_user_may_write_is_not_trusted(ledger: Path, open_it: Open, place: str) -> None:
+def test_a_ledger_that_every_user_may_write_is_not_trusted(
+    ledger: Path, open_it: Open, place: str
+) -> None:
     strange = (ledger.parent / place).resolve()
     strange.chmod(strange.stat().st_mode | 0o002)
     with pytest.raises(UnusableInput, match=f"other users may write to {strange}"):
@@ -80,7 +80,7 @@ def test_a_group_may_write_if_nobody_else_is_in_it(
 
 
 @AS_ROOT
-def test_a_link_in_a_strangers_folder_is_not_trusted(ledger: Path, tmp_path: Path) -> None:
+def test_a_link_in_a_folder_of_another_user_is_not_trusted(ledger: Path, tmp_path: Path) -> None:
     strange = tmp_path / "strange"
     strange.mkdir()
     os.chown(strange, STRANGER, -1)

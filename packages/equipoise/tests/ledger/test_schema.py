@@ -1,4 +1,4 @@
-"""A ledger of an earlier version is migrated; one of a version that nobody knows is refused."""
+"""A ledger of an earlier version is migrated; an unknown version is an error."""
 
 from __future__ import annotations
 

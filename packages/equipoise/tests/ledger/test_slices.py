@@ -1,4 +1,4 @@
-"""A run goes from one ledger to another in slices, and nothing that is wrong in one gets in."""
+"""A run goes from one ledger to another in slices, and a wrong slice is an error."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ WARNING = RecordedWarning("code", "words", "hint")
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Iterator[Ledger]:
-    """The ledger that absorbs."""
+    """The ledger that absorbs slices."""
     with open_for_writing(tmp_path / "copy.db", durable=False) as opened:
         yield opened
 
@@ -113,7 +113,7 @@ def test_a_copy_that_is_behind_has_not_ended(
     assert behind == whole
 
 
-def test_a_slice_of_a_run_that_both_went_on_with_is_a_fork(
+def test_a_slice_of_a_run_continued_in_both_ledgers_is_a_fork(
     ledger: Ledger, copy: Ledger, make_plan: Callable[..., Plan]
 ) -> None:
     run = ledger.begin_run(make_plan(), HERE, 1.0)
@@ -148,7 +148,7 @@ def test_a_slice_behind_the_end_of_a_copy_is_refused(
     assert copy.runs() == []
 
 
-def test_what_is_no_sound_slice_changes_nothing(
+def test_an_invalid_slice_changes_nothing(
     ledger: Ledger,
     copy: Ledger,
     make_plan: Callable[..., Plan],

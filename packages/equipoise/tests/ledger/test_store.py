@@ -1,4 +1,4 @@
-"""What is recorded can be read again, and can be changed by nobody."""
+"""Recorded values can be read again, and cannot be changed."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_a_trial_comes_back_bit_for_bit(
             ledger.record_trial(run, trial)
     with open_for_reading(path) as ledger:
         record = ledger.read_run(run)
-    # The text of a float tells -0.0 from 0.0 and every double from its neighbour.
+    # The text of a float is different for -0.0 and 0.0, and for any two neighbouring doubles.
     assert [repr(trial) for trial in record.trials] == [repr(trial) for trial in recorded]
 
 
@@ -119,14 +119,14 @@ def _plan_with_odd_text() -> Plan:
     )
 
 
-def test_a_plan_comes_back_whole_with_bytes_that_are_no_text(ledger: Ledger) -> None:
+def test_a_plan_comes_back_completely_with_bytes_that_are_not_text(ledger: Ledger) -> None:
     plan = _plan_with_odd_text()
     run = ledger.begin_run(plan, {}, 1.0)
     assert ledger.read_run(run).plan == plan
     assert ledger.runs()[0].commands == (plan.conditions[0].name,)
 
 
-def test_text_that_is_no_unicode_is_kept_readable(
+def test_text_that_is_not_unicode_is_kept_readable(
     ledger: Ledger, make_plan: Callable[..., Plan], make_trial: Callable[..., Trial]
 ) -> None:
     run = ledger.begin_run(make_plan(), {}, 1.0)
@@ -135,7 +135,7 @@ def test_text_that_is_no_unicode_is_kept_readable(
     assert ledger.read_run(run).trials[0].error_tail == r"a\udcffb"
 
 
-def test_draws_sittings_and_notices_come_back_in_the_order_of_writing(
+def test_draws_segments_and_notices_come_back_in_the_order_of_writing(
     ledger: Ledger, make_plan: Callable[..., Plan]
 ) -> None:
     here, there = {"host": "here", "cpus": 2, "load": [0.1, None]}, {"host": "there"}
@@ -170,7 +170,7 @@ def test_draws_sittings_and_notices_come_back_in_the_order_of_writing(
     )
 
 
-def test_an_environment_is_kept_once_however_often_it_is_met(
+def test_a_repeated_environment_is_stored_once(
     ledger: Ledger, path: Path, make_plan: Callable[..., Plan]
 ) -> None:
     for _ in range(3):
@@ -180,7 +180,7 @@ def test_an_environment_is_kept_once_however_often_it_is_met(
     assert row_count(path, "sitting") == 6
 
 
-def test_a_trial_without_its_draw_is_refused_and_leaves_nothing(
+def test_a_trial_without_its_draw_is_refused_and_not_recorded(
     ledger: Ledger, make_plan: Callable[..., Plan], make_trial: Callable[..., Trial]
 ) -> None:
     run = ledger.begin_run(make_plan(), {}, 1.0)
@@ -190,7 +190,7 @@ def test_a_trial_without_its_draw_is_refused_and_leaves_nothing(
     assert ledger.read_run(run).trials == ()
 
 
-def test_a_block_is_drawn_once_and_a_sitting_ends_once(
+def test_a_block_is_drawn_once_and_a_segment_ends_once(
     ledger: Ledger, make_plan: Callable[..., Plan]
 ) -> None:
     run = ledger.begin_run(make_plan(), {}, 1.0)
@@ -209,7 +209,7 @@ def test_a_block_is_drawn_once_and_a_sitting_ends_once(
     assert record.segments[0].stopped_because == "verdict"
 
 
-def test_a_run_id_tells_its_time_and_sorts_by_it(
+def test_a_run_id_contains_its_time_and_sorts_by_it(
     ledger: Ledger, make_plan: Callable[..., Plan]
 ) -> None:
     moments = [1_795_174_205.0, 1_795_174_206.9, 1_795_260_000.0]
@@ -218,10 +218,10 @@ def test_a_run_id_tells_its_time_and_sorts_by_it(
     assert re.fullmatch(r"20261120-113005-[0-9a-f]{4}", identifiers[0])
 
 
-def test_runs_that_begin_in_the_same_second_have_ids_of_their_own(
+def test_runs_that_begin_in_the_same_second_have_different_ids(
     ledger: Ledger, make_plan: Callable[..., Plan]
 ) -> None:
-    # 65,536 ends exist: among 600 ids drawn blindly two would be equal with probability 0.94.
+    # 65,536 endings exist: of 600 random ids, two would be equal with probability 0.94.
     identifiers = {ledger.begin_run(make_plan(), {}, 1.0) for _ in range(600)}
     assert len(identifiers) == 600
 
@@ -246,7 +246,7 @@ def test_a_run_that_starts_in_the_future_is_not_the_last(
     assert ledger.read_run("last").id == earlier
 
 
-def test_an_unknown_run_is_answered_with_those_that_there_are(
+def test_the_error_about_an_unknown_run_names_the_existing_runs(
     ledger: Ledger, make_plan: Callable[..., Plan]
 ) -> None:
     identifiers = [ledger.begin_run(make_plan(), {}, 1e6 * number) for number in range(1, 8)]
@@ -260,7 +260,7 @@ def test_an_unknown_run_is_answered_with_those_that_there_are(
         ledger.record_notice("last", RecordedWarning("a", "b", "c"))
 
 
-def test_a_beginning_that_fits_several_runs_is_answered_with_them(
+def test_the_error_about_an_ambiguous_beginning_names_its_runs(
     ledger: Ledger, make_plan: Callable[..., Plan]
 ) -> None:
     first = ledger.begin_run(make_plan(), {}, 1.0)
@@ -272,26 +272,26 @@ def test_a_beginning_that_fits_several_runs_is_answered_with_them(
         assert second in refusal.value.what
 
 
-def test_runs_stand_in_the_order_of_their_start_whenever_they_were_recorded(
+def test_runs_are_in_the_order_of_their_start_even_if_recorded_later(
     ledger: Ledger, make_plan: Callable[..., Plan]
 ) -> None:
     late, early = (ledger.begin_run(make_plan(), {}, started) for started in (2.0, 1.0))
-    alike = sorted(
+    simultaneous = sorted(
         (ledger.begin_run(make_plan(), {}, 3.0) for _ in range(3)), key=ledger.identity_of
     )
-    assert [run.id for run in ledger.runs()] == [early, late, *alike]
-    assert [run.id for run in ledger.same_commands(make_plan())] == [early, late, *alike]
-    assert ledger.read_run("last").id == alike[-1]
+    assert [run.id for run in ledger.runs()] == [early, late, *simultaneous]
+    assert [run.id for run in ledger.same_commands(make_plan())] == [early, late, *simultaneous]
+    assert ledger.read_run("last").id == simultaneous[-1]
 
 
-def test_a_ledger_without_runs_says_so(ledger: Ledger) -> None:
+def test_a_ledger_without_runs_is_reported(ledger: Ledger) -> None:
     assert ledger.runs() == []
     for reference in ("last", "2026"):
         with pytest.raises(UnusableInput, match="has no run yet"):
             ledger.read_run(reference)
 
 
-def test_a_summary_counts_the_trials_and_says_how_the_latest_sitting_ended(
+def test_a_summary_has_the_trials_and_the_end_of_the_latest_segment(
     ledger: Ledger,
     make_plan: Callable[..., Plan],
     record_blocks: Callable[[Ledger, str, range], None],
@@ -327,7 +327,7 @@ def test_campaigns_of_the_same_commands_are_found(
     assert len(ids(tuned)) == 1
 
 
-def test_campaigns_whose_output_goes_elsewhere_answer_another_question(
+def test_campaigns_with_another_output_are_not_the_same_commands(
     ledger: Ledger, make_plan: Callable[..., Plan]
 ) -> None:
     plan = make_plan("a", "b")
@@ -351,7 +351,7 @@ def test_the_search_for_the_same_commands_uses_an_index(ledger: Ledger, path: Pa
     assert "run_by_commands" in str(steps)
 
 
-def test_reading_leaves_the_garbage_collector_as_it_was(
+def test_reading_does_not_change_the_garbage_collector(
     ledger: Ledger, make_plan: Callable[..., Plan]
 ) -> None:
     run = ledger.begin_run(make_plan(), {}, 1.0)
@@ -365,7 +365,7 @@ def test_reading_leaves_the_garbage_collector_as_it_was(
         gc.enable()
 
 
-def test_what_is_read_is_frozen_like_what_was_recorded(
+def test_read_values_are_frozen_like_recorded_ones(
     ledger: Ledger,
     make_plan: Callable[..., Plan],
     record_blocks: Callable[[Ledger, str, range], None],
@@ -381,7 +381,7 @@ def test_what_is_read_is_frozen_like_what_was_recorded(
 
 
 class Interrupted(sqlite3.Connection):
-    """A connection on which Ctrl-C comes as a transaction begins."""
+    """A connection on which a Ctrl-C arrives as a transaction begins."""
 
     def execute(self, statement: str, *parameters: Any) -> sqlite3.Cursor:
         cursor = super().execute(statement, *parameters)

@@ -1,4 +1,4 @@
-"""What was recorded survives kill -9, full disks and other processes."""
+"""Recorded trials survive kill -9, full disks and other processes."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_no_acknowledged_trial_is_lost_to_kill_9(tmp_path: Path, seed: int) -> N
             record = ledger.read_run(run)
         recorded = [(trial.block, trial.position) for trial in record.trials]
         assert recorded[: len(acknowledged)] == acknowledged
-        # At most the one that was being acknowledged.
+        # At most the trial that was being acknowledged.
         assert len(recorded) <= len(acknowledged) + 1
         assert [draw.block for draw in record.draws[: len(acknowledged) // 2]] == [
             block for block, position in acknowledged if position == 1
@@ -101,14 +101,14 @@ def test_a_killed_campaign_can_be_resumed(
     assert [sitting.stopped_because for sitting in after.segments] == [None, "verdict"]
 
 
-def test_one_process_reads_whole_states_while_another_writes(tmp_path: Path) -> None:
+def test_one_process_reads_consistent_states_while_another_writes(tmp_path: Path) -> None:
     path = tmp_path / "ledger.db"
     writer = subprocess.Popen(
         [sys.executable, "-c", RECORD_A_FEW, str(path), "400"], stdout=subprocess.PIPE
     )
     assert writer.stdout is not None
     run = writer.stdout.readline().split()[1].decode()
-    # The pipe is emptied on the side, or the writer would wait for this test.
+    # A thread empties the pipe, since the writer would otherwise wait for this test.
     drain = threading.Thread(target=writer.stdout.read)
     drain.start()
     count = 0
@@ -155,39 +155,39 @@ def test_several_processes_may_make_and_write_one_ledger_at_once(tmp_path: Path)
 def test_a_limit_on_the_size_of_files_stops_a_campaign_and_loses_nothing(
     tmp_path: Path, run_script: Callable[..., subprocess.CompletedProcess[str]]
 ) -> None:
-    ran = run_script(RECORD_UNTIL_FULL, str(tmp_path / "ledger.db"), "limit")
-    _assert_stopped_with_all_kept(ran)
-    assert "limit" in ran.stdout.splitlines()[-2]
+    process = run_script(RECORD_UNTIL_FULL, str(tmp_path / "ledger.db"), "limit")
+    _assert_stopped_with_all_kept(process)
+    assert "limit" in process.stdout.splitlines()[-2]
 
 
 def test_a_full_disk_stops_a_campaign_and_loses_nothing(
     tmp_path: Path, run_script: Callable[..., subprocess.CompletedProcess[str]]
 ) -> None:
-    # A name space of its own: the disk vanishes with the process.
-    apart: tuple[str, ...] = ("unshare", "--mount")
+    # In its own name space, the disk vanishes with the process.
+    name_space: tuple[str, ...] = ("unshare", "--mount")
     if os.geteuid() != 0:
-        apart = (*apart, "--user", "--map-root-user")
+        name_space = (*name_space, "--user", "--map-root-user")
     folder = tmp_path / "disk"
     folder.mkdir()
-    probe = [*apart, "mount", "-t", "tmpfs", "none", str(folder)]
+    probe = [*name_space, "mount", "-t", "tmpfs", "none", str(folder)]
     if (
         shutil.which("unshare") is None
         or subprocess.run(probe, capture_output=True, check=False).returncode
     ):
         pytest.skip("this machine lets us mount no small disk (unshare, mount -t tmpfs)")
-    ran = run_script(RECORD_UNTIL_FULL, str(folder / "ledger.db"), "disk", before=apart)
-    _assert_stopped_with_all_kept(ran)
-    assert "no space is left on its disk" in ran.stdout.splitlines()[-2]
+    process = run_script(RECORD_UNTIL_FULL, str(folder / "ledger.db"), "disk", before=name_space)
+    _assert_stopped_with_all_kept(process)
+    assert "no space is left on its disk" in process.stdout.splitlines()[-2]
 
 
-def test_a_ledger_that_cannot_grow_says_so_and_keeps_what_it_has(
+def test_a_ledger_that_cannot_grow_is_reported_and_keeps_its_content(
     ledger: Ledger,
     make_plan: Callable[..., Plan],
     record_blocks: Callable[[Ledger, str, range], None],
 ) -> None:
     run = ledger.begin_run(make_plan(), {}, 1.0)
     record_blocks(ledger, run, range(1, 4))
-    ledger.connection.execute("PRAGMA max_page_count = 1")  # SQLite makes it the present count
+    ledger.connection.execute("PRAGMA max_page_count = 1")  # SQLite sets it to the current count.
     with pytest.raises(UnusableInput, match="no space is left") as refusal:
         record_blocks(ledger, run, range(4, 10_000))
     assert "ledger=" in str(refusal.value.hint)
@@ -196,7 +196,7 @@ def test_a_ledger_that_cannot_grow_says_so_and_keeps_what_it_has(
 
 
 def _record_and_kill(path: Path, trials: int) -> tuple[str, list[tuple[int, int]]]:
-    """Kill a recording process after about so many trials; give the run and what it said."""
+    """Kill a recording process after about this many trials; return the run and the output."""
     child = subprocess.Popen(
         [sys.executable, "-c", RECORD_UNTIL_KILLED, str(path)], stdout=subprocess.PIPE
     )

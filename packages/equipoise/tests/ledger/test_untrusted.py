@@ -1,4 +1,4 @@
-"""A ledger that somebody else made is refused where it holds what no campaign records."""
+"""A ledger of another user is refused if it contains values that no campaign records."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def filled(
 
 
 def change(path: Path, script: str, *parameters: object) -> None:
-    """Change a ledger as no campaign does: its triggers and checks do not hold."""
+    """Change a ledger without its triggers and checks."""
     with sqlite3.connect(path) as connection:
         connection.execute("PRAGMA ignore_check_constraints = ON")
         triggers = connection.execute(
@@ -87,7 +87,7 @@ def change(path: Path, script: str, *parameters: object) -> None:
         *("view of another name", "virtual table of another name", "trigger of another name"),
     ],
 )
-def test_a_table_that_is_not_ours_is_refused_before_it_is_read(
+def test_an_unknown_table_is_refused_before_it_is_read(
     script: str, what: str, filled: Path, open_it: Callable[[Path], Ledger]
 ) -> None:
     change(filled, script)
@@ -113,7 +113,7 @@ def test_a_run_whose_id_has_another_form_is_refused(filled: Path, identifier: st
         open_for_reading(filled)
 
 
-def test_a_ledger_that_was_dumped_and_loaded_is_one_of_ours(filled: Path, tmp_path: Path) -> None:
+def test_a_ledger_that_was_dumped_and_loaded_is_valid(filled: Path, tmp_path: Path) -> None:
     loaded = tmp_path / "loaded.db"
     with sqlite3.connect(filled) as connection:
         script = "\n".join(connection.iterdump())
@@ -213,7 +213,7 @@ def test_evidence_that_is_cut_short_is_damage(filled: Path) -> None:
 def test_a_value_that_no_campaign_records_is_damage(
     table: str, column: str, value: object, filled: Path
 ) -> None:
-    # The key of a trial keeps two from the same place.
+    # The key of a trial forbids two trials at the same place.
     change(filled, f"UPDATE OR IGNORE {table} SET {column} = ?", value)
     with (
         pytest.raises(UnusableInput, match=r"is damaged|damaged: "),
@@ -285,7 +285,7 @@ def test_a_run_that_the_index_of_a_damaged_file_lacks_has_its_name(filled: Path)
     with closing(sqlite3.connect(filled, isolation_level=None)) as connection:
         pages = dict(connection.execute("SELECT name, rootpage FROM sqlite_schema"))
         connection.execute("PRAGMA writable_schema = ON")
-        # The pages of two indexes change places: no key of the other one is an id.
+        # Exchange the pages of two indexes: no key of the other index is an id.
         connection.executemany(
             "UPDATE sqlite_schema SET rootpage = ? WHERE name = ?",
             ((pages["run_by_whole"], "run_by_id"), (pages["run_by_id"], "run_by_whole")),

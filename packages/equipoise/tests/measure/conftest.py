@@ -1,4 +1,4 @@
-"""The real launcher, and shell scripts to run through it."""
+"""The real launcher, and shell scripts that it runs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def launcher_program() -> Path:
 
 @pytest.fixture(scope="session")
 def program() -> Callable[[str], str]:
-    """Where a program is that every Linux has."""
+    """Finds the path of a program that every Linux has."""
 
     def find(name: str) -> str:
         path = shutil.which(name)
@@ -43,7 +43,7 @@ def program() -> Callable[[str], str]:
 
 @pytest.fixture(params=["process-group", "cgroup"])
 def containment(request: pytest.FixtureRequest) -> Containment:
-    """Where no cgroup can be made, the second is a process group as well, and says why."""
+    """Both kinds; without permission for a cgroup, the second one is a process group too."""
     chosen: Containment = request.param
     return chosen
 
@@ -56,7 +56,7 @@ def launcher(launcher_program: Path, containment: Containment) -> Iterator[Launc
 
 @pytest.fixture
 def shell(program: Callable[[str], str], tmp_path: Path) -> Callable[[str], Request]:
-    """A shell script as a trial in the temporary folder."""
+    """Makes the request of a trial that runs a shell script in the temporary folder."""
     return lambda script: Request(
         argv=(program("sh"), "-c", script),
         environment={"PATH": os.environ["PATH"]},

@@ -1,4 +1,4 @@
-"""System calls that a process may not make, as in a container with a seccomp profile."""
+"""Forbids a process some system calls, as a container with a seccomp profile does."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ CLONE3 = 435
 
 
 def forbid(call: int, error: int = errno.EPERM) -> None:
-    """This process and all that it starts get EPERM, or another error, for the call (seccomp(2)).
+    """Make a system call fail with EPERM or another error in this process and its children.
 
-    Raises OSError where the kernel has no filters.
+    Raises OSError if the kernel has no filters.
     """
     steps = [
         (LOAD_WORD, 0, 0, NUMBER_OF_THE_CALL),

@@ -1,4 +1,4 @@
-"""A campaign that is killed as soon as it has its folder."""
+"""A campaign killed as soon as it has its folder."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from equipoise.measure.scratch import scratch_folder
 
 
 def killed_campaign() -> Path:
-    """Kill a campaign and return its folder, which lies in the folder for temporary files."""
+    """Kill a campaign and return its folder, which is in the folder for temporary files."""
     reading, writing = os.pipe()
     campaign = os.fork()
     if campaign == 0:

@@ -1,4 +1,4 @@
-"""A quiet, complete host, planted as files: every test disturbs it in one way."""
+"""The files of a complete, quiet host; each test disturbs it in one way."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ QUIET: Mapping[str, str] = {
 
 
 def plant(root: Path, files: Mapping[str, str]) -> None:
-    """Write files below ``root``, over those that are there."""
+    """Write files below ``root`` and replace those that exist."""
     for name, text in files.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -89,20 +89,20 @@ def plant(root: Path, files: Mapping[str, str]) -> None:
 
 
 def quiet_host(root: Path, changed: Mapping[str, str] | None = None) -> Host:
-    """Plant the quiet host, with some files changed."""
+    """Write the files of the quiet host, with some of them changed."""
     plant(root, {**QUIET, **(changed or {})})
     return Host(root)
 
 
 def spacious(_: Path) -> os.statvfs_result:
-    """A file system with much room: 100 GB of 200 GB, and a million files."""
+    """A file system with enough space: 100 GB of 200 GB, and a million files."""
     return space(free_bytes=100 << 30, total_bytes=200 << 30)
 
 
 def space(
     free_bytes: int, total_bytes: int, files: int = 2_000_000, free_files: int = 1_000_000
 ) -> os.statvfs_result:
-    """What statvfs answers, with blocks of 4096 bytes."""
+    """Result of statvfs, with blocks of 4096 bytes."""
     free, total = free_bytes // 4096, total_bytes // 4096
     return os.statvfs_result(
         (4096, 4096, total, free, free, files, free_files, free_files, 4096, 255)
@@ -110,7 +110,7 @@ def space(
 
 
 def quiet_state(root: Path, changed: Mapping[str, str] | None = None) -> HostState:
-    """The quiet host with some files changed, watched for a second in which nothing happens."""
+    """The quiet host with some files changed, observed for a second without events."""
     host = quiet_host(root, changed)
     return HostState(
         host=host,
@@ -122,7 +122,7 @@ def quiet_state(root: Path, changed: Mapping[str, str] | None = None) -> HostSta
 
 
 def activity_over(host: Host, happens: Mapping[str, str] | None = None) -> Activity:
-    """A second of a planted host, in which some of its files change."""
+    """Activity of a planted host during a second in which some of its files change."""
     first = read_moment(host, clock=lambda: 10.0)
     plant(host.root, happens or {})
     last = read_moment(host, clock=lambda: 11.0)

@@ -1,4 +1,4 @@
-"""Processes that tests start, looked at from outside."""
+"""The state of processes that tests start."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def is_running(pid: int) -> bool:
-    """A zombie that nobody reaps runs no more, and neither does what is just being removed."""
+    """Return whether a process runs; zombies and processes being removed do not run."""
     try:
         state = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0]
         return state not in (b"Z", b"X")

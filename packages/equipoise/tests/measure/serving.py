@@ -29,7 +29,7 @@ class Stage:
         self.client = Launcher(launcher_program)
 
     def run(self, command: tuple[str, ...], server: Server) -> TrialReport:
-        """One trial."""
+        """Run one trial."""
         condition = Condition("served", command, server=server)
         plan: Plan = msgspec.structs.replace(plan_of(), conditions=(condition,))
         with CovariateReader() as beside:
@@ -40,14 +40,14 @@ class Stage:
             return run()
 
     def nothing_is_left(self) -> bool:
-        """Whether no server and no folder of one is there."""
+        """Return whether no server and no folder of a server is left."""
         return not list(self.scratch.glob("server-*")) and not any(
             str(self.scratch) in " ".join(words) for words in commands_of_descendants()
         )
 
 
 def commands_of_descendants() -> Iterator[list[str]]:
-    """The command of each process that this one, or one of its descendants, has started."""
+    """Return the command of each descendant of this process."""
     for process in psutil.Process().children(recursive=True):
         with contextlib.suppress(psutil.NoSuchProcess):
             yield process.cmdline()

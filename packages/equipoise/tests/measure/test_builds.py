@@ -1,4 +1,4 @@
-"""Building programs of levels, of revisions, and in several layouts."""
+"""Builds of programs: of levels, of revisions, and in several layouts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_a_line_runs_in_the_folder_of_its_revision(tmp_path: Path) -> None:
     assert (tmp_path / "where").read_text() == f"{tmp_path}\n{tmp_path}"
 
 
-def test_what_is_not_committed_is_the_usual_reason(tmp_path: Path) -> None:
+def test_uncommitted_files_are_named_as_the_usual_reason(tmp_path: Path) -> None:
     with pytest.raises(
         ConditionFailed, match="cannot be built: exit status 4: .*no such"
     ) as caught:
@@ -43,7 +43,7 @@ def test_on_a_full_disk_the_hint_is_to_make_room(
     with pytest.raises(ConditionFailed) as caught:
         build("exit 1", tmp_path)
     assert caught.value.hint == (
-        f"the disk of {tmp_path} is full: set EQUIPOISE_BUILDS to a folder of one with room"
+        f"the disk of {tmp_path} is full: set EQUIPOISE_BUILDS to a folder on another disk"
     )
 
 
@@ -62,7 +62,7 @@ def background_of(tree: Path) -> list[int]:
     return pids
 
 
-def test_what_a_failed_build_started_in_the_background_ends_with_it(tmp_path: Path) -> None:
+def test_background_processes_of_a_failed_build_end_with_it(tmp_path: Path) -> None:
     with pytest.raises(ConditionFailed, match="exit status 4"):
         build(BACKGROUND + "exit 4", tmp_path)
     assert not any(map(is_running, background_of(tmp_path)))
@@ -78,7 +78,7 @@ def test_a_failed_build_of_another_folder_is_not_taken_for_this_one(tmp_path: Pa
     assert survived
 
 
-def test_what_a_build_that_succeeds_leaves_in_the_background_goes_on(tmp_path: Path) -> None:
+def test_background_processes_of_a_successful_build_continue(tmp_path: Path) -> None:
     build(BACKGROUND + "exit 0", tmp_path)
     pids = background_of(tmp_path)
     went_on = [is_running(pid) for pid in pids]
@@ -87,7 +87,9 @@ def test_what_a_build_that_succeeds_leaves_in_the_background_goes_on(tmp_path: P
     assert went_on == [True, True, True]
 
 
-def test_a_level_that_fails_to_build_does_not_wait_for_its_background(tmp_path: Path) -> None:
+def test_a_failed_build_of_a_level_does_not_wait_for_its_background_processes(
+    tmp_path: Path,
+) -> None:
     with pytest.raises(ConditionFailed, match="much cannot be built: exit status 5"):
         build_levels(
             {"much": BACKGROUND + "exit 5"}, tmp_path / "builds", os.environ, str(tmp_path)
@@ -124,6 +126,6 @@ def test_in_such_a_folder_the_variable_still_names_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("level", ["../../a b", LONG, "größer" * 60, "-n", "\x1b[31m"])
-def test_any_name_of_a_level_has_a_folder_of_its_own(level: str, tmp_path: Path) -> None:
+def test_any_name_of_a_level_has_its_own_folder(level: str, tmp_path: Path) -> None:
     builds = build_levels({level: "true"}, tmp_path, ENVIRONMENT, str(tmp_path))
     assert Path(builds[level]).parent == tmp_path

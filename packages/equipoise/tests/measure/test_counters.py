@@ -1,4 +1,4 @@
-"""Counters, through the real launcher: what is counted, and why something is not."""
+"""Counters with the real launcher: their values, and the reasons for missing ones."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def counting(launcher_program: Path, containment: Containment) -> Iterator[Launc
 
 @pytest.fixture
 def as_a_stranger(launcher_program: Path) -> Iterator[Callable[[tuple[str, ...]], Launcher]]:
-    """Starts a launcher without the rights of root."""
+    """Start a launcher without the rights of root."""
     if os.geteuid() != 0:
         yield lambda counters: Launcher(launcher_program, counters=counters)
         return
@@ -123,17 +123,17 @@ def test_the_task_clock_is_the_time_on_a_processor(
     took = processor_s(report)
     assert took > 2 * UNCOUNTED_S
     margin = max(0.05 * took, UNCOUNTED_S)
-    # Where the host of a virtual machine takes its processor away, the clock of the task goes on.
+    # The clock of the task goes on while the host of a virtual machine uses its processor.
     assert took - margin <= known(report, "task_clock") <= took + stolen + margin
 
 
 @pytest.mark.usefixtures("may_count_the_kernel")
 def test_context_switches_are_those_that_the_kernel_accounts_for(counting: Launcher) -> None:
-    # Not every sleep is a switch: its timer may have run out before the processor is given up.
+    # Not every sleep causes a switch: its timer may expire before the processor is released.
     report = counting.run(python(f"import time\n{BUSY}\nfor i in range(1000): time.sleep(0.0001)"))
     assert switches(report) > 900
     assert known(report, "context_switches") == pytest.approx(switches(report), abs=10)
-    # More than others that run beside it take from a process which does not sleep.
+    # A process that does not sleep has fewer switches, all caused by other processes.
     assert known(counting.run(python(BUSY)), "context_switches") < 900
 
 
@@ -147,10 +147,10 @@ def test_every_move_to_another_processor_is_counted(counting: Launcher) -> None:
 
 
 @pytest.mark.usefixtures("may_count_the_kernel")
-def test_one_trial_after_the_other_is_counted_whole(
+def test_consecutive_trials_are_counted_completely(
     counting: Launcher, shell: Callable[[str], Request]
 ) -> None:
-    """The kernel once gave the launcher's own events to a trial, and the next ones got none."""
+    """A kernel once counted events of the launcher for one trial, and none for the next ones."""
     for _ in range(10):
         for request in (python(TOUCH_MEMORY), python("import time; time.sleep(0.01)")):
             report = counting.run(request)
@@ -188,7 +188,7 @@ def test_a_descendant_that_nobody_waits_for_is_counted_until_the_end(
 
 
 @pytest.mark.usefixtures("may_count_the_kernel")
-def test_what_a_trial_did_until_its_timeout_is_counted(
+def test_events_before_a_timeout_are_counted(
     counting: Launcher,
 ) -> None:
     request = Request(
@@ -224,7 +224,7 @@ def test_hardware_counters_are_there_or_their_absence_has_its_reason(
         assert instructions > 1e6
 
 
-def test_what_is_forbidden_is_unknown_and_names_the_hint(
+def test_a_forbidden_counter_is_unknown_with_a_hint(
     as_a_stranger: Callable[[tuple[str, ...]], Launcher],
 ) -> None:
     level = int(PARANOID.read_text()) if PARANOID.exists() else 0
@@ -267,7 +267,7 @@ def test_a_program_that_the_kernel_stops_counting_is_unknown_and_not_nearly_zero
     assert "set-user-ID" in report.unknown["task_clock"]
 
 
-def test_nothing_is_counted_unless_it_is_asked_for(
+def test_nothing_is_counted_unless_requested(
     launcher: Launcher, shell: Callable[[str], Request]
 ) -> None:
     report = launcher.run(shell("exit 0"))
@@ -306,7 +306,7 @@ def test_counters_and_their_reasons_become_accounting(launcher_program: Path) ->
 def test_the_wait_for_a_processor_grows_with_a_neighbour_on_it(
     launcher: Launcher, shell: Callable[[str], Request]
 ) -> None:
-    """Two that spin on one processor wait for each other."""
+    """Two busy processes on one processor wait for each other."""
     cpu = min(os.sched_getaffinity(0))
     both = shell(f"taskset -c -p {cpu} $$ > /dev/null; ({SPIN}) & {SPIN}; wait")
     report = launcher.run(both)

@@ -1,4 +1,4 @@
-"""The launcher, through the real program."""
+"""The real launcher program."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_every_value_that_is_missing_has_its_reason(run: Callable[[str], Report]
             assert report.unknown[field]
 
 
-def test_containment_is_what_was_asked_for_or_why_not(
+def test_containment_is_as_requested_or_has_a_reason(
     launcher: Launcher, containment: Containment, shell: Callable[[str], Request]
 ) -> None:
     report = launcher.run(shell("exit 0"))
@@ -113,17 +113,17 @@ def test_a_flood_of_output_is_counted_to_the_byte_and_not_kept(
 ) -> None:
     sizes: list[int] = []
 
-    def look() -> None:
+    def observe() -> None:
         size = 0
         for file in Path(f"/proc/{launcher.pid}/fd").iterdir():
-            with contextlib.suppress(FileNotFoundError):  # closed since
+            with contextlib.suppress(FileNotFoundError):  # closed meanwhile
                 if "(deleted)" in os.readlink(file):
                     size += file.stat().st_blocks * 512
         sizes.append(size)
 
-    # It is looked at once a second.
+    # The observer runs once per second.
     flood = shell("head -c 200000000 /dev/zero; head -c 100000000 /dev/zero >&2; sleep 1.2")
-    report = launcher.run(msgspec.structs.replace(flood, output=Output("count")), look)
+    report = launcher.run(msgspec.structs.replace(flood, output=Output("count")), observe)
     assert report.exit == 0
     assert report.output_bytes == 200_000_000
     assert report.error_bytes == 100_000_000
@@ -196,7 +196,7 @@ def test_arguments_environment_and_paths_may_hold_any_bytes(
     assert written == b"K\xfe=\x80 \xff\n\0EMPTY=\0"
 
 
-def test_last_words_that_are_no_text_stay_readable(run: Callable[[str], Report]) -> None:
+def test_an_error_output_that_is_not_text_stays_readable(run: Callable[[str], Report]) -> None:
     assert run(r"printf 'a\377\303\251' >&2").error_tail == "a\ufffd\u00e9"
 
 
@@ -225,7 +225,7 @@ def test_a_trial_finds_itself_as_if_started_by_hand(
     )
     own = Path("/proc/self/status").read_text()
     assert f"Cpus_allowed:\t{status['Cpus_allowed']}" in own
-    # Signals 32 and 33 are the C library's own: it hides them, so an inherited one stays.
+    # The C library reserves signals 32 and 33 and hides them, so their inherited state stays.
     assert int(status["SigIgn"], 16) & ~(0b11 << 31) == 0
     assert int(status["SigBlk"], 16) == 0
     launcher.run(Request((program("ls"), "/proc/self/fd"), {}, str(tmp_path), output=out))
@@ -250,11 +250,11 @@ def test_peak_memory_is_the_trials_and_not_the_callers(
     assert small.floor_rss_bytes < 2_500_000
 
 
-def test_when_memory_runs_out_the_trial_goes_first(run: Callable[[str], Report]) -> None:
+def test_when_memory_runs_out_the_trial_is_killed_first(run: Callable[[str], Report]) -> None:
     assert run("[ $(cat /proc/self/oom_score_adj) = 1000 ]").exit == 0
 
 
-def test_waiting_is_reported_about_once_a_second(
+def test_the_observer_is_called_about_once_a_second(
     launcher: Launcher, shell: Callable[[str], Request]
 ) -> None:
     calls: list[None] = []
@@ -267,7 +267,7 @@ def test_a_launcher_that_cannot_be_started_is_an_error(tmp_path: Path) -> None:
         Launcher(tmp_path / "absent")
 
 
-def test_what_was_measured_becomes_accounting(run: Callable[[str], Report]) -> None:
+def test_measured_values_become_accounting(run: Callable[[str], Report]) -> None:
     report = run("exit 0")
     sizes = accounting_of(report)
     assert report.wall_ns is not None
@@ -282,7 +282,7 @@ def test_what_was_measured_becomes_accounting(run: Callable[[str], Report]) -> N
 def output_of(
     launcher: Launcher, shell: Callable[[str], Request], tmp_path: Path
 ) -> Callable[[str, Process], str]:
-    """What a shell script says under the given settings."""
+    """Output of a shell script under the given settings."""
 
     def run(script: str, process: Process) -> str:
         output = Output("file", str(tmp_path / "said"))
@@ -298,14 +298,14 @@ STACK = "grep -F '[stack]' /proc/self/maps"
 FLAGS = "grep THP_enabled /proc/self/status"
 
 
-def test_addresses_are_the_same_where_they_are_not_drawn(output_of: Callable[..., str]) -> None:
+def test_addresses_that_are_not_random_are_equal(output_of: Callable[..., str]) -> None:
     fixed = {output_of(STACK, Process(random_addresses=False)) for _ in range(3)}
     assert len(fixed) == 1
     assert len({output_of(STACK, Process(random_addresses=True)) for _ in range(5)}) > 1
     assert len({output_of(STACK, Process()) for _ in range(5)}) > 1
 
 
-def test_it_runs_on_the_cpus_that_were_asked_for(output_of: Callable[..., str]) -> None:
+def test_it_runs_on_the_requested_cpus(output_of: Callable[..., str]) -> None:
     allowed = sorted(os.sched_getaffinity(0))
     last = allowed[-1]
     output = output_of("grep Cpus_allowed_list /proc/self/status", Process(cpus=(last,)))
@@ -354,7 +354,7 @@ with Launcher(Path(sys.argv[1])) as launcher:
 """
 
 
-def test_a_trial_has_no_terminal_and_fails_at_once_where_it_wants_one(
+def test_a_trial_has_no_terminal_and_fails_at_once_if_it_needs_one(
     launcher_program: Path, program: Callable[[str], str]
 ) -> None:
     arguments = [str(launcher_program), program("sh"), os.environ["PATH"]]
@@ -380,7 +380,7 @@ def test_a_trial_that_is_stopped_as_by_a_terminal_ends_and_says_so(
     report = run(f"kill -{name} $$; exit 0")
     number = signal.Signals[f"SIG{name}"]
     assert (report.stopped_by, report.timed_out, report.signal) == (number, False, signal.SIGKILL)
-    # It did not run to its end: it has no time, also where failures are ignored.
+    # It did not end by itself, so it has no time, even if failures are ignored.
     assert report.wall_ns is None
     assert "it was stopped" in report.unknown["wall_ns"]
     assert f"stopped by SIG{name}: it wants a terminal" in str(failure_of(report, 60.0)[1])

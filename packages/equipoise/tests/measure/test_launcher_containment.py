@@ -1,4 +1,4 @@
-"""The launcher, through the real program: nothing that a trial starts outlives it."""
+"""The real launcher program: no process that a trial starts outlives the trial."""
 
 from __future__ import annotations
 
@@ -185,9 +185,9 @@ def test_no_cgroup_stays_when_the_launcher_ends(
 
 
 def daemon(containment: Containment) -> str:
-    """A script that starts a daemon: forked twice, in a session of its own.
+    """A script that starts a daemon: a process forked twice, in its own session.
 
-    In a cgroup it is found without its environment too.
+    In a cgroup it is found even without its environment.
     """
     forgets = "env -i " if containment == "cgroup" else ""
     return (
@@ -202,7 +202,7 @@ def skip_without(containment: Containment, launcher: Launcher, request: Request)
         pytest.skip(f"no cgroup here: {reason}")
 
 
-def test_what_a_trial_started_ends_with_the_error_if_only_the_launcher_is_killed(
+def test_processes_of_a_trial_end_if_only_the_launcher_is_killed(
     containment: Containment,
     tmp_path: Path,
     launcher_program: Path,
@@ -239,7 +239,7 @@ with (
 """
 
 
-def test_what_a_trial_started_ends_at_the_next_start_if_caller_and_launcher_are_killed(
+def test_processes_of_a_trial_end_at_the_next_start_if_caller_and_launcher_are_killed(
     containment: Containment,
     tmp_path: Path,
     program: Callable[[str], str],
@@ -261,7 +261,7 @@ def test_what_a_trial_started_ends_at_the_next_start_if_caller_and_launcher_are_
         wait_until((tmp_path / "pids").exists, "the daemon starts")
         assert clear_leftovers().cleared == ()
         sleeping, its_launcher = numbers(tmp_path / "pids")
-        # The caller must not hear of it.
+        # The caller must not notice it.
         caller.send_signal(signal.SIGSTOP)
         os.kill(its_launcher, signal.SIGKILL)
     finally:
@@ -307,7 +307,7 @@ os.execv({launcher!r}, sys.argv)
 
 
 @pytest.mark.parametrize("error", [errno.EPERM, errno.ENOSYS])
-def test_where_clone3_is_denied_a_trial_runs_in_a_process_group_and_says_why(
+def test_without_clone3_a_trial_runs_in_a_process_group_with_a_reason(
     error: int, tmp_path: Path, launcher_program: Path, shell: Callable[[str], Request]
 ) -> None:
     denied = tmp_path / "denied"

@@ -1,4 +1,4 @@
-"""Killed campaigns are cleared away; what is not provably Equipoise's own stays."""
+"""Leftovers of killed campaigns are removed, but only those that provably are Equipoise's own."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from packages.equipoise.tests.measure.processes import is_running
 
 @dataclass(frozen=True)
 class Places:
-    """Where scratch folders are made."""
+    """The folders that contain scratch folders."""
 
     temporary: Path
 
     @property
     def private(self) -> Path:
-        """The folder of this user."""
+        """The private folder of this user."""
         return self.temporary / f"equipoise-{os.geteuid()}"
 
 
@@ -52,7 +52,7 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Places:
 def running(
     *command: str, cwd: Path | None = None, environment: Mapping[str, str] | None = None
 ) -> Iterator[subprocess.Popen[str]]:
-    """A process that is killed at the end, if it still runs."""
+    """Start a process, and kill it at the end if it still runs."""
     inherited = {name: os.environ[name] for name in ("PATH", SESSION_VARIABLE)}
     process = subprocess.Popen(
         command,
@@ -73,7 +73,7 @@ def test_an_abandoned_folder_is_removed_and_its_processes_end(places: Places) ->
     folder = killed_campaign()
     (folder / "server-x").mkdir()
     named = {METRICS_VARIABLE: f"{folder}/metrics.jsonl"}
-    # The child forgets the variable, as PostgreSQL's processes do, but not its parent.
+    # The child lacks the variable, as processes of PostgreSQL do; its parent has it.
     forgets = f"env -u {METRICS_VARIABLE} sleep 60 & echo $!; wait"
     with running("sh", "-c", forgets, cwd=folder, environment=named) as trial:
         assert trial.stdout is not None
@@ -86,7 +86,7 @@ def test_an_abandoned_folder_is_removed_and_its_processes_end(places: Places) ->
     assert list(places.temporary.iterdir()) == []
 
 
-def test_processes_end_also_where_somebody_has_removed_the_folder(places: Places) -> None:
+def test_processes_end_even_if_their_folder_was_removed(places: Places) -> None:
     folder = killed_campaign()
     with running("sleep", "60", environment={METRICS_VARIABLE: f"{folder}/metrics.jsonl"}) as trial:
         folder.rmdir()
@@ -143,7 +143,7 @@ def test_a_campaign_that_was_killed_while_it_made_its_folder_is_cleared_away(
     assert list(places.temporary.iterdir()) == []
 
 
-def test_a_campaign_in_a_folder_of_its_own_is_cleared_away(places: Places) -> None:
+def test_the_leftovers_of_a_campaign_in_its_own_folder_are_removed(places: Places) -> None:
     places.private.touch()
     folder = killed_campaign()
     assert folder.parent != places.private
@@ -163,7 +163,7 @@ def gives_the_private_folder_away(folder: Path) -> None:
 
 
 def links_the_private_folder(folder: Path) -> None:
-    """A link of that name leads to a folder of the user, even one with a lock in it."""
+    """A link with that name leads to a folder of the user, which may contain a lock."""
     original = folder.parent.rename(folder.parent.with_name("original"))
     folder.parent.symlink_to(original)
 
@@ -171,7 +171,7 @@ def links_the_private_folder(folder: Path) -> None:
 @pytest.mark.parametrize(
     "attack", [lets_others_write, gives_the_private_folder_away, links_the_private_folder]
 )
-def test_in_a_folder_of_strangers_nothing_is_removed_and_no_process_ended(
+def test_in_a_folder_of_other_users_nothing_is_removed_and_no_process_ended(
     places: Places, attack: Callable[[Path], None]
 ) -> None:
     folder = killed_campaign()
@@ -187,7 +187,7 @@ def test_in_a_folder_of_strangers_nothing_is_removed_and_no_process_ended(
 
 
 def test_a_folder_of_the_user_that_a_stranger_renamed_stays(places: Places) -> None:
-    """Where a folder for temporary files is not sticky, anybody may rename what is in it."""
+    """In a temporary folder that is not sticky, any user may rename the files of others."""
     places.private.mkdir(mode=0o700)
     (places.private / "thesis").write_text("thesis")
     (places.private / "notes.lock").touch()
@@ -266,7 +266,7 @@ def test_hosts_that_share_a_folder_clear_their_own_campaigns_only(places: Places
     assert lock_of(folder).exists()
 
 
-def test_the_folder_of_a_probe_that_nobody_has_locked_is_named(places: Places) -> None:
+def test_an_unlocked_folder_of_a_probe_is_named(places: Places) -> None:
     probe, users = places.temporary / "equipoise-probe-aB3dE6", places.temporary / "equipoise-notes"
     probe.mkdir()
     users.mkdir()
@@ -279,7 +279,7 @@ PROCESS = 4711
 
 @pytest.fixture
 def process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of a process in a written /proc: it executes a program, and has nothing yet."""
+    """The folder of a process in a fake /proc, with a program and an empty command line."""
     monkeypatch.setattr(abandoned, "_PROC", tmp_path)
     folder = tmp_path / str(PROCESS)
     folder.mkdir()
@@ -289,25 +289,23 @@ def process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_a_process_in_the_midst_of_its_exec_is_waited_for(
+def test_a_process_during_its_exec_is_waited_for(
     process: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pauses: list[float] = []
 
-    def goes_on(seconds: float) -> None:
+    def finish_exec(seconds: float) -> None:
         pauses.append(seconds)
         if len(pauses) == 3:
             (process / "cmdline").write_bytes(b"true\0")
             (process / "environ").write_bytes(b"A=1\0B=2\0")
 
-    monkeypatch.setattr("time.sleep", goes_on)
+    monkeypatch.setattr("time.sleep", finish_exec)
     assert environment_of(PROCESS) == b"A=1\0B=2\0"
     assert len(pauses) == 3
 
 
-def test_it_is_waited_for_no_longer_than_patience_lasts(
-    process: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_wait_for_an_exec_has_a_limit(process: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seconds = iter(range(100))
     monkeypatch.setattr("time.monotonic", lambda: next(seconds))
     monkeypatch.setattr("time.sleep", lambda _: None)

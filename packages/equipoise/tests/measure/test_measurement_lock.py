@@ -1,4 +1,4 @@
-"""One campaign at a time on a host: the second waits, or the message names the first."""
+"""A host runs one campaign at a time: the second one waits, or an error names the first."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def campaign(name: str) -> Iterator[Campaign]:
             process.kill()
 
 
-def says(process: subprocess.Popen[str]) -> str:
+def line_of(process: subprocess.Popen[str]) -> str:
     assert process.stdout is not None
     return process.stdout.readline().strip()
 
@@ -65,11 +65,11 @@ def test_a_free_lock_is_taken_at_once_and_can_be_taken_again(name: str) -> None:
             pass
 
 
-def test_the_second_is_refused_with_a_clear_line_if_it_will_not_wait(
+def test_the_second_campaign_is_refused_with_a_clear_line_if_it_does_not_wait(
     name: str, campaign: Campaign
 ) -> None:
     first = campaign()
-    assert says(first) == "has it"
+    assert line_of(first) == "has it"
     waited: list[LockOwner] = []
     with pytest.raises(UnusableInput) as caught:
         lock_host(waited.append, 0, name=name)
@@ -80,30 +80,30 @@ def test_the_second_is_refused_with_a_clear_line_if_it_will_not_wait(
 
 def test_the_second_waits_until_the_first_has_ended(name: str, campaign: Campaign) -> None:
     first, second = campaign(), None
-    assert says(first) == "has it"
+    assert line_of(first) == "has it"
     second = campaign()
-    assert says(second) == f"waits for {first.pid}"
+    assert line_of(second) == f"waits for {first.pid}"
     assert first.stdin is not None
     first.stdin.close()
-    assert says(first) == "gave it back"
-    assert says(second) == "has it"
+    assert line_of(first) == "gave it back"
+    assert line_of(second) == "has it"
 
 
-def test_a_killed_owner_gives_it_back(name: str, campaign: Campaign) -> None:
+def test_the_lock_of_a_killed_owner_is_free(name: str, campaign: Campaign) -> None:
     first = campaign()
-    assert says(first) == "has it"
+    assert line_of(first) == "has it"
     second = campaign()
-    assert says(second) == f"waits for {first.pid}"
+    assert line_of(second) == f"waits for {first.pid}"
     first.send_signal(signal.SIGKILL)
-    assert says(second) == "has it"
+    assert line_of(second) == "has it"
 
 
-def test_of_many_that_wait_each_gets_its_turn_alone(name: str, campaign: Campaign) -> None:
+def test_waiting_campaigns_run_one_after_the_other(name: str, campaign: Campaign) -> None:
     first = campaign()
-    assert says(first) == "has it"
+    assert line_of(first) == "has it"
     waiting = [campaign() for _ in range(3)]
     for process in waiting:
-        assert says(process) == f"waits for {first.pid}"
+        assert line_of(process) == f"waits for {first.pid}"
     assert first.stdin is not None
     first.stdin.close()
     assert first.wait(600) == 0
@@ -121,7 +121,7 @@ def test_of_many_that_wait_each_gets_its_turn_alone(name: str, campaign: Campaig
 
 
 def owner_of(name: str) -> LockOwner:
-    """The owner of the lock, as soon as one of those that wait for it has taken it."""
+    """Wait until a process has the lock, and return the owner."""
     owners: list[LockOwner] = []
     while not owners:
         with contextlib.suppress(UnusableInput):
@@ -131,7 +131,7 @@ def owner_of(name: str) -> LockOwner:
 
 def test_waiting_ends_after_its_limit(name: str, campaign: Campaign) -> None:
     first = campaign()
-    assert says(first) == "has it"
+    assert line_of(first) == "has it"
     with pytest.raises(UnusableInput, match="another campaign is running on this host"):
         lock_host(lambda _: None, 0.05, name=name)
 
@@ -147,7 +147,7 @@ def test_programs_that_the_owner_starts_do_not_inherit_it(name: str) -> None:
         child.wait()
 
 
-def test_a_campaign_inside_of_another_is_refused_and_does_not_wait_for_ever(name: str) -> None:
+def test_a_campaign_inside_another_one_is_refused_without_endless_wait(name: str) -> None:
     inner = (
         "import sys\n"
         "from equipoise.measure.measurement_lock import lock_host\n"
@@ -196,7 +196,7 @@ def test_another_user_sees_it_and_can_take_it(name: str) -> None:
 
 
 def as_nobody(name: str) -> str:
-    """What happens to a process of another user that wants the lock."""
+    """Return "took it" or "refused", the result of the lock for a process of another user."""
     # A fork, because another user may not be allowed to read the interpreter.
     reading, writing = os.pipe()
     child = os.fork()
@@ -219,8 +219,8 @@ def as_nobody(name: str) -> str:
         os.waitpid(child, 0)
 
 
-def test_where_the_system_allows_no_such_socket_the_way_out_is_named() -> None:
-    # A name longer than the system takes is refused like one that is forbidden.
+def test_without_permission_for_such_a_socket_the_error_has_a_hint() -> None:
+    # A name too long for the system fails like a forbidden socket.
     with pytest.raises(EquipoiseError) as caught:
         lock_host(nobody_waits, name="x" * 200)
     assert "cannot make sure that no other campaign runs" in caught.value.what

@@ -15,14 +15,14 @@ from equipoise.measure.scratch import identity_of, is_identity, let_others_enter
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Where scratch folders are made."""
+    """The folder that contains scratch folders."""
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(temporary))
     yield temporary
 
 
-def test_a_folder_is_removed_at_the_end_and_nobody_clears_it_before(home: Path) -> None:
+def test_a_folder_is_removed_at_the_end_and_not_earlier(home: Path) -> None:
     with scratch_folder() as folder:
         (folder / "metrics.jsonl").touch()
         (folder / "folder").mkdir()
@@ -94,7 +94,7 @@ def is_a_file(private: Path) -> None:
 @pytest.mark.parametrize(
     "plant", [is_open_to_others, belongs_to_another, is_a_link, is_a_file], ids=lambda p: p.__name__
 )
-def test_where_a_stranger_took_the_name_a_campaign_has_a_folder_of_its_own(
+def test_a_campaign_has_another_folder_if_a_stranger_took_the_name(
     home: Path, plant: object
 ) -> None:
     private = home / f"equipoise-{os.geteuid()}"

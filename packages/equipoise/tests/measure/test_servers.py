@@ -1,4 +1,4 @@
-"""Servers as workloads, and where they live."""
+"""Servers as workloads, and their folders."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_client_finds_its_server_ready_and_the_server_is_accounted_for(stage: 
         assert stage.nothing_is_left()
 
 
-def test_a_server_on_a_socket_of_its_folder_can_be_asked_and_told_to_stop(stage: Stage) -> None:
+def test_a_server_on_a_socket_in_its_folder_answers_and_stops(stage: Stage) -> None:
     server = Server(
         python(ON_A_SOCKET),
         prepare=python("open('prepared', 'w')"),
@@ -85,7 +85,7 @@ while True:
 """
 
 
-def test_only_what_a_server_consumed_while_its_client_ran_is_its_trials(stage: Stage) -> None:
+def test_a_trial_has_the_consumption_of_a_server_only_while_its_client_ran(stage: Stage) -> None:
     ready = python("import os, sys; sys.exit(not os.path.exists(sys.argv[1] + '/socket'))", FOLDER)
     pinging, idle = python(TALK, FOLDER, "ping"), (TRUE,)
     faults = {
@@ -97,7 +97,7 @@ def test_only_what_a_server_consumed_while_its_client_ran_is_its_trials(stage: S
     assert faults[pinging] > 1000 > faults[idle]
 
 
-def test_an_interval_is_one_of_a_server_that_goes_on_running(stage: Stage) -> None:
+def test_an_interval_belongs_to_a_server_that_continues_to_run(stage: Stage) -> None:
     server = Server(
         python(ON_A_SOCKET),
         ready=python(TALK, FOLDER, "ping"),
@@ -118,7 +118,7 @@ def test_an_interval_is_one_of_a_server_that_goes_on_running(stage: Stage) -> No
 def test_data_are_made_once_and_each_life_has_a_copy(stage: Stage) -> None:
     record = str(stage.scratch / "made")
     write = "import sys; open(sys.argv[1], 'a').write('x'); open('data', 'a').write('x')"
-    # The second one runs beside a server: it is asked, too.
+    # The second one runs while the server does, and sends it a request.
     fill = python(f"{write}; {FETCH}", record)
     server = Server(HTTP, install=python(write, record), fill=fill)
     spoil = "name = '{folder}/data'; assert open(name).read() == 'xx'; open(name, 'w').close()"
@@ -162,7 +162,7 @@ def test_a_disk_that_fills_up_is_reported_among_much_else(stage: Stage, key: str
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root runs servers as somebody else")
-def test_where_we_are_root_a_server_that_refuses_root_is_somebody_else(stage: Stage) -> None:
+def test_a_server_that_refuses_root_runs_as_another_user(stage: Stage) -> None:
     server = Server(
         ("/bin/sh", "-c", "umask 077; id -u >who; exec sleep 60"),
         ready=("/usr/bin/test", "-s", "{folder}/who"),
@@ -202,7 +202,7 @@ def test_a_port_in_use_is_reported_with_a_hint(stage: Stage) -> None:
     assert "write {port}" in error.value.hint
 
 
-def test_a_port_that_somebody_takes_at_the_last_moment_is_given_up_for_another(
+def test_another_port_is_used_if_a_program_takes_the_first_one(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with socket.create_server((LOOPBACK, 0)) as taken:
@@ -212,7 +212,7 @@ def test_a_port_that_somebody_takes_at_the_last_moment_is_given_up_for_another(
     assert ports == []
 
 
-def test_a_server_is_asked_only_when_its_process_exists(
+def test_requests_to_a_server_start_only_when_its_process_exists(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     absent: list[tuple[int, ...]] = [(), ()]
@@ -221,16 +221,16 @@ def test_a_server_is_asked_only_when_its_process_exists(
     def found(life: servers.Life) -> tuple[int, ...]:
         return absent.pop() if absent else processes(life)
 
-    def asked(address: str | tuple[str, int]) -> bool:
+    def accept_if_started(address: str | tuple[str, int]) -> bool:
         assert absent == [], "nobody but another program can answer yet"
         return accepts(address)
 
     monkeypatch.setattr(servers.Life, "processes", found)
-    monkeypatch.setattr(servers, "accepts", asked)
+    monkeypatch.setattr(servers, "accepts", accept_if_started)
     assert stage.run(python(FETCH), Server(HTTP)).trial.failure is None
 
 
-def test_whoever_else_answers_on_the_port_is_not_measured(
+def test_another_program_on_the_port_is_not_measured(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     silent = python("import time; time.sleep(60)", "{port}", str(stage.scratch))
@@ -265,7 +265,7 @@ def test_a_server_that_ends_at_once_is_reported_with_its_last_words(stage: Stage
         )
 
 
-def test_a_server_that_says_on_standard_output_what_is_wrong_is_quoted(stage: Stage) -> None:
+def test_an_error_message_of_a_server_on_standard_output_is_quoted(stage: Stage) -> None:
     with pytest.raises(ConditionFailed, match="exit status 3; its log: no cfg"):
         stage.run(
             python("0"), Server(python("print('no cfg'); raise SystemExit(3)"), ready=(FALSE,))
@@ -293,7 +293,7 @@ def test_a_server_that_dies_under_its_client_fails_the_trial(stage: Stage) -> No
     assert trial.error_tail == "ready for connections\n"
 
 
-def test_a_client_that_fails_with_its_server_is_not_what_failed(stage: Stage) -> None:
+def test_if_client_and_server_fail_the_failure_is_that_of_the_server(stage: Stage) -> None:
     client = python("import os; os.kill(int(open('{folder}/pid').read()), 9); os._exit(5)")
     own = "import os, time; open('pid', 'w').write(str(os.getpid())); time.sleep(60)"
     trial = stage.run(client, Server(python(own), ready=HAS_PID)).trial
@@ -316,7 +316,7 @@ def test_an_interruption_ends_the_server(stage: Stage, monkeypatch: pytest.Monke
     assert stage.nothing_is_left()
 
 
-def test_every_life_has_a_password_of_its_own_that_only_its_users_can_read(stage: Stage) -> None:
+def test_every_life_has_its_own_password_that_only_its_users_can_read(stage: Stage) -> None:
     own = ("/bin/sh", "-c", 'cp "$0" copied; exec sleep 60', "{password_file}")
     server = Server(own, ready=("/usr/bin/cmp", "{password_file}", "{folder}/copied"))
     script = 'stat -c "%a %U" "$0" >>"$1"; cat "$0" >>"$1"'
@@ -359,7 +359,7 @@ def test_another_process_of_the_servers_user_reaches_neither_its_folder_nor_its_
         ready=("/usr/bin/test", "-s", "{folder}/number"),
         unprivileged=True,
     )
-    # The client becomes the server's user with that user's usual group.
+    # The client takes the user of the server, with the usual group of that user.
     attack = """
 import os, pwd, sys
 folder = sys.argv[1]

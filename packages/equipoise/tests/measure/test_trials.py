@@ -1,4 +1,4 @@
-"""Trials are asked of the launcher exactly as the plan says, and told as they happened."""
+"""Requests to the launcher follow the plan exactly, and trials record the actual events."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def runner(starter: ScriptedStarter, plan: Plan, folder: Path) -> TrialRunner:
         METRICS_VARIABLE: "stale",
         PADDING_VARIABLE: "x",
     }
-    # A host without a single file: every covariate is unknown.
+    # A host without files: every covariate is unknown.
     beside = CovariateReader(Host(folder / "nowhere"))
     return TrialRunner(plan, starter, folder, environment, beside, now=lambda: 123.0)
 
@@ -88,7 +88,7 @@ def test_a_condition_may_send_its_output_elsewhere(tmp_path: Path) -> None:
     ]
 
 
-def test_a_finished_trial_is_reported_as_it_was_measured(tmp_path: Path) -> None:
+def test_a_finished_trial_is_reported_as_measured(tmp_path: Path) -> None:
     report = runner(ScriptedStarter(), plan_of(), tmp_path).run_place(DRAW, 1)[0]()
     trial = report.trial
     assert (trial.phase, trial.block, trial.position, trial.condition) == ("measured", 4, 1, 0)
@@ -98,7 +98,7 @@ def test_a_finished_trial_is_reported_as_it_was_measured(tmp_path: Path) -> None
     assert (trial.exit, trial.failure, trial.error_tail) == (0, None, "")
 
 
-def test_what_a_workload_reports_belongs_to_its_own_trial_only(tmp_path: Path) -> None:
+def test_metrics_of_a_workload_belong_only_to_their_own_trial(tmp_path: Path) -> None:
     def report_once(request: Request) -> None:
         if len(starter.requests) == 1:
             Path(request.environment[METRICS_VARIABLE]).write_text(
@@ -148,10 +148,15 @@ def test_a_failure_is_described(report: Report, description: str | None) -> None
 
 
 def test_hooks_run_around_each_trial_and_around_all_of_them(tmp_path: Path) -> None:
-    def note(word: str) -> str:
+    def append_word(word: str) -> str:
         return f"echo {word} >> {tmp_path}/diary"
 
-    hooks = Hooks(note("setup"), note("prepare"), note("conclude"), note("cleanup"))
+    hooks = Hooks(
+        append_word("setup"),
+        append_word("prepare"),
+        append_word("conclude"),
+        append_word("cleanup"),
+    )
     plan = plan_of(measure=Measure(str(tmp_path)))
     plan = msgspec.structs.replace(
         plan, conditions=(Condition("a", ("/bin/a",), hooks=hooks), plan.conditions[1])
@@ -181,7 +186,7 @@ def test_a_workload_that_the_machine_forbids_is_distinguished_from_one_that_is_b
     assert failure_of(broken, 1.0) == ("failed", "exit status 69")
 
 
-def test_in_a_layout_the_path_is_longer_and_every_argument_what_it_was(tmp_path: Path) -> None:
+def test_in_a_layout_the_path_is_longer_and_the_arguments_are_unchanged(tmp_path: Path) -> None:
     plan = plan_of()
     linked = msgspec.structs.replace(
         plan.conditions[1], command=("/bin/b-{layout}", "x", "{layout}")
@@ -201,6 +206,6 @@ def test_in_a_layout_the_path_is_longer_and_every_argument_what_it_was(tmp_path:
     assert first.program == "/bin////b-2"
     assert first.environment[PADDING_VARIABLE] == "x" * 7
     assert first.process.random_addresses is False
-    # What a condition says itself of its addresses stays.
+    # The address setting of a condition itself stays.
     assert second.process.random_addresses is True
     assert second.argv == ("/bin/a",)

@@ -1,4 +1,4 @@
-"""Hooks run through a shell, untimed; the error of a failing one ends with its last lines."""
+"""Hooks run in a shell, untimed; the error of a failed hook ends with its last lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A workload's own metrics: what is read, and what is refused."""
+"""Metrics that a workload reports: which are read, and which are errors."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_line_that_cannot_be_read_is_named_and_the_others_are_kept(tmp_path: P
     assert metrics.problem.startswith("line 2 of its metrics cannot be read")
 
 
-def test_a_value_that_is_no_number_is_named(tmp_path: Path) -> None:
+def test_a_value_that_is_not_a_number_is_named(tmp_path: Path) -> None:
     metrics = read(written(tmp_path, '{"metric": "a", "value": "fast"}\n'))
     assert metrics.samples == ()
     assert metrics.problem is not None
@@ -79,7 +79,7 @@ def test_a_value_beyond_every_measurement_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("resolution", ["0", "-0.001", "1e999"])
-def test_a_resolution_that_is_no_finite_number_above_0_is_named(
+def test_a_resolution_that_is_not_a_finite_number_above_0_is_named(
     resolution: str, tmp_path: Path
 ) -> None:
     line = f'{{"metric": "a", "value": 1, "resolution": {resolution}}}'
@@ -90,7 +90,7 @@ def test_a_resolution_that_is_no_finite_number_above_0_is_named(
 
 
 @pytest.mark.parametrize("metric", ["wall_s", "max_rss_bytes"])
-def test_what_is_measured_cannot_be_reported_instead(metric: str, tmp_path: Path) -> None:
+def test_a_measured_metric_cannot_be_reported(metric: str, tmp_path: Path) -> None:
     lines = f'{{"metric": "{metric}", "value": 9}}\n{{"metric": "b", "value": 1}}\n'
     metrics = read(written(tmp_path, lines))
     assert metrics.samples == (Sample("b", 1.0),)
@@ -179,7 +179,7 @@ REPLACED = [
 @pytest.mark.parametrize(
     ("replace", "why"), REPLACED, ids=[function.__name__ for function, _ in REPLACED]
 )
-def test_what_is_no_regular_file_of_a_sane_size_is_named_and_not_read(
+def test_a_file_that_is_not_regular_or_too_large_is_named_and_not_read(
     replace: Callable[[Path], object], why: str, tmp_path: Path
 ) -> None:
     replace(tmp_path / "metrics.jsonl")
@@ -192,7 +192,7 @@ def test_what_is_no_regular_file_of_a_sane_size_is_named_and_not_read(
 @pytest.mark.parametrize(
     ("replace", "why"), REPLACED, ids=[function.__name__ for function, _ in REPLACED]
 )
-def test_the_next_trial_has_a_file_of_its_own_again(
+def test_the_next_trial_has_its_own_file(
     replace: Callable[[Path], object], why: str, tmp_path: Path
 ) -> None:
     folder = tmp_path / "private"
@@ -251,11 +251,11 @@ def reported(line: str, scratch: Path, timeout_s: float = 60.0) -> tuple[Sample,
     return run_for_metrics(condition, os.environ, scratch, timeout_s)
 
 
-def test_what_is_of_the_whole_process_is_given(tmp_path: Path) -> None:
+def test_values_of_the_whole_process_are_returned(tmp_path: Path) -> None:
     assert reported(LINES, tmp_path) == (Sample("a", 1.0, None, "s", "lower"),)
 
 
-def test_nothing_of_an_earlier_run_is_given_again(tmp_path: Path) -> None:
+def test_values_of_an_earlier_run_are_not_returned_again(tmp_path: Path) -> None:
     reported(LINES, tmp_path)
     assert reported("true", tmp_path) == ()
 
@@ -273,12 +273,12 @@ def test_it_runs_in_its_own_folder_and_environment(tmp_path: Path) -> None:
         ("echo no >> $EQUIPOISE_METRICS", "it: line 1 of its metrics cannot be read"),
     ],
 )
-def test_what_fails_is_reported(line: str, message: str, tmp_path: Path) -> None:
+def test_a_failure_is_reported(line: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(ConditionFailed, match=message):
         reported(line, tmp_path)
 
 
-def test_what_takes_too_long_is_ended_with_all_that_it_started(tmp_path: Path) -> None:
+def test_a_timeout_ends_the_program_and_all_its_processes(tmp_path: Path) -> None:
     with pytest.raises(ConditionFailed, match=r"it takes longer than 0.2 s") as caught:
         reported("sleep 60 & sleep 60", tmp_path, 0.2)
     assert caught.value.hint == "raise timeout"

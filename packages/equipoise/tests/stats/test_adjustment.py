@@ -103,7 +103,7 @@ def test_a_useless_covariate_costs_at_most_few_blocks() -> None:
     assert mean_blocks(0.0, adjusted=True) <= 1.035 * mean_blocks(0.0, adjusted=False)
 
 
-def test_the_summary_says_how_many_blocks_were_adjusted_and_what_it_did() -> None:
+def test_the_summary_has_the_number_of_adjusted_blocks_and_the_effect_of_the_adjustment() -> None:
     adjustments = [
         Simulated(seed, explained=0.5, effect=0.0).pairs(adjusted=True).engine.adjustment()
         for seed in range(20)
@@ -136,7 +136,7 @@ def test_a_covariate_that_one_condition_always_finds_higher_is_not_used() -> Non
     assert adjustment is None or adjustment[1] < 15
 
 
-def test_what_a_condition_leaves_behind_soon_ends_the_adjustment() -> None:
+def test_an_aftereffect_of_a_condition_soon_ends_the_adjustment() -> None:
     # No guarantee holds then. Without the check of earlier blocks, 46 % would be missed.
     share = missed(0.0, campaigns=80, explained=0.5, left_behind=0.6) / 80
     assert share <= 0.25

@@ -46,7 +46,7 @@ def covers(measured: CarryOver | None, truth: float) -> bool:
     return math.log(low) <= truth <= math.log(high)
 
 
-def test_three_percent_are_recovered_and_warned_of() -> None:
+def test_a_carry_over_of_three_percent_is_estimated_with_a_warning() -> None:
     generator = np.random.default_rng(31)
     measured = [
         carry_over(
@@ -63,7 +63,7 @@ def test_three_percent_are_recovered_and_warned_of() -> None:
 
 
 @pytest.mark.parametrize("noise", ["independent", "random walk", "drift of 1 % per run", "spikes"])
-def test_equal_conditions_are_not_warned_of_whatever_the_drift(noise: str) -> None:
+def test_equal_conditions_give_no_warning_with_any_drift(noise: str) -> None:
     generator = np.random.default_rng(32)
     covered = warned = 0
     for _ in range(150):
@@ -139,13 +139,13 @@ def test_a_short_campaign_has_no_estimate() -> None:
     assert carry_over(orders[:1], costs[:1], candidate=1) is None
 
 
-def test_a_certain_but_tiny_carry_over_is_not_warned_of() -> None:
+def test_a_certain_but_tiny_carry_over_gives_no_warning() -> None:
     tiny = CarryOver(ratio=1.002, ratio_ci=(1.0019, 1.0021), trials=1000)
     assert not should_warn(tiny, min_effect=1.0)
     assert should_warn(tiny, min_effect=0.0)
 
 
-def test_a_large_but_uncertain_carry_over_is_not_warned_of() -> None:
+def test_a_large_but_uncertain_carry_over_gives_no_warning() -> None:
     assert not should_warn(CarryOver(1.05, (0.99, 1.11), 40), min_effect=1.0)
 
 
@@ -189,15 +189,17 @@ def test_both_intervals_cover_the_truth(heavy: bool, drift: float) -> None:
         assert missed <= binom.ppf(0.999, SIMULATIONS, 0.08)
 
 
-def test_carry_over_alone_could_make_all_and_a_true_difference_nothing() -> None:
+def test_carry_over_may_explain_all_of_its_own_difference_and_nothing_of_a_true_one() -> None:
     random = np.random.default_rng(19)
-    alone = [
+    without_difference = [
         fitted(random, difference=0.0, carried=0.03, drift=0.0, heavy=False) for _ in range(100)
     ]
-    true = [fitted(random, difference=0.1, carried=0.0, drift=0.0, heavy=False) for _ in range(100)]
+    with_difference = [
+        fitted(random, difference=0.1, carried=0.0, drift=0.0, heavy=False) for _ in range(100)
+    ]
     # The carry-over makes it seem faster by half of its size; 85 % of the fits should say so.
-    assert sum(fit.could_make(-1.0) == "all" for fit in alone) >= 70
-    assert all(fit.could_make(1.0) == "nothing" for fit in true)
+    assert sum(fit.could_make(-1.0) == "all" for fit in without_difference) >= 70
+    assert all(fit.could_make(1.0) == "nothing" for fit in with_difference)
 
 
 def test_orders_that_cannot_tell_the_two_apart_give_no_fit() -> None:
@@ -206,7 +208,7 @@ def test_orders_that_cannot_tell_the_two_apart_give_no_fit() -> None:
     assert fit_differences(np.repeat(np.arange(8), 2), conditions, costs, baseline=0) == {}
 
 
-def test_a_condition_that_always_times_out_is_no_carry_over() -> None:
+def test_a_condition_that_always_times_out_has_no_carry_over() -> None:
     random = np.random.default_rng(20)
     blocks, conditions, costs = simulated(
         random, difference=0.0, carried=0.0, drift=0.0, heavy=False

@@ -54,15 +54,15 @@ def test_the_cpu_that_most_trials_follow_is_named() -> None:
     assert associations >= at_least(SIMULATIONS, 0.95)
 
 
-def test_a_mode_that_came_late_goes_with_the_time() -> None:
+def test_a_late_mode_is_associated_with_the_time() -> None:
     modes = (np.arange(40) > 25).astype(np.int64)
-    (one,) = companions(modes, [in_order(40)])
-    assert (one.covariate, one.mode, one.value) == ("time", 1, None)
-    assert one.correlation > 0.7
-    assert one.p_value < 1e-4
+    (association,) = companions(modes, [in_order(40)])
+    assert (association.covariate, association.mode, association.value) == ("time", 1, None)
+    assert association.correlation > 0.7
+    assert association.p_value < 1e-4
 
 
-def test_of_three_modes_each_is_held_against_every_covariate() -> None:
+def test_each_of_three_modes_is_tested_against_every_covariate() -> None:
     generator = np.random.default_rng(3)
     cpu = generator.integers(0, 3, 90).astype(np.float64)
     associations = companions(cpu.astype(np.int64), [observed("cpu", cpu, named=True)])
@@ -73,7 +73,7 @@ def test_of_three_modes_each_is_held_against_every_covariate() -> None:
     }
 
 
-def test_what_is_not_known_everywhere_or_never_changes_is_left_out() -> None:
+def test_constant_and_incomplete_covariates_are_left_out() -> None:
     modes = np.arange(40) % 2
     unknown = np.where(np.arange(40) == 7, np.nan, modes)
     constant = np.ones(40)
@@ -81,14 +81,14 @@ def test_what_is_not_known_everywhere_or_never_changes_is_left_out() -> None:
     assert companions(modes, [*covariates, observed("pinned", constant, named=True)]) == ()
 
 
-def test_few_trials_or_one_mode_say_nothing() -> None:
+def test_few_trials_or_one_mode_give_no_associations() -> None:
     modes = np.arange(19) % 2
     assert companions(modes, [observed("same", modes.astype(np.float64))]) == ()
     assert companions(np.zeros(50, dtype=np.int64), [in_order(50)]) == ()
 
 
 @pytest.mark.parametrize("trials", [7, 15])
-def test_an_amount_that_goes_with_nothing_names_nothing_in_more_than_alpha(trials: int) -> None:
+def test_an_unrelated_amount_is_named_in_at_most_alpha(trials: int) -> None:
     generator = np.random.default_rng(11)
     named = 0
     for _ in range(SIMULATIONS):
@@ -111,12 +111,12 @@ def test_an_amount_that_follows_a_covariate_or_the_time_names_it() -> None:
     assert later is not None and later.covariate == "time"
 
 
-def test_six_values_or_ones_that_are_all_alike_go_with_nothing() -> None:
+def test_six_values_or_equal_values_have_no_associations() -> None:
     assert strongest_association(np.arange(6.0), [in_order(6)]) is None
     assert strongest_association(np.ones(9), [in_order(9)]) is None
 
 
-def test_what_was_drawn_once_for_each_layout_counts_once_for_each() -> None:
+def test_a_draw_per_layout_counts_once_per_layout() -> None:
     generator = np.random.default_rng(8)
     named = 0
     for _ in range(SIMULATIONS):
@@ -128,12 +128,12 @@ def test_what_was_drawn_once_for_each_layout_counts_once_for_each() -> None:
     assert named <= at_most(SIMULATIONS, 0.05)
 
 
-def test_the_coin_for_the_addresses_of_a_layout_is_named_where_the_mode_follows_it() -> None:
+def test_random_addresses_of_a_layout_are_named_if_the_mode_depends_on_them() -> None:
     layouts = np.tile(np.arange(12), 6)
     coins = (layouts % 2).astype(np.float64)
     addresses = Covariate("random_addresses", coins, named=True, drawn=True, units=12)
-    (one,) = companions(coins.astype(np.int64), [addresses])
-    assert (one.covariate, one.value) == ("random_addresses", 1.0)
+    (association,) = companions(coins.astype(np.int64), [addresses])
+    assert (association.covariate, association.value) == ("random_addresses", 1.0)
 
 
 CAMPAIGNS = 1000

@@ -67,7 +67,7 @@ def excludes(low: float | None, high: float | None) -> bool:
     return (low is not None and low > 1.0) or (high is not None and high < 1.0)
 
 
-def test_the_interval_of_the_median_holds_at_every_stop_and_that_of_one_look_does_not() -> None:
+def test_only_the_interval_of_the_median_for_any_stop_is_valid_at_every_stop() -> None:
     """A stop at the first interval without the true median is rare only for the former."""
     campaigns, values = 400, 300
     generator = np.random.default_rng(22)
@@ -97,7 +97,7 @@ def test_values_without_end_leave_the_interval_of_the_median_open() -> None:
     assert median_at_any_stop([1.0] * 5 + [math.inf] * 5, 0.05) == (1.0, None)
 
 
-def test_the_mode_is_where_the_values_crowd() -> None:
+def test_the_mode_is_at_the_highest_density_of_values() -> None:
     generator = np.random.default_rng(7)
     values = np.concatenate([generator.normal(1.0, 0.01, 300), generator.normal(2.0, 0.2, 200)])
     assert half_sample_mode(np.sort(values)) == pytest.approx(1.0, abs=0.02)
@@ -124,7 +124,7 @@ def test_a_drift_is_measured_from_the_first_to_the_last_third() -> None:
     assert 1.15 < low < high < 1.3
 
 
-def test_the_interval_of_the_drift_covers_none_about_as_often_as_it_says() -> None:
+def test_the_interval_of_the_drift_covers_0_about_as_often_as_claimed() -> None:
     generator = np.random.default_rng(9)
     covered = 0
     for _ in range(100):
@@ -144,24 +144,24 @@ def test_a_hundred_thousand_trials_are_described() -> None:
     assert 0.995 < low < 1.0 < high < 1.005
 
 
-def test_costs_of_nothing_are_described_without_a_drift() -> None:
+def test_costs_of_0_are_described_without_a_drift() -> None:
     summary = describe(np.zeros(30), seed=1)
     assert (summary.median, summary.sd) == (0.0, 0.0)
     assert summary.drift == Drift(ratio=None, ratio_ci=(None, None))
 
 
 @pytest.mark.parametrize("values", [[], [1.0, math.inf], [math.nan]])
-def test_what_cannot_be_described_is_refused(values: list[float]) -> None:
+def test_values_that_cannot_be_described_are_refused(values: list[float]) -> None:
     with pytest.raises(UnusableInput):
         describe(np.array(values), seed=1)
 
 
-def test_the_ratio_is_what_many_runs_cost_in_total() -> None:
+def test_the_ratio_is_that_of_the_total_costs_of_many_runs() -> None:
     baseline, candidate = np.ones(10), np.array([0.9] * 9 + [5.0])
     assert ratio_of_means(baseline, candidate, seed=1).ratio == pytest.approx(1.31)
 
 
-def test_the_interval_covers_the_truth_about_as_often_as_it_says() -> None:
+def test_the_interval_covers_the_truth_about_as_often_as_claimed() -> None:
     generator = np.random.default_rng(5)
     covered = 0
     for _ in range(200):
@@ -197,7 +197,7 @@ def test_a_mean_without_bound_has_a_direction_but_no_ratio(
     assert ratio_of_means(*costs, seed=1).ratio_ci == (None, None)
 
 
-def test_two_unbounded_means_say_nothing() -> None:
+def test_two_unbounded_means_have_no_ratio() -> None:
     assert math.isnan(ln_ratio_of_means(np.array([math.inf]), np.array([math.inf])))
     assert math.isnan(ln_ratio_of_means(np.array([]), np.array([])))
 
@@ -221,7 +221,7 @@ def test_a_drift_has_the_chance_of_its_ranks_among_independent_trials() -> None:
     assert drift(np.ones(30), seed=1).chance == 1.0
 
 
-def test_the_interval_of_a_quantile_covers_it_as_often_as_it_says() -> None:
+def test_the_interval_of_a_quantile_covers_it_as_often_as_claimed() -> None:
     generator = np.random.default_rng(32)
     missed = 0
     for _ in range(1000):

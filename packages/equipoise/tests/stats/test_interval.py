@@ -43,7 +43,7 @@ def scale_of(values: FloatArray, centre: float) -> float:
     return float(np.sqrt(np.mean(bounded**2) / second_moment) * (1.0 + 1.0 / len(values)))
 
 
-def learnt(differences: FloatArray, orders: FloatArray) -> tuple[float, float]:
+def scale_and_slot(differences: FloatArray, orders: FloatArray) -> tuple[float, float]:
     """Scale and slot effect from past blocks; the scale is 0 without blocks."""
     count = len(differences)
     if count < 3:
@@ -85,7 +85,7 @@ def payoffs_of(
     payoffs = np.empty((len(differences), len(thetas)))
     tolerance = max(tolerance, ROUNDING)
     for block in range(len(differences)):
-        scale, slot = learnt(differences[:block], orders[:block])
+        scale, slot = scale_and_slot(differences[:block], orders[:block])
         distance = differences[block] - orders[block] * slot - thetas
         width = max(1.25 * scale, tolerance)
         beyond = np.sign(distance) * np.maximum(np.abs(distance) - tolerance, 0.0)
@@ -139,7 +139,7 @@ def blocks(draw: st.DrawFn) -> tuple[FloatArray, FloatArray]:
 
 @settings(max_examples=150, deadline=None)
 @given(blocks(), st.sampled_from([0.0, 0.015]), st.sampled_from([0.05, 0.3]))
-def test_the_running_interval_is_what_the_wealth_has_never_excluded(
+def test_the_running_interval_has_the_ratios_that_the_wealth_never_excluded(
     campaign: tuple[FloatArray, FloatArray], tolerance: float, level: float
 ) -> None:
     differences, orders = campaign
@@ -180,7 +180,7 @@ def test_larger_payoffs_never_reach_the_bar_later(seed: int, level: float) -> No
 
 @settings(max_examples=100, deadline=None)
 @given(blocks(), st.sampled_from([0.05, 0.005]))
-def test_the_interval_at_the_stop_is_what_the_wealth_excludes_in_the_end(
+def test_the_interval_at_the_stop_has_the_ratios_that_the_final_wealth_does_not_exclude(
     campaign: tuple[FloatArray, FloatArray], level: float
 ) -> None:
     differences, orders = campaign

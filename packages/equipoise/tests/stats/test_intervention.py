@@ -25,7 +25,7 @@ BLOCKS = 40
 LEVEL = 0.05
 
 
-def judged(
+def effect_of(
     seconds: tuple[float, float, float, float], *, sd: float = 0.02, seed: int = 1
 ) -> InterventionEffect:
     """The result of forty blocks of A, B, A_w and B_w with these times and multiplicative noise."""
@@ -38,7 +38,7 @@ def judged(
 
 
 def test_an_intervention_that_makes_the_candidate_as_fast_is_confirmed() -> None:
-    result = judged((0.010, 0.024, 0.010, 0.0104))
+    result = effect_of((0.010, 0.024, 0.010, 0.0104))
     assert result.outcome == "confirmed"
     assert result.logs.low is not None
     assert result.logs.low > 0.8
@@ -46,12 +46,12 @@ def test_an_intervention_that_makes_the_candidate_as_fast_is_confirmed() -> None
     assert result.from_baseline == pytest.approx(0.0, abs=0.05)
 
 
-def test_an_intervention_that_changes_nothing_is_refuted() -> None:
-    assert judged((0.010, 0.024, 0.010, 0.024)).outcome == "refuted"
+def test_an_intervention_without_effect_is_refuted() -> None:
+    assert effect_of((0.010, 0.024, 0.010, 0.024)).outcome == "refuted"
 
 
-def test_a_cost_added_to_both_is_not_confirmed_though_the_ratio_shrinks() -> None:
-    result = judged((0.010, 0.020, 0.110, 0.120))
+def test_a_cost_added_to_both_is_not_confirmed_although_the_ratio_shrinks() -> None:
+    result = effect_of((0.010, 0.020, 0.110, 0.120))
     assert result.outcome == "open"
     assert result.logs.low is not None
     assert result.logs.low > 0.5
@@ -59,14 +59,14 @@ def test_a_cost_added_to_both_is_not_confirmed_though_the_ratio_shrinks() -> Non
 
 
 def test_a_gap_closed_by_slowing_the_baseline_is_not_confirmed() -> None:
-    result = judged((0.010, 0.024, 0.024, 0.024))
+    result = effect_of((0.010, 0.024, 0.024, 0.024))
     assert result.outcome == "open"
     assert result.from_baseline == pytest.approx(1.0, abs=0.05)
 
 
-def test_of_a_faster_candidate_the_baseline_must_come_nearer() -> None:
-    assert judged((0.024, 0.010, 0.0104, 0.010)).outcome == "confirmed"
-    by_slowing = judged((0.024, 0.010, 0.024, 0.024))
+def test_for_a_faster_candidate_the_baseline_must_come_nearer() -> None:
+    assert effect_of((0.024, 0.010, 0.0104, 0.010)).outcome == "confirmed"
+    by_slowing = effect_of((0.024, 0.010, 0.024, 0.024))
     assert by_slowing.outcome == "open"
     assert by_slowing.from_candidate == pytest.approx(1.0, abs=0.05)
 
@@ -83,14 +83,14 @@ def test_of_a_faster_candidate_the_baseline_must_come_nearer() -> None:
     ],
     ids=["closed", "nothing", "a third", "adds a cost", "widened", "lost in noise"],
 )
-def test_it_is_final_where_more_blocks_would_tell_nothing_that_counts(
+def test_an_outcome_is_final_if_more_blocks_would_change_nothing_relevant(
     seconds: tuple[float, float, float, float], final: bool
 ) -> None:
-    assert is_final(judged(seconds)) is final
+    assert is_final(effect_of(seconds)) is final
 
 
-def test_what_is_confirmed_goes_on_until_it_is_as_well_known_as_what_is_refuted() -> None:
-    effect = judged((0.010, 0.024, 0.010, 0.010))
+def test_a_confirmed_share_gets_blocks_until_it_is_as_precise_as_a_refuted_one() -> None:
+    effect = effect_of((0.010, 0.024, 0.010, 0.010))
     wide = msgspec.structs.replace(effect.logs, pieces=((0.52, 1.3),))
     assert effect.outcome == "confirmed"
     assert is_final(effect)
@@ -98,20 +98,20 @@ def test_what_is_confirmed_goes_on_until_it_is_as_well_known_as_what_is_refuted(
 
 
 def test_an_intervention_that_closes_a_third_stays_open() -> None:
-    assert judged((0.010, 0.024, 0.010, 0.0192)).outcome == "open"
+    assert effect_of((0.010, 0.024, 0.010, 0.0192)).outcome == "open"
 
 
 def test_outcomes_that_are_wrong_are_rare() -> None:
     """Half of the gap is truly explained, so neither outcome is true."""
     half = 0.010 * np.sqrt(2.4)
     wrong = sum(
-        judged((0.010, 0.024, 0.010, half), sd=0.1, seed=seed).outcome != "open"
+        effect_of((0.010, 0.024, 0.010, half), sd=0.1, seed=seed).outcome != "open"
         for seed in range(30)
     )
     assert wrong <= binom.ppf(0.999, 30, LEVEL)
 
 
-def test_a_level_or_a_cost_that_is_none_is_refused() -> None:
+def test_an_invalid_level_or_cost_is_refused() -> None:
     with pytest.raises(UnusableInput, match="the level is 1"):
         InterventionBlocks(1.0)
     with pytest.raises(UnusableInput, match="cost -1"):
@@ -162,7 +162,7 @@ def drifting(generator: np.random.Generator) -> FloatArray:
 
 @pytest.mark.parametrize("noise", [normal, heavy, drifting])
 @pytest.mark.parametrize("share", [0.0, 0.8])
-def test_the_set_after_every_block_holds_the_true_share(noise: object, share: float) -> None:
+def test_the_set_after_every_block_contains_the_true_share(noise: object, share: float) -> None:
     assert callable(noise)
     generator = np.random.default_rng(7)
     missed = 0
@@ -218,7 +218,7 @@ def test_a_set_far_narrower_than_the_shares_tried_is_found(share: float) -> None
     assert effect.low < share < effect.high < effect.low + 0.01
 
 
-def test_blocks_that_come_one_by_one_say_the_same_with_ends_rounded_outwards() -> None:
+def test_blocks_added_one_by_one_give_the_same_set_with_ends_rounded_outwards() -> None:
     generator = np.random.default_rng(13)
     without, with_it = gaps_of(generator, gap=0.1, share=0.5, noise=normal(generator))
     sequence = sequence_of(without, with_it)
@@ -231,13 +231,13 @@ def test_blocks_that_come_one_by_one_say_the_same_with_ends_rounded_outwards() -
     assert rounded.high - rounded.low < 0.05 + (exactly.high or 0.0) - (exactly.low or 0.0)
 
 
-def test_no_block_says_nothing() -> None:
+def test_without_blocks_there_is_no_result() -> None:
     effect = explained_fraction(np.array([]), np.array([]))
     assert effect.estimate is None
     assert effect.pieces == ((None, None),)
 
 
-def test_blocks_in_which_both_of_a_pair_timed_out_are_no_evidence() -> None:
+def test_blocks_with_two_timeouts_of_a_pair_are_not_evidence() -> None:
     generator = np.random.default_rng(11)
     without, with_it = gaps_of(generator, gap=0.1, share=0.8, noise=normal(generator))
     nothing = np.full(5, math.nan)
@@ -255,14 +255,12 @@ def test_a_candidate_that_always_times_out_leaves_no_share_that_fits() -> None:
 
 
 @pytest.mark.parametrize("level", [0.0, 1.0, math.nan])
-def test_a_level_that_is_none_is_refused(level: float) -> None:
+def test_an_invalid_level_is_refused(level: float) -> None:
     with pytest.raises(ValueError, match="a level lies between 0 and 1"):
         FractionSequence(level)
 
 
-def test_where_the_gap_varies_with_the_block_the_estimate_is_near_the_truth_and_in_its_set() -> (
-    None
-):
+def test_with_a_gap_that_varies_by_block_the_estimate_is_near_the_truth_and_in_its_set() -> None:
     """The separate medians of the two gaps were outside the set in 42 % of such campaigns."""
     generator = np.random.default_rng(7)
     outside, errors = 0, []

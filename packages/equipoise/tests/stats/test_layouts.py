@@ -88,7 +88,7 @@ def test_layouts_that_differ_without_a_mean_effect_get_no_verdict_for_it(effects
 
 
 @pytest.mark.parametrize("between", [0.03, 0.05])
-def test_the_claim_about_the_drawn_layouts_is_none_about_others(between: float) -> None:
+def test_a_claim_about_the_drawn_layouts_is_not_one_about_others(between: float) -> None:
     generator = np.random.default_rng(2)
     called = 0
     for _ in range(100):
@@ -174,13 +174,13 @@ def test_a_timeout_leaves_later_analyses_possible() -> None:
     assert possible.centres.tolist() == pytest.approx([0.1, 0.25])
 
 
-def test_a_block_in_which_both_timed_out_tells_nothing() -> None:
+def test_a_block_with_two_timeouts_counts_for_nothing() -> None:
     places = np.tile([1, 2], 2)
     (analysis,) = planned_analyses(np.array([math.nan, 0.1, 0.3, 0.1]), places, 2, np.zeros(4))
     assert analysis.centres.tolist() == pytest.approx([0.3, 0.1])
 
 
-def test_a_campaign_with_one_timeout_gets_its_verdict_and_says_what_was_lost() -> None:
+def test_a_campaign_with_one_timeout_has_a_verdict_and_names_the_lost_blocks() -> None:
     campaign = Campaign(np.random.default_rng(7), np.full(LAYOUTS, 0.05))
     campaign.candidate[3] = math.inf
     first = campaign.across(2 * LAYOUTS)
@@ -189,7 +189,7 @@ def test_a_campaign_with_one_timeout_gets_its_verdict_and_says_what_was_lost() -
     assert (second.verdict, second.lost_analyses) == ("slower", 1)
 
 
-def test_an_analysis_stays_what_it_was_when_later_costs_change_the_tolerance() -> None:
+def test_an_analysis_is_unchanged_when_later_costs_change_the_tolerance() -> None:
     orders = np.tile(np.array([-1, 1], dtype=np.int8), 4)
     pairs = PairedBlocks(np.full(8, 100.0), np.full(8, 100.0), orders, resolution=Resolution(10.0))
     layouts = np.tile([1, 2], 4)
@@ -214,11 +214,11 @@ def test_several_candidates_share_alpha() -> None:
         pairs, [campaign.layouts[:48]] * 4, count=LAYOUTS, min_effect=1.0, alpha=ALPHA
     )
     assert {judgement.level for judgement in judged} == {ALPHA / 4}
-    alone = campaign.across(48)
-    assert judged[0].high - judged[0].low > alone.high - alone.low
+    one_candidate = campaign.across(48)
+    assert judged[0].high - judged[0].low > one_candidate.high - one_candidate.low
 
 
-def test_a_coarse_clock_widens_the_interval_by_what_it_hides() -> None:
+def test_a_coarse_clock_widens_the_interval_by_its_resolution() -> None:
     costs, orders = np.full(8, 100.0), np.tile(np.array([-1, 1], dtype=np.int8), 4)
     pairs = PairedBlocks(costs, costs, orders, resolution=Resolution(10.0))
     (judged,) = judge_across_layouts(

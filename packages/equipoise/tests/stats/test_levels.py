@@ -64,7 +64,7 @@ def test_the_claim_about_this_campaign_is_narrower_than_the_one_across_layouts()
     assert within < across / 5
 
 
-def test_both_scopes_hold_though_the_verdict_may_end_the_campaign_over_layouts() -> None:
+def test_both_scopes_are_valid_although_the_verdict_may_end_the_campaign() -> None:
     layouts, most = 8, 40
     generator = np.random.default_rng(6)
     campaigns, these, across, wrong = 120, 0, 0, 0
@@ -94,7 +94,7 @@ def test_both_scopes_hold_though_the_verdict_may_end_the_campaign_over_layouts()
     assert across >= at_least(campaigns, 0.93)
 
 
-def test_units_are_told_apart_within_the_unit_above() -> None:
+def test_units_are_distinct_within_the_unit_above() -> None:
     values, units = Nested(("boot", "trial", "iteration"), (4, 5, 6), (1.0, 1.0, 1.0)).draw(
         np.random.default_rng(4)
     )
@@ -125,7 +125,7 @@ def levels_of(*components: tuple[str, int, float]) -> Levels:
     )
 
 
-def test_advice_says_what_a_minute_more_brings_on_each_level() -> None:
+def test_advice_has_the_effect_of_one_more_minute_at_each_level() -> None:
     levels = levels_of(("process", 20, 1.0), ("iteration", 200, 0.5))
     found = advice(levels, (1.0, 0.1))
     # A process with its ten iterations takes 2 s: 30 more processes, or 600 more iterations.
@@ -140,7 +140,7 @@ def test_advice_says_what_a_minute_more_brings_on_each_level() -> None:
     )
 
 
-def test_a_level_below_zero_counts_as_none() -> None:
+def test_a_negative_component_counts_as_0() -> None:
     found = advice(levels_of(("layout", 4, -0.1), ("trial", 40, 1.0)), (5.0, 1.5))
     assert found[0].level == "trial"
     assert found[0].narrower == pytest.approx(1 - np.sqrt(1 / 2))

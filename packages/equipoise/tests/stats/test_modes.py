@@ -15,7 +15,7 @@ from packages.equipoise.tests.stats.simulated import at_least
 SIMULATIONS = 40
 
 
-def counted(draw: Draw, trials: int, modes: int, simulations: int = SIMULATIONS) -> int:
+def samples_with_modes(draw: Draw, trials: int, modes: int, simulations: int = SIMULATIONS) -> int:
     """Number of samples with this number of trials in which this number of modes is found."""
     generator = np.random.default_rng(trials)
     samples = (100.0 + draw(generator, trials) for _ in range(simulations))
@@ -25,11 +25,11 @@ def counted(draw: Draw, trials: int, modes: int, simulations: int = SIMULATIONS)
 @pytest.mark.parametrize("shape", SINGLE)
 @pytest.mark.parametrize("trials", [50, 200])
 def test_one_peak_is_one_mode(shape: str, trials: int) -> None:
-    assert counted(SINGLE[shape], trials, 1) >= at_least(SIMULATIONS, 0.95)
+    assert samples_with_modes(SINGLE[shape], trials, 1) >= at_least(SIMULATIONS, 0.95)
 
 
-def test_rare_spikes_are_no_mode() -> None:
-    assert counted(SPIKES, 100, 1) >= at_least(SIMULATIONS, 0.90)
+def test_rare_spikes_are_not_a_mode() -> None:
+    assert samples_with_modes(SPIKES, 100, 1) >= at_least(SIMULATIONS, 0.90)
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_rare_spikes_are_no_mode() -> None:
     [(5.0, 0.3, 50), (4.0, 0.5, 100), (3.0, 0.5, 200)],
 )
 def test_two_peaks_are_two_modes(apart: float, upper: float, trials: int) -> None:
-    found = counted(two_peaks(apart, upper), trials, 2, SIMULATIONS)
+    found = samples_with_modes(two_peaks(apart, upper), trials, 2, SIMULATIONS)
     assert found >= at_least(SIMULATIONS, 0.90)
 
 
@@ -53,7 +53,7 @@ def test_modes_have_their_places_and_shares() -> None:
     assert modes.log_evidence > 10
 
 
-def test_every_side_of_a_valley_is_asked_again() -> None:
+def test_both_sides_of_a_valley_are_tested_again() -> None:
     generator = np.random.default_rng(2)
     values = generator.choice([10.0, 20.0, 30.0, 60.0], 400) + generator.normal(0.0, 1.0, 400)
     modes = find_modes(values)
@@ -79,7 +79,7 @@ def test_the_modes_do_not_depend_on_unit_or_order() -> None:
     assert tiny.places == pytest.approx(tuple(1e-6 * place for place in modes.places))
 
 
-def test_neighbouring_ticks_of_a_coarse_clock_are_no_two_modes() -> None:
+def test_neighbouring_ticks_of_a_coarse_clock_are_one_mode() -> None:
     generator = np.random.default_rng(4)
     ticks = 0.004 * generator.choice([5, 6], 100)
     assert len(find_modes(ticks, resolution=0.004).places) == 1
@@ -137,7 +137,7 @@ def test_a_single_shape_is_explained_about_as_well_as_its_own_law_explains_it(sh
     assert best_single_bic(values) < truth + 6.0 * np.log(400) + 25.0
 
 
-def test_three_equal_modes_are_three_though_two_normals_explain_them_badly() -> None:
+def test_three_equal_modes_are_found_although_two_normals_explain_them_badly() -> None:
     generator = np.random.default_rng(9)
     found = 0
     for _ in range(SIMULATIONS):
@@ -146,7 +146,7 @@ def test_three_equal_modes_are_three_though_two_normals_explain_them_badly() -> 
     assert found >= at_least(SIMULATIONS, 0.95)
 
 
-def test_a_cut_that_ties_leave_no_values_on_one_side_of_is_none() -> None:
+def test_a_cut_is_ignored_if_ties_leave_no_values_on_one_side() -> None:
     """An example is system time: most trials take less than a tick, which is read as 0."""
     generator = np.random.default_rng(20)
     values = np.concatenate((np.zeros(320), generator.uniform(0.0005, 0.003, 80)))

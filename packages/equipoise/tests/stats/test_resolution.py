@@ -28,7 +28,7 @@ def coarse_campaign(
     return PairedBlocks(counted[:, 0], counted[:, 1], orders, resolution=Resolution(quantum))
 
 
-def misses(ticks: float, sd: float) -> int:
+def count_misses(ticks: float, sd: float) -> int:
     """Number of campaigns in which an interval leaves out the true ratio, 2."""
     excluded = (
         coarse_campaign(seed, ticks, sd, 2.0, 1.0).engine.blocks_to_exclude(math.log(2.0), ALPHA)
@@ -41,7 +41,7 @@ def misses(ticks: float, sd: float) -> int:
 def test_a_ratio_of_two_in_a_few_ticks_is_left_out_in_at_most_alpha(
     ticks: float, sd: float
 ) -> None:
-    assert misses(ticks, sd) <= at_most(CAMPAIGNS, ALPHA)
+    assert count_misses(ticks, sd) <= at_most(CAMPAIGNS, ALPHA)
 
 
 @pytest.mark.parametrize("quantum", [0.0, None])
@@ -62,7 +62,7 @@ def test_the_ratio_of_times_with_two_values_is_left_out_in_at_most_alpha(
     assert missed <= at_most(CAMPAIGNS, ALPHA)
 
 
-def test_ticks_that_nobody_told_are_inferred_and_make_nothing_equivalent() -> None:
+def test_unreported_ticks_are_inferred_and_make_nothing_equivalent() -> None:
     # The candidate takes 20 % longer, which a clock hardly shows if a trial takes three ticks.
     verdicts = [
         judge([coarse_campaign(seed, 3.0, 0.02, 1.2, None)], min_effect=1.0, alpha=ALPHA)[0].verdict
@@ -81,7 +81,7 @@ def test_ticks_that_nobody_told_are_inferred_and_make_nothing_equivalent() -> No
         ([1 / 60, 2 / 60, 3 / 60, 2 / 60, 1 / 60, 1 / 60], 1 / 60),
     ],
 )
-def test_the_resolution_is_what_the_costs_are_whole_multiples_of(
+def test_all_costs_are_whole_multiples_of_the_resolution(
     costs: list[float], quantum: float
 ) -> None:
     past = PastValues(Resolution(None))
@@ -151,7 +151,7 @@ def test_the_true_ratio_of_coarse_rates_is_left_out_in_at_most_alpha(
     assert sum(after is not None for after in excluded) <= at_most(CAMPAIGNS, ALPHA)
 
 
-def test_coarse_rates_are_not_called_equivalent_where_the_truth_is_a_fifth_apart() -> None:
+def test_coarse_rates_that_differ_by_a_fifth_are_not_called_equivalent() -> None:
     judged = (
         judge(
             [rates(seed, 3.0, 0.02, 1.2, None, more_is_better=True)], min_effect=1.0, alpha=ALPHA
@@ -162,7 +162,7 @@ def test_coarse_rates_are_not_called_equivalent_where_the_truth_is_a_fifth_apart
     assert wrong <= at_most(60, ALPHA)
 
 
-def test_a_resolution_that_is_told_is_coarser_than_what_a_few_digits_show() -> None:
+def test_a_reported_resolution_may_be_coarser_than_the_digits() -> None:
     # A clock of 10 ms; a small offset makes its readings have six decimals.
     coarse = [coarse_campaign(seed, 3.0, 0.02, 1.2, None) for seed in range(40)]
 
@@ -183,7 +183,7 @@ def test_a_resolution_that_is_told_is_coarser_than_what_a_few_digits_show() -> N
     assert misses_of_the_truth(None) > at_most(40, ALPHA)
 
 
-def test_the_tolerance_is_set_beside_the_tenth_of_all_values_so_far_however_they_come() -> None:
+def test_the_tolerance_is_compared_with_the_tenth_percentile_of_all_values_in_any_order() -> None:
     generator = np.random.default_rng(5)
     values = generator.integers(1, 400, 1_000) / 8.0
     past = PastValues(Resolution(0.125))

@@ -35,7 +35,7 @@ def test_a_law_without_noise_is_found_exactly(power: float, log_power: int) -> N
     assert (power, log_power) in law.simple
 
 
-def test_the_interval_of_the_exponent_covers_it_as_often_as_it_says() -> None:
+def test_the_interval_of_the_exponent_covers_it_as_often_as_claimed() -> None:
     covered, campaigns = 0, 200
     for seed in range(campaigns):
         law = scaling_law(SIZES, costs_of(2.0, 1, seed=seed), seed=seed)
@@ -56,7 +56,7 @@ def test_the_true_law_is_seldom_excluded_and_distant_ones_are() -> None:
     assert excluded / campaigns < 0.05 + 3 * math.sqrt(0.05 * 0.95 / campaigns)
 
 
-def test_a_logarithm_is_told_from_none_only_by_enough_blocks() -> None:
+def test_only_enough_blocks_show_whether_there_is_a_logarithm() -> None:
     many = scaling_law(SIZES, costs_of(2.0, 1, blocks=60, noise=0.005), seed=1)
     assert many.can_tell
     assert many.simple == ((2.0, 1),)
@@ -65,7 +65,7 @@ def test_a_logarithm_is_told_from_none_only_by_enough_blocks() -> None:
     assert few.power_law.power_ci == (None, None)
 
 
-def test_sizes_left_out_of_blocks_are_no_costs() -> None:
+def test_sizes_left_out_of_blocks_have_no_costs() -> None:
     costs = costs_of(2.0, 0, blocks=30)
     costs[10:, 3] = np.nan
     law = scaling_law(SIZES, costs, seed=1)
@@ -92,7 +92,7 @@ def test_trials_that_timed_out_are_slowest_and_leave_the_median() -> None:
 
 
 @pytest.mark.parametrize("sizes", [(10.0,), (10.0, 10.0), (1.0, 10.0), (0.0, 5.0)])
-def test_what_is_no_series_of_sizes_is_refused(sizes: tuple[float, ...]) -> None:
+def test_values_that_are_not_a_series_of_sizes_are_refused(sizes: tuple[float, ...]) -> None:
     with pytest.raises(UnusableInput, match="no scaling law"):
         scaling_law(sizes, np.ones((6, len(sizes))), seed=1)
 

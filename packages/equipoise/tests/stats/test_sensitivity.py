@@ -24,7 +24,7 @@ def null_differences(sd: float, blocks: int) -> np.ndarray[tuple[int], np.dtype[
     return np.random.default_rng(1).normal(0.0, sd * math.sqrt(2.0), blocks)
 
 
-def found(sd: float, blocks: int, effect: float, campaigns: int) -> int:
+def campaigns_with_verdict(sd: float, blocks: int, effect: float, campaigns: int) -> int:
     """Number of simulated campaigns that call a difference within this number of blocks."""
     generator = np.random.default_rng(9)
     count = 0
@@ -36,19 +36,19 @@ def found(sd: float, blocks: int, effect: float, campaigns: int) -> int:
 
 
 @pytest.mark.parametrize(("blocks", "campaigns"), [(12, 300), (100, 300), (6000, 60)])
-def test_the_effect_that_it_names_is_found_as_often_as_it_says(blocks: int, campaigns: int) -> None:
+def test_the_named_effect_is_found_as_often_as_claimed(blocks: int, campaigns: int) -> None:
     effect = smallest_effect(null_differences(0.02, 2400), blocks, alpha=ALPHA, seed=3)
     assert effect is not None
     # The effect is itself estimated from 60 campaigns: its share may be off by three errors.
     share = DETECTED_SHARE - 3 * math.sqrt(0.09 / 60)
-    assert found(0.02, blocks, effect, campaigns) >= at_least(campaigns, share)
+    assert campaigns_with_verdict(0.02, blocks, effect, campaigns) >= at_least(campaigns, share)
 
 
 def test_a_difference_of_three_hundredths_of_the_spread_is_found() -> None:
     # White noise of 1 / sqrt(2) gives block differences a spread of 1.
     spread = 1.0 / math.sqrt(2.0)
-    assert found(spread, 20_000, 0.03, 40) >= 20
-    assert found(spread, 40_000, 0.025, 8) >= 7
+    assert campaigns_with_verdict(spread, 20_000, 0.03, 40) >= 20
+    assert campaigns_with_verdict(spread, 40_000, 0.025, 8) >= 7
 
 
 def test_a_precision_below_three_hundredths_of_the_spread_ends() -> None:
@@ -72,7 +72,7 @@ def test_it_shrinks_with_the_noise_and_with_the_time() -> None:
     assert longer < noisy / 5
 
 
-def test_what_cannot_be_seen_is_not_named() -> None:
+def test_an_invisible_effect_is_not_named() -> None:
     assert smallest_effect(null_differences(0.02, 2400), 6, alpha=ALPHA, seed=3) is None
     assert smallest_effect(null_differences(5.0, 2400), 20, alpha=ALPHA, seed=3) is None
     assert smallest_effect(null_differences(0.02, 5), 100, alpha=ALPHA, seed=3) is None
@@ -83,6 +83,6 @@ def test_the_effect_of_a_campaign_as_short_as_the_earliest_verdict_is_named() ->
     assert blocks == 7
     effect = smallest_effect(null_differences(0.02, 2400), blocks, alpha=ALPHA, seed=3)
     assert effect is not None
-    assert found(0.02, blocks, effect, 300) >= at_least(
+    assert campaigns_with_verdict(0.02, blocks, effect, 300) >= at_least(
         300, DETECTED_SHARE - 3 * math.sqrt(0.09 / 60)
     )

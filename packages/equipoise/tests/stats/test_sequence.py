@@ -36,14 +36,14 @@ def test_a_timeout_is_an_infinite_difference_and_two_are_a_tie() -> None:
     assert math.isnan(differences[2])
 
 
-def test_nothing_against_nothing_is_a_tie_and_against_something_infinite() -> None:
+def test_0_against_0_is_a_tie_and_0_against_a_cost_is_infinite() -> None:
     differences = block_differences(np.array([0.0, 0.0, 3.0]), np.array([0.0, 5.0, 0.0]), 0.0)
     assert math.isnan(differences[0])
     assert differences[1] == math.inf
     assert differences[2] == -math.inf
 
 
-def test_nothing_against_one_tick_is_a_tie() -> None:
+def test_0_against_one_tick_is_a_tie() -> None:
     differences = block_differences(np.array([0.0, 0.0]), np.array([0.01, 0.02]), 0.01)
     assert math.isnan(differences[0])
     assert differences[1] == math.inf
@@ -78,7 +78,7 @@ def test_a_campaign_that_grows_is_judged_like_one_that_is_read_whole() -> None:
         ([1.0, 2.0], [1.0], [1], "2 costs of the baseline"),
     ],
 )
-def test_what_is_no_campaign_is_refused_by_name(
+def test_an_invalid_campaign_is_refused_by_name(
     baseline: list[float], candidate: list[float], orders: list[int], word: str
 ) -> None:
     with pytest.raises(UnusableInput, match=word):
@@ -110,7 +110,7 @@ def controlled(
     by_position = np.exp(noise(generator, 3 * blocks)).reshape(blocks, 3)
     places = np.array([generator.permutation(3) for _ in range(blocks)])
 
-    def ran(condition: int) -> FloatArray:
+    def costs_of(condition: int) -> FloatArray:
         costs: FloatArray = by_position[np.arange(blocks), places[:, condition]]
         return costs
 
@@ -118,7 +118,11 @@ def controlled(
         return np.where(places[:, condition] < places[:, 1], 1, -1).astype(np.int8)
 
     return PairedBlocks.pooled(
-        ran(0), ran(2), ran(1) * np.exp(effect), before_candidate(0), before_candidate(2)
+        costs_of(0),
+        costs_of(2),
+        costs_of(1) * np.exp(effect),
+        before_candidate(0),
+        before_candidate(2),
     )
 
 
@@ -155,7 +159,7 @@ def signs(slower: NDArray[np.bool_]) -> PairedBlocks:
     )
 
 
-def test_the_share_counts_blocks_that_are_no_tie() -> None:
+def test_the_share_counts_blocks_without_a_tie() -> None:
     blocks = PairedBlocks(
         [1.0, 1.0, 1.0, 1.0, math.inf], [2.0, 0.5, 1.0, math.inf, math.inf], [1, 1, 1, -1, 1]
     )
@@ -173,7 +177,7 @@ def test_readings_within_the_clock_resolution_are_ties() -> None:
     assert counted.interval == (None, None)
 
 
-def test_the_interval_is_what_the_mixture_has_never_excluded() -> None:
+def test_the_interval_has_the_values_that_the_mixture_never_excluded() -> None:
     slower = np.random.default_rng(3).random(150) < 0.7
     low, high = probability_slower(signs(slower), level=0.05).interval
     grid = np.linspace(0.001, 0.999, 999)

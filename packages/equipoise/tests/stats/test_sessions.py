@@ -61,7 +61,7 @@ def test_on_an_unchanged_host_hardly_any_session_has_a_row_called_changed(host: 
     assert wrong <= at_most(SIMULATIONS, 0.05)
 
 
-def test_what_sessions_of_a_host_differ_by_is_learned_where_nothing_else_differs() -> None:
+def test_the_difference_between_sessions_is_learned_where_nothing_else_differs() -> None:
     generator = np.random.default_rng(2)
     levels = np.linspace(-16.0, -5.0, ROWS)
     host = Host(between=0.03)
@@ -98,17 +98,17 @@ def test_a_fifth_more_in_a_tenth_of_the_rows_is_found_and_covered() -> None:
     assert covered >= at_least(SIMULATIONS * ROWS, 0.99)
 
 
-def test_a_change_up_to_the_smallest_that_matters_is_none() -> None:
+def test_a_change_of_at_most_the_smallest_relevant_effect_is_no_change() -> None:
     blocks = np.arange(1, PROCESSES + 1)
     earlier = [Session(np.full(PROCESSES, 1.0), blocks)]
     for ratio, changed in ((1.04, False), (1.06, True), (0.93, True)):
         later = [Session(np.full(PROCESSES, ratio), blocks)]
-        (one,) = changes_between(earlier, later, min_effect=5.0).rows
-        assert one.changed is changed
-        assert one.difference == pytest.approx(math.log(ratio))
+        (change,) = changes_between(earlier, later, min_effect=5.0).rows
+        assert change.changed is changed
+        assert change.difference == pytest.approx(math.log(ratio))
 
 
-def test_the_geometric_mean_of_what_moved_together_is_not_surer_than_that() -> None:
+def test_the_mean_of_rows_that_moved_together_is_no_more_precise() -> None:
     generator = np.random.default_rng(4)
     levels = np.linspace(-16.0, -5.0, ROWS)
     covered = 0
@@ -123,9 +123,9 @@ def test_the_geometric_mean_of_what_moved_together_is_not_surer_than_that() -> N
 def test_one_process_gives_no_interval() -> None:
     earlier = [Session(np.array([1.0]), np.array([1]))]
     later = [Session(np.array([2.0, 2.1, 2.0]), np.array([1, 2, 3]))]
-    (one,) = changes_between(earlier, later, min_effect=5.0).rows
-    assert (one.low, one.high) == (-math.inf, math.inf)
-    assert not one.changed
+    (change,) = changes_between(earlier, later, min_effect=5.0).rows
+    assert (change.low, change.high) == (-math.inf, math.inf)
+    assert not change.changed
 
 
 def test_a_session_that_drifts_is_more_restless_than_one_that_does_not() -> None:

@@ -61,15 +61,17 @@ def test_each_interval_covers_the_truth_about_as_often_as_it_claims() -> None:
     assert (shares <= 0.995).all(), shares
 
 
-def test_what_the_trials_of_a_block_share_narrows_the_band() -> None:
+def test_noise_common_to_the_trials_of_a_block_narrows_the_band() -> None:
     generator = np.random.default_rng(2)
     shared = np.exp(generator.normal(0.0, 0.2, 200))
     baseline = shared * np.exp(generator.normal(0.0, 0.01, 200))
     candidate = shared * np.exp(generator.normal(0.0, 0.01, 200))
     paired = shift_function(baseline, candidate, seed=3)
-    apart = shift_function(baseline, generator.permutation(candidate), seed=3)
+    unpaired = shift_function(baseline, generator.permutation(candidate), seed=3)
     middle = DECILES.index(0.5)
-    assert paired.high[middle] - paired.low[middle] < 0.5 * (apart.high[middle] - apart.low[middle])
+    assert paired.high[middle] - paired.low[middle] < 0.5 * (
+        unpaired.high[middle] - unpaired.low[middle]
+    )
 
 
 def test_the_same_seed_gives_the_same_band_and_another_gives_another() -> None:
@@ -92,7 +94,7 @@ def test_timeouts_make_the_slow_runs_infinitely_slower_and_leave_the_fast_ones()
     assert not np.isnan(found.low).any()
 
 
-def test_where_both_time_out_there_is_no_ratio_and_nothing_is_excluded() -> None:
+def test_two_timeouts_have_no_ratio_and_exclude_nothing() -> None:
     costs = np.where(np.arange(100) < 50, np.linspace(1.0, 2.0, 100), math.inf)
     found = shift_function(costs, costs, seed=3)
     assert math.isnan(found.ratio[-1]) or found.ratio[-1] == 1.0
@@ -108,7 +110,7 @@ def test_where_both_time_out_there_is_no_ratio_and_nothing_is_excluded() -> None
         (np.ones(12), -np.ones(12), "candidate cost is negative or not a number"),
     ],
 )
-def test_what_it_cannot_use_is_refused_with_a_mend(
+def test_unusable_values_are_refused_with_a_hint(
     baseline: np.ndarray[tuple[int], np.dtype[np.float64]],
     candidate: np.ndarray[tuple[int], np.dtype[np.float64]],
     words: str,
@@ -133,18 +135,18 @@ def test_what_it_cannot_use_is_refused_with_a_mend(
         ((1.0, 0.0), 1.1, "slower", True),
     ],
 )
-def test_the_minimum_misleads_where_it_names_another_winner(
+def test_the_minimum_misleads_if_it_names_another_winner(
     minima: tuple[float, float], ratio: float, verdict: Verdict, misleads: bool
 ) -> None:
     answer = minimum_misleads(*minima, typical=math.log(ratio), verdict=verdict, min_effect=1.0)
     assert answer is misleads
 
 
-def test_without_a_typical_ratio_nothing_is_contradicted() -> None:
+def test_without_a_typical_ratio_there_is_no_contradiction() -> None:
     assert not minimum_misleads(1.0, 0.5, typical=None, verdict="undecided", min_effect=1.0)
 
 
-def test_every_statistic_says_what_it_would_have_said() -> None:
+def test_every_statistic_has_its_answer() -> None:
     generator = np.random.default_rng(1)
     baseline = generator.uniform(1.00, 1.02, 400)
     candidate = np.where(generator.random(400) < 0.3, 0.9, 1.1) * generator.uniform(1.0, 1.01, 400)
@@ -169,7 +171,7 @@ def test_every_statistic_says_what_it_would_have_said() -> None:
     assert by_statistic["mean"].ratio == pytest.approx(candidate.mean() / baseline.mean())
 
 
-def test_a_statistic_is_certain_where_its_interval_leaves_out_no_difference() -> None:
+def test_a_statistic_is_certain_if_its_interval_leaves_out_no_difference() -> None:
     generator = np.random.default_rng(6)
     baseline = generator.uniform(1.00, 1.02, 400)
     candidate = np.where(generator.random(400) < 0.3, 0.9, 1.1) * generator.uniform(1.0, 1.01, 400)
@@ -206,7 +208,7 @@ def test_equal_conditions_have_hardly_ever_a_certain_statistic(tail: float) -> N
     assert wrong <= 0.05 * 400 + 3.0 * math.sqrt(0.05 * 400)
 
 
-def test_what_is_within_the_smallest_effect_is_equivalent() -> None:
+def test_a_ratio_within_the_smallest_effect_is_equivalent() -> None:
     costs = np.linspace(1.0, 2.0, 50)
     assert {answer.says for answer in statistic_answers(costs, 1.005 * costs, min_effect=1.0)} == {
         "equivalent"
@@ -224,7 +226,7 @@ def test_a_timeout_is_slower_than_everything_and_has_no_ratio() -> None:
 CAMPAIGNS, BLOCKS = 2000, 40
 
 
-def told(waited_part: float) -> int:
+def waiting_verdicts(waited_part: float) -> int:
     """Return the number of campaigns that report waiting, if it is this part of a gap of 10 ms."""
     generator = np.random.default_rng(5)
     count = 0
@@ -236,16 +238,16 @@ def told(waited_part: float) -> int:
     return count
 
 
-def test_where_half_of_the_gap_is_waiting_it_is_rarely_called_most() -> None:
-    assert told(0.5) <= binom.ppf(0.999, CAMPAIGNS, 0.05)
+def test_half_of_the_gap_is_rarely_called_most_of_it() -> None:
+    assert waiting_verdicts(0.5) <= binom.ppf(0.999, CAMPAIGNS, 0.05)
 
 
-def test_a_gap_that_is_all_waiting_is_found_and_one_that_is_all_work_never() -> None:
-    assert told(1.0) > 0.9 * CAMPAIGNS
-    assert told(0.0) <= binom.ppf(0.999, CAMPAIGNS, 0.001)
+def test_a_gap_of_waiting_is_found_and_a_gap_of_work_never() -> None:
+    assert waiting_verdicts(1.0) > 0.9 * CAMPAIGNS
+    assert waiting_verdicts(0.0) <= binom.ppf(0.999, CAMPAIGNS, 0.001)
 
 
-def test_few_blocks_tell_nothing() -> None:
+def test_few_blocks_have_no_answer() -> None:
     gap = np.full(4, 0.01)
     assert not is_mostly_waiting(gap, gap)
     assert is_mostly_waiting(np.full(5, 0.01), np.full(5, 0.01))

@@ -90,16 +90,16 @@ def test_slow_runs_of_one_condition_or_of_other_sizes_do_not_allow_it() -> None:
     assert not means_allow_equivalence(*one_side, MARGIN)
 
 
-def test_what_exchanging_the_conditions_changes_is_only_the_sign() -> None:
+def test_an_exchange_of_the_conditions_changes_only_the_sign() -> None:
     generator = np.random.default_rng(3)
     for _ in range(50):
         baseline, candidate = costs(generator, 80, 0.05, 1.5), costs(generator, 80, 0.05, 1.5)
-        there, back = (
+        forward, exchanged = (
             slow_run_test(*pair, margin=MARGIN, alpha=ALPHA)
             for pair in ((baseline, candidate), (candidate, baseline))
         )
-        assert there.side == -back.side
-        assert there.e_value == pytest.approx(back.e_value)
+        assert forward.side == -exchanged.side
+        assert forward.e_value == pytest.approx(exchanged.e_value)
         assert means_allow_equivalence(baseline, candidate, MARGIN) == means_allow_equivalence(
             candidate, baseline, MARGIN
         )
@@ -112,7 +112,7 @@ def test_slow_runs_of_both_are_weighed_at_planned_numbers_of_blocks() -> None:
 
 
 @pytest.mark.parametrize(("share", "factor"), [(0.1, 2.0), (0.3, 1.2), (0.02, 100.0)])
-def test_the_coin_names_a_condition_in_at_most_its_level_where_both_have_slow_runs(
+def test_if_both_have_slow_runs_a_condition_is_named_in_at_most_the_level(
     share: float, factor: float
 ) -> None:
     campaigns, named = 600, 0
@@ -149,7 +149,7 @@ def test_slow_runs_are_counted_against_the_median_of_their_own_condition() -> No
     assert counts.factor == 1.5
 
 
-def test_wide_noise_and_a_large_margin_raise_what_counts_as_slow() -> None:
+def test_wide_noise_and_a_large_margin_raise_the_threshold_of_slow_runs() -> None:
     narrow = with_slow(100, {})
     assert slow_factor(narrow, 0.0) < slow_factor(narrow, margin_of(10.0))
     wide = np.exp(0.3 * np.random.default_rng(8).standard_normal(100))

@@ -16,7 +16,7 @@ def blocks(generator: np.random.Generator, count: int, own: float) -> FloatArray
     return np.asarray(np.exp(own * generator.standard_t(4, count) / np.sqrt(2.0)))
 
 
-def test_holding_what_changes_nothing_is_hardly_ever_called_a_source() -> None:
+def test_a_held_variable_without_effect_is_hardly_ever_called_a_source() -> None:
     generator = np.random.default_rng(1)
     low = 0
     for number in range(SIMULATIONS):
@@ -56,7 +56,7 @@ def test_few_disturbed_trials_neither_make_nor_hide_a_source() -> None:
     assert change.fixed < 0.1
 
 
-def test_what_spreads_more_when_it_is_held_has_a_negative_share() -> None:
+def test_a_source_that_spreads_more_when_held_has_a_negative_share() -> None:
     generator = np.random.default_rng(4)
     change = spread_change(blocks(generator, 40, 0.1), blocks(generator, 40, 0.3), seed=4)
     assert change is not None and change.share is not None and change.share < 0
@@ -70,7 +70,7 @@ def test_times_that_do_not_vary_have_no_share_to_explain() -> None:
     assert change.p_value == 1.0
 
 
-def test_a_few_blocks_say_nothing() -> None:
+def test_a_few_blocks_have_no_result() -> None:
     few = np.linspace(1.0, 2.0, MIN_BLOCKS - 1)
     assert spread_change(few, few, seed=6) is None
 

@@ -31,7 +31,7 @@ def test_a_series_without_a_change_rarely_has_a_suspicion(
     assert false / runs <= at_most
 
 
-def test_a_step_is_found_and_its_range_holds_it() -> None:
+def test_a_step_is_found_and_is_in_its_range() -> None:
     rng = np.random.default_rng(8)
     runs, found, held, widths = 100, 0, 0, []
     for _ in range(runs):
@@ -51,14 +51,14 @@ def test_a_step_is_found_and_its_range_holds_it() -> None:
     assert np.median(widths) <= 4
 
 
-def test_a_change_below_the_smallest_effect_is_no_suspicion() -> None:
+def test_a_change_below_the_smallest_effect_is_not_a_suspicion() -> None:
     logs = stable(np.random.default_rng(9))
     logs[30:] += STEP
     assert len(level_changes(np.exp(logs), 4.0)) == 1
     assert not level_changes(np.exp(logs), 8.0)
 
 
-def test_a_count_that_repeats_exactly_changes_where_it_changes() -> None:
+def test_the_change_of_an_exact_count_is_found_at_its_place() -> None:
     values = np.full(40, 1000.0)
     values[20:] = 1030.0
     (change,) = level_changes(values, 1.0)
@@ -69,7 +69,7 @@ def test_a_count_that_repeats_exactly_changes_where_it_changes() -> None:
     assert [change.place for change in level_changes(values, 1.0)] == [20, 30, 31]
 
 
-def test_fewer_than_ten_values_have_none_and_a_value_that_is_no_number_is_refused() -> None:
+def test_fewer_than_ten_values_have_no_changes_and_a_nan_is_refused() -> None:
     assert not level_changes(np.array([1.0] * 4 + [2.0] * 5), 1.0)
     with pytest.raises(UnusableInput, match="finite ones"):
         level_changes(np.array([1.0, np.nan] + [2.0, 3.0] * 10), 1.0)

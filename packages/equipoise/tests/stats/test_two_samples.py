@@ -27,13 +27,13 @@ def test_welch_agrees_with_scipy_up_to_the_rounded_degrees_of_freedom(few: int, 
     generator = np.random.default_rng(few)
     below = np.exp(generator.normal(0.0, 0.1, few))
     above = np.exp(generator.normal(0.05, 0.3, many))
-    ours = sample_ratio(below, above, paired=False, level=0.05)
+    result = sample_ratio(below, above, paired=False, level=0.05)
     test = stats.ttest_ind(np.log(above), np.log(below), equal_var=False)
     reach = stats.t.ppf(0.975, math.floor(test.df))
     center = np.mean(np.log(above)) - np.mean(np.log(below))
     error = center / test.statistic
-    assert ours.ratio == pytest.approx(math.exp(center))
-    assert ours.ratio_ci == pytest.approx(
+    assert result.ratio == pytest.approx(math.exp(center))
+    assert result.ratio_ci == pytest.approx(
         (math.exp(center - reach * error), math.exp(center + reach * error)), rel=2e-3
     )
 
@@ -42,13 +42,15 @@ def test_paired_agrees_with_scipy() -> None:
     generator = np.random.default_rng(3)
     below = np.exp(generator.normal(0.0, 0.5, 12))
     above = below * np.exp(generator.normal(0.05, 0.01, 12))
-    ours = sample_ratio(below, above, paired=True, level=0.05)
-    theirs = stats.ttest_rel(np.log(above), np.log(below)).confidence_interval(0.95)
-    assert ours.ratio_ci == pytest.approx((math.exp(theirs.low), math.exp(theirs.high)), rel=1e-4)
+    result = sample_ratio(below, above, paired=True, level=0.05)
+    reference = stats.ttest_rel(np.log(above), np.log(below)).confidence_interval(0.95)
+    assert result.ratio_ci == pytest.approx(
+        (math.exp(reference.low), math.exp(reference.high)), rel=1e-4
+    )
 
 
 @pytest.mark.parametrize("paired", [False, True])
-def test_of_independent_log_normal_trials_one_interval_in_twenty_misses(paired: bool) -> None:
+def test_one_interval_in_twenty_of_independent_log_normal_trials_misses(paired: bool) -> None:
     generator = np.random.default_rng(11)
     missed = 0
     for _ in range(REPLICATIONS):
@@ -81,7 +83,7 @@ def test_values_without_a_logarithm_have_no_ratio(values: tuple[float, ...]) -> 
         assert sample.unknown == "a value that is not above 0 has no ratio"
 
 
-def test_nothing_is_said_of_no_values() -> None:
+def test_without_values_there_is_no_interval() -> None:
     assert (
         sample_ratio(array(), array(1.0), paired=False, level=0.05).unknown == "no value is known"
     )
@@ -111,25 +113,25 @@ def test_ratios_beyond_every_number_are_unknown() -> None:
 def test_the_difference_of_means_agrees_with_scipy(few: int, many: int) -> None:
     generator = np.random.default_rng(few)
     below, above = generator.normal(5.0, 1.0, few), generator.normal(-2.0, 3.0, many)
-    ours = sample_difference(below, above, paired=False, level=0.05)
+    result = sample_difference(below, above, paired=False, level=0.05)
     test = stats.ttest_ind(above, below, equal_var=False)
     center = float(np.mean(above) - np.mean(below))
     reach = stats.t.ppf(0.975, math.floor(test.df)) * center / test.statistic
-    assert ours.difference == pytest.approx(center)
-    assert ours.difference_ci == pytest.approx((center - reach, center + reach), rel=2e-3)
+    assert result.difference == pytest.approx(center)
+    assert result.difference_ci == pytest.approx((center - reach, center + reach), rel=2e-3)
 
 
 def test_the_paired_difference_agrees_with_scipy() -> None:
     generator = np.random.default_rng(3)
     below = generator.normal(0.0, 5.0, 12)
     above = below + generator.normal(0.5, 0.1, 12)
-    theirs = stats.ttest_rel(above, below).confidence_interval(0.95)
-    ours = sample_difference(below, above, paired=True, level=0.05)
-    assert ours.difference_ci == pytest.approx((theirs.low, theirs.high), rel=1e-4)
+    reference = stats.ttest_rel(above, below).confidence_interval(0.95)
+    result = sample_difference(below, above, paired=True, level=0.05)
+    assert result.difference_ci == pytest.approx((reference.low, reference.high), rel=1e-4)
 
 
 @pytest.mark.parametrize("paired", [False, True])
-def test_of_normal_trials_one_interval_of_a_difference_in_twenty_misses(paired: bool) -> None:
+def test_one_interval_in_twenty_of_differences_of_normal_trials_misses(paired: bool) -> None:
     generator = np.random.default_rng(12)
     missed = 0
     for _ in range(REPLICATIONS):
@@ -171,7 +173,7 @@ def test_the_mean_over_campaigns_is_covered_as_often_as_said() -> None:
     assert covered / repeats == pytest.approx(0.95, abs=3 * math.sqrt(0.05 * 0.95 / repeats))
 
 
-def test_boots_that_differ_are_the_replicates_however_many_campaigns_each_had() -> None:
+def test_different_boots_are_the_replicates_with_any_number_of_campaigns() -> None:
     generator = np.random.default_rng(6)
     covered, repeats = 0, 1000
     boots = [str(boot) for boot in range(4) for _ in range(10)]
@@ -184,7 +186,7 @@ def test_boots_that_differ_are_the_replicates_however_many_campaigns_each_had() 
     assert covered / repeats == pytest.approx(0.95, abs=3 * math.sqrt(0.05 * 0.95 / repeats))
 
 
-def test_the_variance_between_campaigns_is_freed_of_what_varies_within() -> None:
+def test_the_variance_between_campaigns_excludes_the_variance_within() -> None:
     generator = np.random.default_rng(7)
     count = 4000
     for true in (0.0, 0.03, 0.1):

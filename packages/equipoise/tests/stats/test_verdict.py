@@ -46,7 +46,7 @@ def effect_of(percent: float, blocks: int = 200, sd: float = 0.01, seed: int = 1
     ("percent", "verdict"),
     [(5.0, "slower"), (-5.0, "faster"), (0.0, "equivalent"), (0.4, "equivalent")],
 )
-def test_the_verdict_names_what_is_true(percent: float, verdict: Verdict) -> None:
+def test_the_verdict_is_true(percent: float, verdict: Verdict) -> None:
     judged = judged_alone(effect_of(percent, blocks=400))
     assert judged.verdict == verdict
     low, high = judged.ratio_ci
@@ -57,7 +57,7 @@ def test_the_verdict_names_what_is_true(percent: float, verdict: Verdict) -> Non
     assert judged.blocks == 400
 
 
-def test_equivalent_comes_first_even_where_the_interval_leaves_out_no_difference() -> None:
+def test_equivalent_has_priority_even_if_the_interval_leaves_out_no_difference() -> None:
     judged = judged_alone(effect_of(0.4, blocks=2000, sd=0.003))
     assert judged.low > 0
     assert judged.verdict == "equivalent"
@@ -119,7 +119,7 @@ def test_a_candidate_that_is_faster_but_for_a_timeout_is_mixed() -> None:
     assert judged_alone(PairedBlocks(blocks.baseline, candidate, orders)).verdict == "mixed"
 
 
-def test_a_ratio_that_changes_half_way_is_said() -> None:
+def test_a_ratio_that_changes_in_the_middle_is_reported() -> None:
     generator = np.random.default_rng(22)
     candidate = np.exp(generator.normal(0.0, 0.01, 400) + np.repeat([0.0, 1.0], 200))
     orders = generator.choice([-1, 1], 400)
@@ -205,7 +205,7 @@ def test_as_many_are_selected_as_can_be_and_no_more() -> None:
         assert [judgement.verdict != "undecided" for judgement in judged] == wanted
 
 
-def test_judging_again_from_what_is_known_is_judging_anew() -> None:
+def test_a_verdict_from_stored_states_equals_a_new_one() -> None:
     many = [effect_of(percent, blocks=12, seed=seed) for seed, percent in enumerate((0, 0, 3, 9))]
     for _ in range(15):
         copies = [PairedBlocks(pair.baseline, pair.candidate, pair.orders) for pair in many]
@@ -231,36 +231,36 @@ def test_precision_is_the_width_of_the_interval_in_percent() -> None:
     assert not is_precise(replace(judged, high=math.inf), 100.0)
 
 
-def to_go(blocks: PairedBlocks, min_effect: float = 1.0, seed: int = 1) -> int | None:
+def forecast_of(blocks: PairedBlocks, min_effect: float = 1.0, seed: int = 1) -> int | None:
     judged = judge([blocks], min_effect=min_effect, alpha=0.05)
     (forecast,) = blocks_to_go([blocks], judged, min_effect=min_effect, alpha=0.05, seed=seed)
     return forecast
 
 
-def test_the_forecast_is_near_what_a_verdict_took() -> None:
+def test_the_forecast_is_near_the_blocks_of_the_verdict() -> None:
     generator = np.random.default_rng(21)
     whole = [campaign(white(0.02), generator, 400, math.log(1.02)) for _ in range(101)]
     took = np.median([blocks.engine.blocks_to_exclude(0.0, 0.05) or 401 for blocks in whole])
     generator = np.random.default_rng(21)
     cut = [campaign(white(0.02), generator, 15, math.log(1.02)) for _ in range(101)]
-    forecasts = [to_go(blocks) for blocks in cut]
+    forecasts = [forecast_of(blocks) for blocks in cut]
     known = [15 + forecast for forecast in forecasts if forecast is not None]
     assert len(known) > 60
     assert took / 2 < np.median(known) < took * 2
 
 
 def test_a_decided_comparison_has_no_forecast_and_neither_has_an_empty_one() -> None:
-    assert to_go(effect_of(10.0)) is None
-    assert to_go(PairedBlocks()) is None
+    assert forecast_of(effect_of(10.0)) is None
+    assert forecast_of(PairedBlocks()) is None
 
 
-def test_what_would_take_for_ever_has_no_forecast() -> None:
-    assert to_go(effect_of(0.0, blocks=20, sd=0.5, seed=5)) is None
+def test_an_endless_campaign_has_no_forecast() -> None:
+    assert forecast_of(effect_of(0.0, blocks=20, sd=0.5, seed=5)) is None
 
 
 def test_the_same_seed_gives_the_same_forecast() -> None:
     blocks = effect_of(2.0, blocks=20, sd=0.03)
-    assert to_go(blocks, seed=4) == to_go(blocks, seed=4)
+    assert forecast_of(blocks, seed=4) == forecast_of(blocks, seed=4)
 
 
 def test_the_forecast_of_several_is_of_the_undecided_only() -> None:
@@ -308,7 +308,7 @@ def test_a_program_of_which_one_run_in_ten_is_slow_is_not_called_equivalent() ->
     assert verdicts.count("equivalent") <= at_most(100, 0.05)
 
 
-def test_means_that_forbid_equivalent_are_said_and_nothing_is_forecast() -> None:
+def test_means_that_forbid_equivalent_are_reported_without_a_forecast() -> None:
     blocks = PairedBlocks(*rarely_three_times_as_slow(1, 200))
     judged = judged_alone(blocks)
     assert (judged.verdict, judged.means_veto) == ("undecided", True)
@@ -352,7 +352,7 @@ def test_one_hiccup_does_not_turn_slower_into_mixed() -> None:
     assert hiccup.verdict == "slower"
 
 
-def test_each_side_of_equivalent_stands_for_itself() -> None:
+def test_each_side_of_equivalent_is_independent() -> None:
     generator = np.random.default_rng(3)
     costs = np.exp(generator.normal(0.0, 0.02, (80, 2)))
     orders = generator.choice([-1, 1], 80)
@@ -372,7 +372,7 @@ def test_timeouts_of_both_conditions_forbid_equivalent() -> None:
     assert judged.means_veto
 
 
-def test_two_conditions_that_cost_nothing_are_not_forbidden_to_be_equivalent() -> None:
+def test_two_conditions_with_cost_0_may_be_equivalent() -> None:
     nothing = judged_alone(PairedBlocks([0.0] * 40, [0.0] * 40, [1, -1] * 20))
     assert nothing.ln_mean_ratio == 0.0
     assert not nothing.means_veto

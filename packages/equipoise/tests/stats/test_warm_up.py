@@ -27,7 +27,7 @@ SIMULATIONS = 60
 
 
 @pytest.mark.parametrize("series", SERIES)
-def test_a_series_is_given_its_class(series: str) -> None:
+def test_a_series_has_its_class(series: str) -> None:
     kind, draw = SERIES[series]
     generator = np.random.default_rng(1)
     found = [classify_trial(draw(generator, ITERATIONS)) for _ in range(SIMULATIONS)]
@@ -54,7 +54,7 @@ def test_the_steady_state_begins_after_the_last_change_and_leaves_the_warm_up_ou
     assert shape.steady == pytest.approx(100.0, abs=0.3)
 
 
-def test_what_has_no_steady_state_is_given_no_steady_number() -> None:
+def test_a_trial_without_a_steady_state_has_no_steady_value() -> None:
     shape = classify_trial(stepped((160, 100.0), (40, 110.0)))
     assert shape is not None
     assert shape.kind == "no steady state"
@@ -146,7 +146,7 @@ def test_a_series_of_any_length_is_classed_by_at_most_2000_medians() -> None:
 
 
 @pytest.mark.parametrize("series", SERIES)
-def test_the_unit_of_a_series_changes_nothing_but_its_numbers(series: str) -> None:
+def test_the_unit_of_a_series_changes_only_its_numbers(series: str) -> None:
     """If all iterations have the same ratio, so do the numbers that are compared."""
     values = SERIES[series][1](np.random.default_rng(11), ITERATIONS)
     first, second = classify_trial(values), classify_trial(1.07 * values)
@@ -166,14 +166,14 @@ def test_iterations_that_never_vary_are_flat() -> None:
     assert (shape.kind, shape.steady) == ("flat", 0.25)
 
 
-def test_spikes_of_a_collector_are_no_change() -> None:
+def test_spikes_of_a_collector_are_not_a_change() -> None:
     spiked = stepped((200, 100.0))
     spiked[::17] += 50.0
     assert len(find_changes(spiked).segments) == 1
 
 
 @pytest.mark.parametrize("dependence", [0.0, 0.3, 0.6])
-def test_the_long_run_variance_is_that_of_the_process_whatever_its_level(dependence: float) -> None:
+def test_the_long_run_variance_is_independent_of_the_level(dependence: float) -> None:
     series = autoregressive(np.random.default_rng(3), 4000, dependence)
     truth = (1.0 + dependence) / (1.0 - dependence)
     assert long_run_variance(series) == pytest.approx(truth, rel=0.25)
@@ -181,20 +181,20 @@ def test_the_long_run_variance_is_that_of_the_process_whatever_its_level(depende
     assert long_run_variance(shifted) == pytest.approx(long_run_variance(series), rel=0.05)
 
 
-def test_a_campaign_that_changed_its_state_tells_when() -> None:
+def test_a_campaign_names_the_time_of_a_change_of_state() -> None:
     found = states(stepped((60, 100.0), (40, 112.0)))
     assert [segment.begin for segment in found] == pytest.approx([0, 60], abs=1)
     assert [segment.level for segment in found] == pytest.approx([100.0, 112.0], abs=0.5)
     assert len(states(stepped((100, 100.0)))) == 1
 
 
-def test_the_states_of_many_trials_are_told_by_medians() -> None:
+def test_the_states_of_many_trials_are_found_from_medians() -> None:
     found = states(stepped((30_000, 100.0), (10_000, 103.0)))
     assert [segment.begin for segment in found] == pytest.approx([0, 30_000], abs=40)
 
 
 @pytest.mark.parametrize("values", [[], [1.0, math.inf], [math.nan] * 30])
-def test_what_has_no_finite_values_is_refused(values: list[float]) -> None:
+def test_values_that_are_not_finite_are_refused(values: list[float]) -> None:
     with pytest.raises(UnusableInput):
         find_changes(np.array(values))
 
@@ -205,8 +205,8 @@ def test_the_cuts_are_those_of_ruptures(seed: int) -> None:
     levels = np.repeat(generator.normal(size=4), generator.integers(6, 60, 4))
     series = levels + generator.normal(size=len(levels))
     penalty = 3.0 * math.log(len(series))
-    theirs = ruptures.KernelCPD(kernel="linear", min_size=5).fit(series[:, None])
-    assert best_cuts(series, penalty) == theirs.predict(pen=penalty)
+    reference = ruptures.KernelCPD(kernel="linear", min_size=5).fit(series[:, None])
+    assert best_cuts(series, penalty) == reference.predict(pen=penalty)
 
 
 @pytest.mark.parametrize("count", [1, 2, 5, 11, 12, 40, 401])
@@ -225,7 +225,7 @@ def test_the_medians_of_parts_are_those_of_an_even_split(count: int, parts: int)
     assert part_medians(values, parts).tolist() == expected
 
 
-def test_a_state_begins_at_a_trial_also_where_trials_were_taken_together() -> None:
+def test_a_state_begins_at_a_trial_even_if_trials_were_grouped() -> None:
     generator = np.random.default_rng(5)
     values = generator.normal(1.0, 0.01, size=30_001)
     values[20_000:] += 0.2

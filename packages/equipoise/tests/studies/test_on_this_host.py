@@ -1,4 +1,4 @@
-"""What a well-formed study cannot do on this host is told with file, line and key as well."""
+"""If this host cannot run a well-formed study, the error has file, line and key as well."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def read(folder: Path, text: str) -> Study:
 
 
 def prepare(study: Study) -> None:
-    """As `equipoise run` does before it builds and measures."""
+    """Prepare a study as `equipoise run` does before builds and trials."""
     present, _ = remove_missing_levels(without_idle_factors(study)[0], SITE)
     grid_of(present, SITE, {})
 
@@ -127,12 +127,12 @@ def test_a_study_that_cannot_run_here_is_refused_in_exact_words(case: str, tmp_p
     assert (caught.value.what, caught.value.hint) == (what, hint)
 
 
-def test_levels_that_set_the_same_can_be_kept_apart(tmp_path: Path) -> None:
+def test_levels_with_contradictory_settings_can_be_excluded(tmp_path: Path) -> None:
     text = REFUSED["a variable that two levels set"][0]
     prepare(read(tmp_path, text + "d = {}\n[[exclude]]\nn = 'b'\nm = 'c'\n"))
 
 
-def test_levels_that_set_the_same_to_the_same_are_no_contradiction(tmp_path: Path) -> None:
+def test_levels_with_the_same_setting_do_not_contradict_each_other(tmp_path: Path) -> None:
     text = REFUSED["a variable that two levels set"][0]
     prepare(read(tmp_path, text.replace('"2"', '"1"')))
 
@@ -152,7 +152,7 @@ def test_a_size_of_the_command_line_is_a_number(tmp_path: Path) -> None:
     assert with_levels(study, {"n": ("3", "2.5")}).factors[0].levels[1].name == "2.5"
 
 
-def test_conditions_whose_names_would_be_alike_are_told_apart_by_their_factors(
+def test_conditions_with_equal_names_are_distinguished_by_their_factors(
     tmp_path: Path,
 ) -> None:
     text = PLAIN + '[factors.n]\n"a b" = {}\na = { args = "1" }\n'

@@ -1,4 +1,4 @@
-"""A study's file is read, or refused with file, line, key and the hint."""
+"""The file of a study is read, or the error has file, line, key and a hint."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ MALFORMED = {
         "study.toml:5: [factors.n]: it has no levels",
         "as in levels = [1, 2]",
     ),
-    "a baseline that is no level": (
+    "a baseline that is not a level": (
         WHOLE + '[compare]\nfactor = "n"\nbaseline = "3"\n',
         "study.toml:9: [compare] baseline: n has no level '3'",
         "there are 1, 2",
@@ -347,7 +347,7 @@ def test_a_malformed_study_is_refused_in_exact_words(case: str, tmp_path: Path) 
     assert (caught.value.what, caught.value.hint) == (what, hint)
 
 
-def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "study.toml"
     path.write_bytes(b"[study]\nname = '\xff'\n")
     with pytest.raises(UnusableInput, match="study.toml:2: it is not UTF-8"):
@@ -427,7 +427,7 @@ summary = "all of it"
     )
 
 
-def test_braces_that_are_no_names_are_left_alone(tmp_path: Path) -> None:
+def test_braces_without_a_name_are_unchanged(tmp_path: Path) -> None:
     program = 'print({"a": {}}, f"{{n}}", {1, 2})'
     study = read(
         tmp_path, NAMED + f"[workload]\ncommand = ['python3', '-c', '''{program}''']\n" + VARIES
@@ -435,13 +435,13 @@ def test_braces_that_are_no_names_are_left_alone(tmp_path: Path) -> None:
     assert study.workload.command[-1] == program
 
 
-def test_what_is_no_regular_file_is_no_study(tmp_path: Path) -> None:
+def test_a_file_that_is_not_regular_is_not_a_study(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "study.toml")
     with pytest.raises(UnusableInput, match=r"study\.toml: it is not a regular file"):
         read_study(tmp_path / "study.toml", "study.toml", counters=())
 
 
-def test_a_whole_table_of_a_server_is_read(tmp_path: Path) -> None:
+def test_a_complete_table_of_a_server_is_read(tmp_path: Path) -> None:
     more = (
         'install = ["i"]\nfill = ["f"]\nprepare = "p q"\nstop = "s"\nready_s = 5\n'
         'path = "/usr/lib/*/bin"\nneeds = { x = "some" }\nunprivileged = true\n'

@@ -1,4 +1,4 @@
-"""The lines of keys are found whatever the spelling of a file."""
+"""The lines of keys are found in any valid spelling of a file."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ z = [[1, 2], [3]]
 
 
 def paths(value: Any, path: Keys = ()) -> Iterator[Keys]:
-    """Every key and element that ``tomllib`` finds."""
+    """Return every key and element that ``tomllib`` finds."""
     inside = value.items() if isinstance(value, dict) else enumerate(value)
     for key, item in inside:
         yield (*path, key)

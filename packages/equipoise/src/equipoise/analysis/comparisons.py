@@ -118,10 +118,11 @@ def control_comparison(plan: Plan, blocks: Blocks) -> Comparison | None:
     if plan.control is None or not blocks:
         return None
     contrasts = (Contrast(CONTROLLED, plan.control),)
-    alone = replace(plan, control=None, chosen_contrasts=contrasts)
-    pairings = pairings_of(alone, blocks, plan.judgement.primary_metric)
+    control_plan = replace(plan, control=None, chosen_contrasts=contrasts)
+    pairings = pairings_of(control_plan, blocks, plan.judgement.primary_metric)
+    pairs = [pairing.pairs for pairing in pairings]
     # The control checks the tool, in the layouts that were drawn.
-    return _judge_in_these_layouts(alone, pairings, [pairing.pairs for pairing in pairings])[0]
+    return _judge_in_these_layouts(control_plan, pairings, pairs)[0]
 
 
 def pairings_of(plan: Plan, blocks: Blocks, metric: str) -> list[Pairing]:

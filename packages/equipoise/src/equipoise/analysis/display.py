@@ -48,8 +48,8 @@ def document_for_display(document: ResultDocument, *, show_env: bool) -> ResultD
     short: ResultDocument = replace_texts(document, texts)
     # A name may be a word of the command, and readers copy commands.
     both = zip(short.conditions, document.conditions, strict=True)
-    whole = tuple(replace(condition, command=read.command) for condition, read in both)
-    return replace(short, conditions=whole)
+    conditions = tuple(replace(condition, command=read.command) for condition, read in both)
+    return replace(short, conditions=conditions)
 
 
 def _short_names(conditions: Sequence[Condition | ConditionResult]) -> HiddenValues:
@@ -58,14 +58,14 @@ def _short_names(conditions: Sequence[Condition | ConditionResult]) -> HiddenVal
         text for condition in conditions for text in (condition.name, *condition.levels.values())
     )
     present = dict.fromkeys(names)
-    taken, short = set(present), {}
+    used_names, short = set(present), {}
     numbered: dict[str, Iterator[str]] = {}
     for name in present:
         if len(name) > MAX_NAME_LETTERS:
             cut = shortened(name)
             numbered.setdefault(cut, _numbered(cut))
-            short[name] = next(text for text in numbered[cut] if text not in taken)
-            taken.add(short[name])
+            short[name] = next(text for text in numbered[cut] if text not in used_names)
+            used_names.add(short[name])
     return hidden_values(()).with_names(short)
 
 

@@ -49,17 +49,17 @@ def hide_values(records: Sequence[RunRecord]) -> tuple[RunRecord, ...]:
     and its members are included.
     """
     if any(record.earlier or record.members for record in records):
-        alone = [replace(record, earlier=(), members=()) for record in records]
+        without_parts = [replace(record, earlier=(), members=()) for record in records]
         parts = (part for record in records for part in (*record.earlier, *record.members))
-        whole = hide_values([*alone, *parts])
-        rest = iter(whole[len(alone) :])
+        all_hidden = hide_values([*without_parts, *parts])
+        rest = iter(all_hidden[len(without_parts) :])
         return tuple(
             replace(
                 hidden,
                 earlier=tuple(itertools.islice(rest, len(record.earlier))),
                 members=tuple(itertools.islice(rest, len(record.members))),
             )
-            for hidden, record in zip(whole, records, strict=False)
+            for hidden, record in zip(all_hidden, records, strict=False)
         )
     assigned: list[Assignment] = []
     for record in records:
@@ -337,9 +337,9 @@ def _in_texts(
     patterns: dict[str, str] = {}
     for (name, value), text in placeholders.items():
         for written in (value, shlex.quote(value), f'"{value}"'):
-            whole = f"{name}={written}"
-            replaced[whole] = f"{name}={text}"
-            patterns[whole] = rf"(?<![A-Za-z0-9_]){re.escape(whole)}(?![A-Za-z0-9_])"
+            assignment = f"{name}={written}"
+            replaced[assignment] = f"{name}={text}"
+            patterns[assignment] = rf"(?<![A-Za-z0-9_]){re.escape(assignment)}(?![A-Za-z0-9_])"
         quoted = shlex.quote(f"{name}={value}")
         if quoted not in replaced:
             # A word of a quoted command.

@@ -232,7 +232,9 @@ def _interval(low: float, high: float) -> Interval:
 def _scope(changes: Changes, between: float, *, same_environment: bool) -> str:
     """Return the scope of the ratios, and what the intervals allow for."""
     variance_factor = max(changes.later.variance_factor, changes.earlier.variance_factor)
-    together = 100.0 * math.expm1(math.hypot(changes.later.block_sd, changes.earlier.block_sd))
+    common_percent = 100.0 * math.expm1(
+        math.hypot(changes.later.block_sd, changes.earlier.block_sd)
+    )
     scope = (
         "across processes, of these two sessions, which were not interleaved: every difference "
         "between them is part of the ratio. The intervals include the spread between processes"
@@ -241,7 +243,7 @@ def _scope(changes: Changes, between: float, *, same_environment: bool) -> str:
         return f"{scope}; there are too few rows to estimate how sessions drift"
     if variance_factor > 1.0:
         scope += f", its variance ×{variance_factor:.2g} because halves of a session differ"
-    scope += f", and ±{together:.2g} % for the movement that all rows share"
+    scope += f", and ±{common_percent:.2g} % for the movement that all rows share"
     if same_environment:
         return (
             f"{scope}. No difference of the two environments is known, so the typical difference "
@@ -312,11 +314,11 @@ def environment_differences(
     earlier: Mapping[str, Any], later: Mapping[str, Any]
 ) -> tuple[EnvironmentDifference, ...]:
     """Return the facts that differ, or that one side lacks, in the order of the later side."""
-    there, here = dict(flat_facts(earlier)), dict(flat_facts(later))
+    earlier_facts, later_facts = dict(flat_facts(earlier)), dict(flat_facts(later))
     return tuple(
-        EnvironmentDifference(name, there.get(name), here.get(name))
-        for name in {**here, **there}
-        if there.get(name) != here.get(name)
+        EnvironmentDifference(name, earlier_facts.get(name), later_facts.get(name))
+        for name in {**later_facts, **earlier_facts}
+        if earlier_facts.get(name) != later_facts.get(name)
     )
 
 
@@ -415,9 +417,9 @@ def _read_campaign(
     paired: dict[tuple[str, str], _CampaignPairs] = {}
     if blocks:
         metric, certain = plan.judgement.primary_metric, _certain_blocks(plan)
-        whole = pairings_of(plan, blocks, metric)
-        first = pairings_of(plan, dict(itertools.islice(blocks.items(), certain)), metric)
-        for pairing, beginning in zip(whole, first, strict=True):
+        pairings = pairings_of(plan, blocks, metric)
+        first_pairings = pairings_of(plan, dict(itertools.islice(blocks.items(), certain)), metric)
+        for pairing, beginning in zip(pairings, first_pairings, strict=True):
             pair = _CampaignPairs(pairing.pairs, beginning.pairs)
             paired.setdefault(plan.names_of(pairing.contrast), pair)
     campaign = PooledCampaign(

@@ -89,19 +89,19 @@ def analyse_campaign(record: RunRecord) -> ResultDocument:
 def _document_of(record: RunRecord) -> ResultDocument:
     plan = record.plan
     rules, kind = plan.rules, analysis_of(plan.terms)
-    whole = kind.document(record)
-    if whole is not None:
-        return whole
+    own_document = kind.document(record)
+    if own_document is not None:
+        return own_document
     complete = complete_blocks(record.draws, record.trials)
     blocks = decisive_blocks(plan, complete)
     by_condition = _trials_by_condition(record, blocks)
     # Rule 1 holds only for blocks that our coin ordered.
-    ours = rules.has_random_order
-    primary = primary_comparisons(plan, blocks) if ours else ()
+    has_random_order = rules.has_random_order
+    primary = primary_comparisons(plan, blocks) if has_random_order else ()
     primary = with_carry_over_checks(plan, complete, primary)
-    others, unknown = other_comparisons(plan, blocks) if ours else ((), ())
+    others, unknown = other_comparisons(plan, blocks) if has_random_order else ((), ())
     # The time of a call is already that of the steady state (functions.runner).
-    judged_apart = ours and not rules.shares_processes
+    judged_apart = has_random_order and not rules.shares_processes
     steady = steady_comparisons(plan, blocks, by_condition.iterations) if judged_apart else ()
     by_level = ratios_by_level(plan, primary, blocks, by_condition.draws) if primary else ()
     control = _control(plan, blocks, by_condition)

@@ -99,7 +99,7 @@ def _campaign_warnings(
         yield CampaignWarning(
             "cut_blocks",
             f"{cut} of {begun} blocks were cut by interruptions and left out",
-            "let the campaign run undisturbed; whoever interrupts it may choose its blocks",
+            "let the campaign run without interruptions, which may select its blocks",
         )
     if control is not None and control.excludes_one:
         yield CampaignWarning(

@@ -444,8 +444,8 @@ def slow_runs_sentence(
     first, other = (slow.candidate, candidate), (slow.baseline, baseline)
     if slow.baseline > slow.candidate:
         first, other = other, first
-    seen = f"{first[0]} of {counted(slow.runs, 'run')} of {first[1]} {verb} {limit}"
-    parts = [f"{seen}, {other[0]} of {other[1]}"]
+    counts = f"{first[0]} of {counted(slow.runs, 'run')} of {first[1]} {verb} {limit}"
+    parts = [f"{counts}, {other[0]} of {other[1]}"]
     if slow.more_often is not None and slow.level is not None:
         name = candidate if slow.more_often == "candidate" else baseline
         parts.append(f"{name} has them more often (tested by the coin, at {100 * slow.level:g} %)")

@@ -198,8 +198,8 @@ def resolution_in(block: Iterable[Trial], metric: str) -> Resolution | None:
     ]
     if not samples:
         return Resolution(QUANTA[metric]) if metric in QUANTA else None
-    told = [sample.resolution for sample in samples if sample.resolution is not None]
-    quantum = max(told, default=QUANTA.get(metric))
+    resolutions = [sample.resolution for sample in samples if sample.resolution is not None]
+    quantum = max(resolutions, default=QUANTA.get(metric))
     return Resolution(quantum, any(sample.better == "higher" for sample in samples))
 
 

@@ -315,15 +315,15 @@ class InterimAnalysis(Judge):
         stays fair given the past, its interval and its e-value hold, and a resumed campaign
         continues in the same way (docs/methods/several-comparisons.md).
         """
-        everything = tuple(range(len(self.plan.conditions)))
+        all_places = tuple(range(len(self.plan.conditions)))
         leaves_out = self._stopping.leave_out_decided or self.runs_washouts()
         if not leaves_out or not self._latest:
-            return everything
+            return all_places
         compared: set[int] = set()
-        asked = (*self._open_race, *self._unclear)
+        open_pairs = (*self._open_race, *self._unclear)
         if self.runs_washouts():
-            asked += self._suspected
-        needed: set[int] = {member for pair in asked for member in pair}
+            open_pairs += self._suspected
+        needed: set[int] = {member for pair in open_pairs for member in pair}
         for comparison, interim in zip(self._comparisons, self._latest, strict=True):
             compared.update(comparison.contrast.pair)
             if not self._is_answered(interim):
@@ -333,7 +333,7 @@ class InterimAnalysis(Judge):
             # The control runs only together with the baseline.
             compared.add(control)
             needed |= {control} if self._comparisons[0].contrast.baseline in needed else set()
-        return tuple(i for i in everything if i in needed or i not in compared)
+        return tuple(i for i in all_places if i in needed or i not in compared)
 
     def earliest_block(self) -> int:
         """Return the number of the first block after which a verdict is possible."""

@@ -85,7 +85,7 @@ def compare_plan(options: CompareOptions) -> PlanAndWarnings:
     metrics = metric_names(options.metrics)
     limits = options.limits
     conditions = conditions_of(options, native_programs())
-    alone = len(conditions) == 1 and not options.what_varies
+    is_single = len(conditions) == 1 and not options.what_varies
     plan = Plan(
         study=COMPARE_STUDY,
         conditions=with_control(conditions) if options.control else conditions,
@@ -100,7 +100,7 @@ def compare_plan(options: CompareOptions) -> PlanAndWarnings:
                 counters=counters_among(metrics),
             )
         ),
-        stopping=limits.stopping(ONE_COMMAND if alone else Stopping(leave_out_decided=True)),
+        stopping=limits.stopping(ONE_COMMAND if is_single else Stopping(leave_out_decided=True)),
         judgement=replace(
             limits.judgement(metrics), adjust_by=COVARIATES_BEFORE_TRIAL if options.adjust else ()
         ),
@@ -177,7 +177,7 @@ def _hold_sources_of_chance(plan: Plan) -> PlanAndWarnings:
     else:
         sources = (*sources, order)
     conditions = chance.one_source_held_each(plan.conditions[0], sources)
-    held = replace(
+    holding_plan = replace(
         plan,
         study=chance.STUDY,
         conditions=conditions,
@@ -185,7 +185,7 @@ def _hold_sources_of_chance(plan: Plan) -> PlanAndWarnings:
         # Nothing is compared, so the number of blocks does not depend on measured times.
         stopping=replace(plan.stopping, blocks=blocks),
     )
-    return held, warnings
+    return holding_plan, warnings
 
 
 def _file_order(plan: Plan, environment: Mapping[str, str]) -> Source | CampaignWarning:

@@ -61,8 +61,8 @@ def restarted_conditions(plan: Plan, conditions: Collection[int]) -> frozenset[i
     comparison needs them.
     """
     restarted = [contrast for contrast in plan.contrasts if set(contrast.pair) <= set(conditions)]
-    kept = {contrast.baseline for contrast in plan.contrasts if contrast not in restarted}
-    left_out = {member for contrast in restarted for member in contrast.pair} - kept
+    still_needed = {contrast.baseline for contrast in plan.contrasts if contrast not in restarted}
+    left_out = {member for contrast in restarted for member in contrast.pair} - still_needed
     if plan.control is not None and plan.contrasts[0].baseline in left_out:
         left_out.add(plan.control)
     return frozenset(left_out)
@@ -88,9 +88,11 @@ def decisive_blocks(plan: Plan, complete: Blocks) -> dict[int, tuple[Trial, ...]
     has_begun = False
     for number, block in complete.items():
         has_begun = has_begun or number == first
-        kept = block if has_begun else tuple(t for t in block if t.condition not in left_out)
-        if kept:
-            decisive[number] = kept
+        decisive_trials = (
+            block if has_begun else tuple(t for t in block if t.condition not in left_out)
+        )
+        if decisive_trials:
+            decisive[number] = decisive_trials
     return decisive
 
 

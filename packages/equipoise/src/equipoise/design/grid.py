@@ -310,7 +310,7 @@ def _settings(level: Level) -> Iterator[tuple[tuple[str, ...], object]]:
     """Yield the settings of a level that other levels may not set differently, by key."""
     for variable, value in level.environment.items():
         yield ("env", variable), value
-    alone = {
+    settings = {
         ("command",): level.command if level.server is None else None,
         ("server",): level.server,
         ("folder",): level.process.working_folder,
@@ -319,7 +319,7 @@ def _settings(level: Level) -> Iterator[tuple[tuple[str, ...], object]]:
         ("huge_pages",): level.process.huge_pages,
         ("client", "cpu"): level.client_cpus,
     }
-    yield from ((keys, setting) for keys, setting in alone.items() if setting is not None)
+    yield from ((keys, setting) for keys, setting in settings.items() if setting is not None)
 
 
 def _command(

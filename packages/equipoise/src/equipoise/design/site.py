@@ -125,8 +125,8 @@ def _missing(level: Level, site: Site) -> Iterator[Missing]:
     install = f"apt install {level.package}" if level.package else "install it"
     for library in level.preload:
         if site.find_library(library) is None:
-            ours = level.package is None and library.startswith("libequipoise_")
-            yield Missing(library, install_line(STUDIES) if ours else install, "preload")
+            is_of_equipoise = level.package is None and library.startswith("libequipoise_")
+            yield Missing(library, install_line(STUDIES) if is_of_equipoise else install, "preload")
     for path in level.library_path:
         if not os.path.isdir(path):
             yield Missing(f"folder {path}", install, "library_path")

@@ -195,10 +195,10 @@ def read_part(
     drawn = start.draws + len(draws) == have.draws
     most = max_trials + 1 if drawn else after.trials - start.trials
     trials = _read_trials(connection, run, start.trials, most)
-    whole = drawn and start.trials + len(trials) == have.trials
+    is_complete = drawn and start.trials + len(trials) == have.trials
 
     def rest(statement: str, begin: int, known: int) -> tuple[Row, ...]:
-        most = _NO_LIMIT if whole else known - begin
+        most = _NO_LIMIT if is_complete else known - begin
         return _rows(connection, statement, run, begin, most)
 
     part = RunPart(
@@ -208,7 +208,7 @@ def read_part(
         draws,
         trials,
         rest(SELECT_NOTICES, start.notices, after.notices),
-        _read_observations(connection, run, start.observations) if whole else (),
+        _read_observations(connection, run, start.observations) if is_complete else (),
     )
     return part, part.end != have
 

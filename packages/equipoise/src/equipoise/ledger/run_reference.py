@@ -77,14 +77,14 @@ def find_named(connection: sqlite3.Connection, path: Path, reference: str) -> in
     candidates = _matching_runs(connection, reference)
     if len(candidates) == 1:
         return candidates[0].number
-    everything = _runs(connection, path)
+    all_runs = _runs(connection, path)
     if not candidates:
         raise UnusableInput(
-            f"no run {reference!r} in {path}; it has {_run_list(everything)}",
+            f"no run {reference!r} in {path}; it has {_run_list(all_runs)}",
             hint="give the id of a run or the beginning of one, or `last`; "
             "`equipoise list runs` shows them all",
         )
-    names = _names(everything)
+    names = _names(all_runs)
     if {run.id for run in candidates} == {reference}:
         listed = ", ".join(names[run.number] for run in candidates)
         raise UnusableInput(

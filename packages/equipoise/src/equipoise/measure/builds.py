@@ -165,15 +165,15 @@ def make_layouts(compilation: Compilation, folder: Path, seeds: range, linker: L
 def _run_compiler(line: tuple[str, ...], temporary: str) -> None:
     environment = os.environ | {"TMPDIR": os.path.abspath(temporary)}
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             line, capture_output=True, text=True, errors="replace", check=False, env=environment
         )
     except OSError as error:
         raise UnusableInput(
             f"cannot start {line[0]}: {error.strerror}", hint="check the name of the compiler"
         ) from None
-    if done.returncode != 0:
-        output = "\n".join(done.stderr.strip().splitlines()[-_LAST_LINES:])
+    if process.returncode != 0:
+        output = "\n".join(process.stderr.strip().splitlines()[-_LAST_LINES:])
         raise UnusableInput(
             f"{shlex.join(line)} failed:\n{output}", hint="correct the error of the compiler"
         )

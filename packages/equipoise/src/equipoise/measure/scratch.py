@@ -69,8 +69,8 @@ def scratch_folder() -> Iterator[Path]:
             os.mkdir(identity, 0o700, dir_fd=user_folder)
             yield path / identity
         finally:
-            gone = remove_campaign_folder(user_folder, identity)
-            if gone and not (cgroup is not None and leaves_of(identity, cgroup)):
+            is_removed = remove_campaign_folder(user_folder, identity)
+            if is_removed and not (cgroup is not None and leaves_of(identity, cgroup)):
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(identity + LOCK_SUFFIX, dir_fd=user_folder)
 

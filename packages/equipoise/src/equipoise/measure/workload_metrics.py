@@ -110,8 +110,8 @@ class MetricsFile:
         try:
             folder = os.open(self._folder, OPEN_FOLDER)
         except OSError as error:
-            gone = error.errno == errno.ENOENT
-            what = "removed" if gone else "replaced or closed to its reader"
+            is_removed = error.errno == errno.ENOENT
+            what = "removed" if is_removed else "replaced or closed to its reader"
             return WorkloadMetrics(unreadable=f"the folder of its metrics file was {what}")
         try:
             return _parse(_lines(folder, self._name))

@@ -289,16 +289,16 @@ def _fit(
         correlation = float(earlier @ later) / squares if squares > 0 else 0.0
         correlation = min(max(correlation, 0.0), MAX_AUTOCORRELATION)
     rows, targets = (part[follows] for part in _whiten(logs, design, paired, correlation))
-    coefficients, kept = _least_squares(rows, targets), 1.0
+    coefficients, unclipped_share = _least_squares(rows, targets), 1.0
     residuals = targets - rows @ coefficients
     for _ in range(ROUNDS):
         clipped = _clip(residuals, residuals)
-        kept = float(np.mean(clipped == residuals))
+        unclipped_share = float(np.mean(clipped == residuals))
         coefficients = _least_squares(rows, rows @ coefficients + clipped)
         residuals = targets - rows @ coefficients
     clipped = _clip(residuals, residuals)
     # Variance of Huber's estimate: that of the clipped residuals over the squared part not clipped.
-    variance = float(clipped @ clipped) / freedom / kept**2
+    variance = float(clipped @ clipped) / freedom / unclipped_share**2
     inverse = np.linalg.pinv(rows.T @ rows)
     return coefficients, np.sqrt(np.maximum(variance * np.diag(inverse), 0.0))
 

@@ -252,8 +252,8 @@ def ln_ratios_without_one_block(baseline: FloatArray, candidate: FloatArray) -> 
     """
 
     def sums_without(costs: FloatArray) -> FloatArray:
-        whole = np.sum(costs)
-        return whole - costs if math.isfinite(whole) else np.full_like(costs, whole)
+        total = np.sum(costs)
+        return total - costs if math.isfinite(total) else np.full_like(costs, total)
 
     with np.errstate(divide="ignore", invalid="ignore"):
         logarithms: FloatArray = np.log(sums_without(candidate)) - np.log(sums_without(baseline))

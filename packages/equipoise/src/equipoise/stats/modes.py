@@ -258,7 +258,7 @@ def _em(values: FloatArray, below: FloatArray, *, pooled: bool) -> tuple[float, 
     members = np.stack([lower, 1.0 - lower], axis=1)
     squares = values**2
     previous = np.full(len(below), -math.inf)
-    for done in range(EM_ROUNDS):
+    for round_number in range(EM_ROUNDS):
         weight = np.maximum(members.sum(axis=2), 1e-9)
         shares = weight / count
         places = members @ values / weight
@@ -279,7 +279,7 @@ def _em(values: FloatArray, below: FloatArray, *, pooled: bool) -> tuple[float, 
         if np.all(likelihoods - previous < CONVERGENCE * count):
             break
         previous = likelihoods
-        if done == ROUNDS_OF_ALL_STARTS and len(likelihoods) > 1:
+        if round_number == ROUNDS_OF_ALL_STARTS and len(likelihoods) > 1:
             leader = [int(np.argmax(likelihoods))]
             members, previous = members[leader], previous[leader]
     best = int(np.argmax(likelihoods))

@@ -164,8 +164,8 @@ def _profiles(logs: FloatArray) -> FloatArray:
     """
     with np.errstate(invalid="ignore"):
         within = _medians(np.diff(logs, axis=2))
-        apart = np.diff(_medians(logs), axis=1)
-    steps = np.where(np.isfinite(within), within, apart)
+        between = np.diff(_medians(logs), axis=1)
+    steps = np.where(np.isfinite(within), within, between)
     start = np.zeros((len(logs), 1))
     return np.concatenate([start, np.cumsum(steps, axis=1)], axis=1)
 

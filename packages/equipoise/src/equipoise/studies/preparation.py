@@ -81,7 +81,11 @@ class PreparedStudy(Struct, frozen=True):
         try:
             yield
         except TookNoEffect as error:
-            levels = next(each.levels for each in plan.conditions if each.name == error.condition)
+            levels = next(
+                condition.levels
+                for condition in plan.conditions
+                if condition.name == error.condition
+            )
             place = setting_place(self.study, levels, error.key, error.value)
             raise place.fail(error.what, error.hint) from None
 
@@ -248,5 +252,5 @@ def without_idle_factors(study: Study) -> tuple[Study, tuple[CampaignWarning, ..
             raise study.places.table("factors", factor.name).fail(what, hint)
         warnings.append(CampaignWarning("factor_idle", f"{what}; it is left out", hint))
     names = {factor.name for factor in factors}
-    exclusions = tuple(each for each in study.exclusions if each.keys() <= names)
+    exclusions = tuple(exclusion for exclusion in study.exclusions if exclusion.keys() <= names)
     return replace(study, factors=tuple(factors), exclusions=exclusions), tuple(warnings)

@@ -1,4 +1,4 @@
-"""A busy host is told with the processes that made it busy; our own work is none of theirs."""
+"""The warning about a busy host names the processes that caused it, except our own."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BUSY = "cpu  {busy} 0 500 90000 10 0 5 0 0 0\n"
 def warned_of(
     host: Host, happens: Mapping[str, str], *, children_s: float = 0.0, seconds: float = 10.0
 ) -> str:
-    """Return the warning on a campaign of ten seconds in which these files change."""
+    """Return the warning about a campaign of ten seconds in which these files change."""
     watch = begin_watch(host, clock=lambda: 100.0, children_s=lambda: 3.0)
     assert watch is not None
     plant(host.root, happens)
@@ -37,7 +37,7 @@ def test_a_process_that_takes_a_cpu_meanwhile_is_named(tmp_path: Path) -> None:
     )
 
 
-def test_processes_that_ended_meanwhile_count_but_not_our_own_trials(tmp_path: Path) -> None:
+def test_processes_that_ended_meanwhile_count_except_our_own_trials(tmp_path: Path) -> None:
     happens = {"proc/stat": BUSY.format(busy=2000)}
     assert warned_of(quiet_host(tmp_path / "a"), happens).endswith(
         "others used 100 % of a CPU: other processes 100 %"
@@ -50,7 +50,7 @@ def test_a_moment_is_too_short_to_tell(tmp_path: Path) -> None:
     assert warned_of(quiet_host(tmp_path), happens, seconds=0.1) == ""
 
 
-def test_what_was_there_before_the_campaign_is_told(tmp_path: Path) -> None:
+def test_disturbances_from_before_the_campaign_are_reported(tmp_path: Path) -> None:
     host = quiet_host(tmp_path, {"proc/loadavg": "7.50 0 0 1/1 1\n"})
     assert warned_of(host, {}) == (
         "busy_host: this host was busy: before the campaign over the last minute 7.5 processes on "
@@ -58,14 +58,14 @@ def test_what_was_there_before_the_campaign_is_told(tmp_path: Path) -> None:
     )
 
 
-def test_stolen_time_and_swapping_are_told(tmp_path: Path) -> None:
+def test_stolen_time_and_swapping_are_reported(tmp_path: Path) -> None:
     happens = {
         "proc/stat": "cpu  1000 0 500 90500 10 0 5 500 0 0\n",
         "proc/vmstat": "nr_free_pages 100\npswpin 110\npswpout 20\n",
     }
-    told = warned_of(quiet_host(tmp_path), happens)
-    assert "while it measured, the hypervisor takes away 50 % of the CPU time" in told
-    assert "while it measured, the host is swapping: 100 pages in 10.0 s" in told
+    warning = warned_of(quiet_host(tmp_path), happens)
+    assert "while it measured, the hypervisor takes away 50 % of the CPU time" in warning
+    assert "while it measured, the host is swapping: 100 pages in 10.0 s" in warning
 
 
 def test_a_host_without_processes_to_see_is_not_watched(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Each check finds what was planted for it, and says nothing on a quiet host."""
+"""Each check finds its planted disturbance, and nothing on a quiet host."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def only(state: HostState) -> Disturbance:
     return disturbance
 
 
-def test_a_quiet_host_has_nothing_to_say(tmp_path: Path) -> None:
+def test_a_quiet_host_has_no_disturbances(tmp_path: Path) -> None:
     assert disturbances_of(quiet_state(tmp_path)) == []
 
 
@@ -140,7 +140,7 @@ def test_a_quiet_host_has_nothing_to_say(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_is_planted_is_found_with_the_command_that_ends_it(
+def test_a_planted_disturbance_is_found_with_the_command_that_ends_it(
     tmp_path: Path, changed: Mapping[str, str], code: str, severity: str, hint: str
 ) -> None:
     disturbance = only(quiet_state(tmp_path, changed))
@@ -154,12 +154,12 @@ def test_the_battery_of_a_mouse_does_not_matter(tmp_path: Path) -> None:
     assert disturbances_of(quiet_state(tmp_path, {**changed, f"{supply}/scope": "Device\n"})) == []
 
 
-def test_what_is_forbidden_to_all_but_root_does_not_concern_root(tmp_path: Path) -> None:
+def test_a_restriction_for_other_users_is_not_reported_to_root(tmp_path: Path) -> None:
     state = quiet_state(tmp_path, {"proc/sys/kernel/perf_event_paranoid": "4\n"})
     assert disturbances_of(msgspec.structs.replace(state, we_are_root=True)) == []
 
 
-def test_a_processor_without_counters_is_what_the_host_lacks(tmp_path: Path) -> None:
+def test_missing_counters_of_the_processor_are_reported(tmp_path: Path) -> None:
     state = quiet_state(tmp_path)
     device = tmp_path / "sys/bus/event_source/devices/cpu"
     device.rename(device.with_name("software"))
@@ -175,14 +175,14 @@ def test_covariates_that_the_host_lacks_are_named(tmp_path: Path) -> None:
     assert disturbance.summary.startswith(f"{names} will be unknown: /proc/pressure/io: ")
 
 
-def happening(root: Path, happens: Mapping[str, str]) -> HostState:
+def state_after(root: Path, happens: Mapping[str, str]) -> HostState:
     state = quiet_state(root)
     return msgspec.structs.replace(state, activity=activity_over(state.host, happens))
 
 
-def test_a_busy_process_is_named_with_its_number_however_it_calls_itself(tmp_path: Path) -> None:
+def test_a_busy_process_is_named_with_its_number_under_any_name(tmp_path: Path) -> None:
     plant(tmp_path, {"proc/4711/stat": SPINNING.format(ticks=100)})
-    disturbance = only(happening(tmp_path, {"proc/4711/stat": SPINNING.format(ticks=195)}))
+    disturbance = only(state_after(tmp_path, {"proc/4711/stat": SPINNING.format(ticks=195)}))
     assert (disturbance.code, disturbance.severity) == ("busy_process", "disturbs")
     assert disturbance.summary == "process 4711 (a) ) spin) uses 95 % of a CPU"
     assert "kill -STOP 4711" in disturbance.hint
@@ -190,13 +190,13 @@ def test_a_busy_process_is_named_with_its_number_however_it_calls_itself(tmp_pat
 
 def test_a_name_cannot_write_to_the_terminal(tmp_path: Path) -> None:
     loud = SPINNING.replace("a) ) spin", "\x1b[2Jx")
-    disturbance = only(happening(tmp_path, {"proc/4711/stat": loud.format(ticks=95)}))
+    disturbance = only(state_after(tmp_path, {"proc/4711/stat": loud.format(ticks=95)}))
     assert disturbance.summary == "process 4711 (?[2Jx) uses 95 % of a CPU"
 
 
 def test_a_busy_thread_of_the_kernel_is_not_to_be_killed(tmp_path: Path) -> None:
     thread = "9 (kworker) R 2 0 0 0 -1 69238880 0 0 0 0 0 {ticks} 0 0 20 0 1 0 5 0 0\n"
-    disturbance = only(happening(tmp_path, {"proc/9/stat": thread.format(ticks=40)}))
+    disturbance = only(state_after(tmp_path, {"proc/9/stat": thread.format(ticks=40)}))
     assert "process 9 (kworker) uses 40 % of a CPU" in disturbance.summary
     assert "kill" not in disturbance.hint
 
@@ -206,37 +206,39 @@ def test_many_small_processes_are_counted_together(tmp_path: Path) -> None:
         f"proc/{number}/stat": f"{number} (bee) S 1 1 1 0 -1 0 0 0 0 0 4 0 0 0 20 0 1 0 9 0 0\n"
         for number in range(100, 110)
     }
-    disturbance = only(happening(tmp_path, crowd))
+    disturbance = only(state_after(tmp_path, crowd))
     assert (disturbance.code, disturbance.severity) == ("busy_processes", "disturbs")
     assert disturbance.summary == "10 other processes together use 40 % of a CPU"
 
 
 def test_time_that_no_process_accounts_for_is_reported(tmp_path: Path) -> None:
-    disturbance = only(happening(tmp_path, {"proc/stat": "cpu  1080 0 500 90100 10 0 5 0 0 0\n"}))
+    disturbance = only(state_after(tmp_path, {"proc/stat": "cpu  1080 0 500 90100 10 0 5 0 0 0\n"}))
     assert (disturbance.code, disturbance.severity) == ("unseen_processes", "disturbs")
     assert "80 % of a CPU" in disturbance.summary
 
 
-def test_our_own_process_is_no_disturbance(tmp_path: Path) -> None:
+def test_our_own_process_is_not_a_disturbance(tmp_path: Path) -> None:
     own = "999999 (doctor) R 1 1 1 0 -1 0 0 0 0 0 90 0 0 0 20 0 1 0 9 0 0\n"
     happens = {"proc/999999/stat": own, "proc/stat": "cpu  1090 0 500 90100 10 0 5 0 0 0\n"}
-    assert disturbances_of(happening(tmp_path, happens)) == []
+    assert disturbances_of(state_after(tmp_path, happens)) == []
 
 
 def test_a_number_that_a_new_process_got_counts_from_its_start(tmp_path: Path) -> None:
     plant(tmp_path, {"proc/4711/stat": SPINNING.format(ticks=5000)})
     newer = SPINNING.replace("777", "888").format(ticks=2)
-    assert disturbances_of(happening(tmp_path, {"proc/4711/stat": newer})) == []
+    assert disturbances_of(state_after(tmp_path, {"proc/4711/stat": newer})) == []
 
 
 def test_swapping_now_is_worse_than_swap_in_use(tmp_path: Path) -> None:
-    disturbance = only(happening(tmp_path, {"proc/vmstat": "pswpin 60\npswpout 25\n"}))
+    disturbance = only(state_after(tmp_path, {"proc/vmstat": "pswpin 60\npswpout 25\n"}))
     assert (disturbance.code, disturbance.severity) == ("swapping", "disturbs")
     assert "55 pages" in disturbance.summary
 
 
 def test_steal_now_is_worse_than_steal_before(tmp_path: Path) -> None:
-    disturbance = only(happening(tmp_path, {"proc/stat": "cpu  1000 0 500 90090 10 0 5 10 0 0\n"}))
+    disturbance = only(
+        state_after(tmp_path, {"proc/stat": "cpu  1000 0 500 90090 10 0 5 10 0 0\n"})
+    )
     assert (disturbance.code, disturbance.severity) == ("steal", "disturbs")
     assert "10 %" in disturbance.summary
 
@@ -321,7 +323,7 @@ def everything_wrong(root: Path) -> HostState:
     return msgspec.structs.replace(state, environment={"MALLOC_PERTURB_": "1"})
 
 
-def test_the_worst_stands_first(tmp_path: Path) -> None:
+def test_the_worst_disturbance_is_first(tmp_path: Path) -> None:
     order = [
         SEVERITIES.index(disturbance.severity)
         for disturbance in disturbances_of(everything_wrong(tmp_path))
@@ -346,7 +348,7 @@ def test_no_hint_touches_the_mitigations(tmp_path: Path) -> None:
     assert not any("mitigations=" in text or "nopti" in text for text in sources)
 
 
-def test_looking_changes_nothing(tmp_path: Path) -> None:
+def test_the_checks_change_nothing(tmp_path: Path) -> None:
     state = everything_wrong(tmp_path)
 
     def contents() -> dict[str, bytes]:
@@ -361,7 +363,7 @@ def test_looking_changes_nothing(tmp_path: Path) -> None:
     assert contents() == before
 
 
-def test_a_check_that_cannot_look_says_so(tmp_path: Path) -> None:
+def test_a_check_that_cannot_read_has_a_reason(tmp_path: Path) -> None:
     host = Host(tmp_path)
     plant(tmp_path, {"proc/loadavg": "0.0 0.0 0.0 1/1 1\n"})
     state = msgspec.structs.replace(
@@ -374,14 +376,14 @@ def test_a_check_that_cannot_look_says_so(tmp_path: Path) -> None:
     assert {disturbance.severity for disturbance in examination.disturbances} == {"lacks"}
 
 
-def test_a_folder_that_is_gone_is_not_checked(tmp_path: Path) -> None:
+def test_a_missing_folder_is_not_checked(tmp_path: Path) -> None:
     state = msgspec.structs.replace(
         quiet_state(tmp_path), scratch=tmp_path / "gone", free_space=os.statvfs
     )
     assert list(examine(state).unchecked) == ["full_temporary_folder"]
 
 
-def test_half_a_host_still_shows_what_it_can(tmp_path: Path) -> None:
+def test_a_host_with_half_of_its_files_still_has_results(tmp_path: Path) -> None:
     host = quiet_host(tmp_path, {f"{CPU}/smt/active": "1\n"})
     (tmp_path / "proc/stat").unlink()
     state = msgspec.structs.replace(quiet_state(tmp_path / "complete"), host=host)

@@ -41,7 +41,7 @@ def test_a_process_that_really_spins_is_named(
     spinning: subprocess.Popen[bytes], tmp_path: Path
 ) -> None:
     activity = watch(Host())
-    # Of all that runs meanwhile only the planted one counts: there may be busier ones.
+    # Other busy processes may run meanwhile; only the planted one counts.
     last = {spinning.pid: activity.last.processes[spinning.pid]}
     activity = msgspec.structs.replace(
         activity, last=msgspec.structs.replace(activity.last, processes=last)
@@ -92,7 +92,7 @@ def group() -> Iterator[Path]:
 
 
 def _remove(folder: Path) -> None:
-    # A group stays busy for a moment after its last process has ended.
+    # A group remains busy for a moment after the end of its last process.
     deadline = time.monotonic() + 300
     while time.monotonic() < deadline:
         with contextlib.suppress(OSError):
@@ -107,8 +107,8 @@ import sys
 open(sys.argv[1] + "/cgroup.procs", "w").write("0")
 from equipoise.measure.disturbances import observe_host
 from equipoise.measure.disturbances.contention import cpu_quota
-for one in cpu_quota(observe_host()):
-    print(one.severity, one.summary, one.hint, sep="\\n")
+for item in cpu_quota(observe_host()):
+    print(item.severity, item.summary, item.hint, sep="\\n")
 """
 
 
@@ -125,7 +125,7 @@ def test_a_real_quota_is_found_from_inside(group: Path) -> None:
     assert str(group) in hint
 
 
-def test_outside_of_the_group_there_is_no_such_quota(group: Path) -> None:
+def test_outside_the_group_this_quota_is_not_found(group: Path) -> None:
     assert not any(str(group) in disturbance.hint for disturbance in cpu_quota(observe_host()))
 
 
@@ -140,11 +140,11 @@ def test_a_real_tiny_file_system_is_found(tmp_path: Path) -> None:
         pytest.skip(f"may not mount a file system: {mounted.stderr.strip()}")
     try:
         state = msgspec.structs.replace(observe_host(), scratch=tmp_path)
-        (one,) = full_temporary_folder(state)
+        (disturbance,) = full_temporary_folder(state)
     finally:
         subprocess.run(["umount", str(tmp_path)], check=True)
-    assert one.code == "small_temporary_folder"
-    assert str(tmp_path) in one.summary
+    assert disturbance.code == "small_temporary_folder"
+    assert str(tmp_path) in disturbance.summary
 
 
 def test_this_host_can_be_examined() -> None:

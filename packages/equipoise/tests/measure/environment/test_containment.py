@@ -1,4 +1,4 @@
-"""The tightest limit of all control groups that hold us counts, in both versions."""
+"""The tightest limit of all control groups of this process counts, in both versions."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_in_a_container_the_mount_is_our_own_group(tmp_path: Path) -> None:
     assert cpu_quota(host) == Limit(0.2, "/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us")
 
 
-def test_the_largest_number_of_version_1_is_no_memory_limit(tmp_path: Path) -> None:
+def test_the_largest_number_of_version_1_is_not_a_memory_limit(tmp_path: Path) -> None:
     folder = "sys/fs/cgroup/memory/jobs/one"
     host = v1_host(tmp_path, files={f"{folder}/memory.limit_in_bytes": "9223372036854771712\n"})
     assert memory_limit(host) is None

@@ -1,4 +1,4 @@
-"""Covariates are what happened beside a trial; what cannot be read is null with its reason."""
+"""Covariates describe the host during a trial; unreadable ones are null with a reason."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ def host(tmp_path: Path) -> Host:
 
 @pytest.fixture
 def reader(host: Host) -> Iterator[CovariateReader]:
-    # Planted files lie on a disk: what they cost to read is no matter here.
+    # Planted files are on a disk; the time to read them does not matter here.
     seconds = iter(range(100))
     with CovariateReader(host, clock=lambda: 0.0, now=lambda: float(next(seconds))) as opened:
         yield opened
 
 
-def test_what_happened_during_the_trial_is_a_difference(
+def test_events_during_the_trial_are_differences_of_readings(
     host: Host, reader: CovariateReader
 ) -> None:
     reader.before()
@@ -63,7 +63,7 @@ def test_what_happened_during_the_trial_is_a_difference(
     }
 
 
-def test_what_is_read_before_a_trial_tells_of_the_time_since_the_trial_before(
+def test_covariates_read_before_a_trial_cover_the_time_since_the_previous_one(
     host: Host, reader: CovariateReader
 ) -> None:
     reader.before()
@@ -81,17 +81,17 @@ def test_what_is_read_before_a_trial_tells_of_the_time_since_the_trial_before(
     values = reader.after(cpu=0)
     assert values["pressure_cpu_before"] == pytest.approx(0.25)
     assert values["pressure_memory_before"] == 0.0
-    # The kernel's total is not of the very moment: a fraction never exceeds 1.
+    # The kernel updates its total at intervals; a fraction is at most 1 all the same.
     assert values["pressure_io_before"] == 1.0
     assert values["steal_before"] == pytest.approx(20 / 200)
-    # The trial before ran on CPU 1.
+    # The previous trial ran on CPU 1.
     assert values["frequency_before_hz"] == pytest.approx(3.1e9)
-    # What comes after the reading is no part of it.
+    # Events after the reading do not count.
     plant(host.root, {"proc/pressure/memory": "some total=500000\nfull total=0\n"})
     assert reader.after(cpu=0)["pressure_memory_before"] == 0.0
 
 
-def test_each_trial_starts_anew(host: Host, reader: CovariateReader) -> None:
+def test_each_trial_starts_from_zero(host: Host, reader: CovariateReader) -> None:
     reader.before()
     plant(host.root, {"proc/pressure/io": "some total=1000500\nfull total=0\n"})
     assert reader.after(cpu=0)["pressure_io_s"] == pytest.approx(1.0)
@@ -99,7 +99,7 @@ def test_each_trial_starts_anew(host: Host, reader: CovariateReader) -> None:
     assert reader.after(cpu=0)["pressure_io_s"] == 0.0
 
 
-def test_what_the_host_lacks_is_null_with_a_reason(tmp_path: Path) -> None:
+def test_missing_covariates_are_null_with_a_reason(tmp_path: Path) -> None:
     plant(tmp_path, {"proc/loadavg": "0.50 0.1 0.1 1/1 1\n"})
     with CovariateReader(Host(tmp_path), clock=lambda: 0.0) as reader:
         reader.before()

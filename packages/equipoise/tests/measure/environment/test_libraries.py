@@ -1,4 +1,4 @@
-"""The libraries that a command maps are asked of its own loader; the command does not run."""
+"""The loader of a command lists the libraries that it maps; the command does not run."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_a_script_that_names_itself_ends(tmp_path: Path) -> None:
     assert "more scripts in a row" in str(mapped.unknown_because)
 
 
-def test_a_relative_program_lies_in_the_working_folder(tmp_path: Path) -> None:
+def test_a_relative_program_is_in_the_working_folder(tmp_path: Path) -> None:
     shutil.copy(LS, tmp_path / "mine")
     mapped = mapped_libraries(["./mine"], ENVIRONMENT, str(tmp_path))
     assert mapped.program == f"{tmp_path}/./mine"
@@ -91,14 +91,14 @@ def test_a_relative_program_lies_in_the_working_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", [[], ["no-such-program"], ["/no/such"], ["/"]])
-def test_what_is_no_program_is_reported(command: list[str]) -> None:
+def test_a_file_that_is_not_a_program_is_reported(command: list[str]) -> None:
     mapped = mapped_libraries(command, ENVIRONMENT, "/")
     assert mapped.program is None
     assert mapped.libraries is None
     assert "there is no program" in str(mapped.unknown_because)
 
 
-def test_what_holds_a_zero_byte_is_reported() -> None:
+def test_a_zero_byte_is_reported() -> None:
     for command, environment in ((["l\0s"], ENVIRONMENT), (["ls"], {**ENVIRONMENT, "A": "\0"})):
         mapped = mapped_libraries(command, environment, "/")
         assert mapped.libraries is None
@@ -113,7 +113,7 @@ def test_a_program_in_another_form_is_reported(tmp_path: Path) -> None:
 
 
 def test_a_static_program_maps_nothing_and_takes_no_preload(tmp_path: Path) -> None:
-    # An ELF header of 64 bits without a single segment.
+    # An ELF header of 64 bits without segments.
     path = tmp_path / "static"
     header = b"\x7fELF\x02\x01\x01" + bytes(9) + bytes(48)
     path.write_bytes(header)
@@ -123,7 +123,7 @@ def test_a_static_program_maps_nothing_and_takes_no_preload(tmp_path: Path) -> N
     assert mapped.problems == ("LD_PRELOAD does nothing here: the program is linked statically",)
 
 
-def test_a_program_that_is_cut_short_is_no_program(tmp_path: Path) -> None:
+def test_a_truncated_program_is_not_a_program(tmp_path: Path) -> None:
     whole = Path(LS).read_bytes()
     for length in (8, 20, 70):
         path = tmp_path / f"cut-{length}"

@@ -104,20 +104,20 @@ MAPS = "print(next(line for line in open('/proc/self/maps') if '[stack]' in line
 
 
 def places() -> set[bytes]:
-    """Where the stacks of eight processes lie."""
+    """Addresses of the stacks of eight processes."""
     return {
         subprocess.run([sys.executable, "-S", "-c", MAPS], capture_output=True, check=True).stdout
         for _ in range(8)
     }
 
 
-def test_asking_whether_addresses_can_be_held_changes_nothing_of_us() -> None:
+def test_the_check_of_random_addresses_changes_nothing_in_this_process() -> None:
     before = Path("/proc/self/personality").read_text()
     addresses_can_be_held()
     assert Path("/proc/self/personality").read_text() == before
 
 
-def test_what_is_reported_of_this_host_is_what_its_processes_show() -> None:
+def test_the_snapshot_of_this_host_agrees_with_its_processes() -> None:
     assert addresses_are_random(Host()) == (len(places()) > 1)
 
 
@@ -125,7 +125,7 @@ def test_a_host_that_cannot_be_read_counts_as_random(tmp_path: Path) -> None:
     assert addresses_are_random(Host(tmp_path / "nowhere"))
 
 
-def test_what_changes_a_program_is_recorded_and_secrets_are_not(tmp_path: Path) -> None:
+def test_variables_that_change_a_program_are_recorded_and_secrets_are_not(tmp_path: Path) -> None:
     facts = snapshot(
         Host(tmp_path),
         {
@@ -159,7 +159,7 @@ def test_every_variable_that_equipoise_sets_itself_is_known() -> None:
     assert held | of_libraries | set(THREAD_VARIABLES) <= TUNING_VARIABLES
 
 
-def test_what_matters_and_may_hold_a_secret_is_named_without_its_value(tmp_path: Path) -> None:
+def test_a_relevant_variable_that_may_be_secret_is_named_without_its_value(tmp_path: Path) -> None:
     environment = {"PATH": "/home/alice/bin", "JAVA_TOOL_OPTIONS": "-Dpassword=hunter2"}
     facts = snapshot(Host(tmp_path), environment)
     assert facts["variables_set_but_withheld"] == ["JAVA_TOOL_OPTIONS", "PATH"]
@@ -167,7 +167,7 @@ def test_what_matters_and_may_hold_a_secret_is_named_without_its_value(tmp_path:
     assert "hunter2" not in json.dumps(facts)
 
 
-def test_bytes_that_are_no_text_can_be_written_as_json(tmp_path: Path) -> None:
+def test_bytes_that_are_not_text_can_be_written_as_json(tmp_path: Path) -> None:
     facts = snapshot(Host(tmp_path), {"LD_PRELOAD": "/lib/\udcff.so"})
     assert facts["variables"]["LD_PRELOAD"] == "/lib/\\xff.so"
     assert json.dumps(facts).encode("utf-8")

@@ -66,7 +66,7 @@ def busy_processes(state: HostState) -> Iterator[Disturbance]:
     if rest >= UNNAMED_SHARE:
         others = len(processes) - len(named)
         what = f"{others} other processes together use {100 * rest:.0f} % of a CPU"
-        hint = "end what is not needed; see: top -b -n 1 | head -30"
+        hint = "end unneeded processes; see: top -b -n 1 | head -30"
         yield Disturbance("busy_processes", "disturbs", what, hint)
     unseen = state.activity.unseen_share()
     if unseen >= UNSEEN_SHARE:
@@ -145,7 +145,7 @@ def full_memory(state: HostState) -> Iterator[Disturbance]:
     total = meminfo(state.host, "MemTotal")
     if available < FREE_MEMORY * total:
         what = f"memory is nearly full: {available / 1e6:.0f} of {total / 1e6:.0f} MB are available"
-        hint = "end what is not needed; the largest: ps -e -o pid,rss,comm --sort=-rss | head"
+        hint = "end unneeded processes; the largest: ps -e -o pid,rss,comm --sort=-rss | head"
         yield Disturbance("full_memory", "disturbs", what, hint)
     try:
         limit = cgroups.memory_limit(state.host)
@@ -169,9 +169,7 @@ def swap(state: HostState) -> Iterator[Disturbance]:
     """Report pages that move to or from swap now, or that are in swap."""
     moved = state.activity.change("pages_swapped")
     used = _swap_in_use(state.host)
-    hint = (
-        "if there is memory enough: sudo swapoff -a && sudo swapon -a; else end what is not needed"
-    )
+    hint = "with enough free memory: sudo swapoff -a && sudo swapon -a; else end unneeded processes"
     if moved > 0:
         what = f"the host is swapping: {moved} pages in {state.activity.seconds:.1f} s"
         yield Disturbance("swapping", "disturbs", what, hint)

@@ -38,9 +38,9 @@ class Limit(Struct, frozen=True):
 
 def groups(host: Host, controller: str) -> Groups:
     """Return our groups of a controller (``cpu``, ``memory``, ``cpuset``)."""
-    ours = dict(_own_paths(host))
-    version = 1 if controller in ours else 2
-    path = ours.get(controller, ours.get(""))
+    paths = dict(_own_paths(host))
+    version = 1 if controller in paths else 2
+    path = paths.get(controller, paths.get(""))
     if path is None:
         raise Unknown("/proc/self/cgroup names no group of ours")
     for root, mounted_at in _mounts(host, None if version == 2 else controller):
@@ -63,17 +63,17 @@ def own_folder(host: Host) -> Path | None:
 
 def cpu_quota(host: Host) -> Limit | None:
     """Return the CPU time that we may use in each period, in CPUs; ``None`` for all."""
-    ours = groups(host, "cpu")
-    if ours.version == 2:
-        return _tightest(host, ours, "cpu.max", _v2_quota)
-    return _tightest(host, ours, "cpu.cfs_quota_us", _v1_quota)
+    own_groups = groups(host, "cpu")
+    if own_groups.version == 2:
+        return _tightest(host, own_groups, "cpu.max", _v2_quota)
+    return _tightest(host, own_groups, "cpu.cfs_quota_us", _v1_quota)
 
 
 def memory_limit(host: Host) -> Limit | None:
     """Return the bytes of memory that we may use; ``None`` for all."""
-    ours = groups(host, "memory")
-    name = "memory.max" if ours.version == 2 else "memory.limit_in_bytes"
-    return _tightest(host, ours, name, _byte_limit)
+    own_groups = groups(host, "memory")
+    name = "memory.max" if own_groups.version == 2 else "memory.limit_in_bytes"
+    return _tightest(host, own_groups, name, _byte_limit)
 
 
 def memory_in_use(host: Host, limit: Limit) -> int:
@@ -87,12 +87,12 @@ def memory_in_use(host: Host, limit: Limit) -> int:
 
 def times_throttled(host: Host) -> int:
     """Return the number of times that we were stopped because the CPU quota was used up."""
-    ours = groups(host, "cpu")
-    quota = "cpu.max" if ours.version == 2 else "cpu.cfs_quota_us"
+    own_groups = groups(host, "cpu")
+    quota = "cpu.max" if own_groups.version == 2 else "cpu.cfs_quota_us"
     # The root has no quota, and in v2 no such line.
     return sum(
         statistic(host, f"{folder}/cpu.stat", "nr_throttled")
-        for folder in ours.folders
+        for folder in own_groups.folders
         if host.has(f"{folder}/{quota}")
     )
 

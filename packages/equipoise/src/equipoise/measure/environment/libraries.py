@@ -111,10 +111,10 @@ def ignored_tunables(
     if loader is None:
         return ()
     without_preload = {name: value for name, value in environment.items() if name != "LD_PRELOAD"}
-    done = _run_loader([loader, "--list-tunables"], without_preload, None)
-    lines = map(_LISTED_TUNABLE.match, _text(done.stdout).splitlines())
+    process = _run_loader([loader, "--list-tunables"], without_preload, None)
+    lines = map(_LISTED_TUNABLE.match, _text(process.stdout).splitlines())
     in_force = {line["name"]: line["value"] for line in lines if line}
-    if done.returncode != 0 or not in_force:
+    if process.returncode != 0 or not in_force:
         raise Unknown(f"{loader} lists no tunables")
     settings = (
         setting.partition("=") for setting in environment.get(TUNABLES_VARIABLE, "").split(":")
@@ -264,12 +264,12 @@ def _interpreter_segment(file: IO[bytes]) -> str | None:
 def _listed_libraries(
     loader: str, program: str, environment: Mapping[str, str], folder: str
 ) -> Mapped:
-    done = _run_loader([loader, "--list", program], environment, folder)
-    complaints = [line.strip() for line in _text(done.stderr).splitlines()]
-    if done.returncode != 0:
-        raise Unknown(f"{loader}: {' / '.join(complaints) or f'exit status {done.returncode}'}")
+    process = _run_loader([loader, "--list", program], environment, folder)
+    complaints = [line.strip() for line in _text(process.stderr).splitlines()]
+    if process.returncode != 0:
+        raise Unknown(f"{loader}: {' / '.join(complaints) or f'exit status {process.returncode}'}")
     libraries: dict[str, str] = {}
-    for text in _text(done.stdout).splitlines():
+    for text in _text(process.stdout).splitlines():
         line = _LISTED_LIBRARY.match(text)
         if line is None or line["name"].startswith(_VIRTUAL):
             continue

@@ -160,9 +160,9 @@ def addresses_can_be_held() -> bool:
     present = personality(ctypes.c_ulong(_QUERY))
     if present < 0:
         return False
-    held = personality(ctypes.c_ulong(present | _NO_RANDOMISATION)) >= 0
+    can_switch_off = personality(ctypes.c_ulong(present | _NO_RANDOMISATION)) >= 0
     personality(ctypes.c_ulong(present))
-    return bool(held)
+    return bool(can_switch_off)
 
 
 def _libc(_: Host) -> str:

@@ -252,8 +252,8 @@ def samples_of(before: Consumption, after: Consumption, life: Report | None) -> 
     if life is not None:
         values["max_rss_bytes"] = life.max_rss_bytes
         for name in _SWITCHES.values():
-            whole: int | None = getattr(life, name)
-            values[name] = None if whole is None else whole - before[name]
+            life_value: int | None = getattr(life, name)
+            values[name] = None if life_value is None else life_value - before[name]
     # The counts of a process for which nobody waited are lost: a difference below 0 is unknown.
     return tuple(
         Sample(_PREFIX + name, float(value))

@@ -170,8 +170,8 @@ class Table(Struct, frozen=True):
         # A whole number is also a number.
         if _kind(value) in kinds or (_kind(value) == _KINDS["int"] and _KINDS["float"] in kinds):
             return self.fail(key, f"it is {value}", f"give {description}")
-        wanted = description or kinds[0]
-        return self.fail(key, f"it is {_kind(value)}, not {wanted}", f"give {wanted}")
+        expected = description or kinds[0]
+        return self.fail(key, f"it is {_kind(value)}, not {expected}", f"give {expected}")
 
     def unknown(self, key: str, hint: str) -> UnusableInput:
         """Return the error for an unknown key or table."""
