@@ -185,7 +185,7 @@ SECONDS = {
 
 
 def quick_plan(native_folder: Path) -> Plan:
-    """The quick form, with programs that nobody runs and one metric."""
+    """The quick form, with programs that are never run, and one metric."""
     study = quick_form(read_study(find_study("sekhon2006")[0]))
     grid = grid_of(study, Site(native_folder, lambda name: f"/lib/{name}"), {})
     plan, _ = study_plan(study, grid, CampaignLimits(seed=3))
