@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from equipoise.why.differences.changes import Setting
-from packages.equipoise.tests.why.causes.made import (
+from packages.equipoise.tests.why.causes.example_differences import (
     calls,
     cause_ids,
     change,

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from equipoise.why.causes.ranking import suggested_causes
 from equipoise.why.differences.changes import Locking
-from packages.equipoise.tests.why.causes.made import (
+from packages.equipoise.tests.why.causes.example_differences import (
     calls,
     cause_ids,
     change,

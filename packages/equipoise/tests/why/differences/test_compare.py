@@ -11,7 +11,7 @@ from equipoise.why.differences.compare import split
 from equipoise.why.evidence.instructions import Instructions
 from equipoise.why.evidence.observer import Function
 from equipoise.why.evidence.sources import Runs
-from packages.equipoise.tests.why.differences.made import (
+from packages.equipoise.tests.why.differences.example_evidence import (
     WALLS,
     allocations,
     calls,

@@ -7,7 +7,12 @@ import pytest
 from equipoise.why.differences.changes import Difference
 from equipoise.why.evidence.observer import Function, LockWaits
 from equipoise.why.evidence.sources import Runs
-from packages.equipoise.tests.why.differences.made import calls, differs, sampled, system_calls
+from packages.equipoise.tests.why.differences.example_evidence import (
+    calls,
+    differs,
+    sampled,
+    system_calls,
+)
 
 UNNAMED = Function("(unknown)", "libc.so.6", "user")
 """An internal function of a C library without symbols."""

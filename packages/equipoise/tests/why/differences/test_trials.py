@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from equipoise.why.differences.compare import trials_difference
 from equipoise.why.evidence.sources import Runs
-from packages.equipoise.tests.why.differences.made import trial, trials
+from packages.equipoise.tests.why.differences.example_evidence import trial, trials
 
 
 def test_trials_are_paired_by_their_blocks() -> None:

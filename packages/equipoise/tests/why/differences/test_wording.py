@@ -6,7 +6,7 @@ from equipoise.model.record import Trial
 from equipoise.why.differences.wording import where_the_time_goes
 from equipoise.why.evidence.observer import SampledStacks
 from equipoise.why.evidence.sources import Runs
-from packages.equipoise.tests.why.differences.made import (
+from packages.equipoise.tests.why.differences.example_evidence import (
     allocations,
     calls,
     differs,
