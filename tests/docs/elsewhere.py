@@ -93,7 +93,7 @@ ELSEWHERE = {
     " --tls-ca ca.pem --tls-cert me.pem --tls-key me.key": Elsewhere(
         CLUSTER,
         "packages/equipoise/tests/cluster/test_connection.py::"
-        "test_a_scheduler_with_tls_takes_who_has_its_certificate_and_nobody_else",
+        "test_scheduler_with_tls_accepts_only_clients_with_its_certificate",
     ),
     'gen_match(treat, X, executor=Client("tcp://10.0.0.5:8786"), seed=1)': Elsewhere(
         CLUSTER,

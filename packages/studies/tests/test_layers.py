@@ -76,7 +76,7 @@ def test_a_planted_import_is_found(tmp_path: Path, text: str) -> None:
     assert found.startswith("primitives/rows.py")
 
 
-def test_the_entry_points_are_installed_as_the_project_has_them() -> None:
+def test_installed_entry_points_are_those_of_the_project() -> None:
     project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
     groups = project["entry-points"]
     assert {"equipoise.kinds", ENTRY_POINTS, PROGRAMS} == set(groups)

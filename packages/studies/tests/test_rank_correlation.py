@@ -24,7 +24,7 @@ def test_equals_scipy_with_ties_too() -> None:
         assert found.points == points
 
 
-def test_the_interval_holds_the_truth_about_as_often_as_it_says() -> None:
+def test_interval_contains_the_true_value_at_its_nominal_rate() -> None:
     generator = np.random.default_rng(2)
     correlation, points = 0.6, 16
     # Of a bivariate normal (Pearson 1907).

@@ -83,7 +83,7 @@ def certificate_in(folder: Path) -> TlsFiles:
 
 
 @pytest.mark.live("openssl", package="openssl")
-def test_a_scheduler_with_tls_takes_who_has_its_certificate_and_nobody_else(
+def test_scheduler_with_tls_accepts_only_clients_with_its_certificate(
     tls: TlsFiles, tmp_path: Path
 ) -> None:
     with encrypted_scheduler(tls.authority, tls.key) as address, litter_collected():
@@ -137,7 +137,7 @@ def test_a_scheduler_with_another_certificate_has_a_hint_about_certificates(
     assert "--tls-ca" in str(caught.value.hint)
 
 
-def test_workers_of_this_host_obey_nobody_without_their_key() -> None:
+def test_workers_of_this_host_reject_clients_without_their_key() -> None:
     stranger = ssl.create_default_context()
     stranger.check_hostname = False
     stranger.verify_mode = ssl.CERT_NONE

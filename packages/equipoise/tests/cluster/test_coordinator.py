@@ -289,7 +289,7 @@ def test_a_host_adds_nothing_to_the_run_of_another_one(
     assert contents(members["cyd"]) == contents(cyd.record())
 
 
-def test_a_host_that_tells_no_time_is_asked_at_the_usual_pace(
+def test_host_without_a_time_is_asked_at_the_usual_interval(
     fleet_of: MakeFleet, plan: Plan
 ) -> None:
     fleet = fleet_of()

@@ -146,7 +146,7 @@ def test_the_programs_of_a_server_are_files_of_a_plan(project: Path) -> None:
     assert "cat" in {os.path.basename(path) for path in paths}
 
 
-def test_a_program_of_the_package_is_that_of_each_host(project: Path) -> None:
+def test_program_of_the_package_is_from_each_host(project: Path) -> None:
     plan = planned("equipoise-workload sort", "true")
     assert "{equipoise:package:equipoise-studies}/_bin/equipoise-workload" in {
         file.path for file in files_of(plan)

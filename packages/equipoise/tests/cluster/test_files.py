@@ -33,7 +33,7 @@ CONTENT = b"#!/bin/sh\nexec cat ./words\n"
 PROGRAM = File("bin/tool", files.digest_of(CONTENT), 0o755, is_program=True)
 
 
-def test_a_host_says_which_files_it_has(host: Path) -> None:
+def test_host_reports_its_files(host: Path) -> None:
     (host / "words").write_bytes(b"one")
     wanted = (
         File("words", None),
@@ -48,7 +48,7 @@ def test_a_host_says_which_files_it_has(host: Path) -> None:
     assert [file.path for file in answer.files] == [file.path for file in wanted]
 
 
-def test_a_program_of_the_system_is_found_where_it_lies_here(host: Path) -> None:
+def test_program_of_the_system_is_found_on_this_host(host: Path) -> None:
     found = files.local_file(File("/nowhere/bin/sh", None, is_program=True), str(host))
     assert found.digest == files.digest_of_file("/bin/sh")
     assert files.local_file(File("/nowhere/bin/sh", None), str(host)).digest is None
@@ -174,7 +174,7 @@ def made_here() -> Plan:
     return replace(plan, conditions=conditions)
 
 
-def test_a_plan_comes_back_as_it_was_on_the_same_machine() -> None:
+def test_plan_round_trips_on_the_same_machine() -> None:
     assert local_plan(portable_plan(made_here()), HERE) == made_here()
 
 
@@ -192,7 +192,7 @@ def test_a_plan_has_the_paths_of_the_host_that_reads_it() -> None:
     assert first.name == "/home/me/project/a"
 
 
-def test_a_program_of_another_package_is_that_of_the_host() -> None:
+def test_program_of_another_package_is_from_the_host() -> None:
     plan = plan_of(measure=Measure("/home/me/project"))
     command = (f"{HERE.packages['equipoise-studies']}/_bin/equipoise-workload", "sort")
     plan = replace(plan, conditions=(replace(plan.conditions[0], command=command),))
@@ -201,7 +201,7 @@ def test_a_program_of_another_package_is_that_of_the_host() -> None:
     assert condition.command == ("/opt/studies/_bin/equipoise-workload", "sort")
 
 
-def test_a_build_of_a_level_is_that_of_the_host() -> None:
+def test_build_of_a_level_is_from_the_host() -> None:
     plan = replace(
         plan_of(measure=Measure("/home/me/project")),
         conditions=(Condition("fast", ("/home/me/project/.equipoise/builds/fast-1/run",)),),

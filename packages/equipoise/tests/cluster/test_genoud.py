@@ -104,7 +104,7 @@ def test_candidates_that_kill_every_worker_are_given_up(client: Any) -> None:
         evaluator(candidates(1))
 
 
-def test_a_scheduler_that_nobody_runs_is_named_with_a_hint() -> None:
+def test_absent_scheduler_is_named_with_a_hint() -> None:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         address = f"tcp://127.0.0.1:{listener.getsockname()[1]}"

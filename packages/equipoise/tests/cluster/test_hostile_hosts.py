@@ -86,7 +86,7 @@ def test_a_host_that_waits_for_less_than_an_hour_is_waited_for(
     assert contents(fleet.members()["bob"]) == contents(bob.record())
 
 
-def test_a_host_that_never_knows_its_order_is_not_ordered_without_end(
+def test_host_that_never_accepts_its_order_is_given_up(
     fleet_of: MakeFleet, plan: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fleet = fleet_of()
@@ -193,7 +193,7 @@ def _everything(ledger: Ledger, identity: str) -> bytes:
         ({"study": "another"}, "the run has another plan than the order"),
     ],
 )
-def test_a_run_that_was_not_ordered_is_refused_in_its_hosts_line(
+def test_unrequested_run_is_refused_in_the_line_of_its_host(
     fleet_of: MakeFleet,
     plan: Plan,
     tmp_path: Path,
@@ -230,9 +230,7 @@ def test_a_host_without_an_identity_is_left_out_and_named(
     assert "'bob' has no valid identity" in warning
 
 
-def test_the_identity_of_another_machine_is_no_way_into_its_run(
-    fleet_of: MakeFleet, plan: Plan
-) -> None:
+def test_copied_identity_gives_no_access_to_a_run(fleet_of: MakeFleet, plan: Plan) -> None:
     fleet = fleet_of()
     ada, bob, _ = fleet.hosts
     # It answers later than the host whose identity it copies.

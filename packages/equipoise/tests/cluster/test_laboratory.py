@@ -72,7 +72,7 @@ def test_a_host_introduces_itself(host: Path) -> None:
     assert from_bytes(tasks.introduce(b""), Introduction).host == answer.host
 
 
-def test_a_campaign_runs_to_its_end_and_the_same_order_starts_no_other(host: Path) -> None:
+def test_repeated_order_starts_no_second_campaign(host: Path) -> None:
     # A module of the user is none of ours.
     (host / "random.py").write_text("raise SystemExit(9)")
     order = order_for(plan_for(blocks=4))
@@ -166,7 +166,7 @@ def test_a_campaign_that_is_still_ending_goes_on_in_the_next_session(host: Path)
     assert progress.session == 2
 
 
-def test_a_campaign_that_is_halted_before_it_measures_never_starts(host: Path) -> None:
+def test_campaign_halted_before_its_first_trial_never_starts(host: Path) -> None:
     order = order_for(plan_for(blocks=LONG))
     with another_campaign():
         waiting = replace(order, allow_concurrent=False)
@@ -180,7 +180,7 @@ def test_a_campaign_that_is_halted_before_it_measures_never_starts(host: Path) -
     assert followed(waiting).slice == b""
 
 
-def test_a_killed_laboratory_goes_on_where_it_stood(host: Path) -> None:
+def test_killed_laboratory_continues_at_the_same_block(host: Path) -> None:
     order = order_for(plan_for("sleep 0.02", "sleep 0.02", blocks=LONG))
     kept: list[RunRecord] = []
     blocks = 0

@@ -30,7 +30,7 @@ def hosts_file(folder: Path, text: str) -> Path:
     return file
 
 
-def test_a_line_names_a_host_and_how_it_is_used(tmp_path: Path) -> None:
+def test_line_names_a_host_and_its_options(tmp_path: Path) -> None:
     text = """
     # our machines
     bench1

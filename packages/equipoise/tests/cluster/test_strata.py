@@ -289,7 +289,7 @@ def test_killed_process_does_not_change_the_result(
     assert msgspec.json.encode(answer) == msgspec.json.encode(alone)
 
 
-def test_two_processes_tell_the_error_of_the_first_stratum(client: Any, tmp_path: Path) -> None:
+def test_two_processes_report_the_error_of_the_first_stratum(client: Any, tmp_path: Path) -> None:
     log = loaded_log(200)
     log["wall_s"] = log["wall_s"] * 0.0
     pandas.DataFrame(log).to_parquet(tmp_path / "log.parquet")

@@ -86,7 +86,7 @@ def test_worker_reports_its_missing_folder(host: Path) -> None:
     assert "start the worker again" in str(refusal.value.hint)
 
 
-def test_a_campaign_that_nobody_ordered_is_absent(host: Path) -> None:
+def test_campaign_without_an_order_is_absent(host: Path) -> None:
     answer = followed(order_for(plan_for()))
     assert (answer.status.state, answer.slice, answer.more) == ("absent", b"", False)
 

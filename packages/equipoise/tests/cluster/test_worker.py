@@ -46,7 +46,7 @@ def supervised(lives_s: list[float]) -> list[float]:
     return waited
 
 
-def test_a_worker_that_ends_at_once_is_started_ever_less_often() -> None:
+def test_worker_that_ends_at_once_is_restarted_less_and_less_often() -> None:
     assert supervised([0.0] * 8) == [1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0, 30.0]
 
 
@@ -62,7 +62,7 @@ def test_the_ending_of_a_worker_is_named() -> None:
     assert asyncio.run(ending("sh", "-c", "kill -9 $$")) == "SIGKILL"
 
 
-def test_who_ends_the_supervisor_ends_its_worker() -> None:
+def test_ending_the_supervisor_ends_its_worker() -> None:
     async def cancelled() -> None:
         running = asyncio.create_task(worker.run_worker(SLEEPER, dict(os.environ)))
         while not psutil.Process().children():
@@ -84,7 +84,7 @@ asyncio.run(worker.run_worker(sys.argv[1:], {}))
 CHILD = "import os, sys, time; print(os.getpid(), flush=True); time.sleep(600)"
 
 
-def test_who_kills_the_supervisor_ends_its_worker() -> None:
+def test_killing_the_supervisor_ends_its_worker() -> None:
     command = [sys.executable, "-c", PARENT, sys.executable, "-c", CHILD]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout is not None

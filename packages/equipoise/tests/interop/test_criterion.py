@@ -40,7 +40,7 @@ def runs_with_every_sample(folder: Path) -> set[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("folder", "names"), [("plain", {"new"}), ("baseline", {"mine", "new"})])
-def test_every_sample_is_there(folder: str, names: set[str]) -> None:
+def test_every_sample_is_read(folder: str, names: set[str]) -> None:
     read = runs_with_every_sample(WRITTEN / folder)
     assert {(benchmark, name) for benchmark in FOLDERS for name in names} <= read
 

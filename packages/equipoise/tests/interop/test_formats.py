@@ -23,7 +23,7 @@ from packages.equipoise.tests.imports import SAMPLES, reading_of, written
         ("sysbench.txt", "sysbench", "sysbench 1.0.20"),
     ],
 )
-def test_content_tells_the_format_and_the_tool(sample: str, form: str, tool: str) -> None:
+def test_content_determines_the_format_and_the_tool(sample: str, form: str, tool: str) -> None:
     format_name, reading = reading_of(SAMPLES / sample)
     assert (format_name, reading.tool) == (form, tool)
 
@@ -122,7 +122,7 @@ def test_count_of_go_gives_iterations_of_one_process() -> None:
     assert list(throughput.iterations["MB/s"]) == [25000.0, 28571.43]
 
 
-def test_go_runs_appended_to_one_file_are_processes_of_their_own(tmp_path: Path) -> None:
+def test_go_runs_appended_to_one_file_are_separate_processes(tmp_path: Path) -> None:
     text = (SAMPLES / "go.txt").read_text()
     _, reading = reading_of(written(tmp_path, "both.txt", text + text))
     small = [process for process in reading.processes if process.benchmark == "BenchmarkSort/small"]
@@ -220,7 +220,7 @@ def test_means_of_pytest_benchmark_without_rounds_are_said_to_be_that(tmp_path: 
     assert reading.notes == ("1 benchmarks have a mean but no rounds",)
 
 
-def test_aggregates_alone_of_google_benchmark_are_refused(tmp_path: Path) -> None:
+def test_google_benchmark_file_with_only_aggregates_is_refused(tmp_path: Path) -> None:
     path = written(
         tmp_path,
         "aggregates.json",

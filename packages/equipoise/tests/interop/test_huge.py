@@ -55,7 +55,7 @@ def imported_one_by_one(folder: Path, *names: str) -> list[dict[str, Any]]:
     return report
 
 
-def test_every_format_of_200_mb_is_refused_in_one_line_and_no_memory(tmp_path: Path) -> None:
+def test_200_mb_of_every_format_is_refused_in_one_line_and_little_memory(tmp_path: Path) -> None:
     (tmp_path / "small.csv").write_bytes(WHOLE["csv"])
     for form, content in WHOLE.items():
         with (tmp_path / form).open("wb") as file:

@@ -114,7 +114,7 @@ def test_json_is_indented_like_hyperfines() -> None:
     assert text.endswith("}\n")
 
 
-def test_keys_stand_in_the_order_of_hyperfine() -> None:
+def test_keys_are_in_the_order_of_hyperfine() -> None:
     (result,) = _results(_document({"a": [1.0]}, {"a": {"threads": "2"}}))
     assert sorted(result) == sorted(HYPERFINE_KEYS)
     assert list(result)[:9] == HYPERFINE_KEYS[:9]
@@ -206,7 +206,7 @@ def test_markdown_compares_with_the_fastest_and_propagates_the_spread() -> None:
     assert lines[3].endswith("| 1.00 |")
 
 
-def test_bytes_that_are_no_text_are_shown_as_escapes_in_every_format() -> None:
+def test_undecodable_bytes_are_escaped_in_every_format() -> None:
     document = _document({"ls \udcff": [1.0]})
     assert _results(document)[0]["command"] == r"ls \udcff"
     assert to_csv(document).encode().splitlines()[1].startswith(rb"ls \udcff,")

@@ -35,7 +35,7 @@ def test_an_empty_file_is_named(tmp_path: Path, content: str) -> None:
     assert "is empty" in refusal(written(tmp_path, "empty.json", content)).what
 
 
-def test_an_unknown_file_is_told_which_formats_there_are(tmp_path: Path) -> None:
+def test_unknown_file_is_refused_with_the_known_formats(tmp_path: Path) -> None:
     error = refusal(written(tmp_path, "poem.txt", "the quick brown fox\n"))
     assert "its format is unknown" in error.what
     assert all(name in str(error.hint) for name in FORMATS)
@@ -57,7 +57,7 @@ def test_json_that_is_cut_off_is_refused(tmp_path: Path, sample: str, share: flo
     refusal(path)
 
 
-def test_lines_that_are_cut_off_are_told_by_number(tmp_path: Path) -> None:
+def test_truncated_line_is_refused_with_its_number(tmp_path: Path) -> None:
     go = (SAMPLES / "go.txt").read_text().splitlines()
     cut = "\n".join([*go[:4], go[4][:40]])
     assert "line 5 is cut off" in refusal(written(tmp_path, "go.txt", cut)).what
@@ -130,7 +130,7 @@ def test_deeply_nested_json_is_refused(tmp_path: Path) -> None:
     refusal(path, "hyperfine")
 
 
-def test_bytes_that_are_no_text_do_not_stop_a_reader(tmp_path: Path) -> None:
+def test_undecodable_bytes_do_not_stop_a_reader(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_bytes(b"condition,value\na\xff,1\n")
     _, reading = reading_of(path)

@@ -124,7 +124,7 @@ def test_half_a_character_of_utf_16_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("compress", [gzip.compress, bz2.compress, lzma.compress])
-def test_a_compressed_file_is_told_to_be_unpacked(
+def test_compressed_file_is_refused_with_a_hint_to_unpack_it(
     compress: Callable[[bytes], bytes], tmp_path: Path
 ) -> None:
     path = tmp_path / "file.json.packed"

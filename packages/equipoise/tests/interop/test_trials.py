@@ -112,7 +112,7 @@ def test_the_three_forms_agree() -> None:
     assert list(as_json[0]) == list(as_csv[0]) == list(as_parquet[0])
 
 
-def test_bytes_that_are_no_text_do_not_stop_an_export() -> None:
+def test_undecodable_bytes_do_not_stop_an_export() -> None:
     document = document_of("a\udcff", "b", blocks=2)
     assert b"a\\udcff" in to_csv(document)
     assert json.loads(to_json(document))[0]["condition"] in {"a\udcff", "b"}

@@ -195,7 +195,7 @@ def test_a_build_that_fails_leaves_nothing(made: MadeRepository, tmp_path: Path,
         assert cache.seconds_of(sources(made)[1]) is None
 
 
-def test_a_commit_without_the_folder_of_the_user_is_told_apart(
+def test_commit_without_the_user_folder_has_its_own_error(
     made: MadeRepository, tmp_path: Path, log: Path
 ) -> None:
     (made.path / "later").mkdir()
@@ -207,7 +207,7 @@ def test_a_commit_without_the_folder_of_the_user_is_told_apart(
         cache.get(sources(made)[1], "commit two")
 
 
-def test_the_working_tree_is_built_as_it_was_or_not_at_all(
+def test_working_tree_changed_since_the_plan_is_not_built(
     made: MadeRepository, tmp_path: Path, log: Path
 ) -> None:
     repo = repository_at(made.path)

@@ -203,7 +203,7 @@ def test_a_working_tree_of_a_bare_repository_has_its_revisions(
     assert everything_in(bare) == before
 
 
-def test_a_shallow_clone_has_its_commits_and_says_why_it_lacks_others(
+def test_shallow_clone_has_its_commits_and_a_reason_for_missing_ones(
     made: MadeRepository, tmp_path: Path
 ) -> None:
     shallow = MadeRepository(tmp_path / "shallow")
@@ -311,7 +311,7 @@ def filtered(made: MadeRepository, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["lfs", "git-crypt"])
-def test_files_that_git_stores_as_pointers_or_ciphers_are_no_sources(
+def test_missing_filter_of_pointers_or_encrypted_files_is_refused(
     made: MadeRepository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)

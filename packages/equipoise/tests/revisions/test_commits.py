@@ -70,12 +70,12 @@ def test_a_range_follows_first_parents_and_knows_its_merges(made: MadeRepository
     assert everything_in(made.path) == before
 
 
-def test_a_branch_of_a_merge_is_a_range_of_its_own(made: MadeRepository) -> None:
+def test_branch_of_a_merge_is_a_separate_range(made: MadeRepository) -> None:
     commits = between(made, "first", "side")
     assert [commit.subject for commit in commits] == ["the first", "side 1", "side 2"]
 
 
-def test_commits_that_change_only_prose_are_known_by_the_names_of_their_files(
+def test_commits_that_change_only_prose_are_recognised_by_file_names(
     made: MadeRepository,
 ) -> None:
     made.write("README.md", "Read me.\n")
@@ -253,7 +253,7 @@ def test_a_diff_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert cut.patch == whole.patch[:500]
 
 
-def test_the_working_tree_has_no_diff_and_a_lost_commit_is_told(tmp_path: Path) -> None:
+def test_working_tree_has_no_diff_and_a_missing_commit_is_an_error(tmp_path: Path) -> None:
     made = repository(tmp_path / "project")
     first = commit(made.commit())
     opened = Repository(made.path, "")

@@ -102,7 +102,7 @@ def test_a_benchmark_that_a_tool_reports_is_a_metric_of_the_bisection() -> None:
     assert (options["kind"], options["metrics"]) == ("cargo", "render")
 
 
-def test_a_gate_that_no_bisection_can_follow_has_no_line() -> None:
+def test_gate_without_a_possible_bisection_has_no_command() -> None:
     assert lines_of("wall_s", "max_rss_bytes") == {}
     # A bisection searches the benchmarks of this tool by their times only.
     assert lines_of("cpu_time_s", tool="google-benchmark") == {}
@@ -155,9 +155,7 @@ def test_reading_command_is_the_same_for_both_revisions(sides: Pair, tmp_path: P
         ("no-such-program", "there is no program 'no-such-program' on the PATH"),
     ],
 )
-def test_a_program_that_is_not_there_is_refused(
-    name: str, problem: str, sides: Pair, tmp_path: Path
-) -> None:
+def test_missing_program_is_refused(name: str, problem: str, sides: Pair, tmp_path: Path) -> None:
     Path(sides[0].folder, "text").write_text("")
     with pytest.raises(UnusableInput, match=problem) as caught:
         conditions_of_gate([Benchmark("b", (name,))], sides, None)

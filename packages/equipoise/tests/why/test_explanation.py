@@ -196,7 +196,7 @@ def test_the_same_record_gives_the_same_bytes() -> None:
     assert encode(result_of(record)) == encode(result_of(record))
 
 
-def test_each_source_has_the_reason_why_its_runs_gave_nothing() -> None:
+def test_each_source_without_results_has_a_reason() -> None:
     failed = Observation("waits", 0, 1, 6, 2.0, None, "perf_event_open: not permitted")
     observations = (*profiles((0, 1.0), (1, 2.0)), failed)
     extra = result_of(record_of(1.0, 2.0, observations=observations)).extra_time

@@ -50,7 +50,7 @@ def paragraph(document: ResultDocument, part: str) -> str:
     )
 
 
-def test_the_four_machines_stand_above_this_host_in_the_articles_layout() -> None:
+def test_the_four_machines_are_above_this_host_in_the_articles_layout() -> None:
     processes, calls, ipc, threads = findings(StudyData(document_with())).tables
     assert findings(StudyData(document_with())).answer.startswith(
         "This host is faster than all four machines of the article"

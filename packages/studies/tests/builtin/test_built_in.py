@@ -52,12 +52,12 @@ def compares(study: Study, study_grid: Grid) -> bool:
     )
 
 
-def test_the_studies_of_2006_are_there() -> None:
+def test_studies_of_2006_exist() -> None:
     assert set(OF_2006) < {study.name for study in STUDIES}
 
 
 @pytest.mark.parametrize("study", STUDIES, ids=study_name)
-def test_a_built_in_study_is_valid_and_called_as_its_folder(
+def test_built_in_study_is_valid_and_has_the_name_of_its_folder(
     study: BuiltInStudy, native_folder: Path, tmp_path: Path
 ) -> None:
     parsed = read(study)

@@ -107,7 +107,7 @@ def test_tables_show_curve_mechanism_and_open_loop(document: ResultDocument) -> 
     assert numbers == pytest.approx([20, 400, 800, 1.2, 1.6], rel=0.02)
 
 
-def test_the_paragraph_says_where_the_knees_lie(document: ResultDocument) -> None:
+def test_paragraph_names_the_knees(document: ResultDocument) -> None:
     answer, (paragraph,) = (
         findings(StudyData(document)).answer,
         findings(StudyData(document)).paragraphs,
@@ -117,7 +117,7 @@ def test_the_paragraph_says_where_the_knees_lie(document: ResultDocument) -> Non
     assert paragraph.startswith("mariadb, read_only: the knee of the curve is at glibc ")
 
 
-def test_there_is_a_curve_of_throughput_and_one_of_latency(document: ResultDocument) -> None:
+def test_figures_are_curves_of_throughput_and_latency(document: ResultDocument) -> None:
     charts = {figure.name: figure.chart.to_dict() for figure in figures(StudyData(document))}
     assert list(charts) == ["throughput_mariadb_read_only", "latency_mariadb_read_only"]
     marks = {
@@ -144,7 +144,7 @@ def test_the_client_uses_the_address_and_the_rate_of_its_options(command_of: Com
 
 
 @pytest.mark.parametrize("command_of", [mariadb_command, postgresql_command])
-def test_a_password_is_for_tcp_alone_and_no_client_over_tcp_is_a_superuser(
+def test_only_tcp_clients_have_a_password_and_none_is_a_superuser(
     command_of: CommandOf,
 ) -> None:
     by_socket, by_tcp = command_of(options()), command_of(options("--transport=tcp"))

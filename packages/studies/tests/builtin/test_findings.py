@@ -74,7 +74,7 @@ def test_at_35_kb_the_ratio_the_faults_and_the_calls_are_reported() -> None:
     assert "9 faults (9 pages) and 2 system calls" in paragraph
 
 
-def test_the_three_ways_stand_beside_the_published_ones() -> None:
+def test_the_three_ways_have_the_published_values_next_to_them() -> None:
     table = fish_findings(StudyData(fish())).tables[0]
     assert [(row[0], row[-1]) for row in table.rows] == [
         ("glibc_15k", "24 s"),
@@ -187,7 +187,7 @@ def test_an_order_that_reverses_is_found_for_certain() -> None:
     ]
 
 
-def test_an_order_that_holds_and_one_that_is_uncertain_are_told_apart() -> None:
+def test_certain_and_uncertain_orders_are_distinguished() -> None:
     assert "The order of the allocators is the same on every task." in (
         tasks_findings(StudyData(ranked(1.3))).paragraphs
     )

@@ -45,7 +45,7 @@ def test_the_primitive_that_moves_with_the_throughput_comes_first(document: Resu
     assert [other.name for other in others] == ["null_call"]
 
 
-def test_the_findings_say_how_little_they_prove(document: ResultDocument) -> None:
+def test_findings_state_the_limits_of_the_evidence(document: ResultDocument) -> None:
     result = findings(StudyData(document))
     (table,) = result.tables
     assert table.headings[1:4] == ("rank correlation", "95 % interval", "conditions")

@@ -77,7 +77,7 @@ def test_answer_is_the_cost_of_the_policy_by_algorithm() -> None:
     assert answer.endswith("(certain) over Doug Lea's malloc, at 445 rows.")
 
 
-def test_a_gap_that_does_not_grow_differs_from_no_gap() -> None:
+def test_constant_gap_differs_from_no_gap() -> None:
     shrinking = claim(document({"445": 1.5, "890": 1.2}), "grows with the size")
     assert "Does not hold (the gap does not grow)" in shrinking
     none = claim(document({"445": 1.0, "890": 1.0}), "grows with the size")
@@ -185,7 +185,7 @@ SECONDS = {
 
 
 def quick_plan(native_folder: Path) -> Plan:
-    """The quick form, with programs that nobody runs and one metric."""
+    """The quick form, with programs that are never run, and one metric."""
     study = quick_form(read_study(find_study("sekhon2006")[0]))
     grid = grid_of(study, Site(native_folder, lambda name: f"/lib/{name}"), {})
     plan, _ = study_plan(study, grid, CampaignLimits(seed=3))

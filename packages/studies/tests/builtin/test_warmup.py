@@ -122,7 +122,7 @@ def planted(*conditions: Series) -> ResultDocument:
     )
 
 
-def test_each_runtime_is_classed_by_its_trials() -> None:
+def test_each_runtime_is_classified_by_its_trials() -> None:
     (table,) = findings(StudyData(planted())).tables
     assert (
         findings(StudyData(planted())).answer == "2 pairs of runtime and kernel: 1 warm-up, 1 flat."
@@ -145,6 +145,6 @@ def test_each_condition_has_its_series_drawn() -> None:
     ]
 
 
-def test_trials_too_short_to_class_have_no_row() -> None:
+def test_trials_too_short_to_classify_have_no_row() -> None:
     result = findings(StudyData(planted(short, short)))
     assert result.tables == () and result.paragraphs == () and not result.answer

@@ -107,7 +107,7 @@ def test_results_are_reported_with_the_cost_of_the_client(
     assert by_second == pytest.approx([2802.0, 0.00349, 0.0])
 
 
-def test_a_generator_that_fails_is_told_with_its_last_lines() -> None:
+def test_failed_generator_is_reported_with_its_last_lines() -> None:
     with pytest.raises(SystemExit, match="ended with status 7\nFATAL: lost connection"):
         run_and_report(
             [sys.executable, "-c", "print('FATAL: lost connection'); raise SystemExit(7)"],

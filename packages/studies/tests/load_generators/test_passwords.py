@@ -33,7 +33,7 @@ json.dump(told, open({told!r}, "w"))
         (pgbench.run, ["*:*:*:*:5ec4e7"]),
     ],
 )
-def test_a_load_generator_finds_its_password_in_a_private_file_only(
+def test_load_generator_reads_its_password_only_from_a_private_file(
     run: Callable[[list[str], str], None],
     lines: list[str],
     tmp_path: Path,

@@ -1,4 +1,4 @@
-"""Campaigns of probes that nobody runs: what several tests of ``equipoise os`` share."""
+"""Campaigns of probes that are never run, for several tests of ``equipoise os``."""
 
 from __future__ import annotations
 

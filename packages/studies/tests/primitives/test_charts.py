@@ -25,7 +25,7 @@ def test_primitives_have_one_figure_per_metric() -> None:
     ]
 
 
-def test_a_dot_stands_for_each_process_and_a_line_for_each_median() -> None:
+def test_chart_has_a_dot_for_each_process_and_a_line_for_each_median() -> None:
     chart = primitives(result(), "latency_s")
     assert chart is not None
     specification = chart.to_dict()

@@ -58,7 +58,7 @@ def test_rows_are_measured_in_several_processes_and_compared_with_repeats(
         assert [run.id for run in ledger.runs()] == [document["run"]["id"]]
 
 
-def test_a_campaign_that_has_its_blocks_goes_on_when_more_are_asked_for(
+def test_finished_campaign_continues_if_more_blocks_are_requested(
     equipoise: Equipoise,
 ) -> None:
     begun = equipoise("os", "--only", "null_call", "--quick", "--warmup", "0", "--blocks", "1")
@@ -83,7 +83,7 @@ def test_impossible_request_is_refused_before_anything_runs(equipoise: Equipoise
         assert answered.out == ""
 
 
-def test_the_probes_are_listed_with_whether_they_work_here(equipoise: Equipoise) -> None:
+def test_list_shows_which_probes_work_on_this_host(equipoise: Equipoise) -> None:
     listed = equipoise("list", "probes")
     assert listed.status == 0, listed.err
     assert re.search(r"^null_call .*yes", listed.out, re.MULTILINE), listed.out

@@ -32,7 +32,7 @@ def program(tmp_path: Path) -> Callable[..., Path]:
     return write
 
 
-def test_the_rows_that_others_build_on_are_there_once_each() -> None:
+def test_rows_of_the_studies_exist_once() -> None:
     rows = probe_rows(probe_program())
     names = [row.name for row in rows]
     assert set(OF_THE_ISSUE) <= set(names)
@@ -41,7 +41,7 @@ def test_the_rows_that_others_build_on_are_there_once_each() -> None:
     assert all(row.summary and row.group for row in rows)
 
 
-def test_a_row_between_two_sides_says_where_they_are() -> None:
+def test_row_with_two_sides_reports_their_placement() -> None:
     rows = {row.name: row for row in probe_rows(probe_program())}
     assert rows["pipe_same_cpu"].placement == "same_cpu"
     assert rows["pipe_across_cpus"].placement == "across_cpus"

@@ -94,7 +94,7 @@ def test_a_comparison_is_not_taken_for_primitives() -> None:
     assert not is_of_primitives(compared(blocks=8))
 
 
-def test_imported_trials_are_not_taken_for_primitives_where_a_metric_has_their_name() -> None:
+def test_imported_trials_with_a_metric_of_primitives_are_not_primitives() -> None:
     source = ImportSource("csv", "wrk", ("wrk.csv",), "one after the other")
     trials = ImportedResult(source, "latency_s", comparisons=(), summary="Nothing was compared.")
     assert not is_of_primitives(document_as(ImportedDocument, result(), imported=trials))

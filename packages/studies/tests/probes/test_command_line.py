@@ -39,7 +39,7 @@ BATCHES = 3
 SHORT = ("--batches", str(BATCHES), "--batch-ms", "1")
 
 
-def test_the_list_tells_a_program_all_that_it_needs(
+def test_list_has_all_data_that_a_program_needs(
     listed: list[dict[str, Any]], rows: list[Row]
 ) -> None:
     for probe in listed:
@@ -52,7 +52,7 @@ def test_the_list_tells_a_program_all_that_it_needs(
     assert set(names) >= OF_THE_DESIGN
 
 
-def test_each_row_reports_every_batch_and_their_median_or_why_there_is_none(
+def test_each_row_reports_its_batches_and_median_or_a_reason(
     run: Run, rows: list[Row], tmp_path: Path
 ) -> None:
     for row in rows:

@@ -60,7 +60,7 @@ def test_a_killed_probe_leaves_nothing(
 
 
 @pytest.mark.parametrize("words", [("fork",), ("sh",), ("file_create",)], ids=" ".join)
-def test_a_probe_whose_process_group_is_told_to_end_leaves_nothing(
+def test_probe_leaves_nothing_after_a_signal_to_its_process_group(
     program: Path, words: tuple[str, ...], tmp_path: Path
 ) -> None:
     with running(program, *words, "--folder", str(tmp_path), process_group=0) as told:

@@ -86,9 +86,7 @@ def test_probe_of_the_shell_needs_a_shell(program: Path, run: Run) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can take the network from a process")
-def test_without_a_loopback_interface_the_rows_of_the_network_are_missing_and_no_others(
-    program: Path, run: Run
-) -> None:
+def test_missing_loopback_interface_affects_only_network_rows(program: Path, run: Run) -> None:
     alone = shutil.which("unshare")
     assert alone is not None, "unshare is on every Linux"
     if subprocess.run([alone, "--net", "true"], check=False).returncode != 0:

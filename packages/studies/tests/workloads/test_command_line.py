@@ -58,7 +58,7 @@ def test_without_a_metrics_path_the_metric_goes_to_standard_output(run: Run) -> 
 TICK_S = time.clock_getres(time.CLOCK_MONOTONIC)
 
 
-def test_a_time_tells_the_step_of_its_clock_in_its_own_unit(run: Run) -> None:
+def test_time_reports_the_resolution_of_its_clock_in_the_same_unit(run: Run) -> None:
     spun = json.loads(run("spin", "--work", "1000").stdout)
     assert spun["resolution"] == pytest.approx(1e9 * TICK_S / 1000)
     lines = map(json.loads, run("malloc", "--count", "1000").stdout.splitlines())

@@ -16,7 +16,7 @@ def test_blocks_kept_from_the_last_round_are_live(measured: Measured) -> None:
     assert found["ns_per_call"] > 0
 
 
-def test_holes_keep_memory_that_nobody_uses(measured: Measured) -> None:
+def test_holes_keep_unused_memory(measured: Measured) -> None:
     found = measured("fragment", *LIVE).metrics
     assert found["held_bytes"] > 2 * found["live_bytes"]
     assert found["peak_bytes"] > found["held_bytes"] - LAG_OF_THE_PEAK
@@ -31,7 +31,7 @@ def test_blocks_from_the_kernel_leave_no_holes(measured: Measured) -> None:
     assert found["retained_bytes"] < MIB
 
 
-def test_the_memory_of_a_round_is_that_of_its_blocks(measured: Measured) -> None:
+def test_peak_of_a_round_is_the_memory_of_its_blocks(measured: Measured) -> None:
     found = measured("fragment", *LIVE, "--rounds", "1", "--keep", "0").metrics
     assert found["live_bytes"] == 0
     assert found["peak_bytes"] > 16 * MIB - LAG_OF_THE_PEAK

@@ -49,7 +49,7 @@ def test_all_three_find_the_same_matches_by_every_blas(measured: Measured, table
         assert facts == expected
 
 
-def test_the_matches_of_given_weights_are_those_of_the_public_matching(
+def test_matches_of_given_weights_equal_the_public_matching(
     measured: Measured, table: Path
 ) -> None:
     weights = [float(3 + 7 * column) for column in range(len(COVARIATES))]

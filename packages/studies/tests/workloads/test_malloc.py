@@ -101,7 +101,7 @@ def test_cost_of_a_pair_is_reported(measured: Measured) -> None:
     assert from_kernel["faults_per_pair"] == pytest.approx(PAGES, abs=0.1)
 
 
-def test_memory_that_is_live_at_once_is_the_peak_and_goes_back_if_it_is_the_kernels(
+def test_peak_is_the_live_memory_and_kernel_blocks_are_returned(
     measured: Measured,
 ) -> None:
     options = ("malloc", "--count", str(PAIRS), "--pattern", f"fifo:{PAIRS}")

@@ -50,7 +50,8 @@ const LEAST_F: f64 = 2.0;
 /// Standard errors beyond which the covariate differs between the two conditions, for example if
 /// one of them leaves the machine hotter.
 const MOST_IMBALANCE: f64 = 3.0;
-/// Leverage up to which a covariate must be the more alike the more it explains; at an R² of 0.8.
+/// Largest leverage: the limit on a covariate's imbalance is divided by the leverage, which grows
+/// with R² and reaches this at 0.8.
 const MOST_LEVERAGE: f64 = 2.0;
 /// Variance of a mean of successive differences with random signs, divided by that of independent
 /// values.

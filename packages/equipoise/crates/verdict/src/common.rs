@@ -8,8 +8,8 @@ use crate::wealth::Wealth;
 ///
 /// The bettors take their wealth from each campaign to the next, in the order given. The factor of
 /// each campaign is a test martingale given the campaigns before, so the product is one too,
-/// wherever it stops: the true θ is ever excluded with a chance of at most `level`, though each
-/// campaign stopped when it pleased, and whoever pools stops when that pleases.
+/// wherever it stops: the true θ is ever excluded with a chance of at most `level`, although every
+/// campaign may stop at any time, and so may the pooling.
 #[must_use]
 pub fn common_interval(campaigns: &[&BettingSequence], level: f64) -> (f64, f64) {
     let spans = || campaigns.iter().map(|campaign| campaign.span());

@@ -40,7 +40,7 @@ def read_or_refused(path: Path, form: str | None) -> bool:
     return True
 
 
-def test_every_format_has_a_whole_file_here_and_is_told_by_its_content(tmp_path: Path) -> None:
+def test_every_format_has_an_undamaged_example_and_is_recognised(tmp_path: Path) -> None:
     assert set(contents()) == set(SERIES_FORMATS) - {"asv"}
     for form, content in contents().items():
         path = tmp_path / "file"

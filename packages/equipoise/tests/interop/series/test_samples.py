@@ -33,7 +33,7 @@ def test_asv_gives_a_series_for_each_combination_of_parameters() -> None:
     ]
 
 
-def test_a_benchmark_that_failed_leaves_a_hole_that_is_told() -> None:
+def test_failed_benchmark_leaves_a_gap_with_a_remark() -> None:
     series = {series.benchmark: series for series in series_of(SAMPLES / "asv")}
     assert len(series[SCALE_2].points) == 23
     assert series[SCALE_2].notes == ("1 value of failed benchmarks left out.",)
@@ -78,7 +78,7 @@ def test_a_folder_without_results_is_refused(tmp_path: Path) -> None:
         series_of(SAMPLES / "asv" / "benchmarks.json", form="asv")
 
 
-def test_pyperf_has_its_commit_in_the_metadata_and_stands_by_its_date() -> None:
+def test_pyperf_values_have_the_commit_of_the_metadata_in_date_order() -> None:
     files = sorted((SAMPLES / "pyperf").glob("*.json"))
     (series,) = series_of(*files)
     assert (series.tool, series.benchmark, series.setting) == ("pyperf 2.10.0", "loop", "vm")
@@ -123,7 +123,7 @@ def test_a_file_in_the_metric_format_of_bencher_is_named_after_its_revision(
     assert (series.tool, series.metric, series.unit) == ("Bencher", "latency", "nanoseconds")
 
 
-def test_conbench_stands_by_the_time_of_its_commits() -> None:
+def test_conbench_values_are_in_the_order_of_commit_times() -> None:
     (series,) = series_of(SAMPLES / "conbench_history.json")
     assert (series.tool, series.benchmark, series.unit) == ("Conbench", "case c0ffee", "s")
     assert [point.date for point in series.points] == [

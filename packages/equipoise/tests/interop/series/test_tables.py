@@ -89,7 +89,7 @@ def test_too_many_series_or_commits_are_refused(
         series_of(table(tmp_path, [1.0]), table(tmp_path, [1.0], "other.csv"))
 
 
-def test_a_time_is_in_greenwich_or_is_none() -> None:
+def test_time_is_utc_or_none() -> None:
     assert utc_time("2026-07-31") == "2026-07-31T00:00:00Z"
     assert utc_time("0001-01-01T00:00:00+14:00") is None
     assert utc_time("yesterday") is None

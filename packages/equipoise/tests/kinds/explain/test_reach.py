@@ -27,7 +27,7 @@ from equipoise.why.result import result_of
 from packages.equipoise.tests.kinds.explain.simulated import Truth, plan_and_seconds
 from packages.equipoise.tests.kinds.explain.test_campaigns import NO_LIMIT, record_of, with_attempts
 from packages.equipoise.tests.kinds.explain.test_plan import gap, intervention
-from packages.equipoise.tests.why.differences.made import calls, sampled, system_calls
+from packages.equipoise.tests.why.differences.example_evidence import calls, sampled, system_calls
 
 READS = KnownEvidence(
     EvidenceSet(

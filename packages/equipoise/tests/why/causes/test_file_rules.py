@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from packages.equipoise.tests.why.causes.made import (
+from packages.equipoise.tests.why.causes.example_differences import (
     calls,
     cause_ids,
     change,
@@ -81,7 +81,7 @@ def test_large_writes_are_not_tiny() -> None:
     assert not found_by("tiny_writes", large)
 
 
-def test_a_file_that_has_no_name_is_null_with_its_reason() -> None:
+def test_unnamed_file_is_null_with_a_reason() -> None:
     nameless = replace(
         LINES,
         files={
@@ -107,7 +107,7 @@ def test_tiny_reads_are_named_by_their_call() -> None:
     assert cause.evidence["file"] == "/data/text"
 
 
-def test_syncs_hold_both_the_work_and_the_waiting() -> None:
+def test_syncs_include_the_work_and_the_waiting() -> None:
     cause = first(SYNCS)
     assert cause.cause == "sync_per_record"
     assert (cause.evidence["syscall"], cause.evidence["file"]) == ("fsync", "/tmp/records")
@@ -116,7 +116,7 @@ def test_syncs_hold_both_the_work_and_the_waiting() -> None:
     assert cause_ids(SYNCS) == ["sync_per_record"]
 
 
-def test_as_many_syncs_that_take_longer_are_waiting() -> None:
+def test_equally_many_slower_syncs_are_waiting() -> None:
     longer = replace(SYNCS, calls={"fsync": calls(300, 300)})
     assert not found_by("sync_per_record", longer)
     assert first(longer).cause == "waiting"
@@ -129,7 +129,7 @@ def test_a_file_that_comes_from_the_disk_is_cold() -> None:
     assert cause.evidence["bytes_from_disk"] == {"baseline": 0.0, "candidate": 32_768 * 512.0}
 
 
-def test_a_mapped_cold_file_is_named_by_who_touches_it() -> None:
+def test_mapped_cold_file_is_described_by_the_function_that_touches_it() -> None:
     mapped = replace(
         COLD,
         entries={"page_fault": change(0.1, 0.2, 0.05)},
@@ -152,7 +152,7 @@ def test_blocks_read_without_waiting_are_no_cause() -> None:
     assert not found_by("cold_file", replace(COLD, waits={wait("fsync"): change(0.0, 0.7, 0.1)}))
 
 
-def test_without_the_waits_long_calls_stand_for_them() -> None:
+def test_long_calls_replace_missing_waits() -> None:
     unseen = replace(COLD, waits={}, calls={"read": calls(1026, 1026, change(0.01, 0.8, 0.1))})
     cause = first(unseen)
     assert cause.cause == "cold_file"
@@ -160,7 +160,7 @@ def test_without_the_waits_long_calls_stand_for_them() -> None:
     assert not found_by("cold_file", short)
 
 
-def test_look_ups_tell_how_many_found_nothing() -> None:
+def test_look_ups_report_the_number_of_failures() -> None:
     cause = first(ABSENT)
     assert (cause.cause, cause.evidence["syscall"]) == ("path_look_ups", "newfstatat")
     assert cause.evidence["not_there"] == {"baseline": 20_000, "candidate": 200_000}
@@ -183,6 +183,6 @@ def test_messages_through_a_pipe_are_no_tiny_writes() -> None:
     assert cause_ids(MESSAGES) == ["messages"]
 
 
-def test_a_pipe_that_is_used_as_before_makes_no_messages() -> None:
+def test_pipe_with_unchanged_use_is_no_cause() -> None:
     quiet = replace(MESSAGES, files={"pipe": file(writes=change(16, 16))})
     assert not found_by("messages", quiet)

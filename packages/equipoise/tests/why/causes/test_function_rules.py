@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from equipoise.why.differences.changes import Setting
-from packages.equipoise.tests.why.causes.made import (
+from packages.equipoise.tests.why.causes.example_differences import (
     calls,
     cause_ids,
     change,
@@ -36,7 +36,7 @@ CONTENDING = difference_with(
 )
 
 
-def test_the_kernel_of_another_processor_is_named_with_the_one_that_it_replaces() -> None:
+def test_kernel_of_another_processor_is_named_with_the_replaced_kernel() -> None:
     cause = first(BLAS)
     assert cause.cause == "wrong_blas_kernel"
     assert cause.evidence["function"] == SLOW.name
@@ -82,7 +82,7 @@ def test_kernels_without_names_are_recognised_by_the_settings_of_the_library() -
     assert "code without a name in libblas.so.3" in first(untold).summary
 
 
-def test_two_functions_of_no_blas_are_no_kernels() -> None:
+def test_two_functions_outside_a_blas_are_not_kernels() -> None:
     other = replace(
         BLAS,
         functions={
@@ -102,7 +102,7 @@ def test_the_slower_function_is_named_and_the_others_are_not() -> None:
     assert cause.evidence["function"] == "function_17"
 
 
-def test_a_function_without_a_name_is_named_by_its_caller() -> None:
+def test_unnamed_function_is_described_by_its_caller() -> None:
     copying = function("(unknown)", "libc.so.6", "unknown")
     difference = difference_with(
         functions={copying: change(0.0, 0.9, 0.1)},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from packages.equipoise.tests.why.causes.made import (
+from packages.equipoise.tests.why.causes.example_differences import (
     allocations,
     blocks,
     calls,
@@ -42,7 +42,7 @@ SMALL_PAGES = difference_with(
 )
 
 
-def test_blocks_that_go_back_at_every_free_are_named_by_their_size() -> None:
+def test_blocks_returned_at_every_free_are_described_by_their_size() -> None:
     cause = first(CHURN)
     assert cause.cause == "blocks_returned_at_free"
     assert cause.evidence["size_bytes"] == 35_600
@@ -51,7 +51,7 @@ def test_blocks_that_go_back_at_every_free_are_named_by_their_size() -> None:
     assert cause.evidence["calls"] == {"baseline": 1.0, "candidate": 8001.0}
 
 
-def test_their_page_faults_count_only_once() -> None:
+def test_page_faults_of_returned_blocks_count_once() -> None:
     assert cause_ids(CHURN) == ["blocks_returned_at_free"]
 
 
@@ -73,7 +73,7 @@ def test_far_fewer_calls_than_blocks_are_not_every_free() -> None:
     assert not found_by("blocks_returned_at_free", rarely)
 
 
-def test_advice_that_faults_memory_in_again_names_who_touches_it() -> None:
+def test_advice_that_causes_page_faults_names_the_touching_function() -> None:
     cause = first(GIVEN_BACK)
     assert cause.cause == "memory_given_back"
     assert (cause.evidence["syscall"], cause.evidence["function"]) == ("madvise", "fill")

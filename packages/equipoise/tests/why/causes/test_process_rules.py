@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from packages.equipoise.tests.why.causes.made import (
+from packages.equipoise.tests.why.causes.example_differences import (
     calls,
     cause_ids,
     change,
@@ -112,7 +112,7 @@ def test_without_a_profile_the_calls_own_seconds_count() -> None:
     assert first(hidden).seconds == pytest.approx(0.6)
 
 
-def test_as_many_calls_that_take_longer() -> None:
+def test_equally_many_slower_calls() -> None:
     slow = difference_with(entries={"ioctl": change(0.1, 0.9, 0.1)}, calls={"ioctl": calls(10, 10)})
     assert first(slow).cause == "slower_system_calls"
     assert cause_ids(replace(slow, entries={"ioctl": change(0.1, 0.9, 1.0)})) == []

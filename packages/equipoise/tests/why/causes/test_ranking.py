@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from equipoise.why.causes.ranking import MIN_FRACTION, RULES, suggested_causes
 from equipoise.why.causes.remaining import Cause, Remaining
 from equipoise.why.differences.changes import sum_of
-from packages.equipoise.tests.why.causes.made import (
+from packages.equipoise.tests.why.causes.example_differences import (
     calls,
     cause_ids,
     change,

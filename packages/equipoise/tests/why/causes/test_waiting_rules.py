@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from equipoise.why.causes.ranking import suggested_causes
 from equipoise.why.differences.changes import Locking
-from packages.equipoise.tests.why.causes.made import (
+from packages.equipoise.tests.why.causes.example_differences import (
     calls,
     cause_ids,
     change,
@@ -42,7 +42,7 @@ def test_sleep_is_named_by_its_call() -> None:
     assert cause.evidence["calls"] == {"baseline": 0.0, "candidate": 60.0}
 
 
-def test_polling_of_nobody_is_sleep() -> None:
+def test_polling_without_descriptors_is_sleep() -> None:
     polling = difference_with(waits={wait("poll", "poll"): change(0.0, 0.9, 0.1)})
     assert first(polling).cause == "sleeping"
     answered = replace(polling, files={"socket": file()})
@@ -111,7 +111,7 @@ def test_lock_with_more_work_than_the_gap_is_named_once() -> None:
     )
 
 
-def test_waits_that_some_runs_have_and_others_lack_are_no_lock() -> None:
+def test_waits_of_only_some_runs_are_no_lock() -> None:
     assert not found_by("lock_waits", BUSY_LOCK)
 
 
@@ -143,7 +143,7 @@ def test_a_lock_in_memory_without_a_name_is_named_by_the_function() -> None:
     assert cause.evidence["function"] == "pop"
 
 
-def test_who_waits_for_a_child_that_computes_is_not_named() -> None:
+def test_waiting_for_a_computing_child_is_no_cause() -> None:
     parent = difference_with(
         processes=change(2, 2),
         on_processor=change(1.0, 2.0),
@@ -153,7 +153,7 @@ def test_who_waits_for_a_child_that_computes_is_not_named() -> None:
     assert cause_ids(parent) == ["more_time_in_function"]
 
 
-def test_waiting_that_no_work_explains_is_named_by_its_entry_point() -> None:
+def test_unexplained_waiting_is_described_by_its_entry_point() -> None:
     server = difference_with(waits={wait("recvfrom", "answer"): change(0.1, 0.9, 0.1)})
     cause = first(server)
     assert (cause.cause, cause.evidence["syscall"]) == ("waiting", "recvfrom")

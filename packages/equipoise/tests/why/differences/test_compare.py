@@ -11,7 +11,7 @@ from equipoise.why.differences.compare import split
 from equipoise.why.evidence.instructions import Instructions
 from equipoise.why.evidence.observer import Function
 from equipoise.why.evidence.sources import Runs
-from packages.equipoise.tests.why.differences.made import (
+from packages.equipoise.tests.why.differences.example_evidence import (
     WALLS,
     allocations,
     calls,
@@ -27,7 +27,7 @@ MAIN = Function("main", "program", "user")
 WORK = Function("work", "program", "user")
 
 
-def test_with_no_source_at_all_the_gap_remains() -> None:
+def test_without_sources_the_gap_remains() -> None:
     difference = differs()
     assert difference.slower == "candidate"
     assert difference.gap.extra == pytest.approx(1.0)
@@ -105,7 +105,7 @@ def test_most_increased_function_comes_first() -> None:
     assert [function.name for function in difference.functions] == ["most", "more", "less"]
 
 
-def test_the_system_time_stands_in_where_the_kernel_is_hidden() -> None:
+def test_system_time_is_used_if_the_kernel_cannot_be_sampled() -> None:
     remark = "the kernel's own time and stacks: run as root"
     profiles = Runs(
         (sampled({"main": 1.0}, unseen=(remark,)),), (sampled({"main": 1.0}, unseen=(remark,)),)
@@ -131,7 +131,7 @@ def test_a_profile_that_disagrees_with_the_accounts_has_a_remark_and_is_not_scal
     )
 
 
-def test_ties_stand_in_the_order_in_which_they_were_seen() -> None:
+def test_ties_keep_the_order_of_the_input() -> None:
     """So that the same ledger gives the same bytes in every process."""
     names = [f"step_{number}" for number in range(40)]
     profile = sampled({";".join(names): 1.0})
@@ -240,7 +240,7 @@ def test_time_that_no_thread_used_is_waiting() -> None:
     assert split(2.0, 0.5, 0.25).waiting_s == pytest.approx(1.25)
 
 
-def test_where_threads_ran_at_once_the_wait_is_unknown() -> None:
+def test_parallel_threads_make_the_wait_unknown() -> None:
     parts = split(1.0, 1.5, 0.1)
     assert parts.waiting_s is None
     assert "at the same time" in parts.unseen[0]
@@ -250,13 +250,13 @@ def test_missing_account_makes_the_wait_unknown() -> None:
     assert split(1.0, None, 0.1).waiting_s is None
 
 
-def test_waiting_for_a_processor_is_no_waiting_for_others() -> None:
+def test_waiting_for_a_processor_is_separate_from_other_waiting() -> None:
     parts = split(2.0, 0.5, 0.25, run_delay_s=0.25)
     assert parts.waiting_s == pytest.approx(1.0)
     assert parts.queueing_s == pytest.approx(0.25)
 
 
-def test_a_delay_longer_than_all_waiting_is_cut_to_it() -> None:
+def test_delay_is_at_most_the_waiting_time() -> None:
     parts = split(1.0, 0.5, 0.25, run_delay_s=0.5)
     assert parts.waiting_s == 0.0
     assert parts.queueing_s == pytest.approx(0.25)

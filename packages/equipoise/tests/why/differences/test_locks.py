@@ -7,7 +7,12 @@ import pytest
 from equipoise.why.differences.changes import Difference
 from equipoise.why.evidence.observer import Function, LockWaits
 from equipoise.why.evidence.sources import Runs
-from packages.equipoise.tests.why.differences.made import calls, differs, sampled, system_calls
+from packages.equipoise.tests.why.differences.example_evidence import (
+    calls,
+    differs,
+    sampled,
+    system_calls,
+)
 
 UNNAMED = Function("(unknown)", "libc.so.6", "user")
 """An internal function of a C library without symbols."""
@@ -47,7 +52,7 @@ def test_the_functions_of_a_lock_are_found_also_without_names() -> None:
     assert locking.lock_function == "pthread_mutex_lock"
 
 
-def test_code_without_a_name_that_is_mostly_no_lock_is_not_counted_to_it() -> None:
+def test_unnamed_code_that_is_mostly_outside_a_lock_is_not_part_of_it() -> None:
     copying = sampled(
         {"main;(unknown)@libc.so.6": 5.0, "main;count;pthread_mutex_lock@libc.so.6": 0.4}
     )
@@ -55,7 +60,7 @@ def test_code_without_a_name_that_is_mostly_no_lock_is_not_counted_to_it() -> No
     assert [function.name for function in locking.functions] == ["pthread_mutex_lock"]
 
 
-def test_who_waits_at_a_lock_is_the_function_of_the_program_and_not_who_joins_a_thread() -> None:
+def test_waiters_at_a_lock_are_functions_of_the_program_without_thread_joins() -> None:
     quiet = sampled({}, "waits")
     locking = differs(
         profile=Runs((QUIET, QUIET), (WORKING, WORKING)), waits=Runs((quiet,) * 2, (WAITING,) * 2)

@@ -12,7 +12,7 @@ from equipoise.model.errors import UnusableInput
 from equipoise.why.differences.stacks import Picture, draw
 from equipoise.why.evidence.sources import EvidenceSet, Runs
 from packages.equipoise.tests.payloads import PAYLOADS
-from packages.equipoise.tests.why.differences.made import sampled
+from packages.equipoise.tests.why.differences.example_evidence import sampled
 
 HOSTILE = '<script>alert("x")</script>&amp;]]>\x01\x1b[31m\n# 5 7'
 PROFILES = EvidenceSet(

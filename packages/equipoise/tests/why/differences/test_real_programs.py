@@ -12,7 +12,7 @@ from equipoise.why.differences.compare import difference_between
 from equipoise.why.differences.wording import where_the_time_goes
 from equipoise.why.evidence.observer import Process
 from equipoise.why.evidence.sources import SOURCES, EvidenceSet, Runs
-from packages.equipoise.tests.why.differences.made import CONDITIONS, trial
+from packages.equipoise.tests.why.differences.example_evidence import CONDITIONS, trial
 from packages.equipoise.tests.why.evidence.programs import ENVIRONMENT, compiled, run
 from packages.equipoise.tests.why.evidence.test_sampled import needs_kernel
 

@@ -49,7 +49,7 @@ def test_another_program_and_another_argument_are_two() -> None:
     )
 
 
-def test_servers_are_compared_as_their_clients_are() -> None:
+def test_servers_are_compared_like_clients() -> None:
     server = Server(("mariadbd", "--port", "{port}"))
     with_server = replace(PLAIN, server=server)
     other = replace(

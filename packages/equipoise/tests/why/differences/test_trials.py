@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from equipoise.why.differences.compare import trials_difference
 from equipoise.why.evidence.sources import Runs
-from packages.equipoise.tests.why.differences.made import trial, trials
+from packages.equipoise.tests.why.differences.example_evidence import trial, trials
 
 
 def test_trials_are_paired_by_their_blocks() -> None:
@@ -58,7 +58,7 @@ def test_several_threads_at_once_leave_the_waiting_unknown() -> None:
     )
 
 
-def test_accounts_that_are_unknown_have_their_reason() -> None:
+def test_unknown_account_has_a_reason() -> None:
     unknown = trial(1, 0, 1.0, user_s=1.0, sys_s=0.0, minor_faults=5)
     accounting = replace(
         unknown.accounting, max_rss_bytes=None, unknown={"max_rss_bytes": "the kernel hides it"}

@@ -6,7 +6,7 @@ from equipoise.model.record import Trial
 from equipoise.why.differences.wording import where_the_time_goes
 from equipoise.why.evidence.observer import SampledStacks
 from equipoise.why.evidence.sources import Runs
-from packages.equipoise.tests.why.differences.made import (
+from packages.equipoise.tests.why.differences.example_evidence import (
     allocations,
     calls,
     differs,
@@ -129,7 +129,7 @@ def test_waits_are_named_with_the_waiting_function() -> None:
     )
 
 
-def test_where_several_threads_run_at_once_the_waiting_is_not_known() -> None:
+def test_several_running_threads_make_the_waiting_time_unknown() -> None:
     blocks = range(1, 8)
     noisy = Runs(
         tuple(trial(block, 0, 1.0, user_s=1.9, sys_s=0.0) for block in blocks),

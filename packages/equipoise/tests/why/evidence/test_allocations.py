@@ -226,7 +226,7 @@ def test_interpreter_with_threads_and_children_behaves_as_without_the_recorder(
     assert evidence.allocations > 1000
 
 
-def test_sampled_stacks_name_who_allocates_how_much(tmp_path: Path) -> None:
+def test_sampled_stacks_give_the_bytes_of_each_allocating_function(tmp_path: Path) -> None:
     source = f"""{HEAD}
     __attribute__((noinline)) void many_large(void) {{ churn({COUNT}, {SIZE}); }}
     __attribute__((noinline)) void few_small(void) {{ churn(100, 100); }}
@@ -240,14 +240,14 @@ def test_sampled_stacks_name_who_allocates_how_much(tmp_path: Path) -> None:
     assert {"main", "many_large", "churn"} <= set(below)
 
 
-def test_a_static_program_has_the_remark_that_it_cannot_be_seen(tmp_path: Path) -> None:
+def test_static_program_has_a_remark(tmp_path: Path) -> None:
     program = compiled(tmp_path, main("churn(10, 100); return 0;"), "-static")
     evidence, status = record(tmp_path, str(program))
     assert (status, evidence.allocations) == (0, 0)
     assert "linked statically" in evidence.unseen[0]
 
 
-def test_where_a_large_file_is_forbidden_the_program_runs_unrecorded(tmp_path: Path) -> None:
+def test_program_runs_unrecorded_if_large_files_are_forbidden(tmp_path: Path) -> None:
     program = compiled(tmp_path, main("churn(10, 100); return 0;"))
     shell = f"ulimit -f 100; exec {program}"
     evidence, status = record(tmp_path, "sh", "-c", shell)
@@ -310,7 +310,7 @@ def test_a_full_disk_ends_the_recording_and_not_the_program(
         assert "the disk of the temporary folder has no room" in remarks[0]
 
 
-def test_stacks_have_names_where_the_first_thread_ended_before_others(tmp_path: Path) -> None:
+def test_stacks_have_names_although_the_first_thread_ended_first(tmp_path: Path) -> None:
     source = f"""{HEAD}
     __attribute__((noinline)) void many_large(void) {{ churn({COUNT}, {SIZE}); }}
     static pthread_t first;

@@ -126,7 +126,7 @@ def test_long_runs_are_repeated_less() -> None:
     assert (default_repetitions(10.0), default_repetitions(10.1)) == (3, 2)
 
 
-def test_the_program_gets_all_that_a_trial_gives_it(
+def test_program_gets_the_same_inputs_as_in_a_trial(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", "/home/me")
@@ -170,7 +170,7 @@ def test_in_a_layout_the_program_has_its_longer_path() -> None:
     assert len(request.environment[PADDING_VARIABLE]) == 100
 
 
-def test_hooks_run_around_it_and_are_not_observed(tmp_path: Path) -> None:
+def test_hooks_run_before_and_after_and_are_not_observed(tmp_path: Path) -> None:
     seen = tmp_path / "seen"
     says = f'echo "$1 ${{EQUIPOISE_ALLOCATIONS:-unobserved}}" >> {seen}'
     lines = (says.replace("$1", name) for name in ("setup", "prepare", "conclude", "cleanup"))
@@ -335,7 +335,7 @@ FETCH = "import urllib.request as u; [u.urlopen('http://127.0.0.1:{port}/').read
 HTTP = (sys.executable, "-m", "http.server", "{port}", "--bind", "127.0.0.1")
 
 
-def test_of_a_server_and_its_client_the_server_is_observed() -> None:
+def test_server_is_observed_and_its_client_is_not() -> None:
     served = Server(HTTP, ready_s=20.0)
     documents = real((sys.executable, "-c", FETCH), "system_calls", "allocations", server=served)
     calls = msgspec.json.decode(documents["system_calls"], type=SystemCalls)

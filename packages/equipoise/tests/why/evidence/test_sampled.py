@@ -114,7 +114,7 @@ def test_processes_that_are_too_short_to_be_sampled_are_found(tmp_path: Path) ->
 
 
 @needs_kernel
-def test_faults_are_charged_to_who_touches(tmp_path: Path, program: Path) -> None:
+def test_faults_belong_to_the_function_that_touches(tmp_path: Path, program: Path) -> None:
     evidence = observe("page_faults", tmp_path, str(program), "faults")
     assert evidence.total is not None
     assert 50_000 <= evidence.total < 50_500
@@ -123,7 +123,7 @@ def test_faults_are_charged_to_who_touches(tmp_path: Path, program: Path) -> Non
 
 
 @needs_kernel
-def test_waits_are_charged_to_who_waits(tmp_path: Path, program: Path) -> None:
+def test_waits_belong_to_the_function_that_waits(tmp_path: Path, program: Path) -> None:
     evidence = observe("waits", tmp_path, str(program), "waits")
     assert evidence.total is not None
     assert evidence.total >= 0.1
@@ -173,7 +173,7 @@ calling_function()
 """
 
 
-def test_python_functions_have_names_where_the_interpreter_tells_them(tmp_path: Path) -> None:
+def test_python_functions_have_names_if_the_interpreter_reports_them(tmp_path: Path) -> None:
     interpreter = new_interpreter()
     if interpreter is None:
         pytest.skip("misses a CPython of 3.12 or later on the path or beside this one")
@@ -256,7 +256,7 @@ def names_itself(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
     ids=["own", "FIFO", "link", "of another user", "giant"],
 )
-def test_names_of_code_made_at_run_time_are_read_from_a_regular_file_of_ours_alone(
+def test_names_of_run_time_code_are_read_only_from_our_own_regular_file(
     tmp_path: Path, names_itself: Path, kind: str, reason: str | None
 ) -> None:
     if kind == "other" and os.geteuid() != 0:
@@ -281,7 +281,7 @@ def test_names_of_code_made_at_run_time_are_read_from_a_regular_file_of_ours_alo
 
 
 @needs_kernel
-def test_a_fifo_that_another_made_before_lets_nobody_wait_who_writes_a_map(
+def test_existing_fifo_does_not_block_the_writer_of_a_map(
     tmp_path: Path, names_itself: Path
 ) -> None:
     line = f"mkfifo /tmp/perf-$$.map && exec {names_itself} own"

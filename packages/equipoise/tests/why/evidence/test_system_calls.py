@@ -214,7 +214,7 @@ int main(int count, char **words) {{
 
 
 @by_either_method
-def test_a_child_that_outlives_its_first_thread_and_the_command_is_not_waited_for(
+def test_child_that_outlives_the_command_and_its_first_thread_is_not_awaited(
     tmp_path: Path, method: Method
 ) -> None:
     program = compiled(tmp_path, FIRST_THREAD_ENDS, "-pthread")
@@ -241,7 +241,7 @@ def test_files_have_names_after_the_first_thread_ended(tmp_path: Path, method: M
     assert {file.name: file.bytes_written for file in evidence.files}[str(done)] == 4
 
 
-def test_a_process_that_waits_for_the_child_it_has_vforked_is_let_go(tmp_path: Path) -> None:
+def test_process_that_waits_for_a_vforked_child_is_released(tmp_path: Path) -> None:
     go = tmp_path / "go"
     shell = f"(until [ -e {go} ]; do /bin/true; done) > /dev/null 2>&1 & sleep 0.05; exit 7"
     try:
@@ -326,7 +326,7 @@ os.execv(sys.argv[2], sys.argv[2:])
 
 
 @pytest.mark.skipif(os.uname().machine != "x86_64", reason="the number of ptrace is x86-64's")
-def test_where_ptrace_is_forbidden_there_is_a_hint(tmp_path: Path) -> None:
+def test_forbidden_ptrace_has_a_hint(tmp_path: Path) -> None:
     wrapped = wrap_calls(Process(("true",), ENVIRONMENT), tmp_path, "ptrace")
     ptrace = "101"
     done = run(Process((sys.executable, "-c", FORBIDS, ptrace, *wrapped.command), ENVIRONMENT))
@@ -337,9 +337,7 @@ def test_where_ptrace_is_forbidden_there_is_a_hint(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root makes programs of another user")
 @by_either_method
-def test_a_program_that_changes_its_user_runs_and_is_not_guessed_at(
-    tmp_path: Path, method: Method
-) -> None:
+def test_set_user_id_program_runs_with_a_remark(tmp_path: Path, method: Method) -> None:
     source = f"{HEAD}\nint main(void) {{ return geteuid() == {NOBODY} ? 0 : 1; }}"
     program = compiled(tmp_path, source, name="changes")
     os.chown(program, NOBODY, NOBODY)

@@ -19,7 +19,7 @@ POLICY = "glibc.malloc.mmap_threshold=15360:glibc.malloc.top_pad=0"
 HUGE = str(2**63 - 1)
 
 
-def test_tunables_stand_beside_those_that_a_condition_has_and_win_over_them() -> None:
+def test_tunables_are_added_to_those_of_a_condition_and_override_them() -> None:
     own = f"{POLICY}:glibc.malloc.mmap_max=9"
     candidate = msgspec.structs.replace(CANDIDATE, environment={TUNABLES: own, "A": "1"})
     case = case_of(candidate=candidate)
@@ -58,7 +58,7 @@ def test_a_variable_that_env_sets_in_the_command_is_changed_there() -> None:
     assert altered.environment[TUNABLES].startswith(f"{POLICY}:")
 
 
-def test_options_of_env_are_left_alone() -> None:
+def test_options_of_env_stay() -> None:
     candidate = Condition("b", ("env", "-i", "A=1", "/bin/b"))
     assert with_variables(candidate, {"A": "2"}).command == candidate.command
 

@@ -59,7 +59,7 @@ def test_core_type_does_not_change_other_libraries() -> None:
     assert intervention.alter(BASELINE).tuned_for == ("skx",)
 
 
-def test_another_library_takes_the_place_of_one_and_of_its_settings() -> None:
+def test_another_library_replaces_a_library_and_its_settings() -> None:
     candidate = msgspec.structs.replace(
         using("openblas", OPENBLAS_CORETYPE="Haswell"),
         tuned_for=("Haswell",),
@@ -71,7 +71,7 @@ def test_another_library_takes_the_place_of_one_and_of_its_settings() -> None:
     assert altered.tuned_for == ()
 
 
-def test_folders_that_hold_no_blas_stay_on_the_path() -> None:
+def test_folders_without_a_blas_stay_on_the_path() -> None:
     case = case_of(at=site(environment={"LD_LIBRARY_PATH": f"/opt/lib:{FOLDER['atlas']}"}))
     altered = interventions_by_name(case)["openblas"].alter(CANDIDATE)
     assert altered.environment["LD_LIBRARY_PATH"] == f"{FOLDER['openblas']}:/opt/lib"

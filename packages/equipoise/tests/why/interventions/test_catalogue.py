@@ -49,7 +49,7 @@ def test_altering_twice_equals_altering_once(one: Intervention) -> None:
         assert (once.name, once.levels) == (condition.name, condition.levels)
 
 
-def test_those_for_the_cause_with_the_most_seconds_come_first() -> None:
+def test_interventions_for_the_largest_cause_come_first() -> None:
     causes = (cause("sleeping", 2.0), cause("blocks_returned_at_free", 5.0), cause("sleeping", 0.5))
     names = [
         intervention.name

@@ -30,7 +30,7 @@ def row_of(one: Intervention) -> list[str]:
 
 
 @pytest.mark.parametrize("one", KNOWN, ids=lambda one: one.name)
-def test_each_has_a_row(one: Intervention) -> None:
+def test_each_intervention_has_a_row(one: Intervention) -> None:
     _, _, _, proof, advice = row_of(one)
     assert proof
     assert (one.sham is not None) == ("sham" in proof)
@@ -38,14 +38,14 @@ def test_each_has_a_row(one: Intervention) -> None:
 
 
 @pytest.mark.parametrize("one", KNOWN, ids=lambda one: one.name)
-def test_its_causes_stand_there(one: Intervention) -> None:
+def test_row_has_the_causes_of_the_intervention(one: Intervention) -> None:
     until = ROWS[: ROWS.index(row_of(one)) + 1]
     # "The same" is what the nearest row above says.
     cell = next(row[2] for row in reversed(until) if row[2] != "the same")
     assert set(re.findall(r"`(\w+)`", cell)) == one.causes
 
 
-def test_core_types_stand_there_by_their_library() -> None:
+def test_core_types_have_a_row_for_their_library() -> None:
     able = frozenset(
         instruction for library in BLAS_LIBRARIES for instruction in library_asks(library)
     )
@@ -64,6 +64,6 @@ def library_asks(library: Blas) -> set[str]:
     }
 
 
-def test_no_row_is_of_an_intervention_that_is_gone() -> None:
+def test_every_row_belongs_to_an_intervention() -> None:
     names = {name for row in ROWS for name in re.findall(r"`([a-z_]+)`", row[0])}
     assert names == {intervention.name for intervention in KNOWN}

@@ -3,8 +3,8 @@
 //! A cleaner, in a session of its own so that ending the probe's process group does not end it,
 //! makes the folder and removes it when the probe has ended: it sleeps on a pipe that hangs up
 //! then. A campaign that ends the cleaner too removes the folder of `EQUIPOISE_METRICS`, and with
-//! it this one. Without a campaign, the cleaner holds a lock on the folder (`flock(2)`):
-//! `equipoise doctor` reports folders that nobody holds a lock on.
+//! it this one. Without a campaign, the cleaner holds a lock on the folder (`flock(2)`): `equipoise
+//! doctor` reports folders without a lock.
 
 use std::env;
 use std::ffi::{CString, OsStr};

@@ -90,7 +90,7 @@ fn in_words(error: &io::Error) -> String {
     }
 }
 
-/// The user of a process now, or at its end if nobody has waited for it yet.
+/// The present user of a process, or its last user if it has ended but was not reaped.
 pub fn user_of(process: libc::pid_t) -> Option<u32> {
     let metadata = fs::metadata(format!("/proc/{process}")).ok()?;
     Some(metadata.uid())

@@ -84,8 +84,7 @@ pub fn shorten(descriptor: c_int, bytes: usize) {
 /// none. `fallocate` would need a descriptor, which the program may have closed, and
 /// `MADV_POPULATE_WRITE` needs Linux 5.14. The call is one that sandboxes allow.
 ///
-/// # Safety
-/// The part is mapped for writing, begins at a page, is all zero, and nobody else uses it yet.
+/// # Safety The part is mapped for writing, begins at a page, is all zero, and is not used yet.
 pub unsafe fn take_room(begin: *mut c_void, bytes: usize) -> bool {
     (0..bytes).step_by(PAGE).all(|offset| {
         // SAFETY: the caller vouches for the part.

@@ -82,8 +82,8 @@ impl Data {
         Ok(data)
     }
 
-    /// 445 rows with the arms of the experiment and columns drawn alike in both: years of age
-    /// and of school, whole earnings that are zero for most.
+    /// 445 rows with the arms of the experiment, and columns drawn from the same distribution in
+    /// both: years of age and of school, whole earnings that are zero for most.
     pub fn made_up() -> Self {
         let source = Draws::new(1986);
         let mut covariates = Vec::with_capacity(ROWS * COVARIATES.len());

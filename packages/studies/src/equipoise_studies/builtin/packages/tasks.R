@@ -1,5 +1,5 @@
-# One task, three times; the mean goes where the workload's own metrics go.
-# Arguments: the task, then the option that the built-in workload has for its size, and the size.
+# One task, three times; the mean is written to EQUIPOISE_METRICS.
+# Arguments: the task, an option for the size as in the built-in workload, and the size.
 arguments <- commandArgs(trailingOnly = TRUE)
 task <- arguments[1]
 size <- as.numeric(arguments[length(arguments)])

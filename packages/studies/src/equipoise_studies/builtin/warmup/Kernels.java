@@ -3,8 +3,8 @@ import java.util.function.DoubleSupplier;
 /**
  * Three classic kernels for the JVM: {@code Kernels KERNEL ITERATIONS REPEAT}.
  *
- * <p>Each iteration runs the kernel REPEAT times. Written anew, alike in every language of this
- * folder.
+ * <p>Each iteration runs the kernel REPEAT times. The kernels are written for this study, in the
+ * same way in every language of this folder.
  */
 public final class Kernels {
     private static final int STEPS = 500;
@@ -171,7 +171,7 @@ public final class Kernels {
         };
     }
 
-    /** Where answers go, so that no call can be left out. */
+    /** Receives the answers, so that the compiler cannot omit a call. */
     private static volatile double sink;
 
     public static void main(String[] words) {

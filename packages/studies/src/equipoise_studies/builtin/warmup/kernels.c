@@ -1,7 +1,7 @@
 /* Three classic kernels, compiled: `kernels KERNEL ITERATIONS REPEAT`.
  *
- * Each iteration runs the kernel REPEAT times. Written anew, alike in every language of this
- * folder; also what `equipoise run compilers` compiles. */
+ * Each iteration runs the kernel REPEAT times. The kernels are written for this study, in the
+ * same way in every language of this folder. `equipoise run compilers` compiles this file, too. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ enum { BODIES = 5, STEPS = 500, LENGTH = 7, ORDER = 30 };
 #define PI 3.14159265358979323846
 #define MASS (4 * PI * PI)
 
-/* The sun and four planets: place, speed per day, mass in suns. */
+/* The sun and four planets: position, speed per day, mass in suns. */
 static const double START[BODIES][7] = {
     {0, 0, 0, 0, 0, 0, 1},
     {4.8414314424647209, -1.16032004402742839, -0.103622044471123109, 0.00166007664274403694,
@@ -150,7 +150,7 @@ static Kernel named(const char *name) {
 }
 
 int main(int count, char **words) {
-    /* Called through a pointer that the compiler must read anew, so that no call is folded. */
+    /* The compiler must read this pointer again for each call, so that it cannot fold calls. */
     volatile Kernel kernel = count == 4 ? named(words[1]) : NULL;
     if (kernel == NULL) {
         fprintf(stderr, "usage: kernels nbody|fannkuch|spectral ITERATIONS REPEAT\n");

@@ -1,6 +1,7 @@
 // Three classic kernels for Node: `kernels.js KERNEL ITERATIONS REPEAT`.
 //
-// Each iteration runs the kernel REPEAT times. Written anew, alike in every language of this folder.
+// Each iteration runs the kernel REPEAT times. The kernels are written for this study, in the same
+// way in every language of this folder.
 "use strict";
 
 const fs = require("node:fs");

@@ -45,7 +45,7 @@ def test_invalid_variable_is_refused_with_the_form(text: str) -> None:
         ("sh -c '{command} | cat'", (SH, "-c", "/bin/b two three | cat")),
     ],
 )
-def test_a_command_stands_before_or_around(line: str, expected: tuple[str, ...]) -> None:
+def test_command_is_a_prefix_or_a_wrapper(line: str, expected: tuple[str, ...]) -> None:
     assert user_command(f"own={line}", host_site()).alter(CANDIDATE).command == expected
 
 

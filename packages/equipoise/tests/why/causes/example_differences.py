@@ -1,4 +1,4 @@
-"""Differences made by hand: what the slower candidate has more, with its interval."""
+"""Example differences with known extra seconds and intervals."""
 
 from __future__ import annotations
 

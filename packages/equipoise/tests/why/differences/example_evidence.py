@@ -1,4 +1,4 @@
-"""Evidence made by hand, with known answers."""
+"""Example evidence with known answers."""
 
 from __future__ import annotations
 

@@ -180,7 +180,7 @@ def test_a_file_in_memory_cannot_be_cold(tmp_path: Path) -> None:
     assert intervention_named("warm_files", case).impossible_because is None
 
 
-def test_without_a_file_the_reason_is_that_none_is_named() -> None:
+def test_unnamed_file_makes_file_interventions_impossible() -> None:
     reason = intervention_named("warm_files", case_of()).impossible_because
     assert reason is not None
     assert "names no existing file" in reason
