@@ -71,10 +71,10 @@ ELSEWHERE = {
     "equipoise gate --baseline main --kind google-benchmark"
     " --build 'make bench' -- ./bench": GOOGLE_BENCHMARK,
     "equipoise gate --baseline main --kind google-benchmark --build"
-    " 'cmake -S . -B build -DCMAKE_BUILD_TYPE=Release; cmake --build build --target bench'"
+    " 'cmake -B build -DCMAKE_BUILD_TYPE=Release; cmake --build build -t bench'"
     " -- ./build/bench --benchmark_filter='Sort|Parse' --benchmark_min_time=0.2": GOOGLE_BENCHMARK,
     "equipoise gate --baseline main --kind pytest"
-    " --build 'python3 -m venv .venv; .venv/bin/pip install --quiet \"$EQUIPOISE_WHEEL\" pytest .'"
+    " --build 'python3 -m venv .venv; .venv/bin/pip install -q \"$EQUIPOISE_WHEEL\" pytest .'"
     " -- .venv/bin/pytest -q": Elsewhere(
         "pip asks PyPI",
         "packages/equipoise/tests/kinds/gate/test_tools.py::test_a_project_s_pytest_benchmarks_go_through_a_gate",
