@@ -25,8 +25,8 @@ from equipoise.stats.carry_over import should_warn
 CUT_SHARE = 0.05
 """Fraction of cut blocks from which on a warning is given (docs/methods/statistics.md)."""
 OVERSTATED = (
-    "in simulations of a true 1 % such estimates were 1.4 times the truth on average and over 2 "
-    "times in one campaign of ten, more for smaller effects and heavier tails"
+    "In simulations of a true 1 %, such estimates were 1.4 times the truth on average and over 2 "
+    "times in one campaign of ten. Smaller effects and heavier tails are overstated more"
 )
 """What is known of a small effect that has just become certain; no bound.
 
@@ -191,13 +191,13 @@ def _of_overstatement(touching: Sequence[Comparison]) -> Iterator[CampaignWarnin
     if small:
         yield CampaignWarning(
             "inflated",
-            f"{_overstated(small)}: {OVERSTATED}",
+            f"{_overstated(small)}. {OVERSTATED}",
             f"{option('precision', 1)} goes on until the interval is 1 % wide",
         )
     if large:
         yield CampaignWarning(
             "inflated",
-            f"{_overstated(large)}: the interval says how small an effect is possible",
+            f"{_overstated(large)}. The interval has the smallest effect that is possible",
             f"{option('precision', 10)} goes on until the interval is 10 % wide",
         )
 
@@ -206,8 +206,8 @@ def _overstated(candidates: Sequence[str]) -> str:
     subject = "the effect of" if len(candidates) == 1 else "the effects of"
     verb = "is" if len(candidates) == 1 else "are"
     return (
-        f"{subject} {names_of(candidates)} {verb} probably overstated, since the campaign stopped "
-        "as soon as it was certain"
+        f"{subject} {names_of(candidates)} {verb} probably overstated: the campaign stopped as "
+        "soon as it was certain"
     )
 
 

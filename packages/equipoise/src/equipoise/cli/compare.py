@@ -129,7 +129,6 @@ class CompareRequest(Struct, frozen=True, kw_only=True):
 @options.why_option
 @options.fleet_options
 @options.host_options
-@options.verbose_option
 @options.output_options
 @options.request_of(CompareRequest)
 def command(request: CompareRequest) -> int:

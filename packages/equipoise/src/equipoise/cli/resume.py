@@ -34,7 +34,6 @@ class ResumeRequest(Struct, frozen=True, kw_only=True):
 @options.cluster_option("Of a fleet, if its cluster moved: measure on every host")
 @options.host_timeout_option
 @options.host_options
-@options.verbose_option
 @options.output_options
 @options.request_of(ResumeRequest)
 def command(request: ResumeRequest) -> int:

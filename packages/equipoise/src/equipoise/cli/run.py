@@ -74,7 +74,6 @@ class RunRequest(Struct, frozen=True, kw_only=True):
     help="Where a built-in study's own figures go.",
 )
 @options.host_options
-@options.verbose_option
 @options.output_options
 @options.request_of(RunRequest)
 def command(request: RunRequest) -> int:

@@ -46,7 +46,6 @@ class ShowRequest(Struct, frozen=True, kw_only=True):
 @options.hyperfine_exports
 @options.report_option
 @options.show_env_option
-@options.verbose_option
 @options.output_options
 @options.request_of(ShowRequest)
 def command(request: ShowRequest) -> int:

@@ -46,7 +46,7 @@ def write_output(document: Document, to_json: Callable[[], bytes], output: Outpu
     if output.has_screen:
         from equipoise.report.renderers.terminal import print_document
 
-        print_document(document, color=output.color)
+        print_document(document, color=output.color, form=output.screen_form)
 
 
 def _with_this_moment(document: Document) -> Document:

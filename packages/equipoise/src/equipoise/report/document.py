@@ -8,7 +8,7 @@ the ``forms`` of a part, never by a renderer.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import force_setattr, replace
@@ -89,8 +89,9 @@ def text_of(cell: Cell) -> str:
     return cell if isinstance(cell, str) else cell.text
 
 
-Kind = Literal["name", "number", "label", "words"]
-"""``name``: shortened if too long; ``number``: to the right; ``words``: broken into lines."""
+Kind = Literal["name", "number", "label", "words", "id"]
+"""``name``: shortened if too long; ``number``: to the right; ``words``: broken into lines; ``id``:
+never shortened, since a reader copies it."""
 
 
 class Column(Struct, frozen=True):
@@ -109,9 +110,9 @@ def headed(
 ) -> tuple[tuple[Column, ...], tuple[Row, ...]]:
     """Return the columns and the rows of a table from rows that name the heading of each cell.
 
-    A heading ends in ``:name``, ``:number`` or ``:words`` where its cells are no labels; one that
-    somebody named always does. The longest row has all headings: a row of one cell is a heading for
-    the rows below it.
+    A heading ends in ``:name``, ``:number``, ``:words`` or ``:id`` where its cells are not labels;
+    one that somebody named always does. The longest row has all headings: a row of one cell is a
+    heading for the rows below it.
     """
     cells = [tuple(row.items() if isinstance(row, Mapping) else row) for row in rows]
     columns = (heading.rpartition(":") for heading, _ in max(cells, key=len, default=()))
@@ -121,7 +122,12 @@ def headed(
     )
 
 
-_KINDS: Mapping[str, Kind] = {"name": "name", "number": "number", "words": "words"}
+_KINDS: Mapping[str, Kind] = {
+    "name": "name",
+    "number": "number",
+    "words": "words",
+    "id": "id",
+}
 
 
 class AnyPart(Struct, frozen=True, kw_only=True):
@@ -339,6 +345,7 @@ class Section(AnyPart, frozen=True):
     """Whether the section is printed."""
 
 
+ScreenPart = TypeVar("ScreenPart", bound=AnyPart)
 Part = (
     Answer
     | Section
@@ -377,6 +384,11 @@ class Document(Struct, frozen=True):
     numbers: tuple[NumberRow, ...] = field(default=())
     """The same for other programs, a row each; a key that a row lacks is unknown there."""
     origin: Origin | None = None
+
+
+def brief_or_whole(whole: ScreenPart, brief: ScreenPart) -> tuple[ScreenPart, ScreenPart]:
+    """Return a part, and what stands for it on a terminal without ``--verbose``."""
+    return replace(whole, forms=whole.forms - BRIEF), replace(brief, forms=BRIEF)
 
 
 def computation_parts(method: Iterable[str], command: str) -> Iterator[Part]:

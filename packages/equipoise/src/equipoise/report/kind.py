@@ -26,8 +26,6 @@ class ReportKind:
     """What was done when the trials came."""
     scope: str | None = None
     """What the claims hold for, where no comparison says it."""
-    has_brief_screen = True
-    """Whether a terminal shows only the essence of comparisons."""
     first_figures: frozenset[str] = frozenset()
     """Names of figures of the kind that stand right below the answer."""
     figures_of_each: frozenset[str] = frozenset()
@@ -55,6 +53,10 @@ class ReportKind:
         """Return the tables of rows that replace those of conditions; none by default."""
         return ()
 
+    def brief_tables(self, document: Any) -> Sequence[Table]:
+        """Return the tables that stand for `tables` on a terminal without ``--verbose``."""
+        return self.tables(document)
+
     def tiles(self, document: Any) -> Iterator[tuple[str, str]]:
         """Yield the names and the values that a page shows first."""
         yield from ()
@@ -73,6 +75,10 @@ class ReportKind:
 
     def how_it_ran(self, report: CampaignReport) -> Iterator[Part] | None:
         """Build the terminal's lines on the campaign; ``None`` for those of a comparison."""
+        return None
+
+    def origin(self, document: Any) -> str | None:
+        """Return where the trials come from, in a few words; ``None`` for those of a campaign."""
         return None
 
     def explained(self, document: Any) -> Iterator[Part]:

@@ -61,13 +61,14 @@ def json_option(what: str = "the result document") -> Option:
     )
 
 
+verbose_option = flag(
+    "--verbose", help="Print the details too: every row and warning, and how sure each answer is."
+)
 output_options = options_of(
     json_option(),
+    verbose_option,
     flag("--quiet", help="Print no progress and no screen."),
     color_option,
-)
-verbose_option = flag(
-    "--verbose", help="Print every warning, how sure each answer is, and the shape of the times."
 )
 report_option = file_option(
     "--report",
@@ -154,7 +155,7 @@ class OutputOptions(Struct, frozen=True):
     """Whether the values of all environment variables are shown."""
     quiet: bool = False
     verbose: bool = False
-    """Whether the screen has more than the answer and the most important warning."""
+    """Whether the screen has more than the answer and its evidence."""
     color: bool = True
     durable: bool = False
     allow_concurrent: bool = False

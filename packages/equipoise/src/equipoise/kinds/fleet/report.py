@@ -91,7 +91,6 @@ _NAMES = {
 class FleetReport(ReportKind):
     """How the document of a fleet is shown."""
 
-    has_brief_screen = False
     first_figures = frozenset({"hosts"})
     figures_of_each = frozenset({"hosts"})
 

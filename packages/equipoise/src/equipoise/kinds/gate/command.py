@@ -304,8 +304,12 @@ def _say_undecided(gate: GateResult | None) -> None:
 
 
 def _summarise(document: GateDocument, markdown: Path | None, output: OutputOptions) -> None:
-    """Write the summary to ``--markdown``, to the step of GitHub Actions and to stdout."""
-    summary = to_markdown(gate_document(document))
+    """Write the summary to ``--markdown``, to the step of GitHub Actions and to stdout.
+
+    A terminal shows it as a screen; a pipe gets the same Markdown as the files.
+    """
+    shown = gate_document(document)
+    summary = to_markdown(shown)
     if markdown is not None:
         write_file(markdown, f"{summary}\n{MARK}\n".encode())
     step_file = os.environ.get(STEP_SUMMARY)
@@ -319,8 +323,12 @@ def _summarise(document: GateDocument, markdown: Path | None, output: OutputOpti
                 f"cannot append to {STEP_SUMMARY} {step_file}: {error.strerror}",
                 f"unset {STEP_SUMMARY}, or make the file writable",
             )
-    if output.has_screen:
-        # Last: standard output may fail.
+    # Last: standard output may fail.
+    if output.has_screen and sys.stdout.isatty():
+        from equipoise.report.renderers.terminal import print_document
+
+        print_document(shown, color=output.color, form=output.screen_form)
+    elif output.has_screen:
         sys.stdout.write(summary)
 
 

@@ -7,11 +7,17 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
+from msgspec.structs import replace
+
 from equipoise.kinds.gate.terms import GateDocument, GateOutcome, GateResult, GateRow
 from equipoise.model.quantities import counted, duration, names_of
 from equipoise.report.document import (
     ALIKE_SHOWN,
+    BRIEF,
+    EVERYWHERE,
+    TEXT,
     UNKNOWN,
+    VERBOSE,
     Bullets,
     Claim,
     Command,
@@ -20,6 +26,7 @@ from equipoise.report.document import (
     Part,
     Section,
     Table,
+    Warnings,
     headed,
 )
 from equipoise.report.kind import ReportKind, Title
@@ -82,16 +89,19 @@ def gate_document(document: GateDocument) -> Document:
         return Document(document.run.id, title, (Paragraph(title, "heading"),))
     title = f"Equipoise gate: {_heading(gate)}"
     blocks = counted(document.run.blocks, "block")
+    # The rows share alpha: each may have less of it alone.
+    alpha = max((one.alpha for one in document.comparisons), default=0.0)
     parts: list[Part] = [
         Paragraph(title, "heading"),
         Paragraph(gate.summary),
         *(Paragraph(sentence) for sentence in shortage_sentences(gate)),
-        # The rows share alpha: each by itself may have less of it.
-        *_tables(gate.rows, max((one.alpha for one in document.comparisons), default=0.0)),
+        *(replace(table, forms=EVERYWHERE - BRIEF) for table in _tables(gate.rows, alpha)),
+        _brief_table(gate),
         Command(
             document.run.command_line or "",
             f"{blocks} in random order on one host; a benchmark fails where its whole equivalence "
             f"interval lies beyond {gate.min_effect:g} %. Run {document.run.id}; again:",
+            forms=EVERYWHERE - BRIEF,
         ),
     ]
     slower: dict[str, list[str]] = {}
@@ -102,8 +112,18 @@ def gate_document(document: GateDocument) -> Document:
         for line, names in itertools.islice(slower.items(), ALIKE_SHOWN)
     )
     if document.warnings:
-        parts.append(Bullets(tuple(f"{one.summary}; {one.hint}" for one in document.warnings)))
+        lines = tuple(f"{one.summary}; {one.hint}" for one in document.warnings)
+        parts += [Bullets(lines, forms=TEXT), Warnings(document.warnings, forms=VERBOSE)]
+    parts.append(Paragraph(_last_line(document), "dim", forms=BRIEF))
     return Document(document.run.id, title, tuple(parts))
+
+
+def _last_line(document: GateDocument) -> str:
+    """Return the last line of a brief screen: the run, its warnings, and how to see more."""
+    run, count = document.run, len(document.warnings)
+    warnings = f" and {counted(count, 'warning')}" if count else ""
+    blocks = counted(run.blocks, "block")
+    return f"run {run.id}: {blocks} (more{warnings}: {option('verbose')})"
 
 
 def _heading(gate: GateResult) -> str:
@@ -168,6 +188,27 @@ def _tables(rows: Sequence[GateRow], alpha: float) -> Iterator[Part]:
         yield Paragraph(
             f"{len(rows) - room} more are in the document that {option('json')} writes."
         )
+
+
+def _brief_table(gate: GateResult) -> Table:
+    """Build the table of a brief screen: what must be acted on, and the interval that decided."""
+    rows, order = gate.rows, list(OUTCOMES)
+    first = sorted(rows, key=lambda row: order.index(row.outcome))[:_SHOWN_PASSES]
+    more = len(rows) - len(first)
+    cells = (
+        {
+            "benchmark:name": row.benchmark,
+            "baseline:number": _median(row.baseline_median, row.metric),
+            "candidate:number": _median(row.candidate_median, row.metric),
+            "change between": interval_text(row.equivalence_ci, "open"),
+            "outcome": OUTCOMES[row.outcome],
+        }
+        for row in first
+    )
+    notes = [f"A benchmark fails where its whole change lies above {gate.min_effect:g} %."]
+    if more:
+        notes.append(f"{counted(more, 'more benchmark')}: {option('verbose')}")
+    return Table(*headed(cells), notes=tuple(notes), forms=BRIEF)
 
 
 def _row(row: GateRow, alpha: float) -> Mapping[str, str]:

@@ -36,10 +36,11 @@ from equipoise.report.builders.result import (
 )
 from equipoise.report.document import (
     ALIKE_SHOWN,
+    BRIEF,
     PAGE,
-    SCREEN,
     TEXT,
     UNKNOWN,
+    VERBOSE,
     WITH_PICTURES,
     WRITTEN,
     Answer,
@@ -59,6 +60,7 @@ from equipoise.report.document import (
     Section,
     Styled,
     Table,
+    brief_or_whole,
     fields_of,
     headed,
     ratio_numbers,
@@ -85,6 +87,9 @@ MAX_DETAILED_CHANGES = 2
 """Number of changes that are told one by one: more do not fit on the first screen of a phone."""
 MAX_ROWS = 20
 """Number of rows that a terminal shows, and commits of the curve that a text does."""
+_MAX_BRIEF_ROWS, _MAX_BRIEF_CHANGES = 7, 4
+"""Number of commits of the curve, and of changes, that a terminal shows without ``--verbose``."""
+_BRIEF_COLUMNS = ("commit", "subject:name", "author", "date", "change:number", "interval")
 _WIDTH = 27
 """Letters of the picture of an interval."""
 _BAR, _MARK, _ZERO = "─", "●", "│"
@@ -101,7 +106,6 @@ _STATUS = {
 class HistoryReport(ReportKind):
     """How the document of a history is shown."""
 
-    has_brief_screen = False
     scope = "commits side by side, on this host"
     first_figures = frozenset({"curve"})
     repeats_because = "To add the commits that are new:"
@@ -119,7 +123,7 @@ class HistoryReport(ReportKind):
         of_curve = answer(document, result)
         curve, _ = campaign_figures(report)
         whole: tuple[Part, ...] = (
-            of_curve,
+            *brief_or_whole(of_curve, _brief_answer(of_curve)),
             replace(curve, forms=WITH_PICTURES),
             *parts(document, result),
             *series_parts(result.series),
@@ -149,6 +153,14 @@ def answer(document: HistoryDocument, result: HistoryResult) -> Answer:
     return with_failures(document, Answer(title=title, lines=lines, claims=claims), "The campaign")
 
 
+def _brief_answer(answer: Answer) -> Answer:
+    """Return the answer without claims: a table has the changes on a brief screen."""
+    if not answer.title:
+        # One change: the claim is the answer.
+        return replace(answer, claims=tuple(replace(one, certainty=()) for one in answer.claims))
+    return replace(answer, claims=())
+
+
 def parts(document: HistoryDocument, result: HistoryResult) -> Iterator[Part]:
     """Build what stands below the answer: changes, curve, campaigns, and how to go on."""
     result = history_of_values(result, document.more_is_better)
@@ -157,12 +169,14 @@ def parts(document: HistoryDocument, result: HistoryResult) -> Iterator[Part]:
     yield from _curve(result)
     yield Section("Campaigns of this history", tuple(_campaigns(result)), forms=WRITTEN)
     facts = tuple(_facts(result))
-    yield Facts(facts, forms=SCREEN)
+    yield Facts(facts, forms=VERBOSE)
     yield Section("Cost", (Facts(facts),), forms=WRITTEN)
     if result.blocks_to_go:
         # A budget that is used up is granted again.
         yield Command(shell_line(["equipoise", "resume", document.run.id]), "To go on from here:")
-    yield Command(document.run.command_line or "", "To add the commits that are new:", forms=SCREEN)
+    yield Command(
+        document.run.command_line or "", "To add the commits that are new:", forms=VERBOSE
+    )
 
 
 def numbers(document: HistoryDocument, result: HistoryResult) -> Iterator[NumberRow]:
@@ -258,7 +272,20 @@ def _changes(document: HistoryDocument, result: HistoryResult) -> Iterator[Part]
     yield Section("Changes", (table, *below), forms=WRITTEN)
     # On a screen, few changes stand in the answer already.
     few = len(result.changes) <= MAX_DETAILED_CHANGES
-    yield Section("" if few else "Changes", (*below,) if few else (table, *below), forms=SCREEN)
+    yield Section("" if few else "Changes", (*below,) if few else (table, *below), forms=VERBOSE)
+    if len(result.changes) > 1:
+        yield replace(_brief_changes(document, result), forms=BRIEF)
+    if ranges:
+        yield replace(below[1], forms=BRIEF)
+
+
+def _brief_changes(document: HistoryDocument, result: HistoryResult) -> Table:
+    """Build the table of the latest changes for a brief screen."""
+    rows = [_change_row(one, _tone(document, result, one)) for one in result.changes]
+    shown = [{name: row[name] for name in _BRIEF_COLUMNS} for row in rows[-_MAX_BRIEF_CHANGES:]]
+    more = len(rows) - len(shown)
+    notes = (f"{counted(more, 'earlier change')}: {option('verbose')}",) if more else ()
+    return Table(*headed(shown), notes=notes)
 
 
 def _change_row(one: HistoryChange, tone: str) -> Mapping[str, Cell]:
@@ -294,26 +321,28 @@ def _curve(result: HistoryResult) -> Iterator[Part]:
     """Build the commits over the baseline: the telling ones, and all of them on a page."""
     if len(result.revisions) < 2:
         return
-    telling = _telling(result)
+    telling = _telling(result, MAX_ROWS)
     left_out = len(result.revisions) - len(telling)
     more = (f"{counted(left_out, 'commit')} between them left out.",) if left_out else ()
     notes = (*_curve_notes(result), *more)
-    yield Section("Curve", (_screen_table(telling, result, notes),), forms=SCREEN)
+    yield Section("Curve", (_screen_table(telling, result, notes),), forms=VERBOSE)
+    brief = _telling(result, _MAX_BRIEF_ROWS)
+    yield replace(_screen_table(brief, result, ()), forms=BRIEF)
     yield Section("Curve", (_table(telling, notes),), forms=TEXT)
     everything = _table(result.revisions, tuple(_curve_notes(result)))
     title = f"Every commit of the curve ({len(result.revisions)})"
     yield Section(title, (everything,), folded=True, forms=PAGE)
 
 
-def _telling(result: HistoryResult) -> tuple[HistoryRevision, ...]:
-    """Return at most ``MAX_ROWS`` commits: first both sides of each change, then evenly."""
+def _telling(result: HistoryResult, max_rows: int) -> tuple[HistoryRevision, ...]:
+    """Return at most so many commits: first both sides of each change, then evenly."""
     revisions = result.revisions
     beside = {name for one in result.changes for name in (one.after, one.until)}
     last = len(revisions) - 1
     wanted = [place for place, one in enumerate(revisions) if one.commit in beside]
-    steps = max(1, MAX_ROWS - 1)
+    steps = max(1, max_rows - 1)
     evenly = [round(step * last / steps) for step in range(steps + 1)]
-    chosen = list(dict.fromkeys((0, last, *wanted, *evenly)))[:MAX_ROWS]
+    chosen = list(dict.fromkeys((0, last, *wanted, *evenly)))[:max_rows]
     return tuple(revisions[place] for place in sorted(chosen))
 
 

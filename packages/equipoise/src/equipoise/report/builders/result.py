@@ -55,6 +55,7 @@ from equipoise.report.document import (
     Section,
     Table,
     Warnings,
+    brief_or_whole,
     fields_of,
     ratio_numbers,
     with_interval,
@@ -138,13 +139,10 @@ def campaign_document(report: CampaignReport) -> Document:
     first, others = campaign_figures(report)
     has_rows = bool(report_kind(document).tables(document))
     tables = tuple(_screen_tables(document))
-    # Why there is no verdict comes first.
-    failed = claims.failures_of(document)
-    answers = _brief_and_verbose(document, answer)
-    head: tuple[Part, ...] = (*answers, *tables) if failed else (*tables, *answers)
     measured = tuple(_measured(document))
     parts: tuple[Part, ...] = (
-        *head,
+        *brief_and_verbose(answer),
+        *tables,
         first,
         *claims.how_to_compare(document),
         *_written_tables(document),
@@ -163,16 +161,16 @@ def campaign_document(report: CampaignReport) -> Document:
     return whole_document(report, answer, parts, _numbers(document))
 
 
-def _brief_and_verbose(document: ResultDocument, answer: Answer) -> tuple[Answer, ...]:
-    """Return the answer, where something was compared without its details on a brief screen."""
-    if not _is_brief(document):
-        return (answer,)
-    brief = replace(
-        answer,
-        claims=tuple(replace(claim, certainty=()) for claim in answer.claims),
-        forms=BRIEF,
-    )
-    return replace(answer, forms=EVERYWHERE - BRIEF), brief
+def brief_and_verbose(answer: Answer) -> tuple[Answer, Answer]:
+    """Return the answer, and the same without its details for a brief screen."""
+    claims = tuple(map(_brief_claim, answer.claims))
+    return brief_or_whole(answer, replace(answer, claims=claims))
+
+
+def _brief_claim(claim: Claim) -> Claim:
+    # The sentence has named what the estimate is of.
+    estimate = f"estimate {claim.estimate}" if claim.estimate else ""
+    return replace(claim, subject="", estimate=estimate, certainty=())
 
 
 def whole_document(
@@ -189,6 +187,7 @@ def whole_document(
             *_repetition(report),
             *_environments(document),
             *runs.earlier_parts(report.earlier),
+            _run_line(document),
         ),
         numbers=tuple(numbers),
         origin=origin.origin_of(document, document.run.command_line or ""),
@@ -206,8 +205,7 @@ def claims_below(
 
 def _shape_lines(document: ResultDocument) -> Iterator[Part]:
     """Build the lines on shapes; nothing keeps a drift out of what was not compared by the coin."""
-    forms = VERBOSE if _is_brief(document) else SCREEN
-    yield from (replace(one, forms=forms) for one in shape.shape_lines_of_screen(document))
+    yield from (replace(one, forms=VERBOSE) for one in shape.shape_lines_of_screen(document))
 
 
 def _warnings(document: ResultDocument) -> Iterator[Part]:
@@ -219,8 +217,6 @@ def _warnings(document: ResultDocument) -> Iterator[Part]:
     warnings = tuple(one for one in document.warnings if one not in failures)
     if not warnings:
         yield Warnings(warnings, forms=PAGE)
-    elif not _is_brief(document):
-        yield Warnings(warnings)
     else:
         yield Warnings(warnings, forms=EVERYWHERE - BRIEF)
         yield Warnings((min(warnings, key=_importance),), forms=BRIEF)
@@ -236,11 +232,6 @@ def _importance(warning: CampaignWarning) -> int:
     if warning.code in _IMPORTANT_WARNINGS:
         return _IMPORTANT_WARNINGS.index(warning.code)
     return first + 1 if warning.code == _LAST_IMPORTANT_WARNING else first
-
-
-def _is_brief(document: ResultDocument) -> bool:
-    """Return whether the terminal shows only the essence: of an ordinary comparison."""
-    return report_kind(document).has_brief_screen and bool(document.comparisons)
 
 
 def campaign_figures(report: CampaignReport) -> tuple[Figures, Figures]:
@@ -278,7 +269,9 @@ def _screen_tables(document: ResultDocument) -> Iterator[Part]:
             factor = conditions.compared_factor(document, primary[0])
             yield from conditions.scaling_tables(document, document.primary_metric, factor)
     elif rows:
-        yield from (replace(table, forms=SCREEN) for table in rows)
+        yield from (replace(table, forms=VERBOSE) for table in rows)
+        brief = report_kind(document).brief_tables(document)
+        yield from (replace(table, forms=BRIEF) for table in brief)
     else:
         yield replace(conditions.screen_table(document), forms=SCREEN)
     if not rows:
@@ -330,9 +323,7 @@ def _measured(document: ResultDocument) -> Iterator[Part]:
         yield from (replace(table, forms=SCREEN | TEXT) for table in tables)
     steady = tuple(map(shape.steady_sentence, document.steady_state))
     if steady:
-        yield Bullets(
-            steady, max_items=ALIKE_SHOWN, forms=VERBOSE if _is_brief(document) else SCREEN
-        )
+        yield Bullets(steady, max_items=ALIKE_SHOWN, forms=VERBOSE)
     yield from shape.level_parts(tuple(shape.levels_of(document)))
     yield shape.shape_section(document, document.primary_comparisons)
 
@@ -382,12 +373,17 @@ def how_it_ran(report: CampaignReport) -> Iterator[Part]:
     ]
     if certificate := document.environment.get("certificate"):
         lines.append(f"certificate of this host: {certificate}")
-    brief = (
-        f"run {run.id}, {counted(run.blocks, 'block')}, {ended}{ledger} (more: {option('verbose')})"
-    )
-    yield Bullets(tuple(lines), "dim", forms=VERBOSE if _is_brief(document) else SCREEN)
-    if _is_brief(document):
-        yield Paragraph(brief, "dim", forms=BRIEF)
+    yield Bullets(tuple(lines), "dim", forms=VERBOSE)
+
+
+def _run_line(document: ResultDocument) -> Paragraph:
+    """Return the last line of a brief screen: which run it shows, and how to see more."""
+    run = document.run
+    origin = report_kind(document).origin(document)
+    if origin is None:
+        ended = run.stopped_because or "it did not end"
+        origin = f"{counted(run.blocks, 'block')}, stopped by: {ended}"
+    return Paragraph(f"run {run.id}: {origin} (more: {option('verbose')})", "dim", forms=BRIEF)
 
 
 def _repetition(report: CampaignReport) -> Iterator[Part]:

@@ -6,21 +6,29 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
+from msgspec.structs import replace
+
 from equipoise.model.quantities import counted
 from equipoise.model.record import RunSummary
 from equipoise.report.document import (
+    BRIEF,
     SCREEN,
     UNKNOWN,
     VERBOSE,
     Bullets,
     Cell,
+    Document,
     Paragraph,
     Part,
     Table,
+    brief_or_whole,
     headed,
 )
+from equipoise.shared.spelling import option
 
 _EARLIER_SHOWN = 5
+MAX_BRIEF_RUNS = 15
+"""Number of campaigns that a terminal lists without ``--verbose``."""
 
 
 def earlier_parts(earlier: Sequence[RunSummary]) -> Iterator[Part]:
@@ -41,10 +49,27 @@ def earlier_parts(earlier: Sequence[RunSummary]) -> Iterator[Part]:
     yield Bullets(tuple(lines), "dim", forms=VERBOSE)
 
 
-def runs_table(runs: Sequence[RunSummary]) -> Part:
-    """Build the list of campaigns, a line each; the parts of one stand below its line."""
+def runs_document(runs: Sequence[RunSummary]) -> Document:
+    """Build the list of campaigns: how many there are, and a line for each.
+
+    A brief screen has the latest campaigns alone.
+    """
     if not runs:
-        return Paragraph("no campaigns yet")
+        return Document("runs", "Campaigns", (Paragraph("no campaigns yet"),))
+    table = runs_table(runs)
+    shown = table.rows[-MAX_BRIEF_RUNS:]
+    count = f"{counted(len(runs), 'campaign')} in this ledger"
+    title = f"{count}, the latest last." if len(runs) > 1 else f"{count}."
+    parts: list[Part] = [Paragraph(title), *brief_or_whole(table, replace(table, rows=shown))]
+    if left_out := len(table.rows) - len(shown):
+        more = f"{left_out} earlier: {option('verbose')}"
+        parts.append(Paragraph(more, "dim", forms=BRIEF))
+    how = "To see one again: equipoise show RUN"
+    return Document("runs", title, (*parts, Paragraph(how, "dim", forms=SCREEN)))
+
+
+def runs_table(runs: Sequence[RunSummary]) -> Table:
+    """Build the table of campaigns, a line each; the parts of one stand below its line."""
     of_wholes: dict[str, list[RunSummary]] = defaultdict(list)
     for run in runs:
         if run.whole is not None:
@@ -62,12 +87,12 @@ def _run_row(run: RunSummary, *, names_hosts: bool) -> Mapping[str, Cell]:
     if run.hosts is not None:
         host = counted(run.hosts, "host")
     return {
-        "run": run.id if run.whole is None else f"  {run.id}",
-        "started": local_time(run.started_at),
+        "run:id": run.id if run.whole is None else f"  {run.id}",
+        "started:id": local_time(run.started_at)[: len("2026-03-01 10:15")],
         **({"host:name": host} if names_hosts else {}),
         "trials:number": str(run.trials),
         "stopped": run.stopped_because or "not ended",
-        "conditions": " | ".join(run.commands),
+        "conditions:name": " | ".join(run.commands),
     }
 
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from msgspec.structs import replace
+
 from equipoise.model.quantities import listed
 from equipoise.model.result import Comparison, ResultDocument
 from equipoise.model.why import Explanation, ExtraTime, InterventionOutcome, TimePart
 from equipoise.report.document import (
+    BRIEF,
+    EVERYWHERE,
     UNKNOWN,
     WRITTEN,
     Bullets,
@@ -19,6 +23,7 @@ from equipoise.report.document import (
     Section,
     Styled,
     Table,
+    brief_or_whole,
     headed,
 )
 from equipoise.report.units import capitalized, duration, range_text
@@ -38,6 +43,9 @@ TOO_FEW_BLOCKS = (
     "(equipoise resume, docs/reference/causes.md)."
 )
 _MAX_CAUSES = 12
+_MAX_BRIEF_ROWS = 3
+"""Number of causes, and of changes, that a terminal shows without ``--verbose``."""
+_BRIEF_COLUMNS = ("share:number", "status", "what it comes from:words")
 _REMARKS_SHOWN = 2
 _STATUS = {
     "open": "not tested by changing it, or not decided",
@@ -63,7 +71,8 @@ def why_parts(document: ResultDocument, flame_graph: bytes | None = None) -> Ite
         yield _extra_time_section(document, extra, flame_graph)
     interventions = interventions_section(document)
     if interventions is not None:
-        yield interventions
+        brief = replace(interventions, title="What was changed on both conditions")
+        yield from brief_or_whole(interventions, brief)
     if extra is None:
         others = tuple(one.summary for one in document.why if one.kind != KIND)
         if others:
@@ -126,7 +135,12 @@ def interventions_section(document: ResultDocument) -> Section | None:
     if not interventions:
         return None
     rows = headed(map(_intervention_row, interventions))
-    parts: list[Part] = [Table(*rows, label="What was changed")]
+    brief = headed(map(_brief_intervention_row, interventions))
+    parts: list[Part] = [
+        *brief_or_whole(
+            Table(*rows, label="What was changed"), Table(*brief, max_rows=_MAX_BRIEF_ROWS)
+        )
+    ]
     if not any(one.outcome == "confirmed" for one in interventions):
         undecided = any(map(_may_yet_be_confirmed, interventions))
         missed = all(one.outcome == "not reachable" for one in interventions)
@@ -141,8 +155,9 @@ def interventions_section(document: ResultDocument) -> Section | None:
         ),
     ]
     if lines:
-        parts.append(Bullets(tuple(lines)))
-    parts.append(Paragraph(" ".join((NOTE, *_fraction_notes(interventions))), "dim"))
+        parts.append(Bullets(tuple(lines), forms=EVERYWHERE - BRIEF))
+    note = " ".join((NOTE, *_fraction_notes(interventions)))
+    parts.append(Paragraph(note, "dim", forms=EVERYWHERE - BRIEF))
     return Section(_interventions_title(document), tuple(parts))
 
 
@@ -235,6 +250,7 @@ def _extra_time_section(
             tuple(map(_part_cells, extra.parts)),
             label="Where the extra time goes",
             notes=_part_notes(extra),
+            forms=EVERYWHERE - BRIEF,
         ),
     ]
     causes = [_cause_row(one) for one in document.why if one.kind != KIND]
@@ -243,14 +259,16 @@ def _extra_time_section(
         shares = [one.share_of_gap or 0.0 for one in document.why if one.kind != KIND]
         overlap = "The shares add up to more than 100 %: causes overlap, or one hides another."
         notes = (overlap,) if len(shares) > 1 and sum(shares) > _WHOLE else ()
-        parts.append(Table(*headed(causes), label=label, max_rows=_MAX_CAUSES, notes=notes))
+        table = Table(*headed(causes), label=label, max_rows=_MAX_CAUSES, notes=notes)
+        brief = [{name: row[name] for name in _BRIEF_COLUMNS} for row in causes]
+        parts += brief_or_whole(table, Table(*headed(brief), max_rows=_MAX_BRIEF_ROWS))
     else:
         no_cause = "No rule finds a cause in what was observed (docs/reference/causes.md)."
         parts.append(Paragraph(no_cause))
     if flame_graph is not None:
         parts.append(FlameGraph(flame_graph))
     if extra.unseen:
-        parts.append(Bullets(tuple(_unseen(extra)), "dim"))
+        parts.append(Bullets(tuple(_unseen(extra)), "dim", forms=EVERYWHERE - BRIEF))
     return Section(f"Where the extra {_seconds(extra.gap_s)} of `{extra.slower}` go", tuple(parts))
 
 
@@ -293,6 +311,15 @@ def _intervention_row(one: InterventionOutcome) -> Mapping[str, Cell]:
         "closes": describe_fraction(one.share, one.share_ci),
         "by candidate + baseline": _from_each(one),
         "in seconds": describe_fraction(one.share_of_seconds, one.share_of_seconds_ci),
+        "blocks:number": str(one.blocks),
+        "outcome": Styled(one.outcome, one.outcome),
+    }
+
+
+def _brief_intervention_row(one: InterventionOutcome) -> Mapping[str, Cell]:
+    return {
+        "changed:name": one.summary,
+        "closes of the gap [interval]": describe_fraction(one.share, one.share_ci),
         "blocks:number": str(one.blocks),
         "outcome": Styled(one.outcome, one.outcome),
     }

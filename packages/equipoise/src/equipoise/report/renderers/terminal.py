@@ -11,6 +11,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
@@ -59,6 +60,7 @@ _TOGETHER = ((Paragraph, Bullets, Facts), (Warnings,))
 """Kinds of parts that follow one another without an empty line."""
 _UNBOUNDED = 10_000
 """Width at which nothing is broken into lines or shortened."""
+_INDENT = 2
 _INTERVAL = re.compile(r"\d.* to .*\d")
 
 
@@ -93,9 +95,11 @@ def print_document(document: Document, *, color: bool, form: Form = "screen") ->
     print_to(console_for(color), parts_in(document.parts, form))
 
 
-def print_parts(parts: Iterable[Part], *, color: bool, stderr: bool = False) -> None:
-    """Print some parts of a document to stdout, or to stderr."""
-    print_to(console_for(color, stderr=stderr), parts_in(parts, "screen"))
+def print_parts(
+    parts: Iterable[Part], *, color: bool, stderr: bool = False, form: Form = "screen"
+) -> None:
+    """Print some parts of a document to stdout, or to stderr, in a form of a terminal."""
+    print_to(console_for(color, stderr=stderr), parts_in(parts, form))
 
 
 def print_to(console: Console, parts: Iterable[Part]) -> None:
@@ -160,7 +164,7 @@ def _print_part(console: Console, part: Part) -> None:
             for name, value in part.texts("; "):
                 console.print(Text(visible(f"{name}: {value}")))
         case Command():
-            console.print(Text(visible(f"{part.purpose} {part.line}")), soft_wrap=True)
+            _print_command(console, part)
         case Listing():
             for line in part.lines:
                 console.print(Text(f"  {visible(line)}"), soft_wrap=True)
@@ -179,17 +183,33 @@ def _print_answer(console: Console, answer: Answer) -> None:
     for place, claim in enumerate(answer.claims):
         if place or answer.title:
             console.print()
-        console.print(_claim(claim))
+        _print_claim(console, claim)
 
 
-def _claim(claim: Claim) -> Text:
-    text = Text.assemble((f"{claim.badge}: ", STYLES.get(claim.tone, "bold")), visible(claim.text))
+def _print_claim(console: Console, claim: Claim) -> None:
+    badge = (f"{claim.badge}: ", STYLES.get(claim.tone, "bold"))
+    console.print(Text.assemble(badge, visible(claim.text)))
+    lines = [*claim.certainty, *claim.remarks]
     if claim.estimate and claim.interval:
-        subject = f"{visible(claim.subject)}: " if claim.subject else ""
-        text.append(f"\n  {subject}{visible(claim.estimate)}, {visible(claim.interval)}")
-    for line in (*claim.certainty, *claim.remarks):
-        text.append(f"\n  {visible(line)}")
-    return text
+        subject = f"{claim.subject}: " if claim.subject else ""
+        lines.insert(0, f"{subject}{claim.estimate}, {claim.interval}")
+    for line in lines:
+        _print_indented(console, line)
+
+
+def _print_indented(console: Console, line: str) -> None:
+    """Print a line below another one; where it is broken into lines, each of them is indented."""
+    console.print(Padding(Text(visible(line)), (0, 0, 0, _INDENT), expand=False))
+
+
+def _print_command(console: Console, part: Command) -> None:
+    """Print a command line, never broken into lines: it is copied."""
+    line = f"{part.purpose} {part.line}"
+    if len(line) <= console.width:
+        console.print(Text(visible(line)), soft_wrap=True)
+        return
+    console.print(Text(visible(part.purpose)))
+    console.print(Text(f"{' ' * _INDENT}{visible(part.line)}"), soft_wrap=True)
 
 
 def _print_warnings(console: Console, part: Warnings) -> None:
@@ -276,7 +296,7 @@ def _rich_table(fitted: _FittedTable) -> RichTable:
             justify="right" if column.kind == "number" else "left",
             overflow="fold" if column.kind == "words" else "ellipsis",
             max_width=fitted.layout.name_width if column.kind == "name" else None,
-            no_wrap=_is_interval(fitted.columns, fitted.rows, place),
+            no_wrap=column.kind == "id" or _is_interval(fitted.columns, fitted.rows, place),
         )
     for row in fitted.rows:
         cells = [_cell(cell, fitted.layout) for cell in row]
