@@ -14,7 +14,7 @@ import pytest
 from msgspec.structs import replace
 
 from equipoise.analysis.display import document_for_display
-from equipoise.cli.doctor import examination_document, extent_parts
+from equipoise.cli.doctor import examination_document
 from equipoise.figures.distributions import distributions
 from equipoise.figures.save import save
 from equipoise.model.host import Disturbance, Examination
@@ -119,8 +119,7 @@ def test_what_other_processes_are_called_reaches_no_terminal(
 ) -> None:
     disturbances = tuple(Disturbance("busy_process", "disturbs", name, name) for name in PAYLOADS)
     examination = Examination(disturbances, ("a",), {"b": "\x1b[2J"})
-    terminal.print_document(examination_document(examination), color=False)
-    terminal.print_parts(extent_parts(examination), color=False, stderr=True)
+    terminal.print_document(examination_document(examination), color=False, form="verbose")
     printed = capsys.readouterr()
     assert obeyed(printed.out + printed.err) == []
     assert "[bold red]bold[/bold red]" in printed.out

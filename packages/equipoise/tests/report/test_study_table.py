@@ -52,7 +52,9 @@ def test_conditions_stand_in_groups_with_their_comparison(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     lines = screen(capsys, study())
-    rows = [line.split()[0] for line in lines[: lines.index("")]]
+    (first,) = [place for place, line in enumerate(lines) if line.startswith("allocator")]
+    table = lines[first:]
+    rows = [line.split()[0] for line in table[: table.index("")]]
     assert rows == ["allocator", "rows", *LEVELS, "rows", *LEVELS]
     assert [line for line in lines if line.startswith("rows")] == ["rows 1", "rows 2"]
     candidates = [line for line in lines if line.startswith(LEVELS[1])]

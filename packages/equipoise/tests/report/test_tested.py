@@ -16,6 +16,7 @@ from equipoise.report.builders.why import (
     TOO_FEW_BLOCKS,
     interventions_section,
 )
+from equipoise.report.document import parts_in
 from equipoise.report.renderers.terminal import print_to
 from packages.equipoise.tests import documents
 from packages.equipoise.tests.documents import HOSTILE, document_of, explanation_of
@@ -49,10 +50,10 @@ def changed(*each: why.InterventionOutcome) -> ResultDocument:
 
 
 def printed(document: ResultDocument) -> str:
-    console = Console(file=io.StringIO(), width=160)
+    console = Console(file=io.StringIO(), width=400)
     with console.capture() as capture:
         section = interventions_section(document)
-        print_to(console, [section] if section else [])
+        print_to(console, parts_in([section] if section else [], "verbose"))
     return capture.get()
 
 

@@ -54,7 +54,7 @@ def explained(name: str = "new") -> ResultDocument:
 def printed(document: ResultDocument, width: int = 120) -> str:
     text = io.StringIO()
     console = Console(file=text, width=width, highlight=False, markup=False)
-    print_to(console, parts_in(why_parts(document), "screen"))
+    print_to(console, parts_in(why_parts(document), "verbose"))
     return text.getvalue()
 
 

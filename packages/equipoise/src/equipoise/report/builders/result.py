@@ -205,7 +205,8 @@ def claims_below(
 
 def _shape_lines(document: ResultDocument) -> Iterator[Part]:
     """Build the lines on shapes; nothing keeps a drift out of what was not compared by the coin."""
-    yield from (replace(one, forms=VERBOSE) for one in shape.shape_lines_of_screen(document))
+    forms = VERBOSE if document.comparisons else SCREEN
+    yield from (replace(line, forms=forms) for line in shape.shape_lines_of_screen(document))
 
 
 def _warnings(document: ResultDocument) -> Iterator[Part]:
