@@ -12,6 +12,13 @@ class EquipoiseError(Exception):
 
     ``what`` says what is wrong, naming the thing and the place; ``hint`` is one thing that the user
     can do about it. The middle of more than `MAX_TEXT_LETTERS` letters is left out of each.
+
+    Examples
+    --------
+    >>> error = EquipoiseError("there is no column 'wage'", hint="name one of age, trained")
+    >>> print(error)
+    there is no column 'wage'
+    name one of age, trained
     """
 
     exit_status = EXIT_UNUSABLE_INPUT

@@ -80,6 +80,17 @@ class Result(Struct, frozen=True):
 
     ``verdict``, ``ratio`` and ``interval`` describe the first candidate; ``document`` holds
     everything, as the ``--json`` file does.
+
+    Examples
+    --------
+    >>> import equipoise as eq
+    >>> result = eq.compare("true", "sleep 0.05", blocks=8, min_seconds=0)
+    >>> result.verdict
+    'slower'
+    >>> result.ratio > 1
+    True
+    >>> sorted(set(result.to_frame()["condition"]))
+    ['sleep 0.05', 'true']
     """
 
     document: ResultDocument
@@ -206,6 +217,13 @@ def compare(
     Raise `ConditionFailed` if a command failed. Raise `KeyboardInterrupt` if the user interrupted
     it; every finished trial is in the ledger.
 
+    Examples
+    --------
+    >>> import equipoise as eq
+    >>> result = eq.compare("sleep 0.05", ["true"], blocks=8, min_seconds=0)
+    >>> result.verdict
+    'faster'
+
     Parameters
     ----------
     commands
@@ -308,6 +326,22 @@ def run(
     Raise `ConditionFailed` if a command failed. Raise `KeyboardInterrupt` if the user interrupted
     it; every finished trial is in the ledger.
 
+    Examples
+    --------
+    >>> import equipoise as eq
+    >>> from pathlib import Path
+    >>> study = '''
+    ... [study]
+    ... name = "naps"
+    ... [workload]
+    ... command = ["sleep", "{seconds}"]
+    ... [factors.seconds]
+    ... levels = [0.001, 0.05]
+    ... '''
+    >>> _ = Path("naps.toml").write_text(study)
+    >>> eq.run("naps.toml", blocks=8, min_seconds=0).verdict
+    'slower'
+
     Parameters
     ----------
     study
@@ -383,6 +417,20 @@ def compare_code(
     Raise `UnusableInput` if the code or the numbers make no campaign; nothing was measured. Raise
     `ConditionFailed` if a piece of code failed. Raise `KeyboardInterrupt` if the user interrupted
     it; every finished trial is in the ledger.
+
+    Examples
+    --------
+    >>> import equipoise as eq
+    >>> result = eq.compare_code(
+    ...     "sum(numbers)",
+    ...     "sorted(numbers)[-1] + sum(sorted(numbers))",
+    ...     setup="numbers = list(range(1000, 0, -1))",
+    ...     names=["sum", "sort and sum"],
+    ...     blocks=8,
+    ...     min_seconds=0,
+    ... )
+    >>> result.verdict
+    'slower'
 
     Parameters
     ----------
@@ -482,6 +530,13 @@ def show(
     """Compute a campaign's result again from the ledger.
 
     Raise `UnusableInput` if there is no such ledger or no such run.
+
+    Examples
+    --------
+    >>> import equipoise as eq
+    >>> measured = eq.compare("true", "sleep 0.05", blocks=8, min_seconds=0)
+    >>> eq.show("last").interval == measured.interval
+    True
 
     Parameters
     ----------

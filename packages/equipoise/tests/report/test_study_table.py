@@ -60,7 +60,7 @@ def test_conditions_stand_in_groups_with_their_comparison(
     candidates = [line for line in lines if line.startswith(LEVELS[1])]
     assert candidates[0].endswith("+10.0 %  +7.80 % to +12.2 %  slower")
     assert candidates[1].split()[-2:] == ["open", "undecided"]
-    assert sum("baseline" in line for line in lines[1:]) == len(SIZES)
+    assert sum("baseline" in line for line in table[1:]) == len(SIZES)
 
 
 def test_it_says_how_many_came_out_how_and_how_far_the_next_is(

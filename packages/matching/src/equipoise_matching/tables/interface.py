@@ -72,7 +72,15 @@ def match(
 
     Examples
     --------
-    >>> match(people, outcome="wage", treatment="trained", covariates=["age", "region"])
+    >>> from equipoise_matching.tables import match
+    >>> people = {
+    ...     "trained": [1, 1, 1, 0, 0, 0, 0, 0],
+    ...     "age": [25, 31, 42, 24, 26, 30, 43, 60],
+    ...     "wage": [12.0, 14.0, 17.0, 10.0, 11.0, 12.0, 15.0, 20.0],
+    ... }
+    >>> matched = match(people, outcome="wage", treatment="trained", covariates=["age"])
+    >>> round(matched.estimate, 2)
+    1.83
 
     Parameters
     ----------
@@ -152,6 +160,16 @@ def match_balance(
     Raise `UnusableInput`, naming column and rows of what cannot be used; or the match has rows that
     a missing value leaves out here.
 
+    Examples
+    --------
+    >>> from equipoise_matching.tables import match, match_balance
+    >>> people = {"trained": [1, 1, 1, 0, 0, 0, 0, 0], "age": [25, 31, 42, 24, 26, 30, 43, 60]}
+    >>> matched = match(people, treatment="trained", covariates=["age"])
+    >>> balance = match_balance(people, "trained", ["age"], match=matched, boot=0)
+    >>> before, after = balance.rows()
+    >>> print(f"{before['sdiff']:.0f} % before, {abs(after['sdiff']):.0f} % after matching")
+    -46 % before, 0 % after matching
+
     Parameters
     ----------
     table, treatment, covariates, formula, weights, missing
@@ -207,6 +225,20 @@ def gen_match(
 
     Raise `UnusableInput` if something cannot be used, naming column and rows, or if no row can be
     matched.
+
+    Examples
+    --------
+    >>> from equipoise_matching.tables import gen_match
+    >>> people = {
+    ...     "trained": [1, 1, 1, 0, 0, 0, 0, 0],
+    ...     "age": [25, 31, 42, 24, 26, 30, 43, 60],
+    ...     "wage": [12.0, 14.0, 17.0, 10.0, 11.0, 12.0, 15.0, 20.0],
+    ... }
+    >>> found = gen_match(
+    ...     people, "trained", ["age"], outcome="wage", population=20, generations=5, seed=1
+    ... )
+    >>> round(found.estimate, 2)
+    1.83
 
     Parameters
     ----------
@@ -277,7 +309,22 @@ def observe(
 
     Examples
     --------
-    >>> observe(runs, "version=2.0:1.0", "wall_s", covariates=["load", "cache"], cluster="day")
+    >>> from equipoise_matching.tables import observe
+    >>> import numpy as np
+    >>> random = np.random.default_rng(1)
+    >>> load = random.gamma(2.0, 1.0, 400)
+    >>> is_new = random.random(400) < 1.0 / (1.0 + np.exp(1.4 - 0.7 * load))
+    >>> log_seconds = 0.1 * load - 0.05 * is_new + random.normal(0.0, 0.02, 400)
+    >>> runs = {
+    ...     "version": np.where(is_new, "2.0", "1.0"),
+    ...     "load": load,
+    ...     "wall_s": np.exp(log_seconds),
+    ... }
+    >>> answer = observe(
+    ...     runs, "version=2.0:1.0", "wall_s", covariates=["load"], method="mahalanobis"
+    ... )
+    >>> round(answer.ratio, 2)
+    0.95
 
     Parameters
     ----------
