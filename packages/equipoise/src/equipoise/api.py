@@ -279,7 +279,7 @@ def compare(
         record = compare_functions(commands, setup, request, others)
         return _result_of(record, show_env=show_env)
     options = CompareOptions(
-        commands=_checked_commands([one for one in commands if not callable(one)]),
+        commands=_checked_commands([command for command in commands if not callable(command)]),
         names=tuple(names),
         environments=tuple(
             f"{which}:{key}={value}"
@@ -463,7 +463,9 @@ def _ranking_of(ranking: bool | OnOrOff | None) -> bool | None:
 
 def _comparison_as_typed(options: CompareOptions, seed: int) -> tuple[str, ...]:
     """Return the words of the command line that compares the same commands."""
-    commands = [one if isinstance(one, str) else shlex.join(one) for one in options.commands]
+    commands = [
+        command if isinstance(command, str) else shlex.join(command) for command in options.commands
+    ]
     metrics = tuple(options.metrics)
     words = {
         "command-name": options.names,

@@ -84,6 +84,6 @@ def _typed_option(option: click.Parameter, value: Any) -> list[str]:
     if isinstance(option, click.Option) and option.is_flag:
         return [name]
     words: list[str] = []
-    for one in value if option.multiple else (value,):
-        words += [name, *map(str, one if option.nargs > 1 else (one,))]
+    for part in value if option.multiple else (value,):
+        words += [name, *map(str, part if option.nargs > 1 else (part,))]
     return words

@@ -118,7 +118,11 @@ def examination_document(examination: Examination) -> Document:
     title = _answer(examination)
     parts: list[Part] = [Paragraph(title, "strong")]
     for severity in SEVERITIES:
-        found = tuple(one for one in examination.disturbances if one.severity == severity)
+        found = tuple(
+            disturbance
+            for disturbance in examination.disturbances
+            if disturbance.severity == severity
+        )
         if not found:
             continue
         warnings = Warnings(found, badge=severity, most_alike=len(found))
@@ -148,7 +152,7 @@ _MEANING = "disturbs: slows trials now. weakens: adds noise. lacks: not offered 
 def _answer(examination: Examination) -> str:
     """Return how many things disturb measurements, and how many checks could look."""
     checks = len(examination.checked) + len(examination.unchecked)
-    count = sum(one.severity != "lacks" for one in examination.disturbances)
+    count = sum(disturbance.severity != "lacks" for disturbance in examination.disturbances)
     things = {0: "Nothing disturbs", 1: "1 thing disturbs"}.get(count, f"{count} things disturb")
     could = f"{len(examination.checked)} of {checks} checks could look"
     return f"{things} measurements here ({could})."

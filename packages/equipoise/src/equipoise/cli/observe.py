@@ -289,7 +289,7 @@ def _observe_log(
         source=log.source,
         left_out={**log.left_out, **complete.left_out},
         warnings=(
-            *(AnalysisWarning(one.code, one.summary, one.hint) for one in warnings),
+            *(AnalysisWarning(warning.code, warning.summary, warning.hint) for warning in warnings),
             *complete.warnings,
         ),
         progress=progress,

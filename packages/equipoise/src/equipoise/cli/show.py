@@ -100,7 +100,7 @@ def _show_pooled(run: str, output: OutputOptions) -> None:
     with open_for_reading(output.ledger) as ledger:
         campaigns = ledger.same_commands(ledger.read_run(run).plan)
         # A run of parts has no trial: its parts are pooled with all others.
-        records = [ledger.read_run(one.id) for one in campaigns if one.hosts is None]
+        records = [ledger.read_run(campaign.id) for campaign in campaigns if campaign.hosts is None]
         records = [record for record in records if not record.plan.rules.has_members]
     pooled = pooled_campaigns(records_for_display(records, show_env=output.show_env))
     write_output(pooled_document(pooled), lambda: encode(pooled), output)

@@ -283,7 +283,7 @@ def _draw(
     color, shape = color_and_shape("kind", kinds, places, legend)
     tooltip = tooltips(("label:N", "of"), ("says:N", "verdict"), *RATIO_TOOLTIPS)
     bars: dict[str, Any] = {"y": y, "color": color, "tooltip": tooltip}
-    named = [{"label": one} for one in names]
+    named = [{"label": label} for label in names]
     name = {"align": "left", "dy": -_LABEL_OFFSET, "limit": alt.ExprRef("width - 8")}
     layers = [
         *axis.landmarks(min_effect, x),

@@ -8,6 +8,7 @@ the ``forms`` of a part, never by a renderer.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from msgspec import Struct, field
@@ -242,7 +243,7 @@ class Warnings(AnyPart, frozen=True):
         by_code: dict[str, list[ShownWarning]] = {}
         for warning in self.warnings:
             by_code.setdefault(warning.code, []).append(warning)
-        return tuple(one for alike in by_code.values() for one in alike[: self.most_alike])
+        return tuple(chain.from_iterable(alike[: self.most_alike] for alike in by_code.values()))
 
     @property
     def more(self) -> int:

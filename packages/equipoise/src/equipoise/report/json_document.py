@@ -128,14 +128,14 @@ def schema(kind: type[msgspec.Struct] = ResultDocument) -> dict[str, Any]:
     Every field is there in every document. A number may be null, where it is infinite:
     a median over trials of which most timed out.
     """
-    defaults = {one.name: one.default for one in msgspec.structs.fields(kind)}
+    defaults = {field.name: field.default for field in msgspec.structs.fields(kind)}
     name = _SCHEMAS.get(kind, defaults["schema"])
     kinds: tuple[type[msgspec.Struct], ...] = (kind,)
     if kind is ResultDocument:
-        kinds = tuple(dict.fromkeys(load(one.document) for one in every_kind()))
+        kinds = tuple(dict.fromkeys(load(each_kind.document) for each_kind in every_kind()))
     generated = _as_written(msgspec.json.schema(Union[kinds]))  # noqa: UP007 - of a tuple
-    for one in kinds:
-        generated["$defs"][one.__name__]["properties"]["schema"] = {"const": name}
+    for document_type in kinds:
+        generated["$defs"][document_type.__name__]["properties"]["schema"] = {"const": name}
     return {"$schema": _DIALECT, "$id": f"urn:{name}", **generated}
 
 
@@ -249,7 +249,7 @@ def _impossible(document: ResultDocument) -> Iterator[str]:
     if document.control is not None:
         conditions.append(document.control.condition)
         compared.append(document.control.comparison)
-    compared += [one.comparison for one in document.steady_state if one.comparison is not None]
+    compared += [row.comparison for row in document.steady_state if row.comparison is not None]
     for condition in conditions:
         for metric, summary in condition.metrics.items():
             if not summary.modes:

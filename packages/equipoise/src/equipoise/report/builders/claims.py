@@ -94,8 +94,8 @@ _ROOM_FOR_A_WORD = 35.0
 def claims_of(document: ResultDocument) -> tuple[Claim, ...]:
     """Return a claim for each comparison on the metric that decides, or for each of samples."""
     if not document.samples:
-        return tuple(_claim(one, document) for one in document.primary_comparisons)
-    return tuple(_sample_claim(one, document) for one in document.samples)
+        return tuple(_claim(comparison, document) for comparison in document.primary_comparisons)
+    return tuple(_sample_claim(sample, document) for sample in document.samples)
 
 
 def campaign_answer(document: ResultDocument) -> Answer:
@@ -119,7 +119,7 @@ def with_failures(document: ResultDocument, answer: Answer, what: str) -> Answer
     answer = replace(answer, warnings=len(document.warnings) - len(failures))
     if not failures:
         return answer
-    hints = (f"hint: {one.hint}" for one in failures if one.hint)
+    hints = (f"hint: {failure.hint}" for failure in failures if failure.hint)
     lines = (*hints, *filter(None, (answer.title, *answer.lines)))
     return replace(answer, title=f"{what} ended early: {failures[-1].summary}", lines=lines)
 
@@ -130,14 +130,14 @@ def no_difference(document: ResultDocument) -> str:
     Empty where one did, where a direction is certain, or where a ranking has a loser.
     """
     primary = document.primary_comparisons
-    beaten = any(len(one.contenders) < len(one.conditions) for one in document.ranking)
+    beaten = any(len(ranking.contenders) < len(ranking.conditions) for ranking in document.ranking)
     if len(primary) < 2 or beaten or not all(map(_is_open, primary)):
         return ""
-    if all(one.verdict == "equivalent" for one in primary):
-        baselines = {one.baseline for one in primary}
+    if all(comparison.verdict == "equivalent" for comparison in primary):
+        baselines = {comparison.baseline for comparison in primary}
         baseline = baselines.pop() if len(baselines) == 1 else "their baselines"
         return f"No difference: all are the same as {baseline} within ±{primary[0].min_effect:g} %"
-    ends = [one.ratio_ci for one in primary]
+    ends = [comparison.ratio_ci for comparison in primary]
     bounds = [max(high, 1.0 / low) for low, high in ends if low and high]
     unlimited = len(primary) - len(bounds)
     if unlimited:
@@ -166,16 +166,18 @@ def _rounded_up(bound: float) -> str:
 
 def failures_of(document: ResultDocument) -> list[CampaignWarning]:
     """Return why the campaign failed; nothing if it did not."""
-    return [one for one in document.warnings if one.code == FAILURE]
+    return [warning for warning in document.warnings if warning.code == FAILURE]
 
 
 def verdict_counts(document: ResultDocument) -> str:
     """Return how many comparisons came out how."""
     primary = document.primary_comparisons
-    counts = Counter(shown_verdict(document, one) for one in primary)
+    counts = Counter(shown_verdict(document, comparison) for comparison in primary)
     outcomes = ", ".join(f"{counts[name]} {name}" for name in OUTCOMES if counts[name])
     sentence = f"{len(primary)} comparisons: {outcomes}"
-    to_go = [one.blocks_to_go for one in primary if one.blocks_to_go is not None]
+    to_go = [
+        comparison.blocks_to_go for comparison in primary if comparison.blocks_to_go is not None
+    ]
     if to_go:
         sentence += f"; about {min(to_go)} more blocks would probably decide the next"
     return sentence
@@ -185,11 +187,11 @@ def strip_of(
     ratio: float | None, ratio_ci: Interval, metric: str, min_effect: float
 ) -> Strip | None:
     """Return the strip of a ratio; ``None`` while its interval is unlimited on both sides."""
-    low, high = (one if one is None or one >= 0 else None for one in ratio_ci)
+    low, high = (None if end is None or end < 0 else end for end in ratio_ci)
     if low is None and high is None:
         return None
     margin = math.log1p(min_effect / 100.0)
-    bounds = [math.log(one) for one in (low, high, ratio) if one is not None and one > 0]
+    bounds = [math.log(bound) for bound in (low, high, ratio) if bound is not None and bound > 0]
     left = min([-margin, -_MIN_HALF_SPAN, *bounds])
     right = max([margin, _MIN_HALF_SPAN, *bounds])
     space = _MARGIN * (right - left)
@@ -236,7 +238,7 @@ def _title(document: ResultDocument, claims: Sequence[Claim]) -> tuple[str, tupl
     if not primary and document.against is not None:
         lines = (*largest_changes(document.against), f"{reference_title(document.against)}.")
         return reference_answer(document.against), lines
-    if primary and (many or any(one.stratum for one in primary)):
+    if primary and (many or any(comparison.stratum for comparison in primary)):
         return counts, tuple(_largest_difference(primary))
     if claims:
         return "", ()
@@ -324,9 +326,9 @@ def _three_numbers(comparison: Comparison) -> str:
 
     Empty unless they differ by more than the smallest effect that matters.
     """
-    medians = [one.ratio for one in comparison.answers if one.statistic == "p50"]
+    medians = [answer.ratio for answer in comparison.answers if answer.statistic == "p50"]
     ratios = (comparison.ratio, *medians, comparison.mean_ratio)
-    known = [one for one in ratios if one is not None and one > 0]
+    known = [ratio for ratio in ratios if ratio is not None and ratio > 0]
     if len(known) < 3 or max(known) <= min(known) * (1.0 + comparison.min_effect / 100.0):
         return ""
     typical, median, mean = in_one_unit(*known)
@@ -356,9 +358,9 @@ def _fast_and_slow(comparison: Comparison) -> str:
     """Return the ratios of fast, middle and slow runs; empty where one ratio describes them."""
     if comparison.ratio_is_constant:
         return ""
-    known = {one.statistic: one.ratio for one in comparison.answers}
+    known = {answer.statistic: answer.ratio for answer in comparison.answers}
     ratios = [known.get(statistic) for statistic in ("p10", "p50", "p90")]
-    finite = [one for one in ratios if one is not None and one > 0]
+    finite = [ratio for ratio in ratios if ratio is not None and ratio > 0]
     if len(finite) < len(ratios):
         return ""
     fast, middle, slow = in_one_unit(*finite)
@@ -460,7 +462,7 @@ def ranking_parts(document: ResultDocument) -> Iterator[Part]:
         return
     summaries: tuple[str, ...] = ()
     if ranking_of_all(document) is None:
-        summaries = tuple(one.summary for one in rankings)
+        summaries = tuple(ranking.summary for ranking in rankings)
         yield Bullets(summaries, max_items=ALIKE_SHOWN, forms=SCREEN)
     alpha = f"{100 * rankings[0].alpha:g} %"
     note = (
@@ -480,15 +482,17 @@ def _rows(document: ResultDocument) -> Iterator[Mapping[str, Cell]]:
         if ranking.stratum:
             levels = (f"{factor} {level}" for factor, level in ranking.stratum.items())
             yield {"": Styled(", ".join(levels), "strong")}
-        for one in ranking.conditions:
-            is_baseline = one.name == ranking.baseline
+        for condition in ranking.conditions:
+            is_baseline = condition.name == ranking.baseline
             yield {
-                "Place:number": _place(one, ranking),
-                "Condition:name": one.name,
-                "Against baseline:number": "baseline" if is_baseline else _change(document, one),
-                "Slower than:words": _names(one.slower_than),
-                "Tied with:words": _names(one.tied_with),
-                "Order open to:words": _names(one.undecided),
+                "Place:number": _place(condition, ranking),
+                "Condition:name": condition.name,
+                "Against baseline:number": "baseline"
+                if is_baseline
+                else _change(document, condition),
+                "Slower than:words": _names(condition.slower_than),
+                "Tied with:words": _names(condition.tied_with),
+                "Order open to:words": _names(condition.undecided),
             }
 
 

@@ -218,7 +218,7 @@ def _weights_of(search: GenMatchResult | None) -> Iterator[Table]:
 
 def _brief_balance(balance: Balance) -> Table:
     """Build the table of a brief screen: by how much each covariate differs."""
-    before = [abs(one.sdiff) for one in balance.before]
+    before = [abs(covariate.sdiff) for covariate in balance.before]
     after = [None] * len(before) if balance.after is None else [abs(a.sdiff) for a in balance.after]
     rows: list[Mapping[str, Cell]] = []
     for name, first, last in zip(balance.variables, before, after, strict=True):
@@ -368,11 +368,11 @@ def _brief_observation(result: ObservationResult) -> Iterator[Part]:
     """Build what a brief screen shows of an observation: the balance, and the rows."""
     rows = (
         {
-            "covariate:name": one.column,
-            "differs before:number": _in_sd(one.difference_before),
-            "after matching:number": _in_sd(one.difference_after),
+            "covariate:name": covariate.column,
+            "differs before:number": _in_sd(covariate.difference_before),
+            "after matching:number": _in_sd(covariate.difference_after),
         }
-        for one in result.balance
+        for covariate in result.balance
     )
     if result.balance:
         note = "differs: the means of both versions, in standard deviations (sd)."
@@ -420,18 +420,18 @@ def _observed_effects(result: ObservationResult) -> Iterator[NumberRow]:
 
 
 def _observed_balance(result: ObservationResult) -> Iterator[NumberRow]:
-    for one in result.balance:
+    for covariate in result.balance:
         yield {
             "kind": "covariate",
-            "name": one.column,
-            "candidate_before": one.candidate_before,
-            "baseline_before": one.baseline_before,
-            "apart_before_sd": one.difference_before,
-            "candidate_after": one.candidate_after,
-            "baseline_after": one.baseline_after,
-            "apart_after_sd": one.difference_after,
-            "ks_before": one.ks_before,
-            "ks_after": one.ks_after,
-            "term": one.term,
-            "term_apart_after_sd": one.term_after,
+            "name": covariate.column,
+            "candidate_before": covariate.candidate_before,
+            "baseline_before": covariate.baseline_before,
+            "apart_before_sd": covariate.difference_before,
+            "candidate_after": covariate.candidate_after,
+            "baseline_after": covariate.baseline_after,
+            "apart_after_sd": covariate.difference_after,
+            "ks_before": covariate.ks_before,
+            "ks_after": covariate.ks_after,
+            "term": covariate.term,
+            "term_apart_after_sd": covariate.term_after,
         }

@@ -159,12 +159,12 @@ _BOOT_LETTERS = 8
 def pooled_document(pooled: PooledCampaigns) -> Document:
     """Build what each campaign found, and what holds over all of them."""
     levels = [
-        levelled_ratio(one.candidate, one.by_level)
-        for one in pooled.comparisons
-        if one.by_level is not None
+        levelled_ratio(comparison.candidate, comparison.by_level)
+        for comparison in pooled.comparisons
+        if comparison.by_level is not None
     ]
-    boots = len({(one.boot, one.kernel) for one in pooled.campaigns})
-    kernels = len({one.kernel for one in pooled.campaigns})
+    boots = len({(campaign.boot, campaign.kernel) for campaign in pooled.campaigns})
+    kernels = len({campaign.kernel for campaign in pooled.campaigns})
     replicates = "hosts" if pooled.hosts > 1 else "boots" if boots > 1 else "campaigns"
     on_hosts = f" and {_count(pooled.hosts, 'host')}" if pooled.hosts > 1 else ""
     scope = (
@@ -178,7 +178,7 @@ def pooled_document(pooled: PooledCampaigns) -> Document:
         "showed: a campaign that stops at its verdict overstates the effect. Both hold for "
         "campaigns that were not chosen by their results."
     )
-    unknown = dict.fromkeys(one.common.unknown_because for one in pooled.comparisons)
+    unknown = dict.fromkeys(comparison.common.unknown_because for comparison in pooled.comparisons)
     return Document(
         name=pooled.study,
         title=f"{len(pooled.campaigns)} campaigns of the same commands",
@@ -220,7 +220,7 @@ def _comparisons_table(pooled: PooledCampaigns) -> Table:
         Column("between", "number"),
         *(Column(str(number), "number") for number in numbers),
     )
-    rows = tuple(_pooled_row(one, numbers) for one in pooled.comparisons)
+    rows = tuple(_pooled_row(comparison, numbers) for comparison in pooled.comparisons)
     return Table(columns, rows, label="Comparisons")
 
 

@@ -215,7 +215,7 @@ def _warnings(document: ResultDocument) -> Iterator[Part]:
     A brief screen has the most important one.
     """
     failures = claims.failures_of(document)
-    warnings = tuple(one for one in document.warnings if one not in failures)
+    warnings = tuple(warning for warning in document.warnings if warning not in failures)
     if not warnings:
         yield Warnings(warnings, forms=PAGE)
     else:
@@ -262,7 +262,7 @@ def campaign_figures(report: CampaignReport) -> tuple[Figures, Figures]:
 def _screen_tables(document: ResultDocument) -> Iterator[Part]:
     """Build what the terminal shows above the answer."""
     primary = document.primary_comparisons
-    several = len(primary) > MAX_CLAIMS or any(one.stratum for one in primary)
+    several = len(primary) > MAX_CLAIMS or any(comparison.stratum for comparison in primary)
     rows = report_kind(document).tables(document)
     if several or claims.no_difference(document):
         yield conditions.grouped_table(document)
@@ -276,7 +276,7 @@ def _screen_tables(document: ResultDocument) -> Iterator[Part]:
     else:
         yield replace(conditions.screen_table(document), forms=SCREEN)
     if not rows:
-        yield from (replace(one, forms=SCREEN) for one in conditions.further_tables(document))
+        yield from (replace(table, forms=SCREEN) for table in conditions.further_tables(document))
 
 
 def _growth(document: ResultDocument) -> Iterator[Part]:
@@ -291,7 +291,7 @@ def _written_tables(document: ResultDocument) -> Iterator[Part]:
         yield from (replace(table, forms=TEXT) for table in rows)
     else:
         yield conditions.written_table(document)
-        yield from (replace(one, forms=TEXT) for one in conditions.further_tables(document))
+        yield from (replace(table, forms=TEXT) for table in conditions.further_tables(document))
 
 
 def _findings(document: ResultDocument) -> Iterator[Part]:
@@ -458,7 +458,7 @@ def _flattened(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[st
         if isinstance(value, Mapping) and value:
             yield from _flattened(value, f"{prefix}{key}, ")
         elif isinstance(value, list | tuple):
-            yield name, ", ".join(str(one) for one in value) or "none"
+            yield name, ", ".join(map(str, value)) or "none"
         elif isinstance(value, bool):
             yield name, "yes" if value else "no"
         elif str(key).endswith("_bytes") and isinstance(value, int | float):
@@ -489,7 +489,7 @@ def _numbers(document: ResultDocument) -> Iterator[NumberRow]:
     metric's name ends in; ``inf`` is that of trials that timed out.
     """
     comparisons: list[Comparison | SampleComparison] = [*document.comparisons, *document.samples]
-    compared = {(one.candidate, one.metric): one for one in comparisons}
+    compared = {(row.candidate, row.metric): row for row in comparisons}
     for condition in document.conditions:
         for metric, summary in condition.metrics.items():
             comparison = compared.get((condition.name, metric))

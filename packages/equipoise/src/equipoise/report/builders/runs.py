@@ -76,9 +76,10 @@ def runs_table(runs: Sequence[RunSummary]) -> Table:
             of_wholes[run.whole].append(run)
     names_hosts = len({run.host for run in runs}) > 1 or any(run.hosts is not None for run in runs)
     rows: list[Mapping[str, Cell]] = []
-    for run in (one for one in runs if one.whole is None):
+    wholes = [run for run in runs if run.whole is None]
+    for run in wholes:
         rows.append(_run_row(run, names_hosts=names_hosts))
-        rows += (_run_row(one, names_hosts=names_hosts) for one in of_wholes[run.id])
+        rows += (_run_row(part, names_hosts=names_hosts) for part in of_wholes[run.id])
     return Table(*headed(rows))
 
 

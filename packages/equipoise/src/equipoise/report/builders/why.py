@@ -61,7 +61,7 @@ _WHOLE = 1.0 + _ROUNDING
 def why_parts(document: ResultDocument, flame_graph: bytes | None = None) -> Iterator[Part]:
     """Build every section that explains a result; nothing where nothing was explained."""
     extra = document.extra_time
-    sources = [one for one in document.why if one.kind == KIND]
+    sources = [cause for cause in document.why if cause.kind == KIND]
     if sources:
         yield _sources_section(sources)
     remedies = remedy_sentences(document)
@@ -74,7 +74,7 @@ def why_parts(document: ResultDocument, flame_graph: bytes | None = None) -> Ite
         brief = replace(interventions, title="What was changed on both conditions")
         yield from brief_or_whole(interventions, brief)
     if extra is None:
-        others = tuple(one.summary for one in document.why if one.kind != KIND)
+        others = tuple(cause.summary for cause in document.why if cause.kind != KIND)
         if others:
             yield Section("Why", (Bullets(others),), forms=WRITTEN)
 
@@ -84,16 +84,18 @@ def remedy_sentences(document: ResultDocument) -> tuple[str, ...]:
 
     A remedy that no intervention has confirmed says so.
     """
-    causes = [one for one in document.why if one.kind != KIND and one.status != "refuted"]
+    causes = [cause for cause in document.why if cause.kind != KIND and cause.status != "refuted"]
     tests = (test for cause in causes for test in cause.tested)
-    closing = {one.intervention: one for one in tests if one.outcome == "confirmed"}
+    closing = {test.intervention: test for test in tests if test.outcome == "confirmed"}
     kept = tuple(
-        f"{capitalized(one.summary)} closes {describe_fraction(one.share, one.share_ci)} of the "
-        f"gap. To keep it: {one.advice}"
-        for one in closing.values()
-        if one.advice
+        f"{capitalized(outcome.summary)} closes {describe_fraction(outcome.share, outcome.share_ci)} of the "
+        f"gap. To keep it: {outcome.advice}"
+        for outcome in closing.values()
+        if outcome.advice
     )
-    first = next((one for one in causes if one.status == "confirmed"), next(iter(causes), None))
+    first = next(
+        (cause for cause in causes if cause.status == "confirmed"), next(iter(causes), None)
+    )
     if first is None or first.remedy is None:
         return kept
     confirmed = "" if first.status == "confirmed" else " (No test has confirmed this cause.)"
@@ -106,17 +108,17 @@ def because_sentence(document: ResultDocument, comparison: Comparison) -> str:
     pair = (comparison.baseline, comparison.candidate)
     if extra is None or (extra.baseline, extra.candidate) != pair:
         return ""
-    causes = [one for one in document.why if one.kind != KIND]
-    confirmed = [one for one in causes if one.status == "confirmed"]
+    causes = [entry for entry in document.why if entry.kind != KIND]
+    confirmed = [entry for entry in causes if entry.status == "confirmed"]
     if not causes:
         return f"Why: {extra.summary}; no rule finds a cause in it."
-    standing = confirmed or [one for one in causes if one.status != "refuted"]
+    standing = confirmed or [entry for entry in causes if entry.status != "refuted"]
     if not standing:
         return f"Why: {extra.summary}; every cause that was tested is refuted."
     first = standing[0]
     cause, *_ = first.summary.partition(". ")
     sentence = f"Why ({_STATUS.get(first.status, first.status)}): {cause.rstrip('.')}."
-    closing = [one for one in first.tested if one.outcome == "confirmed"]
+    closing = [test for test in first.tested if test.outcome == "confirmed"]
     if closing:
         share = describe_fraction(closing[0].share, closing[0].share_ci)
         sentence += f" {capitalized(closing[0].summary)} closes {share} of the gap."
@@ -141,17 +143,21 @@ def interventions_section(document: ResultDocument) -> Section | None:
             Table(*rows, label="What was changed"), Table(*brief, max_rows=_MAX_BRIEF_ROWS)
         )
     ]
-    if not any(one.outcome == "confirmed" for one in interventions):
+    if not any(intervention.outcome == "confirmed" for intervention in interventions):
         undecided = any(map(_may_yet_be_confirmed, interventions))
-        missed = all(one.outcome == "not reachable" for one in interventions)
+        missed = all(intervention.outcome == "not reachable" for intervention in interventions)
         stays_open = NOT_REACHED if missed else STAYS_OPEN
         parts.append(Paragraph(TOO_FEW_BLOCKS if undecided else stays_open))
     lines = [
-        *(f"{one.summary}: {one.unknown_because}" for one in interventions if one.unknown_because),
         *(
-            f"{one.summary} cannot reach it: {one.unchanged}"
-            for one in interventions
-            if one.unchanged
+            f"{intervention.summary}: {intervention.unknown_because}"
+            for intervention in interventions
+            if intervention.unknown_because
+        ),
+        *(
+            f"{intervention.summary} cannot reach it: {intervention.unchanged}"
+            for intervention in interventions
+            if intervention.unchanged
         ),
     ]
     if lines:
@@ -163,7 +169,11 @@ def interventions_section(document: ResultDocument) -> Section | None:
 
 def _fraction_notes(interventions: Sequence[InterventionOutcome]) -> Iterator[str]:
     """Yield what fractions beyond 0 and 100 % mean, where there are some."""
-    tried = [(one.share, *one.share_ci) for one in interventions if one.share is not None]
+    tried = [
+        (intervention.share, *intervention.share_ci)
+        for intervention in interventions
+        if intervention.share is not None
+    ]
     if any(low is not None and low > _WHOLE for _, low, _ in tried):
         yield "More than 100 %: with the change the order of the two is reversed."
     elif any(share > _WHOLE for share, _, _ in tried):
@@ -172,7 +182,11 @@ def _fraction_notes(interventions: Sequence[InterventionOutcome]) -> Iterator[st
         yield "Below 0 %: the change makes the gap larger."
     elif any(share < -_ROUNDING for share, _, _ in tried):
         yield "An estimate below 0 % with 0 % in its interval: the change may do nothing."
-    confirmed = [one.share for one in interventions if one.share and one.outcome == "confirmed"]
+    confirmed = [
+        intervention.share
+        for intervention in interventions
+        if intervention.share and intervention.outcome == "confirmed"
+    ]
     if len(confirmed) > 1 and sum(confirmed) > _WHOLE:
         yield (
             "The fractions add up to more than 100 %: several changes remove the same cause, or "
@@ -202,9 +216,9 @@ def _sources_section(sources: Sequence[Explanation]) -> Section:
     )
     free = describe_spread(sources[0].evidence["spread"])
     rows = [("nothing", free, "", "", "", ""), *map(_source_cells, sources)]
-    confirmed = [one.summary for one in sources if one.status == _SOURCE]
+    confirmed = [source.summary for source in sources if source.status == _SOURCE]
     sentences = confirmed or ["no source that was held makes the times spread"]
-    sentences += [one.summary for one in sources if one.status == "remainder"]
+    sentences += [source.summary for source in sources if source.status == "remainder"]
     note = (
         "Spread: half the range of the middle 80 % of the runs. p: corrected for the number of "
         "sources (docs/explanation/noise.md)."
@@ -246,17 +260,17 @@ def _extra_time_section(
     parts: list[Part] = [
         Paragraph(f"{capitalized(extra.summary)}."),
         Table(
-            (Column(""), *(Column(one, "number") for one in headings)),
+            (Column(""), *(Column(heading, "number") for heading in headings)),
             tuple(map(_part_cells, extra.parts)),
             label="Where the extra time goes",
             notes=_part_notes(extra),
             forms=EVERYWHERE - BRIEF,
         ),
     ]
-    causes = [_cause_row(one) for one in document.why if one.kind != KIND]
+    causes = [_cause_row(cause) for cause in document.why if cause.kind != KIND]
     if causes:
         label = "What the extra time comes from"
-        shares = [one.share_of_gap or 0.0 for one in document.why if one.kind != KIND]
+        shares = [cause.share_of_gap or 0.0 for cause in document.why if cause.kind != KIND]
         overlap = "The shares add up to more than 100 %: causes overlap, or one hides another."
         notes = (overlap,) if len(shares) > 1 and sum(shares) > _WHOLE else ()
         table = Table(*headed(causes), label=label, max_rows=_MAX_CAUSES, notes=notes)
@@ -352,9 +366,13 @@ def _interventions_title(document: ResultDocument) -> str:
 
 
 def _explained_comparison(document: ResultDocument) -> Comparison | None:
-    of_time = [one for one in document.comparisons if one.metric == "wall_s"]
+    of_time = [comparison for comparison in document.comparisons if comparison.metric == "wall_s"]
     extra = document.extra_time
     if extra is not None:
         pair = (extra.baseline, extra.candidate)
-        of_time = [one for one in of_time if (one.baseline, one.candidate) == pair]
+        of_time = [
+            comparison
+            for comparison in of_time
+            if (comparison.baseline, comparison.candidate) == pair
+        ]
     return of_time[0] if of_time else None
