@@ -33,7 +33,7 @@ def table(tmp_path: Path) -> str:
 def test_genmatch_prints_weights_effect_and_balance_and_nothing_else(
     equipoise: Equipoise, table: str
 ) -> None:
-    answer = equipoise("genmatch", table, "--outcome", "y", *ARGUMENTS, *QUICK)
+    answer = equipoise("genmatch", table, "--outcome", "y", *ARGUMENTS, *QUICK, "--verbose")
     assert answer.status == 0, answer.err
     assert answer.err == ""
     assert re.search(

@@ -60,7 +60,7 @@ print(*sys.modules)
 
 
 def test_match_prints_the_effect_and_the_balance(equipoise: Equipoise, table: str) -> None:
-    answer = equipoise("match", table, "--outcome", "y", *COLUMNS)
+    answer = equipoise("match", table, "--outcome", "y", *COLUMNS, "--verbose")
     assert answer.status == 0, answer.err
     for words in ("ATT", "sdiff %", "smallest p-value of balance was 0.000776 (a, t) before"):
         assert words in answer.out
@@ -147,7 +147,7 @@ def test_match_by_a_column_matches_inside_its_strata(equipoise: Equipoise, table
     strata = result["strata"]
     assert isinstance(strata, list)
     assert [one["values"] for one in strata] == [list(one.values) for one in expected.strata]
-    assert f"{len(strata)} of b, d" in equipoise(*arguments).out
+    assert f"{len(strata)} of b, d" in equipoise(*arguments, "--verbose").out
 
 
 def test_balance_by_a_column_is_that_of_its_match(equipoise: Equipoise, table: str) -> None:

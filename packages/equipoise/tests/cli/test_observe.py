@@ -56,7 +56,7 @@ def table(tmp_path: Path) -> str:
 def test_the_answer_stands_first_and_what_it_rests_on_below(
     equipoise: Equipoise, table: str
 ) -> None:
-    answer = equipoise("observe", table, *LOAD, "--placebo-outcome", "unmoved")
+    answer = equipoise("observe", table, *LOAD, "--placebo-outcome", "unmoved", "--verbose")
     assert answer.status == 0, answer.err
     first, *rest = answer.out.splitlines()
     assert first.startswith("observed: Without matching, the log suggests that version 2.0 ")
@@ -283,7 +283,7 @@ def test_strata_are_read_one_by_one_from_parquet_and_told_apart(
 
     pandas.DataFrame(loaded_log(800)).to_parquet(tmp_path / "ci.parquet")
     by_host = (*LOAD, "--cluster", "day", "--strata", "host_type")
-    answer = equipoise("observe", "ci.parquet", *by_host, "--report", "answer.html")
+    answer = equipoise("observe", "ci.parquet", *by_host, "--report", "answer.html", "--verbose")
     assert answer.status == 0, answer.err
     for words in (
         "amd",

@@ -146,7 +146,7 @@ def test_the_screen_has_the_interval_the_effective_size_and_a_worse_balance(
     covariates = "age,educ,black,hisp,married,nodegr,re74,re75"
     answer = equipoise(
         *("match", "people.csv", "--treatment", "treat", "--outcome", "re78"),
-        *("--covariates", covariates),
+        *("--covariates", covariates, "--verbose"),
     )
     for words in (
         "treat raises re78 by 2,109 (95 % interval 458 to 3,760)",
@@ -244,7 +244,7 @@ def log(tmp_path: Path) -> None:
 def test_observe_names_its_rows_as_its_user_does(equipoise: Equipoise, tmp_path: Path) -> None:
     answer = equipoise(
         *("observe", "ci.csv", *OBSERVED, *QUICK, "--unit", "builds"),
-        *("--placebo-outcome", "unmoved", "--report", "page.html"),
+        *("--placebo-outcome", "unmoved", "--report", "page.html", "--verbose"),
     )
     assert answer.status == 0, answer.err
     page = (tmp_path / "page.html").read_text(encoding="utf-8")

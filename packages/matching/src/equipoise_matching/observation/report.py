@@ -33,6 +33,8 @@ _METHOD = (
     "has each formula "
     "and its source.",
 )
+ROWS, STRATUM = "rows", "Stratum"
+"""Name of the fact on the rows that take part, and title of the table of strata."""
 _CLUSTERS = "The interval allows for rows of one cluster that move together."
 _ROWS = (
     "The interval takes the rows as independent (Abadie and Imbens 2006). The variance of each row "
@@ -100,7 +102,7 @@ def _tables(result: ObservationResult) -> Iterator[TextTable]:
         )
     if result.strata is not None:
         of_strata = ("rows", "estimate", "differs most", "apart", "odds to change it")
-        yield _table("Stratum", of_strata, map(_stratum_row, result.strata.each))
+        yield _table(STRATUM, of_strata, map(_stratum_row, result.strata.each))
 
 
 def _table(title: str, headings: Sequence[str], rows: Iterable[tuple[str, ...]]) -> TextTable:
@@ -114,7 +116,7 @@ def _facts(result: ObservationResult) -> Iterator[tuple[str, str]]:
     yield "log", question.source
     yield "seed", str(question.seed)
     yield (
-        "rows",
+        ROWS,
         f"{rows.candidate:,} of {question.candidate}, {rows.baseline:,} of "
         f"{question.baseline}{left_out}",
     )

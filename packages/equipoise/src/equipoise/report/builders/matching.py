@@ -50,7 +50,7 @@ from equipoise_matching.matching.wording import (
     most_different,
     naive_sentence,
 )
-from equipoise_matching.observation.report import observation_report
+from equipoise_matching.observation.report import ROWS, STRATUM, observation_report
 from equipoise_matching.observation.result import ObservationResult
 from equipoise_matching.report import Report, TextTable
 from equipoise_matching.warning import AnalysisWarning
@@ -173,7 +173,7 @@ def _document(
 
     rests_on = Facts(report.facts)
     tables = map(table_of, report.tables)
-    remarks = _brief_remarks(naive, matches)
+    remarks = (*_brief_remarks(naive, matches), *question.notes)
     parts: tuple[Part, ...] = (
         *answers_of(report, _tone(balance, effect), remarks),
         Figures(figures),
@@ -345,7 +345,7 @@ def observation_document(result: ObservationResult, command: str) -> Document:
         *answers_of(report, _observed_tone(result), report.remarks),
         Figures(lambda: _observed_figures(result)),
         *(replace(table_of(table), forms=EVERYWHERE - BRIEF) for table in report.tables),
-        *_brief_observation(result),
+        *_brief_observation(result, report),
         rests_on,
         *brief_warnings(report.warnings),
         *computation_parts(report.method, command),
@@ -364,7 +364,7 @@ def observation_document(result: ObservationResult, command: str) -> Document:
     )
 
 
-def _brief_observation(result: ObservationResult) -> Iterator[Part]:
+def _brief_observation(result: ObservationResult, report: Report) -> Iterator[Part]:
     """Build what a brief screen shows of an observation: the balance, and the rows."""
     rows = (
         {
@@ -377,7 +377,12 @@ def _brief_observation(result: ObservationResult) -> Iterator[Part]:
     if result.balance:
         note = "differs: the means of both versions, in standard deviations (sd)."
         yield Table(*headed(rows), notes=(note,), max_rows=_MAX_BRIEF_ROWS, forms=BRIEF)
-    yield Facts((("about", result.about),), forms=BRIEF)
+    if result.strata is not None:
+        (strata,) = (table_of(table) for table in report.tables if table.title == STRATUM)
+        yield replace(strata, max_rows=_MAX_BRIEF_ROWS, forms=BRIEF)
+    placebos = tuple((f"placebo {placebo.kind}", placebo.summary) for placebo in result.placebos)
+    rows = tuple(fact for fact in report.facts if fact[0] == ROWS)
+    yield Facts((*rows, ("about", result.about), *placebos), forms=BRIEF)
 
 
 def _in_sd(difference: float | None) -> str:

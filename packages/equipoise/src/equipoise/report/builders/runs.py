@@ -58,14 +58,14 @@ def runs_document(runs: Sequence[RunSummary]) -> Document:
         return Document("runs", "Campaigns", (Paragraph("no campaigns yet"),))
     table = runs_table(runs)
     shown = table.rows[-MAX_BRIEF_RUNS:]
-    count = f"{counted(len(runs), 'campaign')} in this ledger"
-    title = f"{count}, the latest last." if len(runs) > 1 else f"{count}."
+    last = ", the latest last" if len(runs) > 1 else ""
+    how = "equipoise show RUN shows one again"
+    title = f"{counted(len(runs), 'campaign')} in this ledger{last}; {how}."
     parts: list[Part] = [Paragraph(title), *brief_or_whole(table, replace(table, rows=shown))]
     if left_out := len(table.rows) - len(shown):
         more = f"{left_out} earlier: {option('verbose')}"
         parts.append(Paragraph(more, "dim", forms=BRIEF))
-    how = "To see one again: equipoise show RUN"
-    return Document("runs", title, (*parts, Paragraph(how, "dim", forms=SCREEN)))
+    return Document("runs", title, tuple(parts))
 
 
 def runs_table(runs: Sequence[RunSummary]) -> Table:

@@ -88,8 +88,9 @@ def remedy_sentences(document: ResultDocument) -> tuple[str, ...]:
     tests = (test for cause in causes for test in cause.tested)
     closing = {test.intervention: test for test in tests if test.outcome == "confirmed"}
     kept = tuple(
-        f"{capitalized(outcome.summary)} closes {describe_fraction(outcome.share, outcome.share_ci)} of the "
-        f"gap. To keep it: {outcome.advice}"
+        f"{capitalized(outcome.summary)} closes "
+        f"{describe_fraction(outcome.share, outcome.share_ci)} of the gap. "
+        f"To keep it: {outcome.advice}"
         for outcome in closing.values()
         if outcome.advice
     )
