@@ -148,7 +148,7 @@ class Result(Struct, frozen=True):
         return distributions(self.document)
 
     def _repr_mimebundle_(self, *_: object, **__: object) -> MimeBundle:
-        """Return what a notebook shows: HTML with a chart, and the chart as SVG and PNG."""
+        """Return the content for a notebook: HTML with a chart, and the chart as SVG and PNG."""
         from equipoise.report.builders.result import CampaignReport, campaign_document
         from equipoise.report.renderers.notebook import with_picture
 
@@ -513,7 +513,7 @@ def _checked_commands(
 def _are_commands(words: tuple[object, ...], *, alone: bool) -> bool:
     """Return whether the words of one command look like commands.
 
-    Where nothing else is compared, as many programs are no program with arguments.
+    Where nothing else is compared, several words that all name programs are several commands.
     """
     texts = [word for word in words if isinstance(word, str)]
     if len(texts) < len(words):

@@ -154,15 +154,15 @@ def test_figures_of_several_campaigns_have_a_folder_each(ledger: Path, tmp_path:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"", "it is no JSON"),
-        (b"\xff\xfe", "it is no JSON"),
+        (b"", "it is not JSON"),
+        (b"\xff\xfe", "it is not JSON"),
         (b"[1]", "its schema is not named"),
         (b'{"schema": "other/1"}', "its schema is 'other/1'"),
         (b'{"schema": "equipoise.result/1"}', "its kind of campaign is not named"),
         (b'{"schema": "equipoise.result/1", "kind": "compare"}', "missing required field"),
         (
             b'{"schema": "equipoise.result/1", "kind": "compare", "conditions": 3}',
-            "it is no result document",
+            "it is not a result document",
         ),
         (b'{"schema": "equipoise.result/1", "kind": "duel"}', "of the kind 'duel' are not known"),
         (None, "no such file"),

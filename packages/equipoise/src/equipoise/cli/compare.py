@@ -18,7 +18,7 @@ from equipoise.model.plan import PRIMARY_METRIC
 
 
 class CompareRequest(Struct, frozen=True, kw_only=True):
-    """What `equipoise compare` is asked for, in hyperfine's words and in ours."""
+    """Request of `equipoise compare`, with the options of hyperfine and ours."""
 
     comparison: CompareOptions
     hyperfine: HyperfineOptions

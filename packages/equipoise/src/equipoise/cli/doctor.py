@@ -44,7 +44,7 @@ from equipoise.shared.spelling import option
 
 
 class DoctorRequest(Struct, frozen=True, kw_only=True):
-    """What `equipoise doctor` is asked for."""
+    """Request of `equipoise doctor`."""
 
     certifying: bool
     output: OutputOptions
@@ -159,7 +159,7 @@ def _answer(examination: Examination) -> str:
 
 
 def _lacks(found: Sequence[Disturbance]) -> str:
-    """Return what a host does not offer, in one line for a brief screen."""
+    """Count the facts that a host does not offer, in one line for a brief screen."""
     count = "1 thing" if len(found) == 1 else f"{len(found)} things"
     return f"{count} that Equipoise could use ({option('verbose')} names each with its hint)"
 

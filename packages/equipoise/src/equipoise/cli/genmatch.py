@@ -50,7 +50,7 @@ _EFFECT = (
 
 
 class GenMatchRequest(TableRequest, frozen=True, kw_only=True):
-    """What `equipoise genmatch` is asked for."""
+    """Request of `equipoise genmatch`."""
 
     variance_neighbors: int | None
     population: int

@@ -111,7 +111,7 @@ def _exits(context: click.Context, option: click.Parameter, value: str | None) -
     codes = [code.strip() for code in value.split(",")]
     if not all(code.isascii() and code.isdigit() and int(code) < 256 for code in codes):
         raise UnusableInput(
-            f"--ignore-failure={value} is no list of exit statuses", hint="as in -i=1,2"
+            f"--ignore-failure={value} is not a list of exit statuses", hint="as in -i=1,2"
         )
     return tuple(map(int, codes))
 

@@ -52,7 +52,7 @@ OF_STUDIES = "probes"
 
 
 class ListRequest(Struct, frozen=True, kw_only=True):
-    """What `equipoise list` is asked for."""
+    """Request of `equipoise list`."""
 
     what: str
     every: bool
@@ -77,7 +77,7 @@ class ListRequest(Struct, frozen=True, kw_only=True):
 def command(request: ListRequest) -> int:
     """List campaigns, the latest last, or studies, allocators, BLAS libraries or probes.
 
-    Where nothing has been measured yet, there is no campaign to list, and that is no error.
+    Where nothing has been measured yet, the list is empty; this is not an error.
     """
     json_file = request.json_file
     if json_file is not None and json_file != "-":
@@ -94,7 +94,7 @@ def command(request: ListRequest) -> int:
 
 
 def _named(kind: str) -> tuple[Document, list[dict[str, str]]]:
-    """Return what has a name, as a document and as entries."""
+    """Return the names of one kind, as a document and as entries."""
     if kind in TABLES:
         headings, list_rows = TABLES[kind]
         rows = tuple(list_rows())

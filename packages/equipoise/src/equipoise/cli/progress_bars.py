@@ -104,7 +104,7 @@ class Bar(ProgressListener):
         self._describe("block 1")
 
     def building(self, names: tuple[str, ...]) -> None:
-        """Show what is built."""
+        """Show the names of the builds that run."""
         self._describe(f"building {' and '.join(names)}")
 
     def block_ended(self, progress: CampaignProgress) -> None:

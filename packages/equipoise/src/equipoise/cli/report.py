@@ -33,7 +33,7 @@ DOCUMENT = ".json"
 
 
 class ReportRequest(Struct, frozen=True, kw_only=True):
-    """What `equipoise report` is asked for."""
+    """Request of `equipoise report`."""
 
     runs: tuple[str, ...]
     output: Path | None

@@ -28,7 +28,7 @@ _MAX_NAMED = 4
 _MAX_LETTERS = 40
 
 Differing = dict[str, tuple[str, ...]]
-"""What differs, by name: the value of each campaign."""
+"""Differences by name: the value of each campaign."""
 
 
 class CampaignResult(Struct, frozen=True):

@@ -18,7 +18,7 @@ from equipoise.studies.data_sets import require_data
 
 
 class ResumeRequest(Struct, frozen=True, kw_only=True):
-    """What `equipoise resume` is asked for."""
+    """Request of `equipoise resume`."""
 
     run: str
     limits: CampaignLimits

@@ -22,7 +22,7 @@ from equipoise.studies.preparation import StudyOptions, prepare_study
 
 
 class RunRequest(Struct, frozen=True, kw_only=True):
-    """What `equipoise run` is asked for."""
+    """Request of `equipoise run`."""
 
     options: StudyOptions
     limits: CampaignLimits

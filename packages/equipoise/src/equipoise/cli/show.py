@@ -25,7 +25,7 @@ from equipoise.why.explanation import result_of, with_experiment
 
 
 class ShowRequest(Struct, frozen=True, kw_only=True):
-    """What `equipoise show` is asked for."""
+    """Request of `equipoise show`."""
 
     run: str
     other: str | None

@@ -32,7 +32,9 @@ Reported = tuple[ResultDocument, RunRecord | None]
 
 
 def write_output(document: Document, to_json: Callable[[], bytes], output: OutputOptions) -> None:
-    """Write a document that is no campaign's to each place; print it unless stdout is taken.
+    """Write a document that is not of a campaign to each place, and print it.
+
+    Nothing is printed if stdout has the JSON.
 
     Raise `UnusableInput` if a file cannot be written.
     """
@@ -71,7 +73,7 @@ def write_file(path: Path, content: bytes) -> None:
 
 
 def write_json(file: str | None, to_json: Callable[[], bytes]) -> None:
-    """Write what ``--json`` asks for: to stdout for ``-``, nowhere for ``None``.
+    """Write the JSON to the place that ``--json`` names: stdout for ``-``, nowhere for ``None``.
 
     Raise `UnusableInput` if the file cannot be written.
     """
@@ -96,7 +98,7 @@ def write_report(path: Path, campaigns: Sequence[Reported]) -> None:
 def report_of(
     document: ResultDocument, record: RunRecord | None, *, figures: bool
 ) -> CampaignReport:
-    """Return what a report says of a campaign, with what its figures are made of if it has any.
+    """Return the report of a campaign, with the data of its figures if it has any.
 
     Raise `UnusableInput` if there are figures, and altair or vl-convert is not installed.
     """
@@ -148,7 +150,7 @@ def write_documents(path: Path, documents: Sequence[Document]) -> None:
 def with_pictures(documents: Sequence[Document], path: Path) -> str:
     """Return documents as Markdown for a file, and write the figures in it beside the file.
 
-    Figures are left out, and a message says so, where altair or vl-convert is not installed.
+    Figures are left out, with a message, where altair or vl-convert is not installed.
 
     Raise `UnusableInput` if a figure cannot be written.
     """

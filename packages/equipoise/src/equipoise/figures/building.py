@@ -158,7 +158,7 @@ class RatioAxis(Struct, frozen=True):
         }
 
     def edge_note(self, intervals: Iterable[Interval]) -> Iterator[str]:
-        """Yield what a bar at the edge means, where an interval goes beyond the drawn range."""
+        """Yield the meaning of a bar at the edge, where an interval goes beyond the drawn range."""
         if any(
             low is None or high is None or low < self.low or high > self.high
             for low, high in intervals
@@ -211,4 +211,4 @@ def ratio_axis(ratios: Iterable[float | None], min_effect: float) -> RatioAxis:
 
 
 RATIO_TOOLTIPS = tuple((f"{field}:Q", field, "+.4~r") for field in ("ratio", "low", "high"))
-"""What a reader sees of a ratio at its mark."""
+"""Fields of a ratio that the tooltip of its mark shows."""

@@ -74,7 +74,7 @@ class _Row(Struct, frozen=True):
     comparison: AnyComparison
     kind: str = COMPARED
     badge: str = ""
-    """What stands in place of the verdict of a comparison without one."""
+    """Text in place of the verdict of a comparison without one."""
 
     def describe(self) -> str:
         ratio, ends = self.comparison.ratio, self.comparison.ratio_ci

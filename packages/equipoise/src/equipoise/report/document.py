@@ -132,7 +132,7 @@ _KINDS: Mapping[str, Kind] = {
 
 
 class AnyPart(Struct, frozen=True, kw_only=True):
-    """What every part of a document has."""
+    """Fields that every part of a document has."""
 
     forms: Forms = EVERYWHERE
 
@@ -199,7 +199,7 @@ class Command(AnyPart, frozen=True):
 
     line: str
     purpose: str
-    """What the line does, as the sentence before it; ends in a colon."""
+    """Purpose of the line, as the sentence before it; ends in a colon."""
 
     def __post_init__(self) -> None:
         """Cut a purpose that is too long; the line stays whole, because it is copied."""
@@ -221,11 +221,11 @@ class ShownWarning(Protocol):
 
     @property
     def summary(self) -> str:
-        """What is wrong."""
+        """Problem that the warning is about."""
 
     @property
     def hint(self) -> str:
-        """What to do about it; empty where there is nothing."""
+        """Remedy for the problem; empty where there is none."""
 
 
 class Warnings(AnyPart, frozen=True):
@@ -302,7 +302,7 @@ class Claim(Struct, frozen=True):
     """Verdict whose colour the claim has."""
     text: str
     subject: str = ""
-    """What the estimate is of."""
+    """Quantity that the estimate is of."""
     estimate: str = ""
     interval: str = ""
     """Interval with its coverage; empty where there is none."""
@@ -310,7 +310,7 @@ class Claim(Struct, frozen=True):
     because: str = ""
     """Cause of the difference, as far as one was looked for."""
     remarks: tuple[str, ...] = ()
-    """What a reader must know with the claim, a sentence each."""
+    """Remarks that a reader needs with the claim, a sentence each."""
     certainty: tuple[str, ...] = ()
     """How sure the claim is, in lines for a terminal."""
     facts: tuple[tuple[str, str], ...] = ()
@@ -323,7 +323,7 @@ class Claims(PagePart, frozen=True):
 
 
 class Answer(AnyPart, frozen=True):
-    """What a reader sees first."""
+    """The part that a reader sees first."""
 
     title: str
     """Sentence above the claims; empty where the first claim is the answer itself."""
@@ -364,7 +364,7 @@ Part = (
 
 
 class Origin(Struct, frozen=True):
-    """Where a result comes from, which a page says before its answer."""
+    """Origin of a result, which a page shows before its answer."""
 
     question: str
     command: str

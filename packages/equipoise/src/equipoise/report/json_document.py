@@ -58,14 +58,14 @@ def encode(document: msgspec.Struct) -> bytes:
     try:
         return msgspec.json.encode(document, enc_hook=_plain)
     except UnicodeEncodeError:
-        # A command line may hold bytes that are no text.
+        # A command line may hold bytes that are not text.
         return msgspec.json.encode(_in_unicode(msgspec.to_builtins(document, enc_hook=_plain)))
 
 
 def decode(text: bytes, name: str) -> ResultDocument:
     """Read a document that ``encode`` wrote.
 
-    Raise `UnusableInput` if the text is no JSON, or no result document of this version.
+    Raise `UnusableInput` if the text is not JSON, or not a result document of this version.
 
     Parameters
     ----------
@@ -75,9 +75,9 @@ def decode(text: bytes, name: str) -> ResultDocument:
     try:
         read = msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise UnusableInput(f"{name}: it is no JSON: {error}", hint=_HINT) from None
+        raise UnusableInput(f"{name}: it is not JSON: {error}", hint=_HINT) from None
     except RecursionError:
-        what = "it is no result document: its parts are nested too deeply"
+        what = "it is not a result document: its parts are nested too deeply"
         raise UnusableInput(f"{name}: {what}", hint=_HINT) from None
     version = read.get("schema") if isinstance(read, dict) else None
     if version != SCHEMA:
@@ -103,7 +103,7 @@ def decode(text: bytes, name: str) -> ResultDocument:
         document: ResultDocument = msgspec.convert({**read, **infinite}, of_kind)
         return document
     except msgspec.ValidationError as error:
-        raise UnusableInput(f"{name}: it is no result document: {error}", hint=_HINT) from None
+        raise UnusableInput(f"{name}: it is not a result document: {error}", hint=_HINT) from None
 
 
 def read_document(path: Path) -> ResultDocument:
@@ -116,7 +116,7 @@ def read_document(path: Path) -> ResultDocument:
         raise UnusableInput(f"{path} is larger than {MAX_BYTES >> 30} GiB", hint=_HINT)
     document = decode(content, str(path))
     for what in _impossible(document):
-        raise UnusableInput(f"{path}: it is no result document: {what}", hint=_HINT)
+        raise UnusableInput(f"{path}: it is not a result document: {what}", hint=_HINT)
     return document
 
 
@@ -229,7 +229,7 @@ def _as_written(part: dict[str, Any]) -> dict[str, Any]:
 
 
 def _in_unicode(part: Any) -> Any:
-    """Show what is no Unicode text as backslash escapes, everywhere in the document."""
+    """Show bytes that are not Unicode text as backslash escapes, everywhere in the document."""
     match part:
         case str():
             return part.encode("utf-8", "backslashreplace").decode("utf-8")
@@ -241,7 +241,7 @@ def _in_unicode(part: Any) -> Any:
 
 
 def _impossible(document: ResultDocument) -> Iterator[str]:
-    """Yield what no campaign computes."""
+    """Yield contradictions that no campaign computes."""
     run = document.run
     if not 0 <= run.seed < 2**64:
         yield f"its seed is {run.seed}"

@@ -23,18 +23,18 @@ class ReportKind:
     """
 
     verb = "measured"
-    """What was done when the trials came."""
+    """Verb for the moment at which the trials came: measured or imported."""
     scope: str | None = None
-    """What the claims hold for, where no comparison says it."""
+    """Scope of the claims, where no comparison has it."""
     first_figures: frozenset[str] = frozenset()
     """Names of figures of the kind that stand right below the answer."""
     figures_of_each: frozenset[str] = frozenset()
     """Names of figures of the kind of which there is one for each comparison."""
     repeats_because = "The same question with the same coin:"
-    """What the line that runs the campaign again asks."""
+    """Sentence before the line that runs the campaign again."""
 
     def scope_of(self, document: Any) -> str | None:
-        """Return what the claims hold for, where no comparison says it."""
+        """Return the scope of the claims, where no comparison has it."""
         return self.scope
 
     def question(self, document: Any) -> str | None:
@@ -90,7 +90,7 @@ class ReportKind:
         return None
 
     def impossible(self, document: Any) -> Iterator[str]:
-        """Yield what no campaign of the kind computes, of a document that was read."""
+        """Yield contradictions in a document that was read: no campaign computes them."""
         yield from ()
 
     def facts(self, document: Any) -> Iterator[tuple[str, str]] | None:

@@ -213,7 +213,7 @@ def strip_of(
         name_low=less if place(0.0) > _ROOM_FOR_A_WORD else "",
         name_high=more if place(0.0) < 100.0 - _ROOM_FOR_A_WORD else "",
         description=(
-            "The interval of the ratio on a line on which the middle mark is no difference: "
+            "The interval of the ratio on a line whose middle mark means no difference: "
             f"{interval_text(ratio_ci, 'still unlimited')}."
         ),
     )
@@ -279,7 +279,7 @@ def _claim(comparison: Comparison, document: ResultDocument) -> Claim:
 
 
 def _as_speed(shown: Comparison) -> tuple[str, float | None, Interval]:
-    """Return what a claim is about with its ratio: a speed, where the sentence says "as fast"."""
+    """Return the quantity of a claim and its ratio: a speed, where the sentence has "as fast"."""
     quantity, ratio, ratio_ci = metric_name(shown.metric), shown.ratio, shown.ratio_ci
     is_speed = quantity.startswith(_TIME) and ratio is not None and ratio < 1.0
     if not is_speed or ratio is None or not reads_as_factor(ratio):
@@ -310,7 +310,7 @@ def _certainty(comparison: Comparison, document: ResultDocument) -> Iterator[str
     if three := _three_numbers(comparison):
         yield three
     if comparison.disagreement and not comparison.minimum_misleads:
-        # Where the minimum misleads, a warning says so.
+        # Where the minimum misleads, a warning explains it.
         yield f"statistics disagree: {comparison.disagreement}"
 
 

@@ -203,7 +203,7 @@ def _document(
 
 
 def _brief_remarks(naive: Difference | None, matches: MatchResult | None) -> tuple[str, ...]:
-    """Return what a reader of a brief screen must know with the answer, a sentence each."""
+    """Return the remarks below the answer of a brief screen, a sentence each."""
     of_all = () if naive is None else (naive_sentence(naive),)
     dropped = () if matches is None else (dropped_sentence(matches),)
     return (*of_all, *dropped)

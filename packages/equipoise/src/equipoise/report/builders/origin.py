@@ -89,7 +89,7 @@ def _question(document: ResultDocument) -> str:
 
 
 def _question_among(names: Sequence[str], metric: str) -> str:
-    """Return what is asked of conditions, without the question mark; a long name is empty."""
+    """Return the question about conditions, without its question mark; a long name is empty."""
     is_time = metric in (PRIMARY_METRIC, CALL_METRIC)
     if len(names) != 2:
         best = "the fastest" if is_time else f"the best by {metric_name(metric)}"

@@ -98,11 +98,11 @@ _LAST_IMPORTANT_WARNING = "inflated"
 _ASKED_FIRST = frozenset(
     {"equipoise", "system", "kernel", "cpu model", "cpus", "governor", "memory", "hypervisor"}
 )
-"""What of the environment a reader asks for first; the page and the JSON have all."""
+"""Facts of the environment that a reader asks for first; the page and the JSON have all."""
 
 
 class CampaignReport(Struct, frozen=True):
-    """A campaign's result with what its report says beyond it."""
+    """Result of a campaign, with everything else that its report needs."""
 
     document: ResultDocument
     sequences: Sequences = field(default_factory=dict)
@@ -210,7 +210,7 @@ def _shape_lines(document: ResultDocument) -> Iterator[Part]:
 
 
 def _warnings(document: ResultDocument) -> Iterator[Part]:
-    """Build the warnings that the answer does not hold; only the page says that there is none.
+    """Build the warnings that the answer does not hold; only a page mentions that there is none.
 
     A brief screen has the most important one.
     """
@@ -295,7 +295,7 @@ def _written_tables(document: ResultDocument) -> Iterator[Part]:
 
 
 def _findings(document: ResultDocument) -> Iterator[Part]:
-    """Build what a built-in study says beyond its verdicts."""
+    """Build the findings of a built-in study beyond its verdicts."""
     findings = document.findings
     if findings is None or not (findings.tables or findings.paragraphs):
         return

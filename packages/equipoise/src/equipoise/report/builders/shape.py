@@ -59,13 +59,13 @@ MAX_STATISTICS_TABLES = 3
 MAX_UNFOLDED_PAIRS = 6
 STATISTICS = {"minimum": "Minimum", "p50": "Median", "maximum": "Maximum", "mean": "Mean"}
 MIN_TRIALS = 20
-"""Fewer trials say nothing of tails and neighbours."""
+"""Number of trials below which tails and neighbours are not described."""
 _COMPANIONS = {
     "time": ("the earlier trials", "the later trials"),
     "environment_bytes": ("a small environment", "a large environment"),
     "argument_bytes": ("a short path of the program", "a long path of the program"),
 }
-"""What a mode goes with where the covariate is low, and where it is high."""
+"""Words for a mode where the covariate is low, and where it is high."""
 _SHAPES_ON_SCREEN = 6
 _DRIFT_LEVEL = 0.01
 """Largest chance, among independent trials, of a drift that is shown: conditions are many."""
@@ -192,7 +192,7 @@ def iteration_sentences(condition: ConditionResult) -> Iterator[str]:
     """Describe iterations: ``iterations of request_s: warm-up in all 10 trials, steady from …``."""
     for metric, shape in condition.iterations.items():
         if shape.kind is None:
-            # A few measurements in a process are no course; the document counts them.
+            # A few measurements in a process do not make a course; the document counts them.
             continue
         sentence = f"iterations of {metric}: {shape.summary}"
         steady = [trial.steady for trial in shape.trials if trial.steady is not None]
@@ -225,7 +225,7 @@ class Levelled(Struct, frozen=True):
 
 
 def levels_of(document: ResultDocument) -> Iterator[Levelled]:
-    """Yield what has a variance by level: the comparisons first, then the conditions."""
+    """Yield the results with a variance by level: the comparisons first, then the conditions."""
     for comparison in document.comparisons:
         if comparison.by_level is not None:
             name = f"{comparison.candidate} against {comparison.baseline}"
@@ -296,7 +296,7 @@ def _shape_lines(condition: ConditionResult, metric: str, min_effect: float) -> 
 
 
 def _statistics(document: ResultDocument, comparison: Comparison) -> Section:
-    """Return what each statistic alone would have said of one comparison."""
+    """Build the answers that each statistic alone gives to one comparison."""
     pair = f"{comparison.candidate} against {comparison.baseline}"
     title = f"What each statistic alone would have said: {pair}"
     metric = comparison.metric

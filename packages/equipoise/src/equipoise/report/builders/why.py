@@ -80,7 +80,7 @@ def why_parts(document: ResultDocument, flame_graph: bytes | None = None) -> Ite
 
 
 def remedy_sentences(document: ResultDocument) -> tuple[str, ...]:
-    """Return what to do about a gap: the changes that close it, else the remedy of the first cause.
+    """Return the remedies of a gap: the changes that close it, else the remedy of the first cause.
 
     A remedy that no intervention has confirmed says so.
     """
@@ -169,7 +169,7 @@ def interventions_section(document: ResultDocument) -> Section | None:
 
 
 def _fraction_notes(interventions: Sequence[InterventionOutcome]) -> Iterator[str]:
-    """Yield what fractions beyond 0 and 100 % mean, where there are some."""
+    """Yield the meaning of fractions beyond 0 and 100 %, where there are some."""
     tried = [
         (intervention.share, *intervention.share_ci)
         for intervention in interventions
@@ -341,7 +341,7 @@ def _brief_intervention_row(one: InterventionOutcome) -> Mapping[str, Cell]:
 
 
 def _from_each(tested: InterventionOutcome) -> str:
-    """Return what comes from each condition, ``96 % + 1 %``; medians need not add up."""
+    """Return the parts of a fraction by condition, ``96 % + 1 %``; medians need not add up."""
     if tested.share is None or tested.from_candidate is None or tested.from_baseline is None:
         return "unknown"
     return f"{round(100 * tested.from_candidate)} % + {round(100 * tested.from_baseline)} %"
