@@ -14,7 +14,7 @@ from pathlib import Path
 def local_cluster(workers: int, folder: Path) -> Iterator[str]:
     """The address of a scheduler with so many worker processes, which end with the block."""
     dask, distributed = (importlib.import_module(name) for name in ("dask", "distributed"))
-    # What is sent to a worker that was killed is otherwise waited for half a minute.
+    # What is sent to a worker that was killed would be waited for half a minute.
     impatient = {"distributed.comm.timeouts.connect": "5s"}
     with (
         litter_collected(),

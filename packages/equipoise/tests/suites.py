@@ -122,6 +122,6 @@ def stage_of_one_command(
 def named(record: RunRecord) -> dict[str, list[int]]:
     """Return the commits that the recorded searches name, by benchmark."""
     return {
-        one.benchmark.name: sorted(step.last for step in one.bisection.named)
-        for one in read_searches(record)
+        search.benchmark.name: sorted(step.last for step in search.bisection.named)
+        for search in read_searches(record)
     }

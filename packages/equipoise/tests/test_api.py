@@ -61,7 +61,10 @@ def test_a_study_runs_as_on_the_command_line(ledger: Path, tmp_path: Path) -> No
     study.write_text(STUDY, encoding="utf-8")
     result = eq.run(study, factors={"seconds": [0.001, 0.03]}, blocks=12, seed=5, ledger=ledger)
     validated(result.document)
-    assert [one.name for one in result.document.conditions] == ["seconds=0.001", "seconds=0.03"]
+    assert [condition.name for condition in result.document.conditions] == [
+        "seconds=0.001",
+        "seconds=0.03",
+    ]
     assert (result.document.run.study, result.document.run.seed) == ("sleeps", 5)
     assert result.verdict == "slower"
     assert eq.show(ledger=ledger) == result
@@ -85,7 +88,7 @@ def test_a_comparison_over_layouts_has_both_scopes(ledger: Path) -> None:
     found = result.comparison.by_level
     assert found is not None
     assert (found.these, found.across) == ("these 2 layouts", "across layouts")
-    assert [one.level for one in found.components] == ["layout", "trial"]
+    assert [component.level for component in found.components] == ["layout", "trial"]
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])

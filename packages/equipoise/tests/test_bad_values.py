@@ -40,7 +40,7 @@ BAD_NUMBERS = [
 
 
 def python_error(ledger: Path, *commands: Any, **values: Any) -> tuple[str, str | None]:
-    """Return what ``eq.compare`` raises, and its hint."""
+    """Return the message and the hint that ``eq.compare`` raises."""
     with pytest.raises(eq.EquipoiseError) as caught:
         eq.compare(*(commands or ("true", "true")), ledger=ledger, **values)
     assert not ledger.exists()
@@ -146,5 +146,5 @@ def test_a_repeated_name_counts_once(equipoise: Any, tmp_path: Path) -> None:
         blocks=2,
         ledger=tmp_path / "l.db",
     )
-    assert [one.name for one in result.document.conditions] == ["a", "a (2)"]
-    assert [one.metric for one in result.document.comparisons] == ["wall_s", "user_s"]
+    assert [condition.name for condition in result.document.conditions] == ["a", "a (2)"]
+    assert [comparison.metric for comparison in result.document.comparisons] == ["wall_s", "user_s"]

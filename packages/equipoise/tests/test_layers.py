@@ -65,7 +65,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     FACE: frozenset({"model", "api", "matching", "magics"}),
 }
 SHARED = "shared"
-"""What every room may import: packages/shared, which both wheels carry."""
+"""Folder that every room may import: packages/shared, which both wheels carry."""
 MAY_IMPORT = {room: allowed | {SHARED} for room, allowed in MAY_IMPORT.items()}
 MAY_IMPORT[SHARED] = frozenset()
 MAY_IMPORT["cli"] = frozenset(MAY_IMPORT)
@@ -77,7 +77,7 @@ LAZILY: dict[str, frozenset[str]] = {
     FACE: frozenset({"api", "matching", "magics"}),
     "api": frozenset({"report"}),
 }
-"""What a room may import only inside a function: ``import equipoise`` stays quick."""
+"""Imports that a room may make only inside a function: ``import equipoise`` stays quick."""
 
 BESIDE: dict[str, frozenset[str]] = {
     "equipoise_matching": frozenset({"matching", "cluster", "report", "cli", FACE}),
@@ -175,14 +175,14 @@ def layer_violations(source: Path) -> list[str]:
 def import_of_ours(
     where: str, room: str, below: tuple[str, ...], lazy: bool, source: Path
 ) -> list[str]:
-    """What is wrong with the import of ``equipoise.<below>`` by ``room``."""
+    """Faults of the import of ``equipoise.<below>`` by ``room``."""
     target = room_of(below)
     if below and not is_module(source / FACE / below[0]) and below[0] != NATIVE:
         target = FACE  # a name out of the face: from equipoise import compare
     if target == room:
         return []
     if room not in MAY_IMPORT:
-        return [f"{where} is no room of tests/test_layers.py"]
+        return [f"{where} is not a room of tests/test_layers.py"]
     if target not in MAY_IMPORT[room]:
         return [f"{where} may not import {target}"]
     if target in LAZILY.get(room, frozenset()) and not lazy:

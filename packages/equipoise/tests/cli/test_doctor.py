@@ -52,8 +52,8 @@ def test_the_document_holds_what_was_found_and_where(tmp_path: Path) -> None:
     assert done.stdout == ""
     document = read(file.read_text(encoding="utf-8"))
     assert document["schema"] == "equipoise.doctor/1"
-    assert "debug_variable" in [one["code"] for one in document["disturbances"]]
-    assert {one["severity"] for one in document["disturbances"]} <= set(SEVERITIES)
+    assert "debug_variable" in [disturbance["code"] for disturbance in document["disturbances"]]
+    assert {disturbance["severity"] for disturbance in document["disturbances"]} <= set(SEVERITIES)
     assert "debug_variables" in document["checked"]
     assert document["environment"]["variables"]["LD_DEBUG"] == "unused"
 

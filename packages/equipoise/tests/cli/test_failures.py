@@ -1,4 +1,4 @@
-"""What is told of a campaign that failed, of failures that are ignored, and of nothing at all."""
+"""Messages on a campaign that failed, on failures that are ignored, and of nothing at all."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_a_campaign_that_failed_before_its_first_block_is_not_the_last(
     assert equipoise(*MEASURED).status == 0
     assert equipoise(*FAILING, "--quiet").status == 3
     runs = json.loads(equipoise("list", "--json", "-").out)
-    assert [one["stopped_because"] for one in runs] == ["block limit", "a condition failed"]
+    assert [run["stopped_because"] for run in runs] == ["block limit", "a condition failed"]
     last = json.loads(equipoise("show", "last", "--json", "-").out)
     assert last["run"]["id"] == runs[0]["id"]
     named = json.loads(equipoise("show", runs[1]["id"], "--json", "-").out)
@@ -163,7 +163,7 @@ def test_a_folder_without_a_ledger_has_no_campaigns(equipoise: Equipoise, tmp_pa
 
 def test_every_list_has_a_json_form(equipoise: Equipoise) -> None:
     studies = json.loads(equipoise("list", "studies", "--json", "-").out)
-    assert {"allocators", "tratt2019"} <= {one["name"] for one in studies}
+    assert {"allocators", "tratt2019"} <= {entry["name"] for entry in studies}
     allocators = json.loads(equipoise("list", "allocators", "--json", "-").out)
-    glibc = next(one for one in allocators if one["name"] == "glibc")
+    glibc = next(entry for entry in allocators if entry["name"] == "glibc")
     assert glibc["available"] == "yes"

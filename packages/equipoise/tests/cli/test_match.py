@@ -146,7 +146,9 @@ def test_match_by_a_column_matches_inside_its_strata(equipoise: Equipoise, table
     assert result["by"] == ["b", "d"]
     strata = result["strata"]
     assert isinstance(strata, list)
-    assert [one["values"] for one in strata] == [list(one.values) for one in expected.strata]
+    assert [stratum["values"] for stratum in strata] == [
+        list(stratum.values) for stratum in expected.strata
+    ]
     assert f"{len(strata)} of b, d" in equipoise(*arguments, "--verbose").out
 
 
@@ -228,7 +230,7 @@ def test_balance_before_matching_is_that_of_r(equipoise: Equipoise, table: str) 
     rows = result["balance"]
     assert isinstance(rows, list)
     r = json.loads((GOLDEN / "balance.json").read_text())["disc"]["before"]
-    assert [row["sdiff"] for row in rows] == pytest.approx([one["sdiff"] for one in r[:4]])
+    assert [row["sdiff"] for row in rows] == pytest.approx([row["sdiff"] for row in r[:4]])
 
 
 def test_one_seed_gives_one_balance(equipoise: Equipoise, table: str) -> None:

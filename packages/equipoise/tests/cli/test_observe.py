@@ -78,8 +78,8 @@ def test_the_document_keeps_to_its_schema_and_csv_and_parquet_give_the_same(
 
     pandas.DataFrame(loaded_log()).to_parquet(tmp_path / "ci.parquet")
     other = json.loads(equipoise("observe", "ci.parquet", *LOAD, "--json", "-").out)
-    for one in (document, other):
-        del one["question"]["source"]
+    for answered in (document, other):
+        del answered["question"]["source"]
     assert other == document
 
 
@@ -295,9 +295,9 @@ def test_strata_are_read_one_by_one_from_parquet_and_told_apart(
     assert "strata" in (tmp_path / "answer.html").read_text()
     document = json.loads(equipoise("observe", "ci.parquet", *by_host, "--json", "-").out)
     jsonschema.validate(document, schema(ObservationResult))
-    assert [one["name"] for one in document["strata"]["each"]] == ["amd", "arm"]
+    assert [stratum["name"] for stratum in document["strata"]["each"]] == ["amd", "arm"]
     assert (
-        sum(one["candidate_rows"] for one in document["strata"]["each"])
+        sum(stratum["candidate_rows"] for stratum in document["strata"]["each"])
         == (document["rows"]["candidate"])
     )
     categories = pandas.DataFrame(loaded_log(800)).astype({"host_type": "category"})

@@ -33,12 +33,17 @@ def test_at_each_value_a_command_is_compared_with_the_first_at_that_value(
     equipoise: Equipoise,
 ) -> None:
     document = document_of(equipoise, "./sm {n}", "./lg {n}", "-L", "n", "2000,6000", "--control")
-    assert [(one["baseline"], one["candidate"]) for one in document["comparisons"]] == [
+    assert [
+        (comparison["baseline"], comparison["candidate"]) for comparison in document["comparisons"]
+    ] == [
         ("sm, n=2000", "lg, n=2000"),
         ("sm, n=6000", "lg, n=6000"),
     ]
-    assert [one["stratum"] for one in document["comparisons"]] == [{"n": "2000"}, {"n": "6000"}]
-    assert all(one["ratio"] > 1.5 for one in document["comparisons"])
+    assert [comparison["stratum"] for comparison in document["comparisons"]] == [
+        {"n": "2000"},
+        {"n": "6000"},
+    ]
+    assert all(comparison["ratio"] > 1.5 for comparison in document["comparisons"])
     assert document["control"]["comparison"]["baseline"] == "sm, n=2000"
 
 
@@ -72,7 +77,7 @@ def test_values_of_one_command_are_read_as_a_scaling_law_on_every_form(
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "wall_s by n (N)" in page
     document = json.loads(equipoise("show", "--json", "-").out)
-    assert {one["baseline"] for one in document["comparisons"]} == {"./sm 4000"}
+    assert {comparison["baseline"] for comparison in document["comparisons"]} == {"./sm 4000"}
 
 
 @pytest.mark.usefixtures("programs")
@@ -83,7 +88,7 @@ def test_the_export_for_hyperfine_has_the_parameters_and_no_name_of_ours(
         equipoise, "./sm {n}", "./lg {n}", "-L", "n", "10,20", "--export-json", "hyperfine.json"
     )
     results = json.loads((tmp_path / "hyperfine.json").read_text())["results"]
-    assert [one["parameters"] for one in results] == [{"n": "10"}, {"n": "20"}] * 2
+    assert [result["parameters"] for result in results] == [{"n": "10"}, {"n": "20"}] * 2
 
 
 def test_a_setup_that_the_next_value_would_undo_runs_before_each_trial_and_this_is_said(

@@ -38,7 +38,7 @@ def test_campaigns_of_the_same_commands_are_shown_each_and_pooled(equipoise: Equ
     assert written.err == ""
     result = json.loads(written.out)
     jsonschema.validate(result, schema(PooledCampaigns))
-    assert [one["id"] for one in result["campaigns"]] == runs[:2]
+    assert [campaign["id"] for campaign in result["campaigns"]] == runs[:2]
     (comparison,) = result["comparisons"]
     assert comparison["ratios"] == ratios
     assert comparison["pooled"]["ratio"] == pytest.approx(pooled, rel=1e-12)

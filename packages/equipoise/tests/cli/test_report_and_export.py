@@ -136,7 +136,7 @@ def test_every_figure_of_a_result_file_becomes_a_file(ledger: Path, tmp_path: Pa
     result, folder = json_of(ledger, tmp_path), tmp_path / "figures"
     assert call(report.command, tmp_path / "none.db", str(result), "--figures", str(folder)) == 0
     names = {"distributions", "sequence", "shift", "time_course"}
-    assert {one.name for one in folder.iterdir()} == {
+    assert {file.name for file in folder.iterdir()} == {
         f"{name}.{ending}" for name in names for ending in ("html", "svg", "png")
     }
 
@@ -146,7 +146,7 @@ def test_figures_of_several_campaigns_have_a_folder_each(ledger: Path, tmp_path:
         runs = [run.id for run in store.runs()]
     folder = tmp_path / "figures"
     assert call(report.command, ledger, *runs, "--figures", str(folder)) == 0
-    assert {one.name for one in folder.iterdir()} == {
+    assert {file.name for file in folder.iterdir()} == {
         f"{number}-{run}" for number, run in enumerate(runs, 1)
     }
 

@@ -1,4 +1,4 @@
-"""A long study says beforehand how long it takes, also where nobody sees a bar."""
+"""A long study has a forecast of its time, also where nobody sees a bar."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def study(budget_s: float) -> Plan:
 def lines(
     plan: Plan, capsys: pytest.CaptureFixture[str], *, trial_s: float, about_s: float | None = None
 ) -> list[str]:
-    """What two blocks of equal trials say on stderr where that is no terminal."""
+    """Lines on stderr, not a terminal, of two blocks of equal trials."""
     watcher = ProgressLines(about_s)
     watcher.segment_started("run", plan, 8, 0)
     for _ in range(2 * len(NAMES)):

@@ -172,8 +172,10 @@ def test_a_picture_has_no_element_and_no_attribute_beyond_those_of_plain_names(
         path = tmp_path / f"{number}.svg"
         save(distributions(document_of(*names, blocks=2)), path)
         elements = list(ElementTree.parse(path).iter())
-        kinds.append({(one.tag, tuple(sorted(one.attrib))) for one in elements})
-        assert not [one for one in elements if one.tag.endswith(("script", "image", "a"))]
+        kinds.append({(element.tag, tuple(sorted(element.attrib))) for element in elements})
+        assert not [
+            element for element in elements if element.tag.endswith(("script", "image", "a"))
+        ]
     assert kinds[0] <= kinds[1]
 
 

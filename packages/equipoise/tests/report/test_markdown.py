@@ -26,7 +26,7 @@ def parsed(markdown: str) -> list[Token]:
 
 
 def shown(inline: Token) -> str:
-    """What a reader sees of a line, if there is nothing in it but text."""
+    """Text that a reader sees of a line, if there is nothing in it but text."""
     contents = []
     for token in inline.children or []:
         if token.type == "html_inline":
@@ -38,7 +38,7 @@ def shown(inline: Token) -> str:
 
 
 def as_shown(payload: str) -> str:
-    """What a reader should see of it: controls and bytes that are no text as escapes."""
+    """Text that a reader should see of it: controls and bytes that are not text as escapes."""
     return visible(payload.encode("utf-8", "backslashreplace").decode("utf-8"))
 
 

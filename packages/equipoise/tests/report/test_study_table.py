@@ -21,14 +21,14 @@ def study() -> ResultDocument:
     document = document_of(*names, blocks=9)
     conditions = tuple(
         replace(
-            one,
+            condition,
             levels={
-                "allocator": names[one.name][0],
-                "rows": names[one.name][1],
+                "allocator": names[condition.name][0],
+                "rows": names[condition.name][1],
                 "algorithm": "only one",
             },
         )
-        for one in document.conditions
+        for condition in document.conditions
     )
     base, candidate = LEVELS
     comparisons = tuple(

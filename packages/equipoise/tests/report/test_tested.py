@@ -1,4 +1,4 @@
-"""What interventions closed of a gap, on the screen and on the page."""
+"""Fractions of a gap that interventions closed, on the screen and on the page."""
 
 from __future__ import annotations
 
@@ -148,8 +148,8 @@ def test_what_reached_nothing_says_what_stayed_as_before() -> None:
 def test_what_reached_one_of_two_causes_is_shown_with_what_it_closed() -> None:
     reached = msgspec.structs.replace(MISSED, outcome="refuted", share=0.0, unchanged=None)
     causes = tuple(
-        msgspec.structs.replace(explanation_of("a cause"), tested=(one,))
-        for one in (reached, MISSED)
+        msgspec.structs.replace(explanation_of("a cause"), tested=(outcome,))
+        for outcome in (reached, MISSED)
     )
     text = printed(msgspec.structs.replace(document_of("usual", "policy"), why=causes))
     assert "refuted" in text

@@ -88,7 +88,9 @@ def with_remedy(status: Status) -> ResultDocument:
 def test_the_remedy_comes_before_the_evidence() -> None:
     text = printed(with_remedy("confirmed"))
     advice = f"Keeping freed memory closes 97 % [94, 99] of the gap. To keep it: {ADVICE}"
-    places = [text.index(one) for one in ("What to do", advice, "Keep large", "Where the extra")]
+    places = [
+        text.index(phrase) for phrase in ("What to do", advice, "Keep large", "Where the extra")
+    ]
     assert places == sorted(places)
     assert "No test has confirmed" not in text
 

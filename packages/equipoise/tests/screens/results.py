@@ -108,7 +108,8 @@ def gated() -> GateDocument:
         Judgement(min_effect=2.0),
     )
     conditions = tuple(
-        replace(one, levels={BENCHMARK: one.name.split()[0]}) for one in plan.conditions
+        replace(condition, levels={BENCHMARK: condition.name.split()[0]})
+        for condition in plan.conditions
     )
     terms = GatePlan(
         Revision("main", "1" * 40),
@@ -230,7 +231,7 @@ def primitives() -> ResultDocument:
 
 
 def examined() -> Examination:
-    """Return what disturbs measurements on a host like many."""
+    """Return the disturbances of a host like many."""
     found = (
         Disturbance(
             "busy_process",
@@ -248,7 +249,7 @@ def examined() -> Examination:
             "no_covariate",
             "lacks",
             "cpu_temperature_c is unknown in every trial",
-            "modprobe coretemp, if this is no virtual machine",
+            "modprobe coretemp, unless this is a virtual machine",
         ),
     )
     checked = tuple(f"check {number}" for number in range(17))

@@ -169,7 +169,7 @@ def test_a_screen_has_the_answer_its_evidence_and_nothing_that_breaks_lines(
     assert len(lines) <= MAX_LINES
     assert [line for line in lines if len(line) > COLUMNS] == []
     unbroken = printed(screen, 10 * COLUMNS)
-    assert [one for one in sentences(unbroken) if word_count(one) > MAX_WORDS] == []
+    assert [sentence for sentence in sentences(unbroken) if word_count(sentence) > MAX_WORDS] == []
 
 
 def test_every_text_file_is_the_screen_of_a_command() -> None:
