@@ -178,7 +178,7 @@ def test_importing_it_loads_nothing_heavy() -> None:
 def test_a_list_of_commands_gets_the_right_call_as_a_hint(ledger: Path, given: Any) -> None:
     with pytest.raises(UnusableInput) as refused:
         eq.compare(*given, ledger=ledger)
-    assert "give each command by itself: equipoise.compare(*commands)" in str(refused.value.hint)
+    assert "give each command alone: equipoise.compare(*commands)" in str(refused.value.hint)
     assert not ledger.exists()
 
 

@@ -165,7 +165,7 @@ class Result(Struct, frozen=True):
     def __str__(self) -> str:
         """Return a sentence for each comparison or search, or of a history or a condition.
 
-        Each ranking comes before the comparisons. Below a comparison stands its interval.
+        Each ranking comes before the comparisons. The interval of a comparison is below it.
         """
         if self.document.own_summary is not None:
             return self.document.own_summary
@@ -245,7 +245,7 @@ def compare(
         default, unless there are layouts or more than 20 commands. The words ``"on"`` and ``"off"``
         are taken, too.
     metrics
-        Metrics to compare; the first decides, the others are judged beside it.
+        Metrics to compare; the first decides, the others are judged too.
     layouts
         Number of memory layouts; ``{layout}`` in a command is the number of each.
     aslr
@@ -437,7 +437,7 @@ def compare_code(
     codes
         Statements, as ``timeit`` takes them; they may ``await``.
     setup
-        Statements that run before, untimed, for each piece by itself: once in each process, or
+        Statements that run before, untimed, for each piece alone: once in each process, or
         before each run of a piece where a piece changes what it works on.
     globals
         Values of names that the code may use, such as ``globals()``; only those that it uses are
@@ -452,7 +452,7 @@ def compare_code(
 
 
 def _ranking_of(ranking: bool | OnOrOff | None) -> bool | None:
-    """Return whether a ranking is asked; ``None`` for the default."""
+    """Return whether a ranking is requested; ``None`` for the default."""
     words = {None: None, True: True, False: False, "on": True, "off": False}
     if ranking not in words:
         raise UnusableInput(
@@ -488,8 +488,8 @@ def _common_options(
     seed: int,
 ) -> dict[str, object]:
     """Return the options that a comparison and a study share, by their names."""
-    asked = None if ranking is None else "on" if ranking else "off"
-    return {"layouts": layouts, "aslr": aslr, "ranking": asked, **asdict(limits), "seed": seed}
+    on_or_off = None if ranking is None else "on" if ranking else "off"
+    return {"layouts": layouts, "aslr": aslr, "ranking": on_or_off, **asdict(limits), "seed": seed}
 
 
 def _checked_commands(
@@ -504,7 +504,7 @@ def _checked_commands(
         if not isinstance(words, str) and _are_commands(words, alone=len(checked) == 1):
             raise UnusableInput(
                 f"{[*words]} looks like several commands, but a list holds the words of one",
-                hint="give each command by itself: equipoise.compare(*commands); one command may "
+                hint="give each command alone: equipoise.compare(*commands); one command may "
                 "be a string",
             )
     return checked

@@ -180,7 +180,7 @@ def test_a_file_that_is_no_result_is_refused_with_a_mend(
 
 
 def test_a_report_of_nothing_asks_what_is_wanted(ledger: Path) -> None:
-    with pytest.raises(UnusableInput, match="nothing is asked for"):
+    with pytest.raises(UnusableInput, match="nothing to write"):
         call(report.command, ledger)
 
 

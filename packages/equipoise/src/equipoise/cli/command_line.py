@@ -45,7 +45,7 @@ def typed_command(**settled: object) -> tuple[str, ...]:
     ----------
     settled
         Values that the command drew or looked up, such as a seed or a commit, by the names of the
-        parameters. Each stands in place of what was typed; ``None`` leaves the parameter out.
+        parameters. Each replaces the typed value; ``None`` leaves the parameter out.
     """
     context = click.get_current_context()
     parser = context.command.make_parser(context)

@@ -103,7 +103,7 @@ class CompareRequest(Struct, frozen=True, kw_only=True):
     metavar="NAME,…",
     default=PRIMARY_METRIC,
     show_default=True,
-    help="What is compared; the first decides, the others are judged beside it.",
+    help="Metrics to compare; the first decides, the others are judged too.",
 )
 @options.flag("--control", help="Run the baseline a second time, to check the tool.")
 @options.flag(

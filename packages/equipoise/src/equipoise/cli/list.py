@@ -126,7 +126,7 @@ def _campaigns(ledger_path: Path, *, every: bool) -> tuple[Document, list[dict[s
         runs = [
             run
             for run in ledger.runs()
-            # The line of a fleet stands for the campaigns of its hosts.
+            # The line of a fleet counts for the campaigns of its hosts.
             if every or (run.study != CERTIFICATE_STUDY and run.whole is None)
         ]
     return runs_document(runs), [

@@ -29,7 +29,7 @@ from equipoise.model.kinds import Command, every_kind
 from equipoise.model.packages import COMMANDS_OF_STUDIES, studies_are_missing
 from equipoise.shared.spelling import command_line_spelling
 
-# The one-line helps stand here so that --help imports no command.
+# The one-line helps are here so that --help imports no command.
 GROUPS = {
     "Measure": {
         "compare": "Is one command faster than another? One alone is described.",
@@ -183,7 +183,7 @@ def run(arguments: Sequence[str]) -> int:
         return _print_help(error)
     except click.UsageError as error:
         where = error.ctx.command_path if error.ctx else "equipoise"
-        # What may be chosen from would stand on lines of its own.
+        # The choices would be on lines of their own.
         say(" ".join(error.format_message().split()), f"see {where} --help")
         return EXIT_UNUSABLE_INPUT
     except click.ClickException as error:

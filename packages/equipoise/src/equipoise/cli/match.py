@@ -164,7 +164,7 @@ class MatchRequest(TableRequest, frozen=True, kw_only=True):
 def command(request: MatchRequest) -> int:
     """Match treated and controls of FILE (CSV or Parquet) and estimate the effect.
 
-    Without --outcome they are matched only. The balance of the covariates stands below;
+    Without --outcome they are matched only. The balance of the covariates is printed below;
     `equipoise balance` tests it.
     """
     from equipoise.cli.work_bars import work_bar

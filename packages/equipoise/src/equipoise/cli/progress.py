@@ -1,7 +1,7 @@
 """Progress of a campaign on stderr: live on a terminal, a few lines of a long study elsewhere.
 
-Nothing here or in `progress_bars` runs by itself while trials run: a thread that redraws would
-run beside them (rule 4).
+Nothing here or in `progress_bars` runs on its own while trials run: a thread that redraws would
+run at the same time (rule 4).
 """
 
 from __future__ import annotations

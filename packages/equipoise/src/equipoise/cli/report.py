@@ -66,7 +66,7 @@ def command(request: ReportRequest) -> int:
     output, figures = request.output, request.figures
     if output is None and figures is None:
         raise UnusableInput(
-            "nothing is asked for", hint="-o PAGE.html for a page, --figures FOLDER for its figures"
+            "nothing to write", hint="-o PAGE.html for a page, --figures FOLDER for its figures"
         )
     if output is not None:
         check_report(output)

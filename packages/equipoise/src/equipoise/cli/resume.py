@@ -51,7 +51,7 @@ def command(request: ResumeRequest) -> int:
         # Two who go on with one host's campaign make a fork.
         raise UnusableInput(
             f"run {record.id} is the part of one host in a campaign of many",
-            hint=f"where that one was asked: equipoise resume {membership.whole}",
+            hint=f"on the host of the whole: equipoise resume {membership.whole}",
         )
     kind = record.plan.kind
     if kind.on_hosts is None and request.hosts.access() is not None:

@@ -70,7 +70,7 @@ class RunRequest(Struct, frozen=True, kw_only=True):
     "--figures",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="FOLDER",
-    show_default="figures/RUN beside the ledger",
+    show_default="figures/RUN next to the ledger",
     help="Where a built-in study's own figures go.",
 )
 @options.host_options

@@ -39,7 +39,7 @@ class ShowRequest(Struct, frozen=True, kw_only=True):
 @options.flag(
     "--pool",
     "pooled",
-    help="All campaigns of the same commands: each by itself, and pooled by boot and kernel.",
+    help="All campaigns of the same commands: each alone, and pooled by boot and kernel.",
 )
 @options.against_option
 @options.ledger_option

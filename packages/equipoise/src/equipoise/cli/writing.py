@@ -148,7 +148,7 @@ def write_documents(path: Path, documents: Sequence[Document]) -> None:
 
 
 def with_pictures(documents: Sequence[Document], path: Path) -> str:
-    """Return documents as Markdown for a file, and write the figures in it beside the file.
+    """Return documents as Markdown for a file, and write its figures next to the file.
 
     Figures are left out, with a message, where altair or vl-convert is not installed.
 

@@ -52,7 +52,7 @@ class FiguresKind:
         return None
 
     def chart(self, document: Any) -> alt.LayerChart | None:
-        """Draw the one chart that stands for the document; ``None`` for that of a comparison."""
+        """Draw the one chart of the whole document; ``None`` for that of a comparison."""
         return None
 
 

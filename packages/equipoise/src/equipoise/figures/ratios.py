@@ -47,7 +47,7 @@ HOW_TO_READ_METRICS = (
 )
 HOW_TO_READ_SEQUENCE = (
     "After each block the band holds every ratio that is still possible. The result is certain "
-    "once the band has left the dashed line of no difference, or lies within the grey strip of "
+    "once the band has left the dashed line of no difference, or is within the grey strip of "
     "differences too small to matter. The bar at the right is the interval of the verdict."
 )
 HOW_TO_READ_SHIFT = (
@@ -60,7 +60,7 @@ MAX_ROWS = 40
 MAX_POINTS = 400
 _ROW_HEIGHT = 38
 _LABEL_OFFSET = 14
-"""Pixels by which a name stands above its bar."""
+"""Pixels between a name and its bar below."""
 _HEIGHT = 260
 
 
@@ -296,7 +296,7 @@ def _draw(
             shape=shape,
             **bars,
         ),
-        # Above its bar, not beside it: a command is longer than half a phone.
+        # Above its bar, not next to it: a command is longer than half a phone.
         *labels(named, "label:N", x=alt.value(4), y=y, mark=name),
     ]
     return frame(

@@ -1,4 +1,4 @@
-"""One model of a report: what was asked, the answer, and everything else in reading order.
+"""One model of a report: the question, the answer, and everything else in reading order.
 
 A builder turns a result of one kind into a `Document`; a renderer writes any document in one form.
 All text is plain: each renderer escapes it. What one form shows and another does not is said by
@@ -34,13 +34,13 @@ TEXT: Forms = frozenset({"text", "notebook"})
 WRITTEN: Forms = PAGE | TEXT
 """Every form but the terminal."""
 WITH_PICTURES: Forms = frozenset({"page", "text"})
-"""Forms in which figures can stand."""
+"""Forms that can show figures."""
 EVERYWHERE: Forms = SCREEN | PAGE | TEXT
 
 UNKNOWN = "–"
 """Stands in a table cell for a number that is not known."""
 MAX_CLAIMS = 3
-"""Number of claims that are told in sentences; more of them stand in a table."""
+"""Number of claims that are sentences; more of them become a table."""
 ALIKE_SHOWN = 3
 """Number of lines of one kind that the terminal and text forms show."""
 
@@ -143,7 +143,7 @@ class AnyPart(Struct, frozen=True, kw_only=True):
 
 
 class PagePart(AnyPart, frozen=True, kw_only=True):
-    """A part that only a page shows, unless it says otherwise."""
+    """A part that only a page shows, unless its ``forms`` are set."""
 
     forms: Forms = PAGE
 
@@ -289,7 +289,7 @@ class Strip(Struct, frozen=True):
     estimate: float | None
     name_low: str
     name_high: str
-    """Words at the ends of the line; empty where there is no room beside that of no difference."""
+    """Words at the ends of the line; empty where there is no room next to that of no difference."""
     description: str
 
 
@@ -380,7 +380,7 @@ class Document(Struct, frozen=True):
     name: str
     """Id that tells documents of the same title apart."""
     title: str
-    """The answer, or what was asked, in a few words."""
+    """The answer or the question, in a few words."""
     parts: tuple[Part, ...]
     numbers: tuple[NumberRow, ...] = field(default=())
     """The same for other programs, a row each; a key that a row lacks is unknown there."""
@@ -388,7 +388,7 @@ class Document(Struct, frozen=True):
 
 
 def brief_or_whole(whole: ScreenPart, brief: ScreenPart) -> tuple[ScreenPart, ScreenPart]:
-    """Return a part, and what stands for it on a terminal without ``--verbose``."""
+    """Return a part, and its replacement on a terminal without ``--verbose``."""
     return replace(whole, forms=whole.forms - BRIEF), replace(brief, forms=BRIEF)
 
 

@@ -51,7 +51,7 @@ class WithLevel(Protocol):
 def encode(document: msgspec.Struct) -> bytes:
     """Write a document as one line of JSON without a line end.
 
-    Fields stand in the order of the data classes, mappings in their own order, so the
+    Fields are in the order of the data classes, mappings in their own order, so the
     same document always gives the same bytes; every finite float comes back bit for bit
     and what is infinite or not a number is null.
     """

@@ -27,7 +27,7 @@ class ReportKind:
     scope: str | None = None
     """Scope of the claims, where no comparison has it."""
     first_figures: frozenset[str] = frozenset()
-    """Names of figures of the kind that stand right below the answer."""
+    """Names of figures of the kind that are right below the answer."""
     figures_of_each: frozenset[str] = frozenset()
     """Names of figures of the kind of which there is one for each comparison."""
     repeats_because = "The same question with the same coin:"
@@ -54,7 +54,7 @@ class ReportKind:
         return ()
 
     def brief_tables(self, document: Any) -> Sequence[Table]:
-        """Return the tables that stand for `tables` on a terminal without ``--verbose``."""
+        """Return the tables that replace `tables` on a terminal without ``--verbose``."""
         return self.tables(document)
 
     def tiles(self, document: Any) -> Iterator[tuple[str, str]]:
@@ -70,7 +70,7 @@ class ReportKind:
         return None
 
     def measured(self, document: Any) -> Iterator[Part]:
-        """Build what stands before the conditions."""
+        """Build the parts before the conditions."""
         yield from ()
 
     def how_it_ran(self, report: CampaignReport) -> Iterator[Part] | None:

@@ -139,7 +139,7 @@ class HyperfineExports(Struct, frozen=True):
     """Unit of the tables among these; by default one that fits the first mean."""
 
     def files(self) -> dict[str, Path]:
-        """Return the file in each format that is asked for."""
+        """Return the file in each requested format."""
         forms = ("json", "csv", "markdown", "asciidoc", "orgmode")
         named: dict[str, Path | None] = {form: getattr(self, f"export_{form}") for form in forms}
         return {form: file for form, file in named.items() if file is not None}
@@ -172,7 +172,7 @@ class OutputOptions(Struct, frozen=True):
     test: bool = True
     """Whether to test the suggested causes."""
     figures: Path | None = None
-    """Folder for a study's own figures; by default one for each run beside the ledger."""
+    """Folder for a study's own figures; by default one for each run next to the ledger."""
 
     def checked(self, *, source: Path | None = None, holds_two: bool = False) -> OutputOptions:
         """Return the options with the reference result, once every file can be written.

@@ -101,7 +101,7 @@ def claims_of(document: ResultDocument) -> tuple[Claim, ...]:
 def campaign_answer(document: ResultDocument) -> Answer:
     """Build what a reader sees first."""
     claims = claims_of(document)
-    # Of one that failed, a verdict of the blocks before stands below the reason, as a claim.
+    # If it failed, a verdict of the blocks before is a claim below the reason.
     title, lines = ("", ()) if failures_of(document) else _title(document, claims)
     has_room = len(claims) <= MAX_CLAIMS and not no_difference(document)
     answer = Answer(
@@ -453,9 +453,9 @@ def ranking_of_all(document: ResultDocument) -> Ranking | None:
 
 
 def ranking_parts(document: ResultDocument) -> Iterator[Part]:
-    """Build a sentence for each ranking, and the table of all; nothing where none was asked.
+    """Build a sentence for each ranking, and the table of all; nothing without a ranking.
 
-    The sentence of a ranking of all conditions is the answer, and stands there.
+    The sentence of a ranking of all conditions is already the answer.
     """
     rankings = document.ranking
     if not rankings:
@@ -466,10 +466,10 @@ def ranking_parts(document: ResultDocument) -> Iterator[Part]:
         yield Bullets(summaries, max_items=ALIKE_SHOWN, forms=SCREEN)
     alpha = f"{100 * rankings[0].alpha:g} %"
     note = (
-        "Claims among candidates are a family of their own beside the comparisons with the "
+        "Claims among candidates are a family of their own, next to the comparisons with the "
         f"baseline: of each family at most {alpha} are expected to be false. Place 1 is open to "
         "each condition that may be the fastest. The fastest ever loses it with a chance of at "
-        f"most {alpha}; where several are equally fast, this holds for each by itself, not for all "
+        f"most {alpha}; where several are equally fast, this holds for each alone, not for all "
         "at once."
     )
     sentences = map(Paragraph, summaries[:ALIKE_SHOWN])

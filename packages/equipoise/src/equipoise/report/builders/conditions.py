@@ -52,7 +52,7 @@ from equipoise.stats.scaling import ScalingLaw, describe_law
 
 MAX_OTHER_METRICS = 60
 MAX_METRIC_COLUMNS = 3
-"""Number of metrics that have a column beside that of the metric that decides; others stand in
+"""Number of metrics that have a column next to that of the metric that decides; others are in
 tables of their own below, so many in each."""
 
 
@@ -161,7 +161,7 @@ def page_table(document: ResultDocument) -> Table:
 
 
 def further_tables(document: ResultDocument) -> Iterator[Table]:
-    """Build the tables of the metrics that were asked for and have no column above."""
+    """Build the tables of the requested metrics that have no column above."""
     further = _ShownMetrics.of(document).further
     for first in range(0, len(further), MAX_METRIC_COLUMNS + 1):
         metrics = further[first : first + MAX_METRIC_COLUMNS + 1]
@@ -239,16 +239,16 @@ def shown_verdict(document: ResultDocument, comparison: Comparison) -> str:
 
 
 class _ShownMetrics(Struct, frozen=True):
-    """Metrics that the tables of a result show: those that were asked for come first."""
+    """Metrics that the tables of a result show: the requested ones come first."""
 
     primary: str
     heading: str
     last_metrics: tuple[str, ...]
-    """Metrics whose medians stand at the end: the others, then the process's wall time."""
+    """Metrics whose medians are at the end: the others, then the process's wall time."""
     further: tuple[str, ...]
-    """Metrics that were asked for beyond these."""
+    """Further requested metrics."""
     has_memory: bool
-    """Whether peak memory has a column though nobody asked for it."""
+    """Whether peak memory has a column without a request for it."""
     notes: tuple[str, ...]
 
     @classmethod

@@ -283,7 +283,7 @@ def _effect_figures(
         title = f"Effect of {question.treatment} on {question.outcome}"
         yield Figure(
             "effect",
-            "Each row is one estimate with its 95 % interval; the line stands at no difference. "
+            "Each row is one estimate with its 95 % interval; the line marks no difference. "
             "The answer is the estimate among comparable units.",
             estimates(
                 rows,
@@ -381,8 +381,8 @@ def _brief_observation(result: ObservationResult, report: Report) -> Iterator[Pa
         (strata,) = (table_of(table) for table in report.tables if table.title == STRATUM)
         yield replace(strata, max_rows=_MAX_BRIEF_ROWS, forms=BRIEF)
     placebos = tuple((f"placebo {placebo.kind}", placebo.summary) for placebo in result.placebos)
-    rows = tuple(fact for fact in report.facts if fact[0] == ROWS)
-    yield Facts((*rows, ("about", result.about), *placebos), forms=BRIEF)
+    taking_part = tuple(fact for fact in report.facts if fact[0] == ROWS)
+    yield Facts((*taking_part, ("about", result.about), *placebos), forms=BRIEF)
 
 
 def _in_sd(difference: float | None) -> str:

@@ -22,7 +22,7 @@ def origin_of(document: ResultDocument, command: str) -> Origin:
     """Return where a campaign comes from, and the command that runs it again."""
     folder, _, rest = command.partition(" && ")
     if folder.startswith("cd ") and rest:
-        # Where the command is to be copied from, its folder stands before it.
+        # A reader copies the command, so its folder comes before it.
         command = rest
     kind = report_kind(document)
     return Origin(

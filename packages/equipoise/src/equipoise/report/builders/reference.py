@@ -1,6 +1,6 @@
 """A result against a reference result: every row, the mean with its caveat, what differs.
 
-Campaigns of the same commands are shown each by itself, and all of them pooled.
+Campaigns of the same commands are shown each alone, and all of them pooled.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ def _value(value: Any) -> str:
 
 
 _MAX_COLUMNS = 6
-"""Number of campaigns that stand beside one another, the latest."""
+"""Number of campaigns that are shown side by side, the latest."""
 _BOOT_LETTERS = 8
 
 

@@ -69,7 +69,7 @@ def runs_document(runs: Sequence[RunSummary]) -> Document:
 
 
 def runs_table(runs: Sequence[RunSummary]) -> Table:
-    """Build the table of campaigns, a line each; the parts of one stand below its line."""
+    """Build the table of campaigns, a line each; the parts of one are below its line."""
     of_wholes: dict[str, list[RunSummary]] = defaultdict(list)
     for run in runs:
         if run.whole is not None:

@@ -327,7 +327,7 @@ def _not_flat(document: ResultDocument) -> Iterator[str]:
         summary = condition.metrics.get(metric)
         if summary is None:
             continue
-        # Of a condition that stands alone the answer tells them.
+        # If there is one condition alone, they are in the answer.
         modes = modes_sentence(metric, summary)
         if modes is not None and document.typical is None:
             yield f"{condition.name}: {modes}"

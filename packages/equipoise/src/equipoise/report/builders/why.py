@@ -149,20 +149,20 @@ def interventions_section(document: ResultDocument) -> Section | None:
         missed = all(intervention.outcome == "not reachable" for intervention in interventions)
         stays_open = NOT_REACHED if missed else STAYS_OPEN
         parts.append(Paragraph(TOO_FEW_BLOCKS if undecided else stays_open))
-    lines = [
-        *(
-            f"{intervention.summary}: {intervention.unknown_because}"
-            for intervention in interventions
-            if intervention.unknown_because
-        ),
-        *(
-            f"{intervention.summary} cannot reach it: {intervention.unchanged}"
-            for intervention in interventions
-            if intervention.unchanged
-        ),
-    ]
-    if lines:
-        parts.append(Bullets(tuple(lines), forms=EVERYWHERE - BRIEF))
+    unknown = tuple(
+        f"{intervention.summary}: {intervention.unknown_because}"
+        for intervention in interventions
+        if intervention.unknown_because
+    )
+    unreachable = tuple(
+        f"{intervention.summary} cannot reach it: {intervention.unchanged}"
+        for intervention in interventions
+        if intervention.unchanged
+    )
+    if unknown or unreachable:
+        parts.append(Bullets((*unknown, *unreachable), forms=EVERYWHERE - BRIEF))
+    if unknown:
+        parts.append(Bullets(unknown, max_items=_REMARKS_SHOWN, forms=BRIEF))
     note = " ".join((NOTE, *_fraction_notes(interventions)))
     parts.append(Paragraph(note, "dim", forms=EVERYWHERE - BRIEF))
     return Section(_interventions_title(document), tuple(parts))

@@ -102,7 +102,7 @@ def _visible_within(value: Any) -> Any:
 
 
 class Chart(Struct, frozen=True):
-    """One chart whose tables stand apart; ``tables.js`` puts them together again."""
+    """One chart whose tables are separate; ``tables.js`` puts them together again."""
 
     anchor: str
     specification: dict[str, Any]

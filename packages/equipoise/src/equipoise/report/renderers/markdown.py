@@ -44,11 +44,11 @@ _NOTHING = "<!-- -->"
 
 
 Pictures = Callable[[Figures], Iterable[tuple[str, str]]]
-"""Draws figures; returns the title of each and the name of its file beside the text."""
+"""Draws figures; returns the title of each and the name of its file next to the text."""
 
 
 def no_pictures(figures: Figures) -> Iterable[tuple[str, str]]:
-    """Draw nothing, for a text without files beside it."""
+    """Draw nothing, for a text without files next to it."""
     return ()
 
 

@@ -38,7 +38,7 @@ def to_html(document: Document) -> str:
 
 
 def with_picture(document: Document, draw: Callable[[], altair.LayerChart | None]) -> MimeBundle:
-    """Return a document for a notebook: HTML with a chart below it, and the chart by itself."""
+    """Return a document for a notebook: HTML with a chart below it, and the chart alone."""
     return html.with_picture(to_html(document), draw)
 
 

@@ -70,7 +70,7 @@ class _Layout(Struct, frozen=True):
     name_width: int
     bins: int
     ends: bool
-    """Whether the least and the greatest value stand beside a histogram."""
+    """Whether the least and the greatest value are next to a histogram."""
 
 
 _LAYOUTS = (
@@ -152,7 +152,7 @@ def _print_part(console: Console, part: Part) -> None:
         case Table():
             _print_table(console, part)
         case Paragraph():
-            # Each line is made visible by itself: the end of a line is ours.
+            # Each line is made visible alone: the end of a line is ours.
             for line in part.text.split("\n"):
                 console.print(Text(visible(line), STYLES.get(part.style, "")))
         case Bullets():
