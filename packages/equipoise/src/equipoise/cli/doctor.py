@@ -178,26 +178,25 @@ def certificate_document(certificate: Certificate) -> Document:
 
 def _lines(certificate: Certificate) -> tuple[tuple[str, str], ...]:
     made = datetime.fromtimestamp(certificate.made_at).astimezone()
-    one = certificate
+    host = f"{certificate.cpu_model or 'unknown CPU'}, Linux {certificate.kernel or 'unknown'}"
+    alarms = f"{certificate.called_different} of {certificate.campaigns} campaigns of a program"
+    trial, spread = duration(certificate.trial_s), f"{certificate.spread:.2g} %"
     return (
-        ("certificate of", f"{one.cpu_model or 'unknown CPU'}, Linux {one.kernel or 'unknown'}"),
-        ("made", f"{made:%Y-%m-%d %H:%M}, {len(one.runs)} campaigns in the ledger"),
+        ("certificate of", host),
+        ("made", f"{made:%Y-%m-%d %H:%M}, {len(certificate.runs)} campaigns in the ledger"),
         (
             "false alarms",
-            f"{one.called_different} of {one.campaigns} campaigns of a program against itself "
-            f"(at most {one.blocks} blocks, alpha {one.alpha:g}) called it different",
+            f"{alarms} against itself (at most {certificate.blocks} blocks, "
+            f"alpha {certificate.alpha:g}) called it different",
         ),
         (
-            f"{one.injected:g} % more work",
-            f"found in {one.injected_found} of {one.injected_campaigns} campaigns, "
-            f"after {one.injected_blocks:g} blocks at the median",
+            f"{certificate.injected:g} % more work",
+            f"found in {certificate.injected_found} of {certificate.injected_campaigns} campaigns, "
+            f"after {certificate.injected_blocks:g} blocks at the median",
         ),
-        (
-            "a trial",
-            f"{duration(one.trial_s)}; a block's log ratio spreads by {one.spread:.2g} %",
-        ),
-        ("smallest effect seen in a minute", _effect(one.smallest_in_a_minute)),
-        ("smallest effect seen in ten minutes", _effect(one.smallest_in_ten_minutes)),
+        ("a trial", f"{trial}; a block's log ratio spreads by {spread}"),
+        ("smallest effect seen in a minute", _effect(certificate.smallest_in_a_minute)),
+        ("smallest effect seen in ten minutes", _effect(certificate.smallest_in_ten_minutes)),
     )
 
 

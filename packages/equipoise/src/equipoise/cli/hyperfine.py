@@ -203,7 +203,7 @@ class HyperfineOptions(Struct, frozen=True):
     def output(self, options: OutputOptions) -> OutputOptions:
         """Return where the result goes, as ``--style`` and ``--time-unit`` change it."""
         unit = self.time_unit_name
-        short = next((one for one, names in TIME_UNITS.items() if unit in names), None)
+        short = next((short for short, names in TIME_UNITS.items() if unit in names), None)
         return replace(
             options,
             quiet=options.quiet or self.style == "none",
@@ -244,9 +244,9 @@ class HyperfineOptions(Struct, frozen=True):
             "min_blocks": options.min_blocks,
             "min_seconds": options.min_seconds,
         }
-        for one, other in _EXCLUSIVE:
-            if ours[one] is not None and ours[other] is not None:
-                first, second = map(option_named, (one, other))
+        for option, other in _EXCLUSIVE:
+            if ours[option] is not None and ours[other] is not None:
+                first, second = map(option_named, (option, other))
                 raise UnusableInput(
                     f"{first} and {second} exclude each other", hint="leave one out"
                 )

@@ -71,7 +71,7 @@ def commands() -> Mapping[str, Mapping[str, Command]]:
     for kind in every_kind():
         for name, command in kind.commands.items():
             group = list(groups.setdefault(command.group, {}).items())
-            names = [one for one, _ in group]
+            names = [known for known, _ in group]
             at = names.index(command.after) + 1 if command.after in names else len(names)
             groups[command.group] = dict([*group[:at], (name, command), *group[at:]])
     return groups

@@ -122,9 +122,9 @@ def other_ratios(document: ResultDocument) -> alt.LayerChart | None:
         return None
     several = len({(other.baseline, other.candidate) for other in others}) > 1
     rows = []
-    for row, one in zip(_rows(others), others, strict=True):
-        name = metric_name(one.metric)
-        rows.append(_Row(f"{name}: {row.label}" if several else name, one))
+    for row, comparison in zip(_rows(others), others, strict=True):
+        name = metric_name(comparison.metric)
+        rows.append(_Row(f"{name}: {row.label}" if several else name, comparison))
     smallest = max(other.min_effect for other in others)
     return _draw(
         rows, "The other metrics with their intervals", "against the baseline", [], smallest

@@ -272,22 +272,26 @@ def is_step(part: WithLevel) -> bool:
     return is_ratio and is_interval_of_ratios(part.ratio_ci) and is_level
 
 
-def _impossible_comparison(one: Comparison) -> Iterator[str]:
-    named = f"{one.candidate} against {one.baseline}"
-    if not 0.0 <= one.min_effect <= MAX_MIN_EFFECT:
-        yield f"{named} has a smallest effect of {one.min_effect:g} percent"
-    if not (0.0 < one.alpha < 1.0 and 0.0 < one.level < 1.0):
+def _impossible_comparison(comparison: Comparison) -> Iterator[str]:
+    named = f"{comparison.candidate} against {comparison.baseline}"
+    if not 0.0 <= comparison.min_effect <= MAX_MIN_EFFECT:
+        yield f"{named} has a smallest effect of {comparison.min_effect:g} percent"
+    if not (0.0 < comparison.alpha < 1.0 and 0.0 < comparison.level < 1.0):
         yield f"{named} has no alpha between 0 and 1"
-    ratios = [one.ratio, one.mean_ratio, *(answer.ratio for answer in one.answers)]
+    ratios = [
+        comparison.ratio,
+        comparison.mean_ratio,
+        *(answer.ratio for answer in comparison.answers),
+    ]
     if any(ratio is not None and not 0.0 <= ratio < math.inf for ratio in ratios):
         yield f"{named} has a ratio below 0"
-    if one.blocks < 0:
-        yield f"{named} has {one.blocks} blocks"
-    if not 0.0 < one.equivalence_level < 1.0:
+    if comparison.blocks < 0:
+        yield f"{named} has {comparison.blocks} blocks"
+    if not 0.0 < comparison.equivalence_level < 1.0:
         yield f"{named} has an equivalence interval without a level between 0 and 1"
-    if any(not 0.0 < stretch.ratio < math.inf for stretch in one.ratio_segments):
+    if any(not 0.0 < stretch.ratio < math.inf for stretch in comparison.ratio_segments):
         yield f"{named} has a stretch with a ratio below 0"
-    for interval in (one.ratio_ci, one.mean_ratio_ci, one.equivalence_ci):
+    for interval in (comparison.ratio_ci, comparison.mean_ratio_ci, comparison.equivalence_ci):
         if not is_interval_of_ratios(interval):
             yield f"{named} has an interval {interval[0]} to {interval[1]}"
 

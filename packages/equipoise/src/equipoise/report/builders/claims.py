@@ -252,9 +252,9 @@ def _title(document: ResultDocument, claims: Sequence[Claim]) -> tuple[str, tupl
 
 def _largest_difference(primary: Sequence[Comparison]) -> Iterator[str]:
     called = [
-        (abs(math.log(one.ratio)), place)
-        for place, one in enumerate(primary)
-        if one.ratio is not None and one.verdict in ("faster", "slower", "mixed")
+        (abs(math.log(comparison.ratio)), place)
+        for place, comparison in enumerate(primary)
+        if comparison.ratio is not None and comparison.verdict in ("faster", "slower", "mixed")
     ]
     if called:
         yield f"The largest difference: {primary[max(called)[1]].summary}"
@@ -496,18 +496,18 @@ def _rows(document: ResultDocument) -> Iterator[Mapping[str, Cell]]:
             }
 
 
-def _change(document: ResultDocument, one: RankedCondition) -> str:
-    ratio = one.ratio
+def _change(document: ResultDocument, condition: RankedCondition) -> str:
+    ratio = condition.ratio
     if ratio and document.primary_metric in document.more_is_better:
         ratio = 1.0 / ratio
     return change_text(ratio, UNKNOWN)
 
 
-def _place(one: RankedCondition, ranking: Ranking) -> str:
+def _place(condition: RankedCondition, ranking: Ranking) -> str:
     """Return the places that a condition may have: ``1`` or ``2 to 4``."""
-    may_be_first = one.name in ranking.contenders
-    first = 1 if may_be_first else max(2, 1 + len(one.slower_than))
-    last = max(first, len(ranking.conditions) - len(one.faster_than))
+    may_be_first = condition.name in ranking.contenders
+    first = 1 if may_be_first else max(2, 1 + len(condition.slower_than))
+    last = max(first, len(ranking.conditions) - len(condition.faster_than))
     return str(first) if first == last else f"{first} to {last}"
 
 

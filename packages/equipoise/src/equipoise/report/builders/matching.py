@@ -198,7 +198,7 @@ def _document(
             *_balance_numbers(balance),
             *_weight_numbers(search),
         ),
-        origin=Origin(f"{_asked(question, search)} From {question.source}", command),
+        origin=Origin(f"{_question_sentence(question, search)} From {question.source}", command),
     )
 
 
@@ -249,7 +249,7 @@ def _last_line() -> Paragraph:
     return Paragraph(more, "dim", forms=BRIEF)
 
 
-def _asked(question: MatchQuestion, search: GenMatchResult | None) -> str:
+def _question_sentence(question: MatchQuestion, search: GenMatchResult | None) -> str:
     if question.outcome is not None:
         return f"What is the effect of {question.treatment} on {question.outcome}?"
     if search is not None:

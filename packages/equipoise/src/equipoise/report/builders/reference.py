@@ -197,14 +197,14 @@ def _campaigns_table(pooled: PooledCampaigns) -> Table:
     rows = (
         {
             "": str(number),
-            "run": one.id,
-            "started": one.started[:16].replace("T", " "),
-            **({"host:name": one.host or UNKNOWN} if several else {}),
-            "boot": one.boot[:_BOOT_LETTERS],
-            "kernel": one.kernel,
-            "blocks:number": str(one.blocks),
+            "run": campaign.id,
+            "started": campaign.started[:16].replace("T", " "),
+            **({"host:name": campaign.host or UNKNOWN} if several else {}),
+            "boot": campaign.boot[:_BOOT_LETTERS],
+            "kernel": campaign.kernel,
+            "blocks:number": str(campaign.blocks),
         }
-        for number, one in enumerate(pooled.campaigns, 1)
+        for number, campaign in enumerate(pooled.campaigns, 1)
     )
     return Table(*headed(rows), label="Campaigns")
 

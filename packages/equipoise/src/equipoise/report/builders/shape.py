@@ -175,7 +175,7 @@ def _sure_drift(summary: MetricSummary, least: float) -> float | None:
 def _drift_phrase(metric: str, ratios: Sequence[float]) -> str:
     """Describe drifts in one direction: the least and the largest of them."""
     ratio = ratios[0]
-    ordered = sorted(ratios, key=lambda one: abs(one - 1.0))
+    ordered = sorted(ratios, key=lambda ratio: abs(ratio - 1.0))
     sizes = [percent_change(mode).lstrip("+-") for mode in (ordered[0], ordered[-1])]
     size = " to ".join(dict.fromkeys(sizes))
     if size.startswith("×"):

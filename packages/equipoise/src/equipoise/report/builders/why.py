@@ -134,7 +134,7 @@ def interventions_section(document: ResultDocument) -> Section | None:
         if test.unchanged is None or test.intervention not in by_name:
             by_name[test.intervention] = test
     # What was tried comes first.
-    interventions = sorted(by_name.values(), key=lambda one: one.blocks == 0)
+    interventions = sorted(by_name.values(), key=lambda intervention: intervention.blocks == 0)
     if not interventions:
         return None
     rows = headed(map(_intervention_row, interventions))
@@ -320,23 +320,27 @@ def _unseen(extra: ExtraTime) -> Iterator[str]:
         yield f"not seen by {source}: {listed(remarks, _REMARKS_SHOWN, '; ')}"
 
 
-def _intervention_row(one: InterventionOutcome) -> Mapping[str, Cell]:
+def _intervention_row(intervention: InterventionOutcome) -> Mapping[str, Cell]:
     return {
-        "changed": one.summary,
-        "closes": describe_fraction(one.share, one.share_ci),
-        "by candidate + baseline": _from_each(one),
-        "in seconds": describe_fraction(one.share_of_seconds, one.share_of_seconds_ci),
-        "blocks:number": str(one.blocks),
-        "outcome": Styled(one.outcome, one.outcome),
+        "changed": intervention.summary,
+        "closes": describe_fraction(intervention.share, intervention.share_ci),
+        "by candidate + baseline": _from_each(intervention),
+        "in seconds": describe_fraction(
+            intervention.share_of_seconds, intervention.share_of_seconds_ci
+        ),
+        "blocks:number": str(intervention.blocks),
+        "outcome": Styled(intervention.outcome, intervention.outcome),
     }
 
 
-def _brief_intervention_row(one: InterventionOutcome) -> Mapping[str, Cell]:
+def _brief_intervention_row(intervention: InterventionOutcome) -> Mapping[str, Cell]:
     return {
-        "changed:name": one.summary,
-        "closes of the gap [interval]": describe_fraction(one.share, one.share_ci),
-        "blocks:number": str(one.blocks),
-        "outcome": Styled(one.outcome, one.outcome),
+        "changed:name": intervention.summary,
+        "closes of the gap [interval]": describe_fraction(
+            intervention.share, intervention.share_ci
+        ),
+        "blocks:number": str(intervention.blocks),
+        "outcome": Styled(intervention.outcome, intervention.outcome),
     }
 
 
