@@ -39,7 +39,7 @@ def read(text: str) -> dict[str, Any]:
 
 
 def test_a_debug_variable_is_found_and_its_hint_named() -> None:
-    done = run(MALLOC_PERTURB_="165")
+    done = run("--verbose", MALLOC_PERTURB_="165")
     lines = done.stdout.splitlines()
     place = next(n for n, line in enumerate(lines) if "MALLOC_PERTURB_=165 is set" in line)
     assert lines[place].startswith("disturbs: ")

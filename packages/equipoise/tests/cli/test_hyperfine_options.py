@@ -53,8 +53,8 @@ def test_at_least_and_at_most_so_many_runs() -> None:
         (("-S", "bash"), "-S takes no shell"),
         (("--show-output", "--output", "null"), "--show-output and --output"),
         (("--reference-name", "a"), "--reference-name without --reference"),
-        (("--ignore-failure=one",), "no list of exit statuses"),
-        (("-i=256",), "no list of exit statuses"),
+        (("--ignore-failure=one",), "not a list of exit statuses"),
+        (("-i=256",), "not a list of exit statuses"),
     ],
     ids=lambda value: value if isinstance(value, str) else " ".join(value),
 )
