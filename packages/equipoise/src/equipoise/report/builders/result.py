@@ -168,8 +168,9 @@ def brief_and_verbose(answer: Answer) -> tuple[Answer, Answer]:
 
 
 def _brief_claim(claim: Claim) -> Claim:
-    # The sentence has named what the estimate is of.
-    estimate = f"estimate {claim.estimate}" if claim.estimate else ""
+    """Return a claim without its details; its sentence names the two that are compared."""
+    is_number = any(map(str.isdigit, claim.estimate))
+    estimate = f"estimate {claim.estimate}" if is_number else claim.estimate
     return replace(claim, subject="", estimate=estimate, certainty=())
 
 

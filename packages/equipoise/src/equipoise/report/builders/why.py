@@ -162,7 +162,7 @@ def interventions_section(document: ResultDocument) -> Section | None:
     if unknown or unreachable:
         parts.append(Bullets((*unknown, *unreachable), forms=EVERYWHERE - BRIEF))
     if unknown:
-        parts.append(Bullets(unknown, max_items=_REMARKS_SHOWN, forms=BRIEF))
+        parts.append(Bullets(unknown, max_items=_MAX_BRIEF_ROWS, forms=BRIEF))
     note = " ".join((NOTE, *_fraction_notes(interventions)))
     parts.append(Paragraph(note, "dim", forms=EVERYWHERE - BRIEF))
     return Section(_interventions_title(document), tuple(parts))
