@@ -24,7 +24,7 @@ def local_cluster(workers: int, folder: Path) -> Iterator[str]:
             threads_per_worker=1,
             host="127.0.0.1",
             dashboard_address=None,
-            # The usual port is taken while another test runs beside this one.
+            # The usual port is taken while another test runs at the same time.
             scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
             local_directory=str(folder),
             silence_logs="CRITICAL",

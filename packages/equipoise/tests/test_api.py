@@ -226,7 +226,7 @@ def test_warnings_of_a_result_name_arguments_not_options(ledger: Path) -> None:
     "measure",
     ["eq.compare('true', blocks=1)", "eq.compare(len, setup=list, blocks=1, min_seconds=0)"],
 )
-def test_whoever_waits_for_another_campaign_is_told_so(measure: str, tmp_path: Path) -> None:
+def test_a_user_who_waits_for_another_campaign_gets_a_message(measure: str, tmp_path: Path) -> None:
     name = f"equipoise-test-{uuid.uuid4().hex}"
     script = tmp_path / "mine.py"
     script.write_text(

@@ -71,7 +71,7 @@ def test_a_number_out_of_range(
     ("name", "value", "kind"),
     [("blocks", 1.5, "whole number"), ("alpha", "small", "number"), ("seed", "x", "whole number")],
 )
-def test_what_is_no_number(
+def test_values_that_are_not_numbers_are_refused(
     equipoise: Any, tmp_path: Path, name: str, value: Any, kind: str
 ) -> None:
     what, hint = python_error(tmp_path / "l.db", **{name: value})

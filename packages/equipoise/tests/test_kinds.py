@@ -234,7 +234,7 @@ def test_the_studies_go_away_with_their_package(tmp_path: Path) -> None:
     work = tmp_path / "work"
     work.mkdir()
     done = subprocess.run(
-        # Without the module `site`, the interpreter finds no installed packages by itself.
+        # Without the module `site`, the interpreter finds no installed packages on its own.
         [sys.executable, "-S", "-c", IN_EACH_FORM.replace("{gone}", "set()") + WITHOUT_STUDIES],
         cwd=work,
         env={

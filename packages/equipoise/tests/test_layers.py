@@ -45,7 +45,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
         {"model", "files", "design", "measure", "stats", "campaign", "analysis"}
     ),
     "cluster": frozenset({"model", "files", "design", "measure", "ledger", "campaign", "matching"}),
-    # The Python interface stands beside the command line: on top of the rooms, below the face.
+    # The Python interface is next to the command line: on top of the rooms, below the face.
     "api": frozenset(
         {
             "model",
@@ -84,7 +84,7 @@ BESIDE: dict[str, frozenset[str]] = {
     # Entry points alone lead to it.
     "equipoise_studies": frozenset(),
 }
-"""Packages beside this one, each with the rooms that may import it: it may not be installed."""
+"""Other packages, each with the rooms that may import it: it may not be installed."""
 
 PRINT = frozenset({"cli", "report", "kinds/command"})
 """Rooms that print; of a kind of campaign only its command does."""
@@ -146,7 +146,7 @@ def room_of(parts: tuple[str, ...]) -> str:
 
 
 def printing_room(parts: tuple[str, ...]) -> str:
-    """The room of a file for what it may print: the command of a kind stands apart."""
+    """The room of a file for what it may print: the command of a kind is separate."""
     is_command = parts[0] == "kinds" and parts[-1] == "command"
     return "kinds/command" if is_command else room_of(parts)
 
@@ -253,7 +253,7 @@ def test_no_room_imports_a_higher_one() -> None:
     assert layer_violations(SOURCE) == []
 
 
-def test_what_is_shared_imports_none_of_the_packages() -> None:
+def test_shared_modules_import_none_of_the_packages() -> None:
     for file in (ROOT / "packages" / SHARED).glob("*.py"):
         modules = [imported.module for imported in imports(ast.parse(file.read_text()), SHARED)]
         assert not [module for module in modules if module.startswith("equipoise")], file.name

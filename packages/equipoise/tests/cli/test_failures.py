@@ -35,7 +35,7 @@ def test_a_command_that_needs_a_shell_names_the_option(line: str, word: str) -> 
 
 
 @pytest.mark.parametrize("word", ["$HOME", "~/words", "$(cat words)", "`cat", "a$NAME"])
-def test_what_only_a_shell_expands_names_the_option(word: str) -> None:
+def test_words_that_only_a_shell_expands_name_the_option(word: str) -> None:
     with pytest.raises(UnusableInput, match="needs a shell") as refused:
         compare_plan(CompareOptions((f"echo {word}", "true")))
     assert "add -S" in str(refused.value.hint)
@@ -108,7 +108,7 @@ def test_a_mistyped_command_names_the_one_that_is_like_it(
     "line",
     ["true '|' x", 'true "a \\" | b"', "true \\| x", "true a|b", "true --filter='x; y'", "true {}"],
 )
-def test_what_is_quoted_goes_to_the_program(line: str) -> None:
+def test_quoted_words_go_to_the_program(line: str) -> None:
     plan, _ = compare_plan(CompareOptions((line, "true")))
     assert plan.conditions[0].name == line
     shell, _ = compare_plan(CompareOptions(("true | true", "true"), shell="/bin/sh"))

@@ -168,7 +168,7 @@ def test_the_help_says_what_trust_a_scheduler_needs(equipoise: Equipoise) -> Non
         (("--plot", "missing/course.svg"), "missing"),
     ],
 )
-def test_what_cannot_be_used_is_named(
+def test_unusable_input_is_named(
     equipoise: Equipoise, table: str, arguments: tuple[str, ...], told: str
 ) -> None:
     answer = equipoise("genmatch", table, *ARGUMENTS, *arguments)

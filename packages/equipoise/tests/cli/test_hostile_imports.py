@@ -52,7 +52,7 @@ PrintedBy = Callable[..., str]
 
 
 class Elements(HTMLParser):
-    """How many elements of each name a page has; fails on what acts by itself."""
+    """How many elements of each name a page has; fails on elements that act without a click."""
 
     def __init__(self, text: str) -> None:
         super().__init__()

@@ -27,7 +27,7 @@ from packages.equipoise.tests.payloads import LONG, PAYLOADS
 from packages.equipoise.tests.repositories import repository
 
 NAMES = tuple(name for name in PAYLOADS if name.strip() and name.isprintable())
-"""That can stand in a line of a CSV; controls and bytes that are not text are another test's."""
+"""Names that a line of a CSV can hold; controls and bytes that are not text are another test's."""
 EVERY = (*PAYLOADS, LONG)
 SHORT = ("--blocks", "1", "--warmup", "0", "--budget", "600", "--min-blocks", "1")
 
@@ -147,7 +147,7 @@ ARGUMENTS: dict[str, Callable[[str], list[str]]] = {
 
 
 @pytest.mark.parametrize("what", ARGUMENTS)
-def test_a_name_that_is_of_no_use_is_told_in_two_lines_and_does_nothing(
+def test_a_name_that_is_of_no_use_is_refused_in_two_lines_and_does_nothing(
     what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     # One of the names is "..": what other tests have left there is not for this one to read.
@@ -201,7 +201,7 @@ def test_a_gate_takes_branches_benchmarks_and_folders_as_text(tmp_path: Path, ga
     assert not list(tmp_path.rglob("made"))
 
 
-def test_what_is_completed_in_a_shell_runs_nothing(tmp_path: Path) -> None:
+def test_completion_in_a_shell_runs_nothing(tmp_path: Path) -> None:
     words = " ".join(shlex.quote(name) for name in NAMES)
     script = f"""
         PATH={shlex.quote(str(Path(sys.executable).parent))}:$PATH

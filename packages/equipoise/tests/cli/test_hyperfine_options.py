@@ -175,9 +175,7 @@ def test_metrics_have_hyperfine_s_names_too(given: str, found: str, noted: bool)
     assert bool(notes) == noted
 
 
-def test_a_command_that_asks_is_told_the_number_of_its_run(
-    equipoise: Equipoise, tmp_path: Path
-) -> None:
+def test_a_command_can_read_the_number_of_its_run(equipoise: Equipoise, tmp_path: Path) -> None:
     line = "echo > log-${HYPERFINE_ITERATION}"
     document_of(equipoise, "--shell", "sh", line, "--runs", "3", "--warmup", "1")
     logs = sorted(file.name for file in tmp_path.glob("log-*"))

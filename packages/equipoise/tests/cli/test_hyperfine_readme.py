@@ -35,7 +35,7 @@ STAND_INS = {
     "sync": TRUE,
     "python": f"exec '{sys.executable}' \"$@\"",
 }
-"""Programs that the README supposes, and what stands in for each."""
+"""Programs that the README supposes, each with its replacement."""
 OF_THE_FOLDER = ("baseline", "candidate", "benchmark-cpp", "benchmark-rust")
 IF_MISSING = {
     "hexdump": 'exec od -x "$@"',

@@ -78,7 +78,7 @@ def test_a_compiler_that_is_killed_leaves_nothing_in_the_temporary_folder(
 
 
 @pytest.mark.live("cc", package="gcc")
-def test_what_the_compiler_complains_of_is_passed_on(equipoise: Equipoise, source: Path) -> None:
+def test_complaints_of_the_compiler_are_passed_on(equipoise: Equipoise, source: Path) -> None:
     source.write_text("int main(void) { return nothing_of_the_kind; }\n")
     answer = equipoise("layouts", "--", "cc", source.name, "-o", "program")
     assert answer.status == 2

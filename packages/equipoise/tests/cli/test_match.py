@@ -279,7 +279,7 @@ def test_the_love_plot_is_written(equipoise: Equipoise, table: str, tmp_path: Pa
         (("balance", "noise.parquet", *COLUMNS), "noise.parquet"),
     ],
 )
-def test_bad_input_is_one_line_and_a_mend(
+def test_bad_input_is_one_line_and_a_hint(
     equipoise: Equipoise, table: str, tmp_path: Path, arguments: tuple[str, ...], words: str
 ) -> None:
     (tmp_path / "ragged.csv").write_text("a,b\n1,2\n3\n")

@@ -200,7 +200,7 @@ def test_campaigns_of_unlike_environments_are_refused_with_what_differs(
     assert "--allow kernel" in answer.err
 
 
-def test_what_differs_may_be_matched_on_or_allowed_by_name(
+def test_differences_may_be_matched_on_or_allowed_by_name(
     equipoise: Equipoise, two_kernels: str
 ) -> None:
     arguments = ("observe", two_kernels, *B_AGAINST_A, *COVARIATE, "--json", "-")
@@ -276,7 +276,7 @@ def test_a_missing_covariate_is_named_with_its_rows(equipoise: Equipoise, tmp_pa
 BY_HOST = ("--strata", "host_type")
 
 
-def test_strata_are_read_one_by_one_from_parquet_and_told_apart(
+def test_strata_are_read_one_by_one_from_parquet_and_reported_each(
     equipoise: Equipoise, table: str, tmp_path: Path
 ) -> None:
     import pandas

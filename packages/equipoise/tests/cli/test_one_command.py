@@ -84,7 +84,7 @@ def test_a_tail_stops_it_once_slow_runs_of_that_share_would_have_shown(
     assert document["run"]["blocks"] == 29
 
 
-def test_another_metric_is_told_in_its_own_words_and_unit(equipoise: Equipoise) -> None:
+def test_another_metric_is_reported_in_its_own_words_and_unit(equipoise: Equipoise) -> None:
     document = compared(equipoise, "true", *FEW, "--metrics", "max_rss_bytes")
     assert document["typical"]["metric"] == "max_rss_bytes"
     assert document["typical"]["summary"].startswith("true uses ")

@@ -125,7 +125,7 @@ int main(void) {
     return fclose(door);
 }
 """
-"""How far its stack lies below the top of the addresses of a process."""
+"""Distance of its stack from the top of the addresses of a process."""
 
 
 @pytest.mark.live("cc", package="gcc")
@@ -185,7 +185,7 @@ def test_the_environment_and_the_path_differ_by_layout_and_the_arguments_do_not(
         (("--layouts", "3", "./no-{layout}", "true"), "no-1"),
     ],
 )
-def test_what_makes_no_layouts_is_refused_with_the_mend(
+def test_commands_that_make_no_layouts_are_refused_with_a_hint(
     equipoise: Equipoise, options: tuple[str, ...], named: str
 ) -> None:
     answer = equipoise("compare", *options)

@@ -168,7 +168,7 @@ def test_figures_of_several_campaigns_have_a_folder_each(ledger: Path, tmp_path:
         (None, "no such file"),
     ],
 )
-def test_a_file_that_is_no_result_is_refused_with_a_mend(
+def test_a_file_that_is_no_result_is_refused_with_a_hint(
     tmp_path: Path, content: bytes | None, words: str
 ) -> None:
     path = tmp_path / "result.json"
@@ -238,7 +238,7 @@ def test_every_trial_is_exported(ledger: Path, tmp_path: Path, ending: str) -> N
         (export.command, "nowhere/trials.csv", "there is no folder"),
     ],
 )
-def test_a_file_that_cannot_be_written_is_refused_with_a_mend(
+def test_a_file_that_cannot_be_written_is_refused_with_a_hint(
     ledger: Path, tmp_path: Path, command: object, name: str, words: str
 ) -> None:
     (tmp_path / "folder.html").mkdir()

@@ -313,7 +313,7 @@ def test_the_built_in_studies_are_listed_and_found(equipoise: Equipoise) -> None
     assert "is it allocators?" in answer.err
 
 
-def test_what_a_study_says_is_below_what_the_command_line_says(
+def test_options_of_a_study_are_below_those_of_the_command_line(
     equipoise: Equipoise, tmp_path: Path
 ) -> None:
     text = SLEEPS + "[measure]\nalpha = 0.1\nmin_effect = 3\nblocks = 2\n"

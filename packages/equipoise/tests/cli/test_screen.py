@@ -89,7 +89,7 @@ COMMANDS = ("true", "sleep 0.01", "sleep 0.02")
 LIMITS = ("--blocks", "8", "--allow-concurrent")
 
 
-def test_a_ranking_is_told_unless_it_is_off(equipoise: Equipoise) -> None:
+def test_a_ranking_is_printed_unless_it_is_off(equipoise: Equipoise) -> None:
     on = equipoise("compare", *COMMANDS, *LIMITS, "--ranking", "on")
     assert on.status == 0
     assert "the fastest" in on.out

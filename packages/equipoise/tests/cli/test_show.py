@@ -69,7 +69,7 @@ def test_the_second_campaign_is_held_against_the_first(equipoise: Equipoise, led
     assert f"Against run {there}" in screen and "costs more" in screen
 
 
-def test_what_differs_is_refused_in_one_line_and_allowed_by_name_with_a_warning(
+def test_differences_are_refused_in_one_line_and_allowed_by_name_with_a_warning(
     equipoise: Equipoise, ledger: Path
 ) -> None:
     runs = [record(ledger, plan_of("a", "b"), kernel) for kernel in ("6.1", "6.8")]
@@ -131,7 +131,7 @@ def test_a_condition_of_another_name_is_found_by_its_command(
         (("last", "--allow", "kernel"), "--allow without another result"),
     ],
 )
-def test_what_makes_no_question_is_refused(
+def test_arguments_that_make_no_question_are_refused(
     equipoise: Equipoise, ledger: Path, arguments: tuple[str, ...], words: str
 ) -> None:
     record(ledger, plan_of("a", "b"), "6.1")

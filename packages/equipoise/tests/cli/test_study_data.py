@@ -90,7 +90,7 @@ def test_a_study_without_a_use_for_the_rows_neither_writes_nor_warns(
     assert not (tmp_path / ".equipoise" / "data").exists()
 
 
-def test_what_is_resumed_needs_the_rows_that_it_began_with_and_not_their_package(
+def test_a_resumed_study_needs_its_first_rows_and_not_their_package(
     equipoise: Equipoise,
     equipoise_process: Equipoise,
     study: str,

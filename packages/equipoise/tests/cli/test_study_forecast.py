@@ -55,7 +55,7 @@ def test_a_long_study_that_knows_nothing_says_until_when_and_that_more_will_be_s
     )
 
 
-def test_a_budget_that_is_too_short_for_any_verdict_is_told_during_the_first_block(
+def test_a_budget_that_is_too_short_for_any_verdict_is_reported_during_the_first_block(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     _, during, _ = lines(study(600.0), capsys, trial_s=6.0)

@@ -174,7 +174,7 @@ BALANCED = {"match": (), "balance": ("--boot", "0")}
         ("no/where.csv", "there is no folder"),
     ],
 )
-def test_a_matched_data_set_that_cannot_be_written_is_told_before_the_work(
+def test_a_matched_data_set_that_cannot_be_written_is_refused_before_the_work(
     equipoise: Equipoise, people: pandas.DataFrame, tmp_path: Path, file: str, words: str
 ) -> None:
     answer = equipoise("match", "people.csv", *WORDS, "--matched", file, "--json", "found.json")

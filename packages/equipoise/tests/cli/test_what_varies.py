@@ -131,7 +131,7 @@ def test_of_a_program_that_is_linked_statically_the_order_of_files_is_not_tried(
         (("true", "--ranking", "on"), "--ranking on asks which of several is the fastest"),
     ],
 )
-def test_what_it_cannot_look_at_is_refused(
+def test_options_that_it_cannot_examine_are_refused(
     equipoise: Equipoise, arguments: tuple[str, ...], named: str
 ) -> None:
     answer = equipoise("compare", "--what-varies", *arguments)

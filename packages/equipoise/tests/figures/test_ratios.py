@@ -1,4 +1,4 @@
-"""Every comparison stands beside the others with its interval, and the control among them."""
+"""Every comparison is next to the others with its interval, and the control among them."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def test_a_long_series_is_thinned_to_medians_and_says_so() -> None:
     assert [row["iteration"] for row in lines[:3]] == [1, 6, 11]
 
 
-def test_what_was_not_classed_is_not_drawn_and_trials_that_were_not_have_no_levels() -> None:
+def test_series_without_a_class_are_not_drawn_and_their_trials_have_no_levels() -> None:
     def some(generator: np.random.Generator, block: int) -> FloatArray:
         return (short if block < 3 else steady(0.01))(generator, block)
 

@@ -53,7 +53,7 @@ class Kind:
     reported: Callable[[str], CampaignReport]
     """With this in every name and every text that somebody can choose."""
     answer: tuple[str, ...]
-    """Each stands in the answer where that is empty."""
+    """Texts that the answer contains if nothing else is in it."""
     charts: int
     """At least so many."""
 
@@ -272,7 +272,7 @@ def primitives(text: str = "", *, fork: float = 1.0) -> CampaignReport:
 
 
 def against_another(text: str = "") -> CampaignReport:
-    """Primitives beside those of an earlier run, of which one became dearer."""
+    """Primitives next to those of an earlier run, of which one became dearer."""
     document, reference = primitives(text, fork=3.0).document, primitives(text).document
     comparison = compare_with_reference(reference, document, min_effect=5.0, alpha=0.05)
     return CampaignReport(replace(document, against=comparison))
@@ -332,7 +332,7 @@ def bisected(text: str = "") -> CampaignReport:
 
 
 def historied(text: str = "") -> CampaignReport:
-    """A history of three nights, beside a series of another tool."""
+    """A history of three nights, with a series of another tool."""
     result = replace(history_result(text), series=(series_of(text),))
     return CampaignReport(history_document(text, result))
 

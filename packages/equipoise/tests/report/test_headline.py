@@ -1,4 +1,4 @@
-"""The one sentence of each kind of result, and what stands right below it."""
+"""The one sentence of each kind of result, and the lines right below it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A notebook gets a small piece of HTML of its own: tables, folds, and every name as it stands."""
+"""A notebook gets a small piece of HTML of its own: tables, folds, and every name letter by letter."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def test_a_chart_of_many_trials_is_pixels_alone() -> None:
     assert "image/png" in shown
 
 
-def test_who_chose_another_renderer_of_altair_gets_it() -> None:
+def test_another_renderer_of_altair_is_used_if_it_was_chosen() -> None:
     with altair.renderers.enable("json"):
         shown, _ = in_notebook(Result(document_of()).plot())
     assert "application/json" in shown

@@ -1,4 +1,4 @@
-"""A document for a pull request, a paper and other programs: every name as it stands."""
+"""A document for a pull request, a paper and other programs: every name letter by letter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several campaigns share a page: one heading, a list that tells them apart, one bound on size."""
+"""Several campaigns share a page: one heading, a list of them, one bound on size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The screen tells a manager the answer and an engineer how sure it is."""
+"""The screen has the answer for a manager, and its certainty for an engineer."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_each_condition_has_a_line_and_each_comparison_its_sentence(
     assert f"seed {document.run.seed}" in printed
 
 
-def test_warnings_come_with_their_mend(capsys: pytest.CaptureFixture[str]) -> None:
+def test_warnings_come_with_their_hint(capsys: pytest.CaptureFixture[str]) -> None:
     document = document_of()
     printed = " ".join(screen(capsys, document).split())
     assert document.warnings

@@ -105,14 +105,14 @@ def test_where_nothing_is_confirmed_the_gap_is_called_open() -> None:
     assert STAYS_OPEN in printed(changed(UNKNOWN))
 
 
-def test_what_is_undecided_after_a_few_blocks_may_yet_be_decided() -> None:
+def test_an_intervention_undecided_after_a_few_blocks_may_yet_be_decided() -> None:
     begun = msgspec.structs.replace(CLOSED, outcome="open", share_ci=(None, None), blocks=3)
     text = printed(changed(begun, UNKNOWN))
     assert TOO_FEW_BLOCKS.split(":")[0] in text
     assert STAYS_OPEN not in text
 
 
-def test_what_is_known_well_and_neither_confirmed_nor_refuted_leaves_the_gap_open() -> None:
+def test_a_narrow_fraction_that_is_neither_confirmed_nor_refuted_leaves_the_gap_open() -> None:
     half = msgspec.structs.replace(CLOSED, outcome="open", share=0.4, share_ci=(0.3, 0.5))
     assert STAYS_OPEN in printed(changed(half))
 
@@ -135,7 +135,7 @@ MISSED = msgspec.structs.replace(
 )
 
 
-def test_what_reached_nothing_says_what_stayed_as_before() -> None:
+def test_an_intervention_that_reached_nothing_names_the_unchanged_evidence() -> None:
     text = printed(changed(MISSED))
     assert "not reachable" in text
     assert NOT_REACHED in text
@@ -145,7 +145,7 @@ def test_what_reached_nothing_says_what_stayed_as_before() -> None:
     )
 
 
-def test_what_reached_one_of_two_causes_is_shown_with_what_it_closed() -> None:
+def test_an_intervention_that_reached_one_of_two_causes_is_shown_with_its_fraction() -> None:
     reached = msgspec.structs.replace(MISSED, outcome="refuted", share=0.0, unchanged=None)
     causes = tuple(
         msgspec.structs.replace(explanation_of("a cause"), tested=(outcome,))

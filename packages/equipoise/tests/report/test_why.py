@@ -134,7 +134,7 @@ def test_an_explanation_without_a_cause_says_that_there_is_none() -> None:
     assert "No rule finds a cause" in printed(msgspec.structs.replace(explained(), why=()))
 
 
-def test_what_was_not_observed_is_not_mentioned() -> None:
+def test_sources_that_were_not_observed_are_not_mentioned() -> None:
     assert printed(document_of()) == ""
     assert list(why_parts(document_of())) == []
 
