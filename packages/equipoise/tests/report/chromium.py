@@ -152,7 +152,7 @@ class Browser:
         return messages
 
     def requests(self) -> list[str]:
-        """The address of every request that the page made; addresses in the page are not requests."""
+        """The address of every request that the page made, without those of the page."""
         made = [
             str(event["params"]["request"]["url"])
             for event in self.events

@@ -1,4 +1,4 @@
-"""A notebook gets a small piece of HTML of its own: tables, folds, and every name letter by letter."""
+"""A notebook gets a small piece of HTML: tables, folds, and every name letter by letter."""
 
 from __future__ import annotations
 
