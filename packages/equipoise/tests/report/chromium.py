@@ -152,7 +152,7 @@ class Browser:
         return messages
 
     def requests(self) -> list[str]:
-        """The address of every request that the page made, without those of the page."""
+        """Addresses of the requests that the page made; embedded data makes none."""
         made = [
             str(event["params"]["request"]["url"])
             for event in self.events

@@ -118,24 +118,24 @@ def examination_document(examination: Examination) -> Document:
     title = _answer(examination)
     parts: list[Part] = [Paragraph(title, "strong")]
     for severity in SEVERITIES:
-        found = tuple(
+        disturbances = tuple(
             disturbance
             for disturbance in examination.disturbances
             if disturbance.severity == severity
         )
-        if not found:
+        if not disturbances:
             continue
-        warnings = Warnings(found, badge=severity, most_alike=len(found))
+        warnings = Warnings(disturbances, badge=severity, most_alike=len(disturbances))
         if severity == "lacks":
             parts += [
                 replace(warnings, forms=EVERYWHERE - BRIEF),
-                Paragraph(f"lacks: {_lacks(found)}", forms=BRIEF),
+                Paragraph(f"lacks: {_missing_facts(disturbances)}", forms=BRIEF),
             ]
         else:
-            first = replace(warnings, warnings=found[:_MAX_BRIEF])
+            first = replace(warnings, warnings=disturbances[:_MAX_BRIEF])
             parts += brief_or_whole(warnings, first)
-            if len(found) > _MAX_BRIEF:
-                more = f"  {len(found) - _MAX_BRIEF} more: {option('verbose')}"
+            if len(disturbances) > _MAX_BRIEF:
+                more = f"  {len(disturbances) - _MAX_BRIEF} more: {option('verbose')}"
                 parts.append(Paragraph(more, "dim", forms=BRIEF))
     unchecked = (f"not checked: {name}: {reason}" for name, reason in examination.unchecked.items())
     parts.append(Bullets(tuple(unchecked), "dim", forms=VERBOSE))
@@ -158,9 +158,9 @@ def _answer(examination: Examination) -> str:
     return f"{things} measurements here ({could})."
 
 
-def _lacks(found: Sequence[Disturbance]) -> str:
+def _missing_facts(missing: Sequence[Disturbance]) -> str:
     """Count the facts that a host does not offer, in one line for a brief screen."""
-    count = "1 thing" if len(found) == 1 else f"{len(found)} things"
+    count = "1 thing" if len(missing) == 1 else f"{len(missing)} things"
     return f"{count} that Equipoise could use ({option('verbose')} names each with its hint)"
 
 

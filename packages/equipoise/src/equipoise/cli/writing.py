@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 FIGURE_FORMS = ("html", "svg", "png")
 MAX_LETTERS = 80
 """Number of letters of a run's id in the name of its folder."""
-Reported = tuple[ResultDocument, RunRecord | None]
+ReportedCampaign = tuple[ResultDocument, RunRecord | None]
 """A result and its campaign, as they are reported; ``None`` where only the document is left."""
 
 
@@ -83,7 +83,7 @@ def write_json(file: str | None, to_json: Callable[[], bytes]) -> None:
         write_file(Path(file), to_json())
 
 
-def write_report(path: Path, campaigns: Sequence[Reported]) -> None:
+def write_report(path: Path, campaigns: Sequence[ReportedCampaign]) -> None:
     """Write campaigns into one file, in the form of its ending.
 
     Raise `UnusableInput` if the file cannot be written, or altair or vl-convert is not installed.
