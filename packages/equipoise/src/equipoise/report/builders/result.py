@@ -141,7 +141,7 @@ def campaign_document(report: CampaignReport) -> Document:
     tables = tuple(_screen_tables(document))
     measured = tuple(_measured(document))
     parts: tuple[Part, ...] = (
-        *brief_and_verbose(answer),
+        *_answers(document, answer),
         *tables,
         first,
         *claims.how_to_compare(document),
@@ -159,6 +159,15 @@ def campaign_document(report: CampaignReport) -> Document:
         *(() if has_rows else _shape_lines(document)),
     )
     return whole_document(report, answer, parts, _numbers(document))
+
+
+def _answers(document: ResultDocument, answer: Answer) -> tuple[Answer, ...]:
+    """Return the answer of each form: a terminal begins with the sources of chance, if any."""
+    if not (sentences := why.source_sentences(document)):
+        return brief_and_verbose(answer)
+    title, *lines = sentences
+    on_terminal = replace(answer, title=title, lines=tuple(lines), forms=SCREEN)
+    return replace(answer, forms=WRITTEN), *brief_and_verbose(on_terminal)
 
 
 def brief_and_verbose(answer: Answer) -> tuple[Answer, Answer]:

@@ -217,9 +217,6 @@ def _sources_section(sources: Sequence[Explanation]) -> Section:
     )
     free = describe_spread(sources[0].evidence["spread"])
     rows = [("nothing", free, "", "", "", ""), *map(_source_cells, sources)]
-    confirmed = [source.summary for source in sources if source.status == _SOURCE]
-    sentences = confirmed or ["no source that was held makes the times spread"]
-    sentences += [source.summary for source in sources if source.status == "remainder"]
     note = (
         "Spread: half the range of the middle 80 % of the runs. p: corrected for the number of "
         "sources (docs/explanation/noise.md)."
@@ -236,9 +233,25 @@ def _sources_section(sources: Sequence[Explanation]) -> Section:
                 label="What the spread comes from",
                 notes=(note,),
             ),
-            *(Paragraph(f"{capitalized(sentence)}.") for sentence in sentences),
+            # A terminal has them as its answer.
+            *(Paragraph(sentence, forms=WRITTEN) for sentence in _source_sentences(sources)),
         ),
     )
+
+
+def source_sentences(document: ResultDocument) -> tuple[str, ...]:
+    """Return which sources of chance make the times of one command spread, if any was held."""
+    sources = [cause for cause in document.why if cause.kind == KIND]
+    return tuple(_source_sentences(sources)) if sources else ()
+
+
+def _source_sentences(sources: Sequence[Explanation]) -> Iterator[str]:
+    confirmed = [source.summary for source in sources if source.status == _SOURCE]
+    yield from (f"{capitalized(summary)}." for summary in confirmed)
+    if not confirmed:
+        yield "No source that was held makes the times spread."
+    remainder = (source.summary for source in sources if source.status == "remainder")
+    yield from (f"{capitalized(summary)}." for summary in remainder)
 
 
 def _source_cells(source: Explanation) -> tuple[str, ...]:
