@@ -1,7 +1,7 @@
 """hyperfine's options under hyperfine's names, of versions 1 and 2: each becomes one of ours.
 
-Where an option must mean something else here, it is taken all the same, and a note says what it
-does.
+Where an option must mean something else here, it is accepted too, and a note explains
+its effect.
 """
 
 from __future__ import annotations

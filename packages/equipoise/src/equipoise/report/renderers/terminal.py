@@ -11,7 +11,6 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 from rich.console import Console
-from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
@@ -35,6 +34,7 @@ from equipoise.report.document import (
     parts_in,
     text_of,
 )
+from equipoise.shared.numbers import unbroken
 from equipoise.shared.safe_text import visible
 from equipoise.shared.spelling import option
 
@@ -61,6 +61,9 @@ _TOGETHER = ((Paragraph, Bullets, Facts), (Warnings,))
 _UNBOUNDED = 10_000
 """Width at which nothing is broken into lines or shortened."""
 _INDENT = 2
+_NO_BREAK, _LETTER = "\N{NO-BREAK SPACE}", "\ue000"
+"""Space at which no line may end, and a letter in its place while rich breaks lines: rich would
+break a line at the space."""
 _INTERVAL = re.compile(r"\d.* to .*\d")
 
 
@@ -147,22 +150,22 @@ def _print_part(console: Console, part: Part) -> None:
             _print_answer(console, part)
         case Section():
             if part.title:
-                console.print(Text(visible(part.title), style="bold"))
+                _print_prose(console, Text(visible(part.title), style="bold"))
             print_to(console, part.parts)
         case Table():
             _print_table(console, part)
         case Paragraph():
             # Each line is made visible alone: the end of a line is ours.
             for line in part.text.split("\n"):
-                console.print(Text(visible(line), STYLES.get(part.style, "")))
+                _print_prose(console, Text(visible(line), STYLES.get(part.style, "")))
         case Bullets():
             most = part.max_items or len(part.items)
             for item in part.items[:most]:
-                console.print(Text(visible(item), STYLES.get(part.style, "")))
+                _print_prose(console, Text(visible(item), STYLES.get(part.style, "")))
             _print_more(console, len(part.items) - most)
         case Facts():
             for name, value in part.texts("; "):
-                console.print(Text(visible(f"{name}: {value}")))
+                _print_prose(console, Text(visible(f"{name}: {value}")))
         case Command():
             _print_command(console, part)
         case Listing():
@@ -177,9 +180,9 @@ def _print_part(console: Console, part: Part) -> None:
 
 def _print_answer(console: Console, answer: Answer) -> None:
     if answer.title:
-        console.print(Text(visible(answer.title), style="bold"))
+        _print_prose(console, Text(visible(answer.title), style="bold"))
     for line in answer.lines:
-        console.print(Text(visible(line)))
+        _print_prose(console, Text(visible(line)))
     for place, claim in enumerate(answer.claims):
         if place or answer.title:
             console.print()
@@ -188,18 +191,21 @@ def _print_answer(console: Console, answer: Answer) -> None:
 
 def _print_claim(console: Console, claim: Claim) -> None:
     badge = (f"{claim.badge}: ", STYLES.get(claim.tone, "bold"))
-    console.print(Text.assemble(badge, visible(claim.text)))
+    _print_prose(console, Text.assemble(badge, visible(claim.text)))
     lines = [*claim.certainty, *claim.remarks]
     if claim.estimate and claim.interval:
         subject = f"{claim.subject}: " if claim.subject else ""
         lines.insert(0, f"{subject}{claim.estimate}, {claim.interval}")
     for line in lines:
-        _print_indented(console, line)
+        _print_prose(console, Text(visible(line)), _INDENT)
 
 
-def _print_indented(console: Console, line: str) -> None:
-    """Print a line below another one; where it is broken into lines, each of them is indented."""
-    console.print(Padding(Text(visible(line)), (0, 0, 0, _INDENT), expand=False))
+def _print_prose(console: Console, text: Text, indent: int = 0) -> None:
+    """Print text in lines that fit; none ends between a number and its unit."""
+    text.plain = unbroken(text.plain).replace(_NO_BREAK, _LETTER)
+    for line in text.wrap(console, max(console.width - indent, 1)):
+        line.plain = line.plain.replace(_LETTER, " ")
+        console.print(Text.assemble(" " * indent, line), soft_wrap=True)
 
 
 def _print_command(console: Console, part: Command) -> None:
@@ -208,14 +214,14 @@ def _print_command(console: Console, part: Command) -> None:
     if len(line) <= console.width:
         console.print(Text(visible(line)), soft_wrap=True)
         return
-    console.print(Text(visible(part.purpose)))
+    _print_prose(console, Text(visible(part.purpose)))
     console.print(Text(f"{' ' * _INDENT}{visible(part.line)}"), soft_wrap=True)
 
 
 def _print_warnings(console: Console, part: Warnings) -> None:
     for warning in part.first_of_each_code:
         badge = (f"{part.badge}: ", STYLES[part.badge])
-        console.print(Text.assemble(badge, visible(warning.summary)))
+        _print_prose(console, Text.assemble(badge, visible(warning.summary)))
         if warning.hint:
             # A command to copy must not be broken into lines.
             console.print(Text(f"  hint: {visible(warning.hint)}"), soft_wrap=True)
@@ -243,10 +249,10 @@ def _print_table(console: Console, table: Table) -> None:
     console.print(drawn)
     if left_out := [column.heading for column in columns if column not in fitted.columns]:
         note = f"not shown at this width: {', '.join(left_out)}"
-        console.print(Text(visible(note), style="dim"))
+        _print_prose(console, Text(visible(note), style="dim"))
     _print_more(console, len(table.rows) - most)
     for note in table.notes:
-        console.print(Text(visible(note), style="dim"))
+        _print_prose(console, Text(visible(note), style="dim"))
 
 
 def _narrower(columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> Iterator[_FittedTable]:
