@@ -32,7 +32,7 @@ TESTS_THAT_COMPUTE = (
 ) + tuple(
     f"packages/equipoise/tests/{room}"
     for room in (
-        "design", "figures", "interop", "ledger", "report", "shared", "stats", "studies",
+        "design", "figures", "interop", "ledger", "report", "screens", "shared", "stats", "studies",
         "kinds/bisect/test_branches.py", "kinds/bisect/test_figures.py",
         "kinds/bisect/test_layout.py", "kinds/bisect/test_report.py",
         "kinds/bisect/test_search.py", "kinds/bisect/test_shared_blocks.py",

@@ -167,7 +167,7 @@ if __name__ == "__main__":
 """
 """The first function reads every 32nd number, the second one numbers that lie side by side."""
 
-SENTENCES_ON_LOG = r"^observed: (.|\n)*?(?=\n  )"
+SENTENCES_ON_LOG = r"^observed: (.|\n)*?(?=\n\n)"
 PLANTED_PERCENT = 6
 DAYS, ROWS_A_DAY = 60, 20
 

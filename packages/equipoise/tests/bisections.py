@@ -57,7 +57,7 @@ def candidate(place: int, text: str = "") -> BisectCommit:
 
 
 def culprit_of(place: int, text: str = "", ratio: float = 1.031) -> Culprit:
-    """One commit that made a difference by itself."""
+    """One commit that made a difference on its own."""
     one = candidate(place, text)
     culprit = Culprit(
         commit=one.commit,

@@ -14,7 +14,7 @@ from pathlib import Path
 def local_cluster(workers: int, folder: Path) -> Iterator[str]:
     """The address of a scheduler with so many worker processes, which end with the block."""
     dask, distributed = (importlib.import_module(name) for name in ("dask", "distributed"))
-    # What is sent to a worker that was killed is otherwise waited for half a minute.
+    # What is sent to a worker that was killed would be waited for half a minute.
     impatient = {"distributed.comm.timeouts.connect": "5s"}
     with (
         litter_collected(),
@@ -24,7 +24,7 @@ def local_cluster(workers: int, folder: Path) -> Iterator[str]:
             threads_per_worker=1,
             host="127.0.0.1",
             dashboard_address=None,
-            # The usual port is taken while another test runs beside this one.
+            # The usual port is taken while another test runs at the same time.
             scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
             local_directory=str(folder),
             silence_logs="CRITICAL",

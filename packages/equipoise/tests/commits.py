@@ -49,13 +49,13 @@ class ScriptedBuilds:
         return BUILD_S if self.made else 0.0
 
     def make(self, commits: tuple[int, ...]) -> Mapping[int, str]:
-        missing = [one for one in commits if one not in self.made]
+        missing = [commit for commit in commits if commit not in self.made]
         for commit in missing:
             self.before()
             self.clock.seconds += BUILD_S
             if commit not in self.broken:
                 self.made.append(commit)
-        return {one: "make: *** no such file" for one in missing if one in self.broken}
+        return {name: "make: *** no such file" for name in missing if name in self.broken}
 
 
 @dataclass
@@ -133,4 +133,4 @@ class Stage(ProgressListener):
 
 def steps(count: int, *at: int, by: float = 1.1) -> tuple[float, ...]:
     """Medians of a good commit and of those after it, which rise at some of them."""
-    return tuple(0.010 * by ** sum(step <= one for step in at) for one in range(count + 1))
+    return tuple(0.010 * by ** sum(step <= number for step in at) for number in range(count + 1))

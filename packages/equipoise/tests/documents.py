@@ -181,8 +181,12 @@ def layered_document(*names: str) -> ResultDocument:
     return replace(
         document,
         run=replace(document.run, layouts=(Layout(7, 3, True),) * 12),
-        conditions=tuple(_layered(one, by_level_of(0.05)) for one in document.conditions),
-        comparisons=tuple(replace(one, by_level=found) for one in document.comparisons),
+        conditions=tuple(
+            _layered(condition, by_level_of(0.05)) for condition in document.conditions
+        ),
+        comparisons=tuple(
+            replace(comparison, by_level=found) for comparison in document.comparisons
+        ),
     )
 
 
@@ -238,8 +242,11 @@ def sized_document() -> ResultDocument:
     return replace(
         document,
         conditions=tuple(
-            replace(one, levels={"algorithm": one.name.split()[0], "rows": one.name.split()[1]})
-            for one in document.conditions
+            replace(
+                condition,
+                levels={"algorithm": condition.name.split()[0], "rows": condition.name.split()[1]},
+            )
+            for condition in document.conditions
         ),
     )
 
@@ -257,7 +264,7 @@ def _condition(name: str, times: list[float], blocks: int) -> ConditionResult:
 
 
 def _summary(values: list[float]) -> MetricSummary:
-    quantiles = [float(one) for one in np.quantile(values, [0.05, 0.25, 0.5, 0.75, 0.95])]
+    quantiles = [float(quantile) for quantile in np.quantile(values, [0.05, 0.25, 0.5, 0.75, 0.95])]
     half = 2 * statistics.stdev(values) / math.sqrt(len(values)) if len(values) > 1 else None
     median = quantiles[2]
     return MetricSummary(

@@ -36,7 +36,7 @@ class ScriptedHost(Struct, frozen=True):
     stopped_because: str | None = "verdict"
     """``None``: the copy is behind, or the host measures still."""
     environment: dict[str, Any] = {}
-    """Facts beside those that all hosts have."""
+    """Facts in addition to those that all hosts have."""
     is_absent: bool = False
     """Whether nothing of it has come."""
     identity: str = ""

@@ -55,7 +55,7 @@ LATEST = Revision("HEAD", name_of(COUNT))
 
 def level_at(place: int) -> float:
     """True cost of a commit over that of the baseline."""
-    return LEVELS[max(one for one in LEVELS if one <= place)]
+    return LEVELS[max(earlier for earlier in LEVELS if earlier <= place)]
 
 
 def revision(place: int, text: str = "") -> HistoryRevision:
@@ -80,7 +80,7 @@ def revision(place: int, text: str = "") -> HistoryRevision:
 
 
 def change_of(after: int, until: int, text: str = "", ratio: float | None = None) -> HistoryChange:
-    """What changed between two commits."""
+    """Change between two commits."""
     true = level_at(until) / level_at(after) if ratio is None else ratio
     confirmed = until - after == 1
     one = revision(until, text)
@@ -145,7 +145,7 @@ def campaign_of(number: int, era: int, text: str = "") -> HistoryCampaign:
 
 
 def series_of(text: str = "") -> ImportedSeries:
-    """What another tool measured on other days, and where its level may have changed."""
+    """Values that another tool measured on other days, and where its level may have changed."""
     points = tuple(
         SeriesPoint(
             name_of(place), f"2025-11-{1 + place:02d}", 0.02 * level * (1 + 0.01 * (place % 4))

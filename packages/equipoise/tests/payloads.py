@@ -43,7 +43,7 @@ PAYLOADS = (
     '=cmd|" /C calc"!A0',
     'a,"b";c',
     "größer 測試 ✓",
-    "bytes \udcff that are no text",
+    "bytes \udcff that are not text",
     " ",
     # HTML and script
     "<svg/onload=alert(1)>",

@@ -16,7 +16,7 @@ class MadeRepository:
     path: Path
 
     def git(self, *words: str) -> str:
-        """What git said."""
+        """Output of git."""
         done = subprocess.run(
             ["git", *SETTINGS, *words], cwd=self.path, capture_output=True, text=True, check=True
         )

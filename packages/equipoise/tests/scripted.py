@@ -17,7 +17,7 @@ from packages.equipoise.tests.plans import trial_of
 
 @dataclass
 class ScriptedClock:
-    """A clock that moves only when it is told to."""
+    """A clock that moves only when a test moves it."""
 
     seconds: float = 0.0
 
@@ -108,7 +108,7 @@ FINISHED = Report(
 
 @dataclass
 class ScriptedStarter:
-    """Reports what it was told to, and remembers what it was asked."""
+    """Returns a fixed report, and keeps the requests."""
 
     report: Report = FINISHED
     does: Callable[[Request], None] = lambda request: None

@@ -61,7 +61,10 @@ def test_a_study_runs_as_on_the_command_line(ledger: Path, tmp_path: Path) -> No
     study.write_text(STUDY, encoding="utf-8")
     result = eq.run(study, factors={"seconds": [0.001, 0.03]}, blocks=12, seed=5, ledger=ledger)
     validated(result.document)
-    assert [one.name for one in result.document.conditions] == ["seconds=0.001", "seconds=0.03"]
+    assert [condition.name for condition in result.document.conditions] == [
+        "seconds=0.001",
+        "seconds=0.03",
+    ]
     assert (result.document.run.study, result.document.run.seed) == ("sleeps", 5)
     assert result.verdict == "slower"
     assert eq.show(ledger=ledger) == result
@@ -85,7 +88,7 @@ def test_a_comparison_over_layouts_has_both_scopes(ledger: Path) -> None:
     found = result.comparison.by_level
     assert found is not None
     assert (found.these, found.across) == ("these 2 layouts", "across layouts")
-    assert [one.level for one in found.components] == ["layout", "trial"]
+    assert [component.level for component in found.components] == ["layout", "trial"]
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
@@ -175,7 +178,7 @@ def test_importing_it_loads_nothing_heavy() -> None:
 def test_a_list_of_commands_gets_the_right_call_as_a_hint(ledger: Path, given: Any) -> None:
     with pytest.raises(UnusableInput) as refused:
         eq.compare(*given, ledger=ledger)
-    assert "give each command by itself: equipoise.compare(*commands)" in str(refused.value.hint)
+    assert "give each command alone: equipoise.compare(*commands)" in str(refused.value.hint)
     assert not ledger.exists()
 
 
@@ -223,7 +226,7 @@ def test_warnings_of_a_result_name_arguments_not_options(ledger: Path) -> None:
     "measure",
     ["eq.compare('true', blocks=1)", "eq.compare(len, setup=list, blocks=1, min_seconds=0)"],
 )
-def test_whoever_waits_for_another_campaign_is_told_so(measure: str, tmp_path: Path) -> None:
+def test_a_user_who_waits_for_another_campaign_gets_a_message(measure: str, tmp_path: Path) -> None:
     name = f"equipoise-test-{uuid.uuid4().hex}"
     script = tmp_path / "mine.py"
     script.write_text(

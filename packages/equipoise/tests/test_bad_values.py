@@ -40,7 +40,7 @@ BAD_NUMBERS = [
 
 
 def python_error(ledger: Path, *commands: Any, **values: Any) -> tuple[str, str | None]:
-    """Return what ``eq.compare`` raises, and its hint."""
+    """Return the message and the hint that ``eq.compare`` raises."""
     with pytest.raises(eq.EquipoiseError) as caught:
         eq.compare(*(commands or ("true", "true")), ledger=ledger, **values)
     assert not ledger.exists()
@@ -71,7 +71,7 @@ def test_a_number_out_of_range(
     ("name", "value", "kind"),
     [("blocks", 1.5, "whole number"), ("alpha", "small", "number"), ("seed", "x", "whole number")],
 )
-def test_what_is_no_number(
+def test_values_that_are_not_numbers_are_refused(
     equipoise: Any, tmp_path: Path, name: str, value: Any, kind: str
 ) -> None:
     what, hint = python_error(tmp_path / "l.db", **{name: value})
@@ -146,5 +146,5 @@ def test_a_repeated_name_counts_once(equipoise: Any, tmp_path: Path) -> None:
         blocks=2,
         ledger=tmp_path / "l.db",
     )
-    assert [one.name for one in result.document.conditions] == ["a", "a (2)"]
-    assert [one.metric for one in result.document.comparisons] == ["wall_s", "user_s"]
+    assert [condition.name for condition in result.document.conditions] == ["a", "a (2)"]
+    assert [comparison.metric for comparison in result.document.comparisons] == ["wall_s", "user_s"]

@@ -40,11 +40,11 @@ OF_ONE_CAMPAIGN = {"document", "plan", "record", "report", "terms"}
 def kernel_files() -> Iterator[Path]:
     """Every file of the kernel but the register."""
     for room in KERNEL:
-        yield from (one for one in sorted((SOURCE / room).rglob("*.py")) if one != THE_REGISTER)
+        yield from (file for file in sorted((SOURCE / room).rglob("*.py")) if file != THE_REGISTER)
 
 
 def names_of_kinds_in(text: str) -> list[str]:
-    """What in a module names a kind: its package, its name as a text, or its field."""
+    """Places in a module that name a kind: its package, its name as a text, or its field."""
     tree = ast.parse(text)
     named: list[str] = []
     for node in ast.walk(tree):
@@ -56,7 +56,9 @@ def names_of_kinds_in(text: str) -> list[str]:
                 named.append(f"{line}: {module}")
             case ast.Import(names=names):
                 named += (
-                    f"{line}: {one.name}" for one in names if one.name.startswith("equipoise.kinds")
+                    f"{line}: {label.name}"
+                    for label in names
+                    if label.name.startswith("equipoise.kinds")
                 )
             case ast.Attribute(value=value, attr=attribute) if attribute in REGISTER:
                 if ast.unparse(value).split(".")[-1] in OF_ONE_CAMPAIGN:
@@ -66,9 +68,9 @@ def names_of_kinds_in(text: str) -> list[str]:
 
 def test_no_kernel_file_names_a_kind() -> None:
     named = [
-        f"{file.relative_to(SOURCE)}:{one}"
+        f"{file.relative_to(SOURCE)}:{name}"
         for file in kernel_files()
-        for one in names_of_kinds_in(file.read_text())
+        for name in names_of_kinds_in(file.read_text())
     ]
     assert named == []
 
@@ -92,7 +94,9 @@ def test_words_that_are_no_kinds_are_not_taken_for_them() -> None:
 
 
 def test_each_kind_has_a_folder_and_a_line() -> None:
-    folders = {one.name for one in (SOURCE / "kinds").iterdir() if (one / "__init__.py").exists()}
+    folders = {
+        file.name for file in (SOURCE / "kinds").iterdir() if (file / "__init__.py").exists()
+    }
     assert folders == set(REGISTER)
     for kind in map(kind_named, REGISTER):
         assert REGISTER[kind.name] == f"equipoise.kinds.{kind.name}"
@@ -136,8 +140,8 @@ def test_a_package_beside_equipoise_registers_a_kind(
     (folder / "entry_points.txt").write_text(f"[{kinds.ENTRY_POINTS}]\nseance = seance:KIND\n")
     monkeypatch.syspath_prepend(tmp_path)
     cached: tuple[Any, ...] = (packages.registered, kinds.kind_named, kinds.load)
-    for one in cached:
-        one.cache_clear()
+    for function in cached:
+        function.cache_clear()
     try:
         plan = msgspec.json.decode(to_text(plan_of()))
         plan["terms"] = {"kind": "seance", "medium": "Ouija"}
@@ -145,8 +149,8 @@ def test_a_package_beside_equipoise_registers_a_kind(
         assert read.kind.name == "seance"
         assert msgspec.to_builtins(read.terms) == plan["terms"]
     finally:
-        for one in cached:
-            one.cache_clear()
+        for function in cached:
+            function.cache_clear()
 
 
 IN_EACH_FORM = """
@@ -212,7 +216,7 @@ for words in (
 ):
     assert run(words) == 2, words
 """
-"""What an installation without the studies can do, and what it says that it cannot."""
+"""Lines that an installation without the studies can run, and what it says that it cannot."""
 
 
 def without_studies(folder: Path) -> tuple[Path, ...]:
@@ -230,7 +234,7 @@ def test_the_studies_go_away_with_their_package(tmp_path: Path) -> None:
     work = tmp_path / "work"
     work.mkdir()
     done = subprocess.run(
-        # Without the module `site`, the interpreter finds no installed packages by itself.
+        # Without the module `site`, the interpreter finds no installed packages on its own.
         [sys.executable, "-S", "-c", IN_EACH_FORM.replace("{gone}", "set()") + WITHOUT_STUDIES],
         cwd=work,
         env={
@@ -254,7 +258,7 @@ def test_the_studies_go_away_with_their_package(tmp_path: Path) -> None:
     ]
     assert done.stderr.count("pip install equipoise-studies") == len(refusals)
     assert not re.search(r"^  os ", done.stdout.split("Usage:", 2)[1], re.M)
-    assert {one.name for one in work.glob("page.*")} == {
+    assert {file.name for file in work.glob("page.*")} == {
         "page.html", "page.md", "page.tex", "page.csv",
     }  # fmt: skip
 
@@ -315,6 +319,6 @@ def test_a_kind_goes_away_with_its_folder_and_its_line(tmp_path: Path, count: in
     help_text = done.stdout.split("Usage:", 2)[1]
     assert "gate" in help_text
     assert not any(re.search(rf"^  {kind} ", help_text, re.M) for kind in gone)
-    assert {one.name for one in work.glob("page.*")} == {
+    assert {file.name for file in work.glob("page.*")} == {
         "page.html", "page.md", "page.tex", "page.csv",
     }  # fmt: skip

@@ -45,7 +45,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
         {"model", "files", "design", "measure", "stats", "campaign", "analysis"}
     ),
     "cluster": frozenset({"model", "files", "design", "measure", "ledger", "campaign", "matching"}),
-    # The Python interface stands beside the command line: on top of the rooms, below the face.
+    # The Python interface is next to the command line: on top of the rooms, below the face.
     "api": frozenset(
         {
             "model",
@@ -65,7 +65,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     FACE: frozenset({"model", "api", "matching", "magics"}),
 }
 SHARED = "shared"
-"""What every room may import: packages/shared, which both wheels carry."""
+"""Folder that every room may import: packages/shared, which both wheels carry."""
 MAY_IMPORT = {room: allowed | {SHARED} for room, allowed in MAY_IMPORT.items()}
 MAY_IMPORT[SHARED] = frozenset()
 MAY_IMPORT["cli"] = frozenset(MAY_IMPORT)
@@ -77,14 +77,14 @@ LAZILY: dict[str, frozenset[str]] = {
     FACE: frozenset({"api", "matching", "magics"}),
     "api": frozenset({"report"}),
 }
-"""What a room may import only inside a function: ``import equipoise`` stays quick."""
+"""Imports that a room may make only inside a function: ``import equipoise`` stays quick."""
 
 BESIDE: dict[str, frozenset[str]] = {
     "equipoise_matching": frozenset({"matching", "cluster", "report", "cli", FACE}),
     # Entry points alone lead to it.
     "equipoise_studies": frozenset(),
 }
-"""Packages beside this one, each with the rooms that may import it: it may not be installed."""
+"""Other packages, each with the rooms that may import it: it may not be installed."""
 
 PRINT = frozenset({"cli", "report", "kinds/command"})
 """Rooms that print; of a kind of campaign only its command does."""
@@ -146,7 +146,7 @@ def room_of(parts: tuple[str, ...]) -> str:
 
 
 def printing_room(parts: tuple[str, ...]) -> str:
-    """The room of a file for what it may print: the command of a kind stands apart."""
+    """The room of a file for what it may print: the command of a kind is separate."""
     is_command = parts[0] == "kinds" and parts[-1] == "command"
     return "kinds/command" if is_command else room_of(parts)
 
@@ -175,14 +175,14 @@ def layer_violations(source: Path) -> list[str]:
 def import_of_ours(
     where: str, room: str, below: tuple[str, ...], lazy: bool, source: Path
 ) -> list[str]:
-    """What is wrong with the import of ``equipoise.<below>`` by ``room``."""
+    """Faults of the import of ``equipoise.<below>`` by ``room``."""
     target = room_of(below)
     if below and not is_module(source / FACE / below[0]) and below[0] != NATIVE:
         target = FACE  # a name out of the face: from equipoise import compare
     if target == room:
         return []
     if room not in MAY_IMPORT:
-        return [f"{where} is no room of tests/test_layers.py"]
+        return [f"{where} is not a room of tests/test_layers.py"]
     if target not in MAY_IMPORT[room]:
         return [f"{where} may not import {target}"]
     if target in LAZILY.get(room, frozenset()) and not lazy:
@@ -253,7 +253,7 @@ def test_no_room_imports_a_higher_one() -> None:
     assert layer_violations(SOURCE) == []
 
 
-def test_what_is_shared_imports_none_of_the_packages() -> None:
+def test_shared_modules_import_none_of_the_packages() -> None:
     for file in (ROOT / "packages" / SHARED).glob("*.py"):
         modules = [imported.module for imported in imports(ast.parse(file.read_text()), SHARED)]
         assert not [module for module in modules if module.startswith("equipoise")], file.name

@@ -31,7 +31,10 @@ def test_a_line_compares_two_pieces_with_the_names_of_the_notebook(shell: Any) -
     shell.run_cell("x = list(range(50))\ndef f(): return sum(x)")
     result = shell.run_line_magic("compare", f"{FEW} --seed 3 f() --- len(x) + len(x)")
     assert isinstance(result, Result)
-    assert [one.name for one in result.document.conditions] == ["f()", "len(x) + len(x)"]
+    assert [condition.name for condition in result.document.conditions] == [
+        "f()",
+        "len(x) + len(x)",
+    ]
     assert result.document.run.seed == 3
     assert result.document.run.blocks == 5
 
@@ -76,7 +79,7 @@ def test_a_mistake_is_said_in_two_lines(
 def test_the_code_that_is_measured_is_the_code_that_was_typed(shell: Any) -> None:
     shell.run_cell("x = 5")
     result = shell.run_line_magic("compare", FEW + ' f"{x} $x" --- {1, x}')
-    assert [one.name for one in result.document.conditions] == ['f"{x} $x"', "{1, x}"]
+    assert [condition.name for condition in result.document.conditions] == ['f"{x} $x"', "{1, x}"]
     cell = shell.run_cell_magic("compare", f"{FEW} y = {{x}}", "len(y)\n---\ny | {x}\n")
     assert isinstance(cell.document, FunctionsDocument)
     assert cell.document.functions.setup == "y = {x}"

@@ -19,7 +19,7 @@ PEOPLE: dict[str, Any] = {"wage": 3 * AGE + 10 * (AGE % 2), "treat": AGE % 2, "a
 WHOSE = ("wage", "treat", ["age"])
 
 
-def test_what_is_handed_on_gives_what_the_package_gives() -> None:
+def test_functions_of_the_package_give_the_same_through_the_laboratory() -> None:
     assert eq.match(PEOPLE, *WHOSE).estimate == tables.match(PEOPLE, *WHOSE).estimate
     balance = eq.match_balance(PEOPLE, "treat", ["age"], seed=1)
     assert str(balance) == str(tables.match_balance(PEOPLE, "treat", ["age"], seed=1))

@@ -31,7 +31,7 @@ def ran(
 def printed_by(
     *command: str | Path, folder: Path, environment: Mapping[str, str] | None = None
 ) -> str:
-    """What a tool that must succeed writes to stdout."""
+    """Stdout of a tool that must succeed."""
     done = ran(*command, folder=folder, environment=environment)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     return done.stdout

@@ -80,6 +80,17 @@ class Result(Struct, frozen=True):
 
     ``verdict``, ``ratio`` and ``interval`` describe the first candidate; ``document`` holds
     everything, as the ``--json`` file does.
+
+    Examples
+    --------
+    >>> import equipoise as eq
+    >>> result = eq.compare("true", "sleep 0.05", blocks=8, min_seconds=0)
+    >>> result.verdict
+    'slower'
+    >>> result.ratio > 1
+    True
+    >>> sorted(set(result.to_frame()["condition"]))
+    ['sleep 0.05', 'true']
     """
 
     document: ResultDocument
@@ -137,7 +148,7 @@ class Result(Struct, frozen=True):
         return distributions(self.document)
 
     def _repr_mimebundle_(self, *_: object, **__: object) -> MimeBundle:
-        """Return what a notebook shows: HTML with a chart, and the chart as SVG and PNG."""
+        """Return the content for a notebook: HTML with a chart, and the chart as SVG and PNG."""
         from equipoise.report.builders.result import CampaignReport, campaign_document
         from equipoise.report.renderers.notebook import with_picture
 
@@ -154,7 +165,7 @@ class Result(Struct, frozen=True):
     def __str__(self) -> str:
         """Return a sentence for each comparison or search, or of a history or a condition.
 
-        Each ranking comes before the comparisons. Below a comparison stands its interval.
+        Each ranking comes before the comparisons. The interval of a comparison is below it.
         """
         if self.document.own_summary is not None:
             return self.document.own_summary
@@ -206,6 +217,13 @@ def compare(
     Raise `ConditionFailed` if a command failed. Raise `KeyboardInterrupt` if the user interrupted
     it; every finished trial is in the ledger.
 
+    Examples
+    --------
+    >>> import equipoise as eq
+    >>> result = eq.compare("sleep 0.05", ["true"], blocks=8, min_seconds=0)
+    >>> result.verdict
+    'faster'
+
     Parameters
     ----------
     commands
@@ -227,7 +245,7 @@ def compare(
         default, unless there are layouts or more than 20 commands. The words ``"on"`` and ``"off"``
         are taken, too.
     metrics
-        Metrics to compare; the first decides, the others are judged beside it.
+        Metrics to compare; the first decides, the others are judged too.
     layouts
         Number of memory layouts; ``{layout}`` in a command is the number of each.
     aslr
@@ -261,7 +279,7 @@ def compare(
         record = compare_functions(commands, setup, request, others)
         return _result_of(record, show_env=show_env)
     options = CompareOptions(
-        commands=_checked_commands([one for one in commands if not callable(one)]),
+        commands=_checked_commands([command for command in commands if not callable(command)]),
         names=tuple(names),
         environments=tuple(
             f"{which}:{key}={value}"
@@ -307,6 +325,22 @@ def run(
     Raise `UnusableInput` if there is no such study, factor or level, or nothing of it can run here.
     Raise `ConditionFailed` if a command failed. Raise `KeyboardInterrupt` if the user interrupted
     it; every finished trial is in the ledger.
+
+    Examples
+    --------
+    >>> import equipoise as eq
+    >>> from pathlib import Path
+    >>> study = '''
+    ... [study]
+    ... name = "naps"
+    ... [workload]
+    ... command = ["sleep", "{seconds}"]
+    ... [factors.seconds]
+    ... levels = [0.001, 0.05]
+    ... '''
+    >>> _ = Path("naps.toml").write_text(study)
+    >>> eq.run("naps.toml", blocks=8, min_seconds=0).verdict
+    'slower'
 
     Parameters
     ----------
@@ -384,14 +418,26 @@ def compare_code(
     `ConditionFailed` if a piece of code failed. Raise `KeyboardInterrupt` if the user interrupted
     it; every finished trial is in the ledger.
 
-    The parameters that are not listed are those of `compare`.
+    Examples
+    --------
+    >>> import equipoise as eq
+    >>> result = eq.compare_code(
+    ...     "sum(numbers)",
+    ...     "sorted(numbers)[-1] + sum(sorted(numbers))",
+    ...     setup="numbers = list(range(1000, 0, -1))",
+    ...     names=["sum", "sort and sum"],
+    ...     blocks=8,
+    ...     min_seconds=0,
+    ... )
+    >>> result.verdict
+    'slower'
 
     Parameters
     ----------
     codes
         Statements, as ``timeit`` takes them; they may ``await``.
     setup
-        Statements that run before, untimed, for each piece by itself: once in each process, or
+        Statements that run before, untimed, for each piece alone: once in each process, or
         before each run of a piece where a piece changes what it works on.
     globals
         Values of names that the code may use, such as ``globals()``; only those that it uses are
@@ -404,7 +450,7 @@ def compare_code(
 
 
 def _ranking_of(ranking: bool | OnOrOff | None) -> bool | None:
-    """Return whether a ranking is asked; ``None`` for the default."""
+    """Return whether a ranking is requested; ``None`` for the default."""
     words = {None: None, True: True, False: False, "on": True, "off": False}
     if ranking not in words:
         raise UnusableInput(
@@ -415,7 +461,9 @@ def _ranking_of(ranking: bool | OnOrOff | None) -> bool | None:
 
 def _comparison_as_typed(options: CompareOptions, seed: int) -> tuple[str, ...]:
     """Return the words of the command line that compares the same commands."""
-    commands = [one if isinstance(one, str) else shlex.join(one) for one in options.commands]
+    commands = [
+        command if isinstance(command, str) else shlex.join(command) for command in options.commands
+    ]
     metrics = tuple(options.metrics)
     words = {
         "command-name": options.names,
@@ -438,8 +486,8 @@ def _common_options(
     seed: int,
 ) -> dict[str, object]:
     """Return the options that a comparison and a study share, by their names."""
-    asked = None if ranking is None else "on" if ranking else "off"
-    return {"layouts": layouts, "aslr": aslr, "ranking": asked, **asdict(limits), "seed": seed}
+    on_or_off = None if ranking is None else "on" if ranking else "off"
+    return {"layouts": layouts, "aslr": aslr, "ranking": on_or_off, **asdict(limits), "seed": seed}
 
 
 def _checked_commands(
@@ -454,7 +502,7 @@ def _checked_commands(
         if not isinstance(words, str) and _are_commands(words, alone=len(checked) == 1):
             raise UnusableInput(
                 f"{[*words]} looks like several commands, but a list holds the words of one",
-                hint="give each command by itself: equipoise.compare(*commands); one command may "
+                hint="give each command alone: equipoise.compare(*commands); one command may "
                 "be a string",
             )
     return checked
@@ -463,7 +511,7 @@ def _checked_commands(
 def _are_commands(words: tuple[object, ...], *, alone: bool) -> bool:
     """Return whether the words of one command look like commands.
 
-    Where nothing else is compared, as many programs are no program with arguments.
+    Where nothing else is compared, several words that all name programs are several commands.
     """
     texts = [word for word in words if isinstance(word, str)]
     if len(texts) < len(words):
@@ -482,6 +530,13 @@ def show(
     """Compute a campaign's result again from the ledger.
 
     Raise `UnusableInput` if there is no such ledger or no such run.
+
+    Examples
+    --------
+    >>> import equipoise as eq
+    >>> measured = eq.compare("true", "sleep 0.05", blocks=8, min_seconds=0)
+    >>> eq.show("last").interval == measured.interval
+    True
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ CODE
 
 Compare pieces of Python code in fresh processes; the first is the baseline, and one alone is
 described. They may use the names of the notebook, whose values are sent along. SETUP runs for
-each piece by itself.
+each piece alone.
 
 Options: --budget SECONDS, --blocks N, --alpha P, --min-effect PERCENT, --seed N."""
 _SEPARATOR = re.compile(r"(?:^|\s)---(?:\s|$)")

@@ -1,4 +1,4 @@
-"""What the laboratory has of `equipoise_matching`: its functions, with errors of this package.
+"""The functions of `equipoise_matching`, with errors of this package.
 
 ``eq.match``, ``eq.match_balance``, ``eq.gen_match``, ``eq.observe`` and ``eq.genoud`` are found
 here. The package is the extra ``equipoise[matching]``: an error names the line that installs it.

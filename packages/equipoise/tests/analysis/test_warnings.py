@@ -164,7 +164,7 @@ def several(*comparisons: Comparison) -> list[CampaignWarning]:
 def test_a_warning_about_several_conditions_appears_once_and_names_them() -> None:
     named = [msgspec.structs.replace(TOUCHING, candidate=name) for name in ("b", "c", "d")]
     (warning,) = several(*named)
-    assert warning.summary.startswith("the effects of b, c and d are probably overstated, since ")
+    assert warning.summary.startswith("the effects of b, c and d are probably overstated: ")
     minimum = StatisticAnswer("minimum", 0.96, "faster")
     misled = [
         msgspec.structs.replace(

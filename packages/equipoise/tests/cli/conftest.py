@@ -33,7 +33,7 @@ ENTRY = (sys.executable, "-m", "equipoise.cli")
 
 @dataclass(frozen=True)
 class Answer:
-    """What one command line answered."""
+    """Answer of one command line."""
 
     status: int
     out: str

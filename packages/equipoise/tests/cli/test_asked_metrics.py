@@ -33,7 +33,7 @@ def compared(equipoise: Equipoise, tmp_path: Path) -> Answer:
     return equipoise(
         "compare",
         *("sh load.sh 1000 0.0100 0.200", "sh load.sh 780 0.0130 0.120", "-n", "old", "-n", "new"),
-        *("--metrics", metrics, *QUICKLY, "--report", "page.md"),
+        *("--metrics", metrics, *QUICKLY, "--report", "page.md", "--verbose"),
     )
 
 
@@ -41,7 +41,9 @@ def test_the_table_has_the_metrics_of_a_server_first_and_the_wall_time_last(
     compared: Answer,
 ) -> None:
     assert compared.status == 0, compared.err
-    heading, old, new, note, *_ = compared.out.splitlines()
+    lines = compared.out.splitlines()
+    (first,) = [place for place, line in enumerate(lines) if line.startswith("condition")]
+    heading, old, new, note, *_ = lines[first:]
     assert heading.startswith("condition  median throughput  95 % interval")
     assert heading.split()[-4:] == ["latency", "p99", "iteration", "time"]
     assert "1000/s" in old
@@ -88,7 +90,9 @@ def test_memory_that_was_asked_for_is_the_table(equipoise: Equipoise) -> None:
         *("--metrics", "max_rss_bytes", *QUICKLY),
     )
     assert answer.status == 0, answer.err
-    heading, small, large, *_ = answer.out.splitlines()
+    lines = answer.out.splitlines()
+    (first,) = [place for place, line in enumerate(lines) if line.startswith("condition")]
+    heading, small, large, *_ = lines[first:]
     assert heading.split()[:4] == ["condition", "median", "peak", "memory"]
     assert heading.split()[-1] == "time"
     assert " peak  " not in heading
@@ -130,7 +134,7 @@ def test_every_metric_that_was_asked_for_has_a_column(
     answer = equipoise("compare", *commands, "--metrics", ALL, *QUICKLY, "--report", "page.md")
     assert answer.status == 0, answer.err
     assert equipoise("report", "last", "-o", "page.html").status == 0
-    first, _, further = answer.out.partition("\n\n")
+    _, first, further = answer.out.split("\n\n", 2)
     heading = " ".join(first.splitlines()[0].split())
     assert heading.endswith("latency p50 latency p90 latency p99 time")
     lines = further.splitlines()

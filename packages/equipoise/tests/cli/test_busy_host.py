@@ -40,7 +40,7 @@ def test_the_line_of_the_verdict_says_where_the_extra_time_is_waiting(
 ) -> None:
     record(tmp_path / "ledger.db", waited_part=waited_part)
     answer = equipoise("show", "--ledger", "ledger.db")
-    (line,) = [one for one in answer.out.splitlines() if one.startswith("slower: ")]
+    (line,) = [line for line in answer.out.splitlines() if line.startswith("slower: ")]
     told = f"; {WAITING}." if is_told else "."
     assert line.startswith("slower: b is slower than a: it takes ")
     assert line.endswith(f" % longer{told}")
@@ -57,6 +57,6 @@ def test_a_campaign_beside_a_busy_program_says_so(equipoise: Equipoise) -> None:
                 *("--min-seconds", "0", "--json", "-"),
             )
         )
-    (busy,) = [one for one in result["warnings"] if one["code"] == "busy_host"]
+    (busy,) = [warning for warning in result["warnings"] if warning["code"] == "busy_host"]
     assert "while it measured, others used " in busy["summary"]
     assert "equipoise doctor" in busy["hint"]

@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from equipoise.cli.doctor import command, examination_document, extent_parts
+from equipoise.cli.doctor import command, examination_document
 from equipoise.model.errors import UnusableInput
 from equipoise.model.host import SEVERITIES, Disturbance, Examination
-from equipoise.report.renderers.terminal import print_document, print_parts
+from equipoise.report.document import Form
+from equipoise.report.renderers.terminal import print_document
 
 PROGRAM = (sys.executable, "-c", "from equipoise.cli.doctor import command; command()")
 
@@ -38,7 +39,7 @@ def read(text: str) -> dict[str, Any]:
 
 
 def test_a_debug_variable_is_found_and_its_hint_named() -> None:
-    done = run(MALLOC_PERTURB_="165")
+    done = run("--verbose", MALLOC_PERTURB_="165")
     lines = done.stdout.splitlines()
     place = next(n for n, line in enumerate(lines) if "MALLOC_PERTURB_=165 is set" in line)
     assert lines[place].startswith("disturbs: ")
@@ -51,8 +52,8 @@ def test_the_document_holds_what_was_found_and_where(tmp_path: Path) -> None:
     assert done.stdout == ""
     document = read(file.read_text(encoding="utf-8"))
     assert document["schema"] == "equipoise.doctor/1"
-    assert "debug_variable" in [one["code"] for one in document["disturbances"]]
-    assert {one["severity"] for one in document["disturbances"]} <= set(SEVERITIES)
+    assert "debug_variable" in [disturbance["code"] for disturbance in document["disturbances"]]
+    assert {disturbance["severity"] for disturbance in document["disturbances"]} <= set(SEVERITIES)
     assert "debug_variables" in document["checked"]
     assert document["environment"]["variables"]["LD_DEBUG"] == "unused"
 
@@ -73,27 +74,35 @@ LACK = Disturbance("no_covariate", "lacks", "temperature_c will be unknown: why"
 BUSY = Disturbance("busy_process", "disturbs", "process 1 ([red]x[/red]) uses 99 %", "kill 1")
 
 
-def print_examination(examination: Examination, *, color: bool = False) -> None:
+def print_examination(
+    examination: Examination, *, color: bool = False, form: Form = "screen"
+) -> None:
     """Print an examination as ``equipoise doctor`` does."""
-    print_document(examination_document(examination), color=color)
-    print_parts(extent_parts(examination), color=color, stderr=True)
+    print_document(examination_document(examination), color=color, form=form)
 
 
-def test_a_quiet_host_has_nothing_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
+def test_of_a_quiet_host_the_answer_is_printed_alone(capsys: pytest.CaptureFixture[str]) -> None:
     print_examination(Examination((), ("load",)))
-    printed = capsys.readouterr()
-    assert printed.out == ""
-    assert printed.err == "nothing disturbs measurements here (1 of 1 checks could look)\n"
+    answer = "Nothing disturbs measurements here (1 of 1 checks could look).\n"
+    assert capsys.readouterr().out == answer
 
 
-def test_what_the_host_lacks_does_not_disturb(capsys: pytest.CaptureFixture[str]) -> None:
+def test_facts_that_the_host_lacks_are_counted_and_do_not_disturb(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     print_examination(Examination((LACK,), ("unread_covariates",), {"turbo": "no switch"}))
-    printed = capsys.readouterr()
-    assert printed.out == "lacks: temperature_c will be unknown: why\n  hint: use another\n"
-    assert printed.err == (
-        "nothing disturbs measurements here (1 of 2 checks could look)\n"
-        "  not checked: turbo: no switch\n"
-    )
+    printed = capsys.readouterr().out
+    assert printed.startswith("Nothing disturbs measurements here (1 of 2 checks could look).\n")
+    assert "lacks: 1 thing that Equipoise could use" in printed
+    assert "temperature_c" not in printed
+
+
+def test_verbose_names_missing_facts_and_checks(capsys: pytest.CaptureFixture[str]) -> None:
+    examination = Examination((LACK,), ("unread_covariates",), {"turbo": "no switch"})
+    print_examination(examination, form="verbose")
+    printed = capsys.readouterr().out
+    assert "lacks: temperature_c will be unknown: why\n  hint: use another\n" in printed
+    assert "not checked: turbo: no switch\n" in printed
 
 
 def test_a_name_of_a_process_is_no_markup(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""What is told of a campaign that failed, of failures that are ignored, and of nothing at all."""
+"""Messages on a campaign that failed, on failures that are ignored, and of nothing at all."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_command_that_needs_a_shell_names_the_option(line: str, word: str) -> 
 
 
 @pytest.mark.parametrize("word", ["$HOME", "~/words", "$(cat words)", "`cat", "a$NAME"])
-def test_what_only_a_shell_expands_names_the_option(word: str) -> None:
+def test_words_that_only_a_shell_expands_name_the_option(word: str) -> None:
     with pytest.raises(UnusableInput, match="needs a shell") as refused:
         compare_plan(CompareOptions((f"echo {word}", "true")))
     assert "add -S" in str(refused.value.hint)
@@ -108,7 +108,7 @@ def test_a_mistyped_command_names_the_one_that_is_like_it(
     "line",
     ["true '|' x", 'true "a \\" | b"', "true \\| x", "true a|b", "true --filter='x; y'", "true {}"],
 )
-def test_what_is_quoted_goes_to_the_program(line: str) -> None:
+def test_quoted_words_go_to_the_program(line: str) -> None:
     plan, _ = compare_plan(CompareOptions((line, "true")))
     assert plan.conditions[0].name == line
     shell, _ = compare_plan(CompareOptions(("true | true", "true"), shell="/bin/sh"))
@@ -121,7 +121,7 @@ def test_a_campaign_that_failed_before_its_first_block_is_not_the_last(
     assert equipoise(*MEASURED).status == 0
     assert equipoise(*FAILING, "--quiet").status == 3
     runs = json.loads(equipoise("list", "--json", "-").out)
-    assert [one["stopped_because"] for one in runs] == ["block limit", "a condition failed"]
+    assert [run["stopped_because"] for run in runs] == ["block limit", "a condition failed"]
     last = json.loads(equipoise("show", "last", "--json", "-").out)
     assert last["run"]["id"] == runs[0]["id"]
     named = json.loads(equipoise("show", runs[1]["id"], "--json", "-").out)
@@ -163,7 +163,7 @@ def test_a_folder_without_a_ledger_has_no_campaigns(equipoise: Equipoise, tmp_pa
 
 def test_every_list_has_a_json_form(equipoise: Equipoise) -> None:
     studies = json.loads(equipoise("list", "studies", "--json", "-").out)
-    assert {"allocators", "tratt2019"} <= {one["name"] for one in studies}
+    assert {"allocators", "tratt2019"} <= {entry["name"] for entry in studies}
     allocators = json.loads(equipoise("list", "allocators", "--json", "-").out)
-    glibc = next(one for one in allocators if one["name"] == "glibc")
+    glibc = next(entry for entry in allocators if entry["name"] == "glibc")
     assert glibc["available"] == "yes"

@@ -33,7 +33,7 @@ def table(tmp_path: Path) -> str:
 def test_genmatch_prints_weights_effect_and_balance_and_nothing_else(
     equipoise: Equipoise, table: str
 ) -> None:
-    answer = equipoise("genmatch", table, "--outcome", "y", *ARGUMENTS, *QUICK)
+    answer = equipoise("genmatch", table, "--outcome", "y", *ARGUMENTS, *QUICK, "--verbose")
     assert answer.status == 0, answer.err
     assert answer.err == ""
     assert re.search(
@@ -89,8 +89,8 @@ def test_the_options_reach_the_search(equipoise: Equipoise, table: str) -> None:
     assert result["schema"] == "equipoise.genmatch/1"
     assert list(result["weights"].values()) == expected.weights.tolist()
     assert result["fitness"] == expected.fitness.tolist()
-    assert [one["weights"] for one in result["history"]] == [
-        one.par.tolist() for one in expected.history
+    assert [row["weights"] for row in result["history"]] == [
+        generation.par.tolist() for generation in expected.history
     ]
     effect = match(frame["y"], frame["treat"], x, metric=expected.to_metric(), **how)
     assert result["effect"]["estimate"] == effect.estimate
@@ -168,7 +168,7 @@ def test_the_help_says_what_trust_a_scheduler_needs(equipoise: Equipoise) -> Non
         (("--plot", "missing/course.svg"), "missing"),
     ],
 )
-def test_what_cannot_be_used_is_named(
+def test_unusable_input_is_named(
     equipoise: Equipoise, table: str, arguments: tuple[str, ...], told: str
 ) -> None:
     answer = equipoise("genmatch", table, *ARGUMENTS, *arguments)

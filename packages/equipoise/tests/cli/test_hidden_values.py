@@ -92,7 +92,7 @@ def gate() -> Plan:
     benchmark = {BENCHMARK: shlex.join(("env", *command[1:]))}
     changes = {
         "study": "gate",
-        "conditions": tuple(Condition(one, command, levels=benchmark) for one in ("old", "new")),
+        "conditions": tuple(Condition(name, command, levels=benchmark) for name in ("old", "new")),
         "chosen_contrasts": (Contrast(0, 1),),
         "command_line": ("equipoise", "gate", *words),
         "terms": GatePlan(
@@ -142,8 +142,8 @@ def written(path: Path, folder: Path, capture: Any, *options: str) -> Forms:
     capture.readouterr()
     files = [
         word
-        for one in exports
-        for word in (f"--{one}", str(folder / f"show.{one.replace('-', '_')}"))
+        for export in exports
+        for word in (f"--{export}", str(folder / f"show.{export.replace('-', '_')}"))
     ]
     call(show.command, path, "last", *files, *options)
     (folder / "screen").write_text(capture.readouterr().out)
@@ -155,7 +155,7 @@ def written(path: Path, folder: Path, capture: Any, *options: str) -> Forms:
         call(report.command, path, str(folder / "show.json"), "-o", output, *options)
     table = polars.read_parquet(folder / "export.parquet")
     (folder / "export.parquet").write_text(repr(table.to_dict(as_series=False)))
-    return {one.name: one.read_bytes() for one in folder.iterdir()}
+    return {file.name: file.read_bytes() for file in folder.iterdir()}
 
 
 @pytest.fixture(scope="module")
@@ -235,7 +235,7 @@ def test_several_campaigns_together_hold_no_value_either(
     two_campaigns: Path, tmp_path: Path, is_pooled: bool
 ) -> None:
     with open_for_reading(two_campaigns) as store:
-        runs = [one.id for one in store.runs()]
+        runs = [run.id for run in store.runs()]
     words = [runs[0], "--pool"] if is_pooled else runs
     document = tmp_path / "together.json"
     call(show.command, two_campaigns, *words, "--quiet", "--json", str(document))

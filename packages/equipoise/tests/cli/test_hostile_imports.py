@@ -52,7 +52,7 @@ PrintedBy = Callable[..., str]
 
 
 class Elements(HTMLParser):
-    """How many elements of each name a page has; fails on what acts by itself."""
+    """How many elements of each name a page has; fails on elements that act without a click."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -74,7 +74,7 @@ class Elements(HTMLParser):
 def printed_by(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> PrintedBy:
-    """What one command line prints; it must succeed, and send nothing that steers a terminal."""
+    """Output of one command line; it must succeed, and send nothing that steers a terminal."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("EQUIPOISE_LEDGER", raising=False)
 
@@ -91,11 +91,11 @@ def printed_by(
 
 def steering(text: str) -> set[str]:
     """Characters that do something to a terminal, line ends apart."""
-    return {one for one in text if one != "\n" and unicodedata.category(one) in UNSAFE}
+    return {letter for letter in text if letter != "\n" and unicodedata.category(letter) in UNSAFE}
 
 
 def as_unicode(name: str) -> str:
-    """With the bytes that are no text as escapes, as a document has them."""
+    """With the bytes that are not text as escapes, as a document has them."""
     return name.encode("utf-8", "backslashreplace").decode()
 
 
@@ -113,19 +113,19 @@ def as_hyperfine(names: Sequence[str]) -> str:
 def as_pyperf(names: Sequence[str]) -> str:
     """Each name is a benchmark and its host."""
     runs = [{"values": [1.0, 2.0]}, {"values": [1.5]}]
-    benchmarks = [{"metadata": {"name": one, "hostname": one}, "runs": runs} for one in names]
+    benchmarks = [{"metadata": {"name": label, "hostname": label}, "runs": runs} for label in names]
     return json.dumps({"version": "1.0", "benchmarks": benchmarks})
 
 
 def as_google_benchmark(names: Sequence[str]) -> str:
     """Each name is a benchmark and a counter of it."""
-    entries = [{"name": one, "real_time": 1.0, "cpu_time": 1.0, one: 2} for one in names]
+    entries = [{"name": label, "real_time": 1.0, "cpu_time": 1.0, label: 2} for label in names]
     return json.dumps({"context": {names[0]: names[0]}, "benchmarks": entries})
 
 
 def as_pytest_benchmark(names: Sequence[str]) -> str:
     """Each name is a test."""
-    tests = [{"name": one, "fullname": one, "stats": {"mean": 1.0}} for one in names]
+    tests = [{"name": label, "fullname": label, "stats": {"mean": 1.0}} for label in names]
     return json.dumps({"machine_info": {names[0]: names[0]}, "benchmarks": tests})
 
 
@@ -134,29 +134,29 @@ def as_jmh(names: Sequence[str]) -> str:
     metric = {"scoreUnit": "ns/op", "rawData": [[1.0, 2.0]]}
     return json.dumps(
         [
-            {"benchmark": one, "mode": "avgt", "params": {one: one}}
-            | {"primaryMetric": metric, "secondaryMetrics": {one: metric}}
-            for one in names
+            {"benchmark": label, "mode": "avgt", "params": {label: label}}
+            | {"primaryMetric": metric, "secondaryMetrics": {label: metric}}
+            for label in names
         ]
     )
 
 
 def as_go(names: Sequence[str]) -> str:
     """Each name is a benchmark and a unit."""
-    words = ["_".join(in_one_line(one).split()) for one in names]
-    lines = [f"Benchmark{one} 1 2.5 ns/op 3 {one}" for one in words]
+    words = ["_".join(in_one_line(label).split()) for label in names]
+    lines = [f"Benchmark{word} 1 2.5 ns/op 3 {word}" for word in words]
     return "\n".join([f"pkg: {in_one_line(names[0])}", *lines, "PASS", ""])
 
 
 def as_libtest(names: Sequence[str]) -> str:
     """Each name is a test."""
-    return "".join(f"test {in_one_line(one)} ... bench: 5 ns/iter (+/- 1)\n" for one in names)
+    return "".join(f"test {in_one_line(label)} ... bench: 5 ns/iter (+/- 1)\n" for label in names)
 
 
 def as_rebench(names: Sequence[str]) -> str:
     """Each name is a benchmark and an executor."""
-    cells = [in_one_line(one) for one in names]
-    return "".join(f"1\t1\t2.5\tms\ttotal\t{one}\t{one}\tSuite\t\t1\t\t\n" for one in cells)
+    cells = [in_one_line(label) for label in names]
+    return "".join(f"1\t1\t2.5\tms\ttotal\t{cell}\t{cell}\tSuite\t\t1\t\t\n" for cell in cells)
 
 
 def as_sysbench(names: Sequence[str]) -> str:
@@ -169,7 +169,7 @@ def as_csv(names: Sequence[str]) -> str:
     text = io.StringIO()
     writer = csv.writer(text)
     writer.writerow(["condition", "value", "host", names[0]])
-    writer.writerows([one, value, one, one] for one in names for value in (1.0, 2.0))
+    writer.writerows([label, value, label, label] for label in names for value in (1.0, 2.0))
     return text.getvalue()
 
 
@@ -208,7 +208,7 @@ def as_github_shows(markdown: str) -> str:
 
 
 def no_element_out_of_a_name(page: str, scripts: int = 0) -> Elements:
-    """The elements of a page, among which are no image and no script but its own."""
+    """The elements of a page, with no image and no script but its own."""
     found = Elements(page)
     assert "img" not in found.counts
     assert found.counts.get("script", 0) == scripts
@@ -230,7 +230,7 @@ def test_names_of_every_format_stay_text_in_the_ledger_and_in_every_form(
 ) -> None:
     printed_by("import", "--json", "run.json", "--", made(tmp_path, form))
     document: dict[str, Any] = json.loads((tmp_path / "run.json").read_bytes())
-    names = [one["name"] for one in document["conditions"]]
+    names = [condition["name"] for condition in document["conditions"]]
     if form not in ("go", "libtest", "rebench", "sysbench"):
         # The longest is cut.
         assert all(any(payload[:100] in name for name in names) for payload in PAYLOADS)
@@ -255,7 +255,7 @@ def test_one_page_of_imports_has_no_element_out_of_a_name(
 ) -> None:
     for form in ("hyperfine", "criterion", "rebench"):
         printed_by("import", "--quiet", "--", made(tmp_path, form))
-    runs = [line.split()[0] for line in printed_by("list", "runs").splitlines()[1:]]
+    runs = [line.split()[0] for line in printed_by("list", "runs").splitlines()[3:]]
     assert len(runs) == 3
     printed_by("report", *runs, "-o", "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")

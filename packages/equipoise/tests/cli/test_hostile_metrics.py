@@ -28,11 +28,13 @@ def test_the_trials_own_times_count_though_its_metrics_are_unknown(
     assert answer.status == 0, answer.err
     document = json.loads(answer.out)
     assert document["conditions"][0]["metrics"]["wall_s"]["median"] > 0
-    hostile = [one for one in document["trials"] if one["metrics"] == {}]
-    assert [one["analysed"] for one in hostile] == [True, True]
-    assert all(why in one["unknown"]["metrics"] for one in hostile)
-    assert [one["metrics"] for one in document["trials"] if one not in hostile] == [{"good": 1}] * 2
-    assert [one["code"] for one in document["warnings"]].count("own_metrics") == 1
+    hostile = [trial for trial in document["trials"] if trial["metrics"] == {}]
+    assert [trial["analysed"] for trial in hostile] == [True, True]
+    assert all(why in trial["unknown"]["metrics"] for trial in hostile)
+    assert [trial["metrics"] for trial in document["trials"] if trial not in hostile] == [
+        {"good": 1}
+    ] * 2
+    assert [warning["code"] for warning in document["warnings"]].count("own_metrics") == 1
 
 
 def test_a_line_that_no_ledger_could_keep_is_left_out_with_a_warning(equipoise: Equipoise) -> None:
@@ -46,7 +48,7 @@ def test_a_line_that_no_ledger_could_keep_is_left_out_with_a_warning(equipoise: 
     assert answer.status == 0, answer.err
     document = json.loads(answer.out)
     assert document["conditions"][0]["metrics"]["good"]["median"] == 1
-    (warning,) = [one for one in document["warnings"] if one["code"] == "own_metrics"]
+    (warning,) = [warning for warning in document["warnings"] if warning["code"] == "own_metrics"]
     assert "line 2 of its metrics cannot be read" in warning["summary"]
 
 

@@ -27,7 +27,7 @@ from packages.equipoise.tests.payloads import LONG, PAYLOADS
 from packages.equipoise.tests.repositories import repository
 
 NAMES = tuple(name for name in PAYLOADS if name.strip() and name.isprintable())
-"""That can stand in a line of a CSV; controls and bytes that are no text are another test's."""
+"""Names that a line of a CSV can hold; controls and bytes that are not text are another test's."""
 EVERY = (*PAYLOADS, LONG)
 SHORT = ("--blocks", "1", "--warmup", "0", "--budget", "600", "--min-blocks", "1")
 
@@ -42,7 +42,7 @@ def test_names_of_an_imported_file_come_back_as_they_went_in(
     (tmp_path / "rows.csv").write_text(rows.getvalue(), encoding="utf-8")
     done = equipoise("import", "rows.csv", "--json", "-")
     assert done.status == 0, done.err
-    assert [one["name"] for one in json.loads(done.out)["conditions"]] == list(NAMES)
+    assert [condition["name"] for condition in json.loads(done.out)["conditions"]] == list(NAMES)
 
 
 def test_a_campaign_of_hostile_names_words_and_variables_leaves_everything_whole(
@@ -52,10 +52,10 @@ def test_a_campaign_of_hostile_names_words_and_variables_leaves_everything_whole
     # The first to come reports.
     say = 'mv reported mine 2> /dev/null && cat mine >> "$EQUIPOISE_METRICS"'
     (tmp_path / "say.sh").write_text(f'printf "%s\\0" "$HOSTILE" "$1" >> said\n{say}\ntrue\n')
-    reported = (f'{{"metric": {json.dumps(one)}, "value": 1}}\n' for one in (*NAMES, "a\0b"))
+    reported = (f'{{"metric": {json.dumps(name)}, "value": 1}}\n' for name in (*NAMES, "a\0b"))
     (tmp_path / "reported").write_text("".join(reported))
-    commands = [shlex.join(["sh", "say.sh", one]) for one in EVERY]
-    options = [part for one in EVERY for part in ("-n", one)]
+    commands = [shlex.join(["sh", "say.sh", name]) for name in EVERY]
+    options = [part for name in EVERY for part in ("-n", name)]
     for place, one in enumerate(EVERY, start=1):
         options += ["--env", f"{place}:HOSTILE={one}"]
     ledger = "$(touch made) '\";\x1b[31m.db"
@@ -68,10 +68,12 @@ def test_a_campaign_of_hostile_names_words_and_variables_leaves_everything_whole
     answer = os.fsdecode((tmp_path / "said").read_bytes()).split("\0")[:-1]
     assert Counter(answer) == Counter(2 * EVERY)
     document = json.loads((tmp_path / "result.json").read_text(encoding="utf-8"))
-    names = [shortened(one).encode("utf-8", "backslashreplace").decode() for one in EVERY]
+    names = [shortened(name).encode("utf-8", "backslashreplace").decode() for name in EVERY]
     assert max(map(len, names)) == MAX_NAME_LETTERS
-    assert [one["name"] for one in document["conditions"]] == names
-    assert {*NAMES, "a\0b"} < {name for one in document["conditions"] for name in one["metrics"]}
+    assert [condition["name"] for condition in document["conditions"]] == names
+    assert {*NAMES, "a\0b"} < {
+        name for condition in document["conditions"] for name in condition["metrics"]
+    }
 
     for words in (["show"], ["list"], ["report", "-o", "hidden.md"]):
         assert run(words) == 0
@@ -105,14 +107,14 @@ def assert_again(folder: Path, markdown: str) -> None:
     script = f"equipoise() {{ printf '%s\\0' \"$@\"; }}\n{line}\n"
     done = subprocess.run(["bash"], input=script.encode(), cwd=folder, capture_output=True)
     assert done.returncode == 0, done.stderr
-    words = [os.fsdecode(one) for one in done.stdout.split(b"\0")[:-1]]
+    words = [os.fsdecode(word) for word in done.stdout.split(b"\0")[:-1]]
     repeated = compare.command.make_context("compare", words[1:]).params
     assert repeated["names"] == EVERY
     assert repeated["environments"] == tuple(
         f"{place}:HOSTILE={one}" for place, one in enumerate(EVERY, start=1)
     )
-    assert [shlex.split(one)[1:] for one in repeated["commands"]] == [
-        ["say.sh", one] for one in EVERY
+    assert [shlex.split(command)[1:] for command in repeated["commands"]] == [
+        ["say.sh", name] for name in EVERY
     ]
 
 
@@ -145,7 +147,7 @@ ARGUMENTS: dict[str, Callable[[str], list[str]]] = {
 
 
 @pytest.mark.parametrize("what", ARGUMENTS)
-def test_a_name_that_is_of_no_use_is_told_in_two_lines_and_does_nothing(
+def test_a_name_that_is_of_no_use_is_refused_in_two_lines_and_does_nothing(
     what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     # One of the names is "..": what other tests have left there is not for this one to read.
@@ -166,7 +168,7 @@ def test_a_name_that_is_of_no_use_is_told_in_two_lines_and_does_nothing(
             assert answer.err.count("\n") <= 2
             refused += 1
     assert refused > len(EVERY) / 2
-    assert [one.name for one in tmp_path.rglob("*")] == ["folder", "table.csv"]
+    assert [file.name for file in tmp_path.rglob("*")] == ["folder", "table.csv"]
 
 
 def test_a_gate_takes_branches_benchmarks_and_folders_as_text(tmp_path: Path, gate: Gate) -> None:
@@ -177,9 +179,9 @@ def test_a_gate_takes_branches_benchmarks_and_folders_as_text(tmp_path: Path, ga
     made.git("checkout", "--quiet", "-b", branch)
     benches = [
         part
-        for one in NAMES
-        if "=" not in one and one == one.strip()
-        for part in ("--bench", f"{one}={shlex.join(['./bench', one])}")
+        for name in NAMES
+        if "=" not in name and name == name.strip()
+        for part in ("--bench", f"{name}={shlex.join(['./bench', name])}")
     ][:60]
     summary = tmp_path / "summary.md"
     answer = gate(
@@ -193,14 +195,14 @@ def test_a_gate_takes_branches_benchmarks_and_folders_as_text(tmp_path: Path, ga
     assert not re.search(r"^\s*(::|/)", answer.out, re.MULTILINE)
     tokens = MarkdownIt("commonmark", {"html": True}).enable("table").parse(answer.out)
     inner = [child for token in tokens for child in token.children or ()]
-    assert {one.type for one in inner} <= {"text", "html_inline", "softbreak"}
-    assert {one.content for one in inner if one.type == "html_inline"} <= {"<!-- -->"}
+    assert {part.type for part in inner} <= {"text", "html_inline", "softbreak"}
+    assert {part.content for part in inner if part.type == "html_inline"} <= {"<!-- -->"}
     assert sum(token.type == "tr_open" for token in tokens) == 1 + len(benches) // 2
     assert not list(tmp_path.rglob("made"))
 
 
-def test_what_is_completed_in_a_shell_runs_nothing(tmp_path: Path) -> None:
-    words = " ".join(shlex.quote(one) for one in NAMES)
+def test_completion_in_a_shell_runs_nothing(tmp_path: Path) -> None:
+    words = " ".join(shlex.quote(name) for name in NAMES)
     script = f"""
         PATH={shlex.quote(str(Path(sys.executable).parent))}:$PATH
         eval "$(equipoise completion bash)"

@@ -34,7 +34,7 @@ def ours(*line: str) -> tuple[CompareRequest, tuple[str, ...]]:
 def test_runs_are_exactly_that_many_whatever_is_known_before(equipoise: Equipoise) -> None:
     document = document_of(equipoise, "-r", "12", "true", "sleep 0.03", "--budget", "0.1")
     assert document["run"]["blocks"] == 12
-    assert [one["trials"] for one in document["conditions"]] == [12, 12]
+    assert [condition["trials"] for condition in document["conditions"]] == [12, 12]
 
 
 def test_at_least_and_at_most_so_many_runs() -> None:
@@ -53,8 +53,8 @@ def test_at_least_and_at_most_so_many_runs() -> None:
         (("-S", "bash"), "-S takes no shell"),
         (("--show-output", "--output", "null"), "--show-output and --output"),
         (("--reference-name", "a"), "--reference-name without --reference"),
-        (("--ignore-failure=one",), "no list of exit statuses"),
-        (("-i=256",), "no list of exit statuses"),
+        (("--ignore-failure=one",), "not a list of exit statuses"),
+        (("-i=256",), "not a list of exit statuses"),
     ],
     ids=lambda value: value if isinstance(value, str) else " ".join(value),
 )
@@ -118,15 +118,18 @@ def test_only_the_named_exit_statuses_are_ignored(equipoise: Equipoise) -> None:
 def test_a_reference_is_the_baseline_and_may_have_a_name(equipoise: Equipoise) -> None:
     line = ("true", "--reference", "sleep 0.001", "--reference-name", "base", *ONCE)
     document = document_of(equipoise, *line)
-    assert [one["name"] for one in document["conditions"]] == ["base", "true"]
+    assert [condition["name"] for condition in document["conditions"]] == ["base", "true"]
     assert document["comparisons"][0]["baseline"] == "base"
 
 
 def test_a_reference_is_the_baseline_at_each_value(equipoise: Equipoise) -> None:
     line = ("--reference", "true", "-L", "n", "1,2", "echo {n}", *ONCE)
     document = document_of(equipoise, *line)
-    assert {one["baseline"] for one in document["comparisons"]} == {"true"}
-    assert [one["candidate"] for one in document["comparisons"]] == ["echo, n=1", "echo, n=2"]
+    assert {comparison["baseline"] for comparison in document["comparisons"]} == {"true"}
+    assert [comparison["candidate"] for comparison in document["comparisons"]] == [
+        "echo, n=1",
+        "echo, n=2",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -172,9 +175,7 @@ def test_metrics_have_hyperfine_s_names_too(given: str, found: str, noted: bool)
     assert bool(notes) == noted
 
 
-def test_a_command_that_asks_is_told_the_number_of_its_run(
-    equipoise: Equipoise, tmp_path: Path
-) -> None:
+def test_a_command_can_read_the_number_of_its_run(equipoise: Equipoise, tmp_path: Path) -> None:
     line = "echo > log-${HYPERFINE_ITERATION}"
     document_of(equipoise, "--shell", "sh", line, "--runs", "3", "--warmup", "1")
     logs = sorted(file.name for file in tmp_path.glob("log-*"))

@@ -35,7 +35,7 @@ STAND_INS = {
     "sync": TRUE,
     "python": f"exec '{sys.executable}' \"$@\"",
 }
-"""Programs that the README supposes, and what stands in for each."""
+"""Programs that the README supposes, each with its replacement."""
 OF_THE_FOLDER = ("baseline", "candidate", "benchmark-cpp", "benchmark-rust")
 IF_MISSING = {
     "hexdump": 'exec od -x "$@"',
@@ -99,7 +99,7 @@ def desk(tmp_path: Path) -> Path:
 
 
 def said(answer: subprocess.CompletedProcess[str]) -> list[str]:
-    """What Equipoise says that it does otherwise: every line of its own, known or not."""
+    """Lines in which Equipoise names a difference: every line of its own, known or not."""
     own = (line for line in answer.stderr.splitlines() if line.startswith(PREFIX))
     told = [line.removeprefix(PREFIX) for line in own]
     warnings = [line.removeprefix("warning: ") for line in answer.stdout.splitlines()]
@@ -110,7 +110,7 @@ def test_every_example_runs_and_says_what_it_does_otherwise(
     readme: str, desk: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     examples = [
-        one.strip() for one in FENCE.findall(readme) if re.search(r"^hyperfine\b", one, re.M)
+        block.strip() for block in FENCE.findall(readme) if re.search(r"^hyperfine\b", block, re.M)
     ]
     assert len(examples) >= MIN_EXAMPLES
     environment = {**os.environ, "PATH": f"{desk.parent / 'bin'}:{os.environ['PATH']}"}
@@ -134,14 +134,18 @@ def test_every_example_runs_and_says_what_it_does_otherwise(
         unlisted = [line for line in otherwise if not line.startswith(tuple(expected))]
         if answer.returncode != 0:
             wrong.append(f"{example}: status {answer.returncode}: {answer.stderr}")
-        elif [one for one in expected if not any(line.startswith(one) for line in otherwise)]:
+        elif [
+            beginning
+            for beginning in expected
+            if not any(line.startswith(beginning) for line in otherwise)
+        ]:
             wrong.append(f"{example}: it does not say {expected}, but {otherwise}")
         elif unlisted:
             wrong.append(f"{example}: it says what is not listed: {unlisted}")
         else:
             document = json.loads((desk / "result.json").read_text(encoding="utf-8"))
             candidates = len(document["conditions"]) - 1
-            metrics = {one["metric"] for one in document["comparisons"]}
+            metrics = {comparison["metric"] for comparison in document["comparisons"]}
             if len(document["comparisons"]) != candidates * max(1, len(metrics)):
                 wrong.append(f"{example}: not every condition is compared with the first")
     with capsys.disabled():

@@ -35,16 +35,18 @@ def test_layouts_do_the_same_and_stand_elsewhere(equipoise: Equipoise, source: P
     answer = equipoise("layouts", "--count", "4", "--", "cc", "-O1", source.name, "-o", "program")
     assert answer.status == 0, answer.err
     programs = [source.parent / line for line in answer.out.split()]
-    assert [one.name for one in programs] == [f"layout-{seed}" for seed in (1, 2, 3, 4)]
-    answers = {subprocess.run([one], capture_output=True, check=True).stdout for one in programs}
+    assert [program.name for program in programs] == [f"layout-{seed}" for seed in (1, 2, 3, 4)]
+    answers = {
+        subprocess.run([program], capture_output=True, check=True).stdout for program in programs
+    }
     assert answers == {b"4\n"}
-    assert len({one.read_bytes() for one in programs}) > 1
+    assert len({program.read_bytes() for program in programs}) > 1
     assert "lld shuffled" in answer.err
-    before = [one.read_bytes() for one in programs]
+    before = [program.read_bytes() for program in programs]
     repeated = equipoise("layouts", "--count", "4", "--", "cc", "-O1", source.name, "-o", "program")
     assert repeated.status == 0
     # The same seeds give the same layouts.
-    assert [one.read_bytes() for one in programs] == before
+    assert [program.read_bytes() for program in programs] == before
 
 
 @pytest.mark.live("cc", package="gcc")
@@ -76,7 +78,7 @@ def test_a_compiler_that_is_killed_leaves_nothing_in_the_temporary_folder(
 
 
 @pytest.mark.live("cc", package="gcc")
-def test_what_the_compiler_complains_of_is_passed_on(equipoise: Equipoise, source: Path) -> None:
+def test_complaints_of_the_compiler_are_passed_on(equipoise: Equipoise, source: Path) -> None:
     source.write_text("int main(void) { return nothing_of_the_kind; }\n")
     answer = equipoise("layouts", "--", "cc", source.name, "-o", "program")
     assert answer.status == 2

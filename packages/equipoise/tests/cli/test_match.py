@@ -60,7 +60,7 @@ print(*sys.modules)
 
 
 def test_match_prints_the_effect_and_the_balance(equipoise: Equipoise, table: str) -> None:
-    answer = equipoise("match", table, "--outcome", "y", *COLUMNS)
+    answer = equipoise("match", table, "--outcome", "y", *COLUMNS, "--verbose")
     assert answer.status == 0, answer.err
     for words in ("ATT", "sdiff %", "smallest p-value of balance was 0.000776 (a, t) before"):
         assert words in answer.out
@@ -146,8 +146,10 @@ def test_match_by_a_column_matches_inside_its_strata(equipoise: Equipoise, table
     assert result["by"] == ["b", "d"]
     strata = result["strata"]
     assert isinstance(strata, list)
-    assert [one["values"] for one in strata] == [list(one.values) for one in expected.strata]
-    assert f"{len(strata)} of b, d" in equipoise(*arguments).out
+    assert [stratum["values"] for stratum in strata] == [
+        list(stratum.values) for stratum in expected.strata
+    ]
+    assert f"{len(strata)} of b, d" in equipoise(*arguments, "--verbose").out
 
 
 def test_balance_by_a_column_is_that_of_its_match(equipoise: Equipoise, table: str) -> None:
@@ -228,7 +230,7 @@ def test_balance_before_matching_is_that_of_r(equipoise: Equipoise, table: str) 
     rows = result["balance"]
     assert isinstance(rows, list)
     r = json.loads((GOLDEN / "balance.json").read_text())["disc"]["before"]
-    assert [row["sdiff"] for row in rows] == pytest.approx([one["sdiff"] for one in r[:4]])
+    assert [row["sdiff"] for row in rows] == pytest.approx([row["sdiff"] for row in r[:4]])
 
 
 def test_one_seed_gives_one_balance(equipoise: Equipoise, table: str) -> None:
@@ -277,7 +279,7 @@ def test_the_love_plot_is_written(equipoise: Equipoise, table: str, tmp_path: Pa
         (("balance", "noise.parquet", *COLUMNS), "noise.parquet"),
     ],
 )
-def test_bad_input_is_one_line_and_a_mend(
+def test_bad_input_is_one_line_and_a_hint(
     equipoise: Equipoise, table: str, tmp_path: Path, arguments: tuple[str, ...], words: str
 ) -> None:
     (tmp_path / "ragged.csv").write_text("a,b\n1,2\n3\n")

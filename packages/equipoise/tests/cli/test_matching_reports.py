@@ -106,7 +106,7 @@ def test_figures_are_written_each_in_three_forms(equipoise: Equipoise, tmp_path:
 
 @pytest.mark.parametrize("command", ["match", "balance", "genmatch"])
 @pytest.mark.parametrize("report", ["page.txt", "no/where.html", "disc.csv"])
-def test_a_report_that_cannot_be_written_is_told_before_the_work(
+def test_a_report_that_cannot_be_written_is_refused_before_the_work(
     equipoise: Equipoise, tmp_path: Path, command: str, report: str
 ) -> None:
     answer = equipoise(command, "disc.csv", *COLUMNS, "--report", report, "--json", "found.json")

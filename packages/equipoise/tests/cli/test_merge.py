@@ -72,8 +72,8 @@ def test_ledgers_of_two_hosts_become_one(
     listed = json.loads(equipoise("list", "--ledger", "all.db", "--json", "-").out)
     assert {entry["host"] for entry in listed} == {"one", "two"}
     screen = equipoise("list", "--ledger", "all.db").out
-    assert "host" in screen.splitlines()[0] and "two" in screen
-    assert "host" not in equipoise("list", "--ledger", "one.db").out.splitlines()[0]
+    assert "host" in screen.splitlines()[2] and "two" in screen
+    assert "host" not in equipoise("list", "--ledger", "one.db").out.splitlines()[2]
 
 
 def test_runs_with_one_id_have_longer_names_that_are_accepted_everywhere(

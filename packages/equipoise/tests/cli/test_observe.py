@@ -56,7 +56,7 @@ def table(tmp_path: Path) -> str:
 def test_the_answer_stands_first_and_what_it_rests_on_below(
     equipoise: Equipoise, table: str
 ) -> None:
-    answer = equipoise("observe", table, *LOAD, "--placebo-outcome", "unmoved")
+    answer = equipoise("observe", table, *LOAD, "--placebo-outcome", "unmoved", "--verbose")
     assert answer.status == 0, answer.err
     first, *rest = answer.out.splitlines()
     assert first.startswith("observed: Without matching, the log suggests that version 2.0 ")
@@ -78,8 +78,8 @@ def test_the_document_keeps_to_its_schema_and_csv_and_parquet_give_the_same(
 
     pandas.DataFrame(loaded_log()).to_parquet(tmp_path / "ci.parquet")
     other = json.loads(equipoise("observe", "ci.parquet", *LOAD, "--json", "-").out)
-    for one in (document, other):
-        del one["question"]["source"]
+    for answered in (document, other):
+        del answered["question"]["source"]
     assert other == document
 
 
@@ -200,7 +200,7 @@ def test_campaigns_of_unlike_environments_are_refused_with_what_differs(
     assert "--allow kernel" in answer.err
 
 
-def test_what_differs_may_be_matched_on_or_allowed_by_name(
+def test_differences_may_be_matched_on_or_allowed_by_name(
     equipoise: Equipoise, two_kernels: str
 ) -> None:
     arguments = ("observe", two_kernels, *B_AGAINST_A, *COVARIATE, "--json", "-")
@@ -279,14 +279,14 @@ def test_a_missing_covariate_is_named_with_its_rows(equipoise: Equipoise, tmp_pa
 BY_HOST = ("--strata", "host_type")
 
 
-def test_strata_are_read_one_by_one_from_parquet_and_told_apart(
+def test_strata_are_read_one_by_one_from_parquet_and_reported_each(
     equipoise: Equipoise, table: str, tmp_path: Path
 ) -> None:
     import pandas
 
     pandas.DataFrame(loaded_log(800)).to_parquet(tmp_path / "ci.parquet")
     by_host = (*LOAD, "--cluster", "day", "--strata", "host_type")
-    answer = equipoise("observe", "ci.parquet", *by_host, "--report", "answer.html")
+    answer = equipoise("observe", "ci.parquet", *by_host, "--report", "answer.html", "--verbose")
     assert answer.status == 0, answer.err
     for words in (
         "amd",
@@ -298,9 +298,9 @@ def test_strata_are_read_one_by_one_from_parquet_and_told_apart(
     assert "strata" in (tmp_path / "answer.html").read_text()
     document = json.loads(equipoise("observe", "ci.parquet", *by_host, "--json", "-").out)
     jsonschema.validate(document, schema(ObservationResult))
-    assert [one["name"] for one in document["strata"]["each"]] == ["amd", "arm"]
+    assert [stratum["name"] for stratum in document["strata"]["each"]] == ["amd", "arm"]
     assert (
-        sum(one["candidate_rows"] for one in document["strata"]["each"])
+        sum(stratum["candidate_rows"] for stratum in document["strata"]["each"])
         == (document["rows"]["candidate"])
     )
     categories = pandas.DataFrame(loaded_log(800)).astype({"host_type": "category"})

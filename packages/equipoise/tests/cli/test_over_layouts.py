@@ -1,4 +1,4 @@
-"""`equipoise compare --layouts`: real programs, linked anew, compared over their layouts."""
+"""`equipoise compare --layouts`: real programs, linked again, compared over their layouts."""
 
 from __future__ import annotations
 
@@ -75,7 +75,9 @@ def test_a_program_relinked_in_twelve_layouts_shows_its_layout_variance(
     }
     assert len(apart) == LAYOUTS
     assert len({distance for _, distance in apart}) > LAYOUTS / 2
-    near, _ = (one["metrics"]["apart_bytes"]["by_level"] for one in result["conditions"])
+    near, _ = (
+        condition["metrics"]["apart_bytes"]["by_level"] for condition in result["conditions"]
+    )
     layout, trial = near["components"]
     assert (layout["level"], layout["units"], layout["share"]) == ("layout", LAYOUTS, 1.0)
     low, high = layout["variance_ci"]
@@ -107,7 +109,7 @@ def test_a_study_has_layouts_by_a_key(equipoise: Equipoise, linked: Path) -> Non
     assert answer.status == 0, answer.err
     result = valid_result(answer.out)
     assert len(result["run"]["layouts"]) == 4
-    assert all(one["random_addresses"] for one in result["run"]["layouts"])
+    assert all(row["random_addresses"] for row in result["run"]["layouts"])
     (comparison,) = result["comparisons"]
     assert comparison["by_level"]["mean"] == pytest.approx(2.0)
 
@@ -123,7 +125,7 @@ int main(void) {
     return fclose(door);
 }
 """
-"""How far its stack lies below the top of the addresses of a process."""
+"""Distance of its stack from the top of the addresses of a process."""
 
 
 @pytest.mark.live("cc", package="gcc")
@@ -146,7 +148,7 @@ def test_a_layout_moves_the_stack_of_any_program_and_holds_it_there(
     }
     assert len(places) == len({place for _, place in places}) == 4
     # What moves the stack of one layout further down than that of another, to 16 bytes.
-    longer = [one["environment_bytes"] + one["argument_bytes"] for one in result["run"]["layouts"]]
+    longer = [row["environment_bytes"] + row["argument_bytes"] for row in result["run"]["layouts"]]
     depths = [place for _, place in sorted(places)]
     for layout in range(1, 4):
         expected = longer[layout] - longer[0]
@@ -170,7 +172,7 @@ def test_the_environment_and_the_path_differ_by_layout_and_the_arguments_do_not(
     layouts = valid_result(answer.out)["run"]["layouts"]
     seen = (tmp_path / "seen").read_text().splitlines()
     sizes = sorted({int(line.split()[0]) for line in seen})
-    assert sizes == sorted(one["environment_bytes"] for one in layouts)
+    assert sizes == sorted(layout["environment_bytes"] for layout in layouts)
     assert len({line.partition(" ")[2] for line in seen}) == 1
 
 
@@ -183,7 +185,7 @@ def test_the_environment_and_the_path_differ_by_layout_and_the_arguments_do_not(
         (("--layouts", "3", "./no-{layout}", "true"), "no-1"),
     ],
 )
-def test_what_makes_no_layouts_is_refused_with_the_mend(
+def test_commands_that_make_no_layouts_are_refused_with_a_hint(
     equipoise: Equipoise, options: tuple[str, ...], named: str
 ) -> None:
     answer = equipoise("compare", *options)

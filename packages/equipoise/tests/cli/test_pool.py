@@ -22,7 +22,7 @@ def test_campaigns_of_the_same_commands_are_shown_each_and_pooled(equipoise: Equ
         assert answer.status == 0, answer.err
         ratios.append(json.loads(answer.out)["comparisons"][0]["ratio"])
     equipoise("compare", "true", "false || true", "--shell", "default", "--blocks", "1", "--quiet")
-    runs = [line.split()[0] for line in equipoise("list", "runs").out.splitlines()[1:]]
+    runs = [line.split()[0] for line in equipoise("list", "runs").out.splitlines()[3:]]
     answer = equipoise("show", runs[0], "--pool")
     assert answer.status == 0, answer.err
     campaigns = [line for line in answer.out.splitlines() if line[:1].isdigit()]
@@ -38,7 +38,7 @@ def test_campaigns_of_the_same_commands_are_shown_each_and_pooled(equipoise: Equ
     assert written.err == ""
     result = json.loads(written.out)
     jsonschema.validate(result, schema(PooledCampaigns))
-    assert [one["id"] for one in result["campaigns"]] == runs[:2]
+    assert [campaign["id"] for campaign in result["campaigns"]] == runs[:2]
     (comparison,) = result["comparisons"]
     assert comparison["ratios"] == ratios
     assert comparison["pooled"]["ratio"] == pytest.approx(pooled, rel=1e-12)

@@ -36,7 +36,7 @@ def test_a_study_of_200_conditions_shows_where_its_open_comparisons_stand(tmp_pa
     frames = screen.split("candidate")[1:]
     assert all(len(frame.splitlines()) <= ROWS for frame in frames)
     assert "and 157 more, 157 of them open" in frames[0]
-    # Once the others are decided, what is still open stands on top and goes on alone.
+    # Once the others are decided, the open one is on top and goes on alone.
     alone, *later = [frame for frame in frames if "and 157 more, 0 of them open" in frame]
     rows = alone.splitlines()[1:]
     still_open = {f"1 of {group}" for group in range(OPEN_GROUPS)}

@@ -136,7 +136,7 @@ def test_every_figure_of_a_result_file_becomes_a_file(ledger: Path, tmp_path: Pa
     result, folder = json_of(ledger, tmp_path), tmp_path / "figures"
     assert call(report.command, tmp_path / "none.db", str(result), "--figures", str(folder)) == 0
     names = {"distributions", "sequence", "shift", "time_course"}
-    assert {one.name for one in folder.iterdir()} == {
+    assert {file.name for file in folder.iterdir()} == {
         f"{name}.{ending}" for name in names for ending in ("html", "svg", "png")
     }
 
@@ -146,7 +146,7 @@ def test_figures_of_several_campaigns_have_a_folder_each(ledger: Path, tmp_path:
         runs = [run.id for run in store.runs()]
     folder = tmp_path / "figures"
     assert call(report.command, ledger, *runs, "--figures", str(folder)) == 0
-    assert {one.name for one in folder.iterdir()} == {
+    assert {file.name for file in folder.iterdir()} == {
         f"{number}-{run}" for number, run in enumerate(runs, 1)
     }
 
@@ -154,21 +154,21 @@ def test_figures_of_several_campaigns_have_a_folder_each(ledger: Path, tmp_path:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"", "it is no JSON"),
-        (b"\xff\xfe", "it is no JSON"),
+        (b"", "it is not JSON"),
+        (b"\xff\xfe", "it is not JSON"),
         (b"[1]", "its schema is not named"),
         (b'{"schema": "other/1"}', "its schema is 'other/1'"),
         (b'{"schema": "equipoise.result/1"}', "its kind of campaign is not named"),
         (b'{"schema": "equipoise.result/1", "kind": "compare"}', "missing required field"),
         (
             b'{"schema": "equipoise.result/1", "kind": "compare", "conditions": 3}',
-            "it is no result document",
+            "it is not a result document",
         ),
         (b'{"schema": "equipoise.result/1", "kind": "duel"}', "of the kind 'duel' are not known"),
         (None, "no such file"),
     ],
 )
-def test_a_file_that_is_no_result_is_refused_with_a_mend(
+def test_a_file_that_is_no_result_is_refused_with_a_hint(
     tmp_path: Path, content: bytes | None, words: str
 ) -> None:
     path = tmp_path / "result.json"
@@ -180,7 +180,7 @@ def test_a_file_that_is_no_result_is_refused_with_a_mend(
 
 
 def test_a_report_of_nothing_asks_what_is_wanted(ledger: Path) -> None:
-    with pytest.raises(UnusableInput, match="nothing is asked for"):
+    with pytest.raises(UnusableInput, match="nothing to write"):
         call(report.command, ledger)
 
 
@@ -238,7 +238,7 @@ def test_every_trial_is_exported(ledger: Path, tmp_path: Path, ending: str) -> N
         (export.command, "nowhere/trials.csv", "there is no folder"),
     ],
 )
-def test_a_file_that_cannot_be_written_is_refused_with_a_mend(
+def test_a_file_that_cannot_be_written_is_refused_with_a_hint(
     ledger: Path, tmp_path: Path, command: object, name: str, words: str
 ) -> None:
     (tmp_path / "folder.html").mkdir()

@@ -38,7 +38,7 @@ def request_class(name: str) -> type[Struct]:
 
 
 def leaves(kind: type[Struct]) -> Iterator[tuple[str, bool]]:
-    """Yield the name of each field that is no group, and whether it needs an option."""
+    """Yield the name of each field that is not a group, and whether it needs an option."""
     for field in fields(kind):
         if isinstance(field.type, type) and issubclass(field.type, Struct):
             yield from leaves(field.type)

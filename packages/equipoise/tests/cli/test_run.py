@@ -44,15 +44,17 @@ def test_a_study_compares_its_factor_at_each_level_of_the_others(
 ) -> None:
     answer = equipoise("run", written(tmp_path, SLEEPS), "--json", "-")
     result = result_of(answer)
-    assert [one["levels"] for one in result["conditions"]] == [
+    assert [condition["levels"] for condition in result["conditions"]] == [
         {"seconds": seconds, "size": size} for seconds in ("short", "long") for size in ("1", "2")
     ]
-    assert [(one["baseline"], one["candidate"]) for one in result["comparisons"]] == [
+    assert [
+        (comparison["baseline"], comparison["candidate"]) for comparison in result["comparisons"]
+    ] == [
         ("short size=1", "long size=1"),
         ("short size=2", "long size=2"),
     ]
     assert result["comparisons"][1]["stratum"] == {"size": "2"}
-    assert [one["verdict"] for one in result["comparisons"]] == ["slower", "slower"]
+    assert [comparison["verdict"] for comparison in result["comparisons"]] == ["slower", "slower"]
     words = result["comparisons"][1]["summary"]
     assert words.startswith("At size 2: long is slower than short: it takes")
     assert result["run"]["study"] == "sleeps"
@@ -94,15 +96,15 @@ def test_another_program_is_asked_by_changing_one_line_of_the_file(
     path = written(tmp_path, text.replace(line, 'command = ["python3", "-c", "[0] * 10**5"]'))
     result = result_of(equipoise("run", path, "--quick", "--blocks", "2", "--json", "-"))
     assert_that_every_allocator_ran(result)
-    (idle,) = [one for one in result["warnings"] if one["code"] == "factor_idle"]
+    (idle,) = [warning for warning in result["warnings"] if warning["code"] == "factor_idle"]
     assert "the factor size changes nothing: no text names {size}" in idle["summary"]
 
 
 def assert_that_every_allocator_ran(found: Any) -> None:
     mapped = found["environment"]["mapped"]
-    assert [one["levels"]["allocator"] for one in found["conditions"]] == list(mapped)
+    assert [condition["levels"]["allocator"] for condition in found["conditions"]] == list(mapped)
     assert "libequipoise_dlmalloc.so" in mapped["dlmalloc"]["libraries"]
-    assert all(one["trials"] == 2 for one in found["conditions"])
+    assert all(condition["trials"] == 2 for condition in found["conditions"])
 
 
 def test_every_allocator_that_is_here_runs_and_the_others_are_named(
@@ -111,8 +113,8 @@ def test_every_allocator_that_is_here_runs_and_the_others_are_named(
     listed = equipoise("list", "allocators").out
     answer = equipoise("run", "allocators", "--factor", "size=1024", "--blocks", "1", "--json", "-")
     result = result_of(answer)
-    ran = {one["levels"]["allocator"] for one in result["conditions"]}
-    missing = [one for one in result["warnings"] if one["code"] == "level_missing"]
+    ran = {condition["levels"]["allocator"] for condition in result["conditions"]}
+    missing = [warning for warning in result["warnings"] if warning["code"] == "level_missing"]
     lines = {line.split()[0]: line for line in listed.splitlines()[1:]}
     assert ran == {name for name, line in lines.items() if line.rstrip().endswith("yes")}
     assert len(missing) == len(lines) - len(ran)
@@ -133,7 +135,9 @@ other = { env = { A = "1" } }
 absent = { preload = "libabsent.so.9", package = "libabsent9" }
 """
     answer = equipoise("run", written(tmp_path, text), "--blocks", "1", "--json", "-")
-    (warning,) = [one for one in result_of(answer)["warnings"] if one["code"] == "level_missing"]
+    (warning,) = [
+        warning for warning in result_of(answer)["warnings"] if warning["code"] == "level_missing"
+    ]
     assert warning["summary"] == (
         "allocator absent cannot run here: there is no libabsent.so.9; it is left out"
     )
@@ -158,8 +162,10 @@ kind = "blas"
         assert "apt install lib" in answer.err or "nothing is left to compare" in answer.err
         return
     result = result_of(answer)
-    assert {one["levels"]["library"] for one in result["conditions"]} == here
-    missing = [one["hint"] for one in result["warnings"] if one["code"] == "level_missing"]
+    assert {condition["levels"]["library"] for condition in result["conditions"]} == here
+    missing = [
+        warning["hint"] for warning in result["warnings"] if warning["code"] == "level_missing"
+    ]
     packages = [level.package for level in BLAS if level.name not in here]
     assert missing == [f"apt install {package}" for package in packages]
 
@@ -245,10 +251,13 @@ metrics = ["wall_s", "server_max_rss_bytes"]
 def test_a_server_is_a_workload_like_another(equipoise: Equipoise, tmp_path: Path) -> None:
     path = written(tmp_path, SERVED)
     result = result_of(equipoise("run", path, "--blocks", "2", "--json", "-"))
-    assert [one["failures"] for one in result["conditions"]] == [0, 0]
-    for one in result["conditions"]:
-        assert one["metrics"]["server_max_rss_bytes"]["min"] > 1e6
-    assert [one["metric"] for one in result["comparisons"]] == ["wall_s", "server_max_rss_bytes"]
+    assert [condition["failures"] for condition in result["conditions"]] == [0, 0]
+    for condition in result["conditions"]:
+        assert condition["metrics"]["server_max_rss_bytes"]["min"] > 1e6
+    assert [comparison["metric"] for comparison in result["comparisons"]] == [
+        "wall_s",
+        "server_max_rss_bytes",
+    ]
     mapped = result["environment"]["mapped"]["dlmalloc"]["libraries"]
     assert "libequipoise_dlmalloc.so" in mapped
 
@@ -276,7 +285,7 @@ def test_a_study_that_is_ended_leaves_no_server_and_is_gone_on_with(
         running.kill()
         running.wait()
     psutil.wait_procs(family, timeout=600)
-    assert not [one for one in family if one.is_running()]
+    assert not [process for process in family if process.is_running()]
     before = trials_in(ledger)
     answer = equipoise("resume", "last", "--blocks", "3", "--json", "-")
     result = result_of(answer)
@@ -304,17 +313,21 @@ def test_the_built_in_studies_are_listed_and_found(equipoise: Equipoise) -> None
     assert "is it allocators?" in answer.err
 
 
-def test_what_a_study_says_is_below_what_the_command_line_says(
+def test_options_of_a_study_are_below_those_of_the_command_line(
     equipoise: Equipoise, tmp_path: Path
 ) -> None:
     text = SLEEPS + "[measure]\nalpha = 0.1\nmin_effect = 3\nblocks = 2\n"
     path = written(tmp_path, text)
     result = result_of(equipoise("run", path, "--json", "-"))
     assert result["run"]["blocks"] == 2
-    assert {(one["alpha"], one["min_effect"]) for one in result["comparisons"]} == {(0.1, 3.0)}
+    assert {
+        (comparison["alpha"], comparison["min_effect"]) for comparison in result["comparisons"]
+    } == {(0.1, 3.0)}
     result = result_of(equipoise("run", path, "--alpha", "0.05", "--blocks", "1", "--json", "-"))
     assert result["run"]["blocks"] == 1
-    assert {(one["alpha"], one["min_effect"]) for one in result["comparisons"]} == {(0.05, 3.0)}
+    assert {
+        (comparison["alpha"], comparison["min_effect"]) for comparison in result["comparisons"]
+    } == {(0.05, 3.0)}
     page = tmp_path / "page.md"
     assert equipoise("report", "last", "-o", str(page)).status == 0
     options = f"--alpha 0.05 --blocks 1 --seed {result['run']['seed']}"
@@ -338,8 +351,8 @@ def test_the_study_of_2006_prints_its_tables_and_writes_its_figures(
     repeated = equipoise("show", "last").out
     assert "Table 1" in repeated and "figure:" not in repeated
     result = result_of(equipoise("show", "last", "--json", "-"))
-    searches = [one["iterations"]["search_s"] for one in result["trials"]]
-    assert {len(one) for one in searches} == {3}
+    searches = [trial["iterations"]["search_s"] for trial in result["trials"]]
+    assert {len(search) for search in searches} == {3}
 
 
 def test_a_program_that_is_not_installed_is_named_with_its_package(
@@ -351,8 +364,8 @@ def test_a_program_that_is_not_installed_is_named_with_its_package(
     )
     result = result_of(equipoise("run", written(tmp_path, text), "--blocks", "1", "--json", "-"))
     assert len(result["conditions"]) == 4
-    missing = [one for one in result["warnings"] if one["code"] == "level_missing"]
-    assert [one["hint"] for one in missing] == ["apt install frob"]
+    missing = [warning for warning in result["warnings"] if warning["code"] == "level_missing"]
+    assert [name["hint"] for name in missing] == ["apt install frob"]
     assert "program frobnicate" in missing[0]["summary"]
 
 

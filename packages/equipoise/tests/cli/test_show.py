@@ -69,7 +69,7 @@ def test_the_second_campaign_is_held_against_the_first(equipoise: Equipoise, led
     assert f"Against run {there}" in screen and "costs more" in screen
 
 
-def test_what_differs_is_refused_in_one_line_and_allowed_by_name_with_a_warning(
+def test_differences_are_refused_in_one_line_and_allowed_by_name_with_a_warning(
     equipoise: Equipoise, ledger: Path
 ) -> None:
     runs = [record(ledger, plan_of("a", "b"), kernel) for kernel in ("6.1", "6.8")]
@@ -79,9 +79,9 @@ def test_what_differs_is_refused_in_one_line_and_allowed_by_name_with_a_warning(
         assert "different environments (kernel: 6.1, 6.8)" in answer.err
         assert "--allow kernel lets it differ" in answer.err
     document = shown(equipoise, *runs, "--allow", "kernel")
-    assert [one["summary"] for one in document["warnings"] if one["code"] == "environment"] == [
-        "the campaigns differ in kernel (6.1, 6.8), which was allowed"
-    ]
+    assert [
+        warning["summary"] for warning in document["warnings"] if warning["code"] == "environment"
+    ] == ["the campaigns differ in kernel (6.1, 6.8), which was allowed"]
 
 
 def test_a_stored_result_is_listed_with_what_differs_and_refused_only_when_asked(
@@ -92,8 +92,8 @@ def test_a_stored_result_is_listed_with_what_differs_and_refused_only_when_asked
     record(ledger, plan_of("a", "b"), "6.8")
     arguments = ("last", "--against", "there.json")
     document = shown(equipoise, *arguments)
-    assert [one["name"] for one in document["against"]["differences"]] == ["kernel"]
-    assert "environment" not in [one["code"] for one in document["warnings"]]
+    assert [difference["name"] for difference in document["against"]["differences"]] == ["kernel"]
+    assert "environment" not in [warning["code"] for warning in document["warnings"]]
     refused = equipoise("show", *arguments, "--allow", "cpu_model", "--ledger", "ledger.db")
     assert refused.status == 2
     assert "--allow kernel" in refused.err
@@ -131,7 +131,7 @@ def test_a_condition_of_another_name_is_found_by_its_command(
         (("last", "--allow", "kernel"), "--allow without another result"),
     ],
 )
-def test_what_makes_no_question_is_refused(
+def test_arguments_that_make_no_question_are_refused(
     equipoise: Equipoise, ledger: Path, arguments: tuple[str, ...], words: str
 ) -> None:
     record(ledger, plan_of("a", "b"), "6.1")

@@ -25,7 +25,7 @@ def test_open_comparisons_come_first() -> None:
     assert [line.split()[0] for line in shown] == ["candidate", "c", "b", "d"]
 
 
-def test_what_does_not_fit_is_counted() -> None:
+def test_items_that_do_not_fit_are_counted() -> None:
     many = [status(f"c{number}", "undecided") for number in range(200)]
     shown = lines(10, *many, status("b", "slower"))
     assert len(shown) == 11

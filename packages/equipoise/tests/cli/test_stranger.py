@@ -17,7 +17,7 @@ from benchmarks.stranger.run import BEGINS, QUESTIONS, README, line_of, with_nam
 ROOT = README.parent
 
 
-@pytest.mark.parametrize("beginning", [one for lines in BEGINS.values() for one in lines])
+@pytest.mark.parametrize("beginning", [line for lines in BEGINS.values() for line in lines])
 def test_readme_has_the_line_that_a_stranger_types(beginning: str) -> None:
     assert line_of(README.read_text(encoding="utf-8"), beginning).startswith(beginning)
 

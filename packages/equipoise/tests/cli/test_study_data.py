@@ -21,7 +21,7 @@ one = {}
 other = { args = ["x"] }
 """
 SMALL = ("--blocks", "1", "--warmup", "0", "--json", "-")
-SMALLEST_OF_2006 = (
+QUICK_2006 = (
     *("run", "sekhon2006", "--quick", "--factor", "algorithm=fast", "--factor", "rows=445"),
     *("--factor", "allocator=glibc,glibc_15k"),
 )
@@ -49,7 +49,7 @@ def document(answer: Answer) -> Any:
 
 
 def word_behind_data(found: Any) -> set[str]:
-    commands = [one["command"] for one in found["conditions"]]
+    commands = [condition["command"] for condition in found["conditions"]]
     return {command[command.index("--data") + 1] for command in commands}
 
 
@@ -57,7 +57,7 @@ def test_the_study_of_2006_runs_on_the_rows_of_the_article(
     equipoise: Equipoise, tmp_path: Path
 ) -> None:
     pytest.importorskip("causaldata", reason="causaldata is not installed")
-    result = document(equipoise(*SMALLEST_OF_2006, *SMALL))
+    result = document(equipoise(*QUICK_2006, *SMALL))
     (word,) = word_behind_data(result)
     file = Path(word)
     assert file.parent == tmp_path / ".equipoise" / "data"
@@ -65,17 +65,17 @@ def test_the_study_of_2006_runs_on_the_rows_of_the_article(
     treated = [row for row in rows if row.startswith("1,")]
     assert header.startswith("treat,")
     assert (len(rows), len(treated)) == (445, 185)
-    assert [one["failures"] for one in result["conditions"]] == [0, 0]
-    assert "data_missing" not in [one["code"] for one in result["warnings"]]
+    assert [condition["failures"] for condition in result["conditions"]] == [0, 0]
+    assert "data_missing" not in [warning["code"] for warning in result["warnings"]]
 
 
 def test_without_the_package_it_says_so_and_runs_on_made_up_rows(
     equipoise_process: Equipoise, without_causaldata: dict[str, str]
 ) -> None:
-    result = document(equipoise_process(*SMALLEST_OF_2006, *SMALL, environment=without_causaldata))
+    result = document(equipoise_process(*QUICK_2006, *SMALL, environment=without_causaldata))
     assert word_behind_data(result) == {"made-up"}
-    assert [one["failures"] for one in result["conditions"]] == [0, 0]
-    (warning,) = [one for one in result["warnings"] if one["code"] == "data_missing"]
+    assert [condition["failures"] for condition in result["conditions"]] == [0, 0]
+    (warning,) = [warning for warning in result["warnings"] if warning["code"] == "data_missing"]
     assert "causaldata" in warning["summary"] and "made-up rows" in warning["summary"]
     assert warning["hint"] == "pip install 'equipoise-matching[datasets]'"
 
@@ -86,11 +86,11 @@ def test_a_study_without_a_use_for_the_rows_neither_writes_nor_warns(
     answer = equipoise_process(
         "run", study, "--command", "true", *SMALL, environment=without_causaldata
     )
-    assert "data_missing" not in [one["code"] for one in document(answer)["warnings"]]
+    assert "data_missing" not in [warning["code"] for warning in document(answer)["warnings"]]
     assert not (tmp_path / ".equipoise" / "data").exists()
 
 
-def test_what_is_resumed_needs_the_rows_that_it_began_with_and_not_their_package(
+def test_a_resumed_study_needs_its_first_rows_and_not_their_package(
     equipoise: Equipoise,
     equipoise_process: Equipoise,
     study: str,
@@ -101,7 +101,7 @@ def test_what_is_resumed_needs_the_rows_that_it_began_with_and_not_their_package
     document(equipoise("run", study, *SMALL))
     more = ("resume", "last", "--blocks", "2", "--json", "-")
     result = document(equipoise_process(*more, environment=without_causaldata))
-    assert [one["trials"] for one in result["conditions"]] == [2, 2]
+    assert [condition["trials"] for condition in result["conditions"]] == [2, 2]
     (file,) = (tmp_path / ".equipoise" / "data").iterdir()
     file.unlink()
     answer = equipoise("resume", "last", "--blocks", "3")

@@ -1,4 +1,4 @@
-"""A long study says beforehand how long it takes, also where nobody sees a bar."""
+"""A long study has a forecast of its time, also where nobody sees a bar."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def study(budget_s: float) -> Plan:
 def lines(
     plan: Plan, capsys: pytest.CaptureFixture[str], *, trial_s: float, about_s: float | None = None
 ) -> list[str]:
-    """What two blocks of equal trials say on stderr where that is no terminal."""
+    """Lines on stderr, not a terminal, of two blocks of equal trials."""
     watcher = ProgressLines(about_s)
     watcher.segment_started("run", plan, 8, 0)
     for _ in range(2 * len(NAMES)):
@@ -55,7 +55,7 @@ def test_a_long_study_that_knows_nothing_says_until_when_and_that_more_will_be_s
     )
 
 
-def test_a_budget_that_is_too_short_for_any_verdict_is_told_during_the_first_block(
+def test_a_budget_that_is_too_short_for_any_verdict_is_reported_during_the_first_block(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     _, during, _ = lines(study(600.0), capsys, trial_s=6.0)

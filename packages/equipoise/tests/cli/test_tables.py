@@ -1,4 +1,4 @@
-"""What a stranger's table has: words, yes and no, gaps; and what one wants after matching."""
+"""Tables as strangers have them: words, yes and no, gaps; and what one wants after matching."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def test_the_screen_has_the_interval_the_effective_size_and_a_worse_balance(
     covariates = "age,educ,black,hisp,married,nodegr,re74,re75"
     answer = equipoise(
         *("match", "people.csv", "--treatment", "treat", "--outcome", "re78"),
-        *("--covariates", covariates),
+        *("--covariates", covariates, "--verbose"),
     )
     for words in (
         "treat raises re78 by 2,109 (95 % interval 458 to 3,760)",
@@ -160,7 +160,7 @@ def test_the_screen_has_the_interval_the_effective_size_and_a_worse_balance(
         asked = (command, "people.csv", "--treatment", "treat", "--covariates", covariates)
         found = document(equipoise(*asked, "--json", "-", *BALANCED[command]))
         assert isinstance(found["warnings"], list)
-        assert [one["code"] for one in found["warnings"]] == ["worse-balance", "unbalanced"]
+        assert [warning["code"] for warning in found["warnings"]] == ["worse-balance", "unbalanced"]
 
 
 BALANCED = {"match": (), "balance": ("--boot", "0")}
@@ -174,7 +174,7 @@ BALANCED = {"match": (), "balance": ("--boot", "0")}
         ("no/where.csv", "there is no folder"),
     ],
 )
-def test_a_matched_data_set_that_cannot_be_written_is_told_before_the_work(
+def test_a_matched_data_set_that_cannot_be_written_is_refused_before_the_work(
     equipoise: Equipoise, people: pandas.DataFrame, tmp_path: Path, file: str, words: str
 ) -> None:
     answer = equipoise("match", "people.csv", *WORDS, "--matched", file, "--json", "found.json")
@@ -244,7 +244,7 @@ def log(tmp_path: Path) -> None:
 def test_observe_names_its_rows_as_its_user_does(equipoise: Equipoise, tmp_path: Path) -> None:
     answer = equipoise(
         *("observe", "ci.csv", *OBSERVED, *QUICK, "--unit", "builds"),
-        *("--placebo-outcome", "unmoved", "--report", "page.html"),
+        *("--placebo-outcome", "unmoved", "--report", "page.html", "--verbose"),
     )
     assert answer.status == 0, answer.err
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
@@ -313,14 +313,16 @@ def test_the_policies_for_gaps_hold_for_covariates_that_nobody_named(equipoise: 
     assert kept["question"]["covariates"] == [*everything, "load is missing"]
     assert kept["rows"]["left_out"] == {}
     for answer in (dropped, kept):
-        assert "covariates-left-out" not in [one["code"] for one in answer["warnings"]]
+        assert "covariates-left-out" not in [warning["code"] for warning in answer["warnings"]]
 
 
 @pytest.mark.usefixtures("log")
 def test_a_column_with_gaps_that_is_not_matched_on_is_named(equipoise: Equipoise) -> None:
     answer = json.loads(equipoise("observe", "gaps.csv", *OBSERVED[:4], *QUICK, "--json", "-").out)
     assert "load" not in answer["question"]["covariates"]
-    warning = next(one for one in answer["warnings"] if one["code"] == "covariates-left-out")
+    warning = next(
+        warning for warning in answer["warnings"] if warning["code"] == "covariates-left-out"
+    )
     assert warning["summary"].endswith("load (3 missing)")
     assert "--missing indicator" in warning["hint"]
 
@@ -335,7 +337,9 @@ def test_a_column_with_infinite_values_is_named_wherever_it_could_be_matched_on(
     asked = ("observe", "infinite.csv", *OBSERVED[:4], *QUICK)
     answer = json.loads(equipoise(*asked, "--json", "-").out)
     assert "load" not in answer["question"]["covariates"]
-    warning = next(one for one in answer["warnings"] if one["code"] == "covariates-infinite")
+    warning = next(
+        warning for warning in answer["warnings"] if warning["code"] == "covariates-infinite"
+    )
     assert warning["summary"].endswith("load (2 infinite)")
     assert warning["hint"].startswith("put finite numbers in their place")
     named = equipoise(*asked, "--covariates", "load")

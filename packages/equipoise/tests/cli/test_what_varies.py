@@ -40,7 +40,7 @@ def test_a_script_whose_spread_comes_from_pythons_hash_seed_is_attributed_to_it(
     equipoise: Equipoise, walk: str
 ) -> None:
     result = result_of(looked(equipoise, walk, "--json", "-"))
-    causes = {one["cause"]: one for one in result["why"]}
+    causes = {cause["cause"]: cause for cause in result["why"]}
     seed = causes["hash seed of Python"]
     assert seed["status"] == "source"
     assert seed["share_of_gap"] == 1.0
@@ -79,7 +79,7 @@ os.mkdir("papers")
 for number in random.sample(range(10, 50), 40):
     open(f"papers/{number}-{random.getrandbits(64)}", "w").close()
 """
-"""A folder that is made anew: neither its names nor the order in which they came is the same.
+"""A folder that is made again: neither its names nor the order in which they came is the same.
 
 What is drawn is the same whenever the tests run, as is the coin."""
 SELDOM_WRONG = ("--alpha", "0.005")
@@ -94,7 +94,7 @@ def test_a_script_whose_spread_comes_from_the_order_of_files_is_attributed_to_it
     python = shlex.quote(sys.executable)
     prepare = ("--prepare", f"{python} -S make_anew.py", "--warmup", "0", "--json", "-")
     result = result_of(looked(equipoise, f"{python} -S search.py", *prepare, *SELDOM_WRONG))
-    causes = {one["cause"]: one for one in result["why"]}
+    causes = {cause["cause"]: cause for cause in result["why"]}
     assert causes["file order"]["status"] == "source"
     assert causes["file order"]["share_of_gap"] == 1.0
     assert causes["file order"]["evidence"]["spread"] > 0.2
@@ -113,9 +113,11 @@ def test_of_a_program_that_is_linked_statically_the_order_of_files_is_not_tried(
     program = str(tmp_path / "alone")
     subprocess.run(["cc", "-static", "-o", program, str(tmp_path / "alone.c")], check=True)
     result = result_of(looked(equipoise, program, "--json", "-"))
-    assert "file order" not in [one["cause"] for one in result["why"]]
+    assert "file order" not in [cause["cause"] for cause in result["why"]]
     (warning,) = [
-        one for one in result["warnings"] if one["summary"].startswith("file order is not tried")
+        warning
+        for warning in result["warnings"]
+        if warning["summary"].startswith("file order is not tried")
     ]
     assert "linked statically" in warning["summary"]
 
@@ -129,7 +131,7 @@ def test_of_a_program_that_is_linked_statically_the_order_of_files_is_not_tried(
         (("true", "--ranking", "on"), "--ranking on ranks several"),
     ],
 )
-def test_what_it_cannot_look_at_is_refused(
+def test_options_that_it_cannot_examine_are_refused(
     equipoise: Equipoise, arguments: tuple[str, ...], named: str
 ) -> None:
     answer = equipoise("compare", "--what-varies", *arguments)

@@ -1,4 +1,4 @@
-"""What is said while a long computation runs."""
+"""Messages while a long computation runs."""
 
 from __future__ import annotations
 

@@ -21,5 +21,5 @@ def tables(chart: alt.LayerChart, mark: str) -> list[Rows]:
 
 
 def notes(chart: alt.LayerChart) -> str:
-    """What the chart says of its data."""
+    """Description of the chart's data."""
     return " ".join(chart.to_dict()["title"]["subtitle"])

@@ -48,7 +48,7 @@ def axis_titles(chart: alt.LayerChart) -> Iterator[str]:
 def test_every_analysed_trial_is_one_dot_and_no_warm_up_is() -> None:
     document = document_of(blocks=60)
     dots = tables(distributions(document), "circle")
-    assert [len(one) for one in dots] == [60, 60]
+    assert [len(trials) for trials in dots] == [60, 60]
     places = sorted(row["x"] for row in dots[0])
     times = sorted(
         row.wall_s * 1e3
@@ -61,7 +61,7 @@ def test_every_analysed_trial_is_one_dot_and_no_warm_up_is() -> None:
 def test_the_median_and_its_interval_are_those_of_the_document() -> None:
     document = document_of()
     medians = tables(distributions(document), "point")[0]
-    expected = [1e3 * one.metrics["wall_s"].median for one in document.conditions]
+    expected = [1e3 * condition.metrics["wall_s"].median for condition in document.conditions]
     np.testing.assert_allclose([row["x"] for row in medians], expected, rtol=1e-5)
 
 
@@ -125,7 +125,7 @@ def test_a_metric_of_the_workload_itself_has_its_own_distribution() -> None:
     rows = tuple(replace(row, metrics={"latency_s": 0.001 * row.block}) for row in document.trials)
     chart = distributions(replace(document, trials=rows), "latency_s")
     assert "latency, in ms" in set(axis_titles(chart))
-    assert [len(one) for one in tables(chart, "circle")] == [10, 10]
+    assert [len(table) for table in tables(chart, "circle")] == [10, 10]
 
 
 def test_the_sequence_shows_the_interval_after_every_block() -> None:
@@ -208,9 +208,9 @@ def test_warm_up_is_drawn_hollow() -> None:
     document = document_of(blocks=30, noise=0.1)
     layers = time_course(document).to_dict()
     hollow = next(
-        one
-        for one in layers["layer"]
-        if one["mark"]["type"] == "point" and one["mark"]["filled"] is False
+        layer
+        for layer in layers["layer"]
+        if layer["mark"]["type"] == "point" and layer["mark"]["filled"] is False
     )
     rows = layers["datasets"][hollow["data"]["name"]]
     assert [row["trial"] for row in rows] == [1, 2]
@@ -288,9 +288,12 @@ def test_a_factor_without_numbers_is_refused_by_name() -> None:
 def test_every_figure_of_a_document_has_titles_units_and_a_line_on_how_to_read_it(
     document: ResultDocument,
 ) -> None:
-    sequences = {one.candidate: points_of(one.ratio or 1.0) for one in document.comparisons}
+    sequences = {
+        comparison.candidate: points_of(comparison.ratio or 1.0)
+        for comparison in document.comparisons
+    }
     figures = list(gallery(document, sequences))
-    assert {"distributions", "time_course"} <= {one.name for one in figures}
+    assert {"distributions", "time_course"} <= {figure.name for figure in figures}
     for figure in figures:
         whole = figure.chart.to_dict()
         assert whole["title"]["text"]
@@ -301,18 +304,18 @@ def test_every_figure_of_a_document_has_titles_units_and_a_line_on_how_to_read_i
 
 def test_the_same_document_gives_the_same_charts() -> None:
     def drawn() -> list[dict[str, Any]]:
-        return [one.chart.to_dict() for one in gallery(document_of(), {})]
+        return [figure.chart.to_dict() for figure in gallery(document_of(), {})]
 
     assert drawn() == drawn()
 
 
 def test_a_candidate_without_a_sequence_has_no_such_figure() -> None:
-    assert "sequence" not in {one.name for one in gallery(document_of(), {})}
+    assert "sequence" not in {figure.name for figure in gallery(document_of(), {})}
 
 
 def test_few_blocks_give_no_shift_function() -> None:
-    assert "shift" not in {one.name for one in gallery(document_of(blocks=9), {})}
-    assert "shift" in {one.name for one in gallery(document_of(blocks=10), {})}
+    assert "shift" not in {figure.name for figure in gallery(document_of(blocks=9), {})}
+    assert "shift" in {figure.name for figure in gallery(document_of(blocks=10), {})}
 
 
 def test_each_level_stands_at_the_deviation_that_it_adds_with_its_interval() -> None:
@@ -336,4 +339,4 @@ def test_of_many_conditions_the_first_are_drawn_and_the_chart_says_so() -> None:
 
 def test_trials_alone_are_no_levels_to_draw() -> None:
     assert variance_by_level(document_of()) is None
-    assert "variance_by_level" not in {one.name for one in gallery(document_of(), {})}
+    assert "variance_by_level" not in {figure.name for figure in gallery(document_of(), {})}

@@ -94,5 +94,5 @@ def test_a_weighted_density_is_that_of_rows_repeated() -> None:
     assert repeated is not None
     # Fewer rows than repetitions say: a wider kernel, whose peak is lower and broader.
     assert weighted[0][0] < repeated[0][0]
-    mean, other = (float(np.average(one[0], weights=one[1])) for one in (weighted, repeated))
+    mean, other = (float(np.average(pair[0], weights=pair[1])) for pair in (weighted, repeated))
     assert mean == pytest.approx(other, abs=0.05)

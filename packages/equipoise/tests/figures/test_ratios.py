@@ -1,4 +1,4 @@
-"""Every comparison stands beside the others with its interval, and the control among them."""
+"""Every comparison is next to the others with its interval, and the control among them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from packages.equipoise.tests.figures.charts import notes, tables
 def bars(chart: alt.LayerChart | None) -> list[dict[str, Any]]:
     """The rows of the bars: those of the line of no difference have no name."""
     assert chart is not None
-    return [row for one in tables(chart, "rule") for row in one if "label" in row]
+    return [row for table in tables(chart, "rule") for row in table if "label" in row]
 
 
 def controlled(document: ResultDocument, low: float | None = 0.99) -> ResultDocument:
@@ -79,7 +79,7 @@ def test_an_unknown_ratio_has_a_bar_from_edge_to_edge_and_no_mark() -> None:
     assert unknown["ratio"] is None
     assert unknown["low"] < known["low"] < known["high"] < unknown["high"]
     assert chart is not None
-    assert [len(one) for one in tables(chart, "point")] == [1]
+    assert [len(table) for table in tables(chart, "point")] == [1]
 
 
 def test_a_far_end_does_not_squeeze_the_others() -> None:
@@ -105,7 +105,7 @@ def test_other_metrics_have_a_figure_of_their_own() -> None:
     both = replace(document, comparisons=(*document.comparisons, other))
     assert ratios(both) is None
     assert [row["label"] for row in bars(other_ratios(both))] == ["minor faults"]
-    assert [one.name for one in gallery(both, {})] == [
+    assert [figure.name for figure in gallery(both, {})] == [
         "distributions",
         "other_ratios",
         "time_course",

@@ -19,7 +19,9 @@ from packages.equipoise.tests.documents import HOSTILE, document_of
 def test_an_svg_holds_the_names_as_text(tmp_path: Path) -> None:
     save(distributions(document_of(HOSTILE, "b")), tmp_path / "figure.svg")
     picture = xml.etree.ElementTree.parse(tmp_path / "figure.svg")
-    texts = ["".join(one.itertext()) for one in picture.iter("{http://www.w3.org/2000/svg}text")]
+    texts = [
+        "".join(element.itertext()) for element in picture.iter("{http://www.w3.org/2000/svg}text")
+    ]
     assert HOSTILE[:20] in " ".join(texts)
     assert not list(picture.iter("{http://www.w3.org/2000/svg}script"))
 

@@ -1,4 +1,4 @@
-"""What follows the law is level, and what does not rises or falls."""
+"""Costs that follow the law are level, and others rise or falls."""
 
 from __future__ import annotations
 

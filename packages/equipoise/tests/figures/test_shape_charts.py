@@ -23,10 +23,12 @@ from packages.equipoise.tests.iterated import FloatArray, record_of, short, stea
 
 def test_several_modes_are_marked_with_their_shares() -> None:
     document = document_of()
-    assert not [row for one in tables(distributions(document), "text") for row in one if "▾" in row]
+    assert not [
+        row for table in tables(distributions(document), "text") for row in table if "▾" in row
+    ]
     modes = (Mode(0.049, 0.7), Mode(0.052, 0.3))
     marked = with_wall(document, modes=modes)
-    rows = [row for one in tables(distributions(marked), "text") for row in one]
+    rows = [row for table in tables(distributions(marked), "text") for row in table]
     shares = [(row["x"], row["words"]) for row in rows if "▾" in str(row["words"])]
     # Each label is drawn twice: what is behind it, and its letters.
     assert list(dict.fromkeys(shares)) == [(49.0, "70% ▾"), (52.0, "▾ 30%")]
@@ -82,12 +84,14 @@ def test_each_condition_has_its_iterations_drawn_with_their_change_points() -> N
     assert (warming.name, flat.name) == ("iterations_a_request_s", "iterations_b_request_s")
     (lines,) = tables(warming.chart, "line")
     assert len(lines) == MAX_TRIALS * 40
-    row = next(one for one in document.trials if one.analysed and one.condition == "a")
-    drawn = [one["value"] for one in lines if one["block"] == row.block]
-    assert drawn == pytest.approx([1000 * one for one in row.iterations["request_s"]], rel=1e-5)
+    row = next(trial for trial in document.trials if trial.analysed and trial.condition == "a")
+    drawn = [line["value"] for line in lines if line["block"] == row.block]
+    assert drawn == pytest.approx(
+        [1000 * iteration for iteration in row.iterations["request_s"]], rel=1e-5
+    )
     (levels,), (changes,) = tables(warming.chart, "rule"), tables(warming.chart, "point")
-    assert [(one["iteration"], one["end"]) for one in levels[:2]] == [(1, 10), (11, 40)]
-    assert [one["iteration"] for one in changes] == [11] * MAX_TRIALS
+    assert [(level["iteration"], level["end"]) for level in levels[:2]] == [(1, 10), (11, 40)]
+    assert [change["iteration"] for change in changes] == [11] * MAX_TRIALS
     assert tables(flat.chart, "point") == [[]]
     assert "warm-up in all 12 trials" in notes(warming.chart)
     assert f"The first {MAX_TRIALS} of 12 trials are drawn." in notes(warming.chart)
@@ -101,7 +105,7 @@ def test_a_long_series_is_thinned_to_medians_and_says_so() -> None:
     assert [row["iteration"] for row in lines[:3]] == [1, 6, 11]
 
 
-def test_what_was_not_classed_is_not_drawn_and_trials_that_were_not_have_no_levels() -> None:
+def test_series_without_a_class_are_not_drawn_and_their_trials_have_no_levels() -> None:
     def some(generator: np.random.Generator, block: int) -> FloatArray:
         return (short if block < 3 else steady(0.01))(generator, block)
 

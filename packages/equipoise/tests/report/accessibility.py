@@ -1,4 +1,4 @@
-"""What axe, the checker of accessibility, finds on a page that a browser shows."""
+"""Faults that axe, the checker of accessibility, finds on a page that a browser shows."""
 
 from __future__ import annotations
 

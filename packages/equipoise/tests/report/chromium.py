@@ -69,7 +69,7 @@ class Browser:
     def attach(self) -> None:
         """Take the first page and listen to its console and its network."""
         targets = self.call("Target.getTargets")["targetInfos"]
-        page = next(one for one in targets if one["type"] == "page")
+        page = next(target for target in targets if target["type"] == "page")
         attached = self.call("Target.attachToTarget", targetId=page["targetId"], flatten=True)
         self._session = attached["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
@@ -130,7 +130,7 @@ class Browser:
             time.sleep(0.05)
 
     def screenshot(self, path: Path) -> None:
-        """Write what the first screen shows as a PNG file."""
+        """Write a picture of the first screen as a PNG file."""
         shot = self.call("Page.captureScreenshot", format="png")
         path.write_bytes(base64.b64decode(shot["data"]))
 
@@ -152,7 +152,7 @@ class Browser:
         return messages
 
     def requests(self) -> list[str]:
-        """The address of every request that the page made; what stands in the page is none."""
+        """Addresses of the requests that the page made; embedded data makes none."""
         made = [
             str(event["params"]["request"]["url"])
             for event in self.events

@@ -1,4 +1,4 @@
-"""What the pages are looked at with."""
+"""The browser that opens the pages."""
 
 from __future__ import annotations
 

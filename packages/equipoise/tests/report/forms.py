@@ -55,4 +55,4 @@ def to_latex(document: ResultDocument) -> str:
 
 def to_csv(documents: Sequence[ResultDocument]) -> str:
     """Return the numbers of results."""
-    return csv.to_csv([campaign_document(CampaignReport(one)) for one in documents])
+    return csv.to_csv([campaign_document(CampaignReport(document)) for document in documents])

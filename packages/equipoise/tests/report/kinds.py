@@ -53,7 +53,7 @@ class Kind:
     reported: Callable[[str], CampaignReport]
     """With this in every name and every text that somebody can choose."""
     answer: tuple[str, ...]
-    """Each stands in the answer where that is empty."""
+    """Texts that the answer contains if nothing else is in it."""
     charts: int
     """At least so many."""
 
@@ -88,7 +88,7 @@ def kinds() -> tuple[Kind, ...]:
             ("Over the 3 asked hosts: b is slower than a",),
             1,
         ),
-        Kind("import", imported, ("imported trials say nothing for certain",), 2),
+        Kind("import", imported, ("imported trials prove nothing for certain",), 2),
     )
 
 
@@ -104,7 +104,7 @@ def six(text: str = "") -> CampaignReport:
     ranked = (
         RankedCondition(zstd, 0.454, (), (gzip, *slow), (), (lz4,)),
         RankedCondition(lz4, 0.458, (), (gzip, *slow), (), (zstd,)),
-        *(RankedCondition(one, 1.0, (zstd, lz4), (), (), ()) for one in (gzip, *slow)),
+        *(RankedCondition(name, 1.0, (zstd, lz4), (), (), ()) for name in (gzip, *slow)),
     )
     summary = (
         f"{zstd} or {lz4} is the fastest of 6; {zstd} leads so far: 2.17 times as fast as {gzip}."
@@ -116,7 +116,7 @@ def six(text: str = "") -> CampaignReport:
 def strata(text: str = "") -> CampaignReport:
     """Three candidates at two values of a parameter, each with a ranking."""
     levels = [{"command": f"{name}{text}", "n": f"{n}{text}"} for n in "12" for name in "abc"]
-    names = [f"{one['command']}, n={one['n']}" for one in levels]
+    names = [f"{level['command']}, n={level['n']}" for level in levels]
     document = document_of(*names, blocks=40, medians=(0.05, 0.0526, 0.06))
     conditions = tuple(
         replace(one, levels=its) for one, its in zip(document.conditions, levels, strict=True)
@@ -186,7 +186,10 @@ def compared(text: str = "") -> CampaignReport:
 
 def reported(document: ResultDocument) -> CampaignReport:
     """With a course of every ratio."""
-    courses = {one.candidate: points_of(one.ratio or 1.0) for one in document.comparisons}
+    courses = {
+        comparison.candidate: points_of(comparison.ratio or 1.0)
+        for comparison in document.comparisons
+    }
     return CampaignReport(document, courses)
 
 
@@ -228,18 +231,20 @@ def sekhon2006(text: str = "") -> CampaignReport:
         return {"search_s": seconds, "best_search_s": 0.9 * seconds}
 
     campaign = study_document("sekhon2006", factors, values, blocks=8, iterated=["search_s"])
-    medians = {one.name: one.metrics["search_s"].median for one in campaign.conditions}
+    medians = {
+        condition.name: condition.metrics["search_s"].median for condition in campaign.conditions
+    }
     comparisons = tuple(
         comparison_of(
             baseline,
-            one.name,
-            medians[one.name] / medians[baseline],
+            condition.name,
+            medians[condition.name] / medians[baseline],
             metric="search_s",
-            words=f"{one.name}{text} against {baseline}.",
+            words=f"{condition.name}{text} against {baseline}.",
         )
-        for one in campaign.conditions
-        if one.levels["allocator"] != "glibc"
-        for baseline in (f"{one.levels['algorithm']} glibc {one.levels['rows']}",)
+        for condition in campaign.conditions
+        if condition.levels["allocator"] != "glibc"
+        for baseline in (f"{condition.levels['algorithm']} glibc {condition.levels['rows']}",)
     )
     document = with_findings(replace(campaign, comparisons=comparisons))
     assert document.findings is not None
@@ -254,7 +259,7 @@ def sekhon2006(text: str = "") -> CampaignReport:
 
 
 def primitives(text: str = "", *, fork: float = 1.0) -> CampaignReport:
-    """What probes report."""
+    """Reports of probes."""
     runner = ProbeRunner(
         plan_of_rows(),
         value=lambda name, block, usual: (
@@ -267,7 +272,7 @@ def primitives(text: str = "", *, fork: float = 1.0) -> CampaignReport:
 
 
 def against_another(text: str = "") -> CampaignReport:
-    """Primitives beside those of an earlier run, of which one became dearer."""
+    """Primitives next to those of an earlier run, of which one became dearer."""
     document, reference = primitives(text, fork=3.0).document, primitives(text).document
     comparison = compare_with_reference(reference, document, min_effect=5.0, alpha=0.05)
     return CampaignReport(replace(document, against=comparison))
@@ -327,7 +332,7 @@ def bisected(text: str = "") -> CampaignReport:
 
 
 def historied(text: str = "") -> CampaignReport:
-    """A history of three nights, beside a series of another tool."""
+    """A history of three nights, with a series of another tool."""
     result = replace(history_result(text), series=(series_of(text),))
     return CampaignReport(history_document(text, result))
 
@@ -387,7 +392,7 @@ def imported(text: str = "") -> CampaignReport:
         baseline_trials=60,
         candidate_trials=60,
         scope="these trials",
-        summary=f"imported trials say nothing for certain{text}.",
+        summary=f"imported trials prove nothing for certain{text}.",
     )
     source = ImportSource("csv", f"a tool {text}", (f"rows{text}.csv",), "one after the other")
     result = ImportedResult(source, "wall_s", (comparison,), f"drift is a threat {text}")

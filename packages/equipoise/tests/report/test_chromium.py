@@ -26,8 +26,10 @@ def shown(
 ) -> None:
     """Write the page of these documents and open it from disk."""
     reported = [
-        CampaignReport(one, {c.candidate: points_of(c.ratio or 1.0) for c in one.comparisons})
-        for one in documents
+        CampaignReport(
+            document, {c.candidate: points_of(c.ratio or 1.0) for c in document.comparisons}
+        )
+        for document in documents
     ]
     path.write_text(page(reported), encoding="utf-8")
     browser.events.clear()

@@ -1,4 +1,4 @@
-"""What a reader can make out in the charts of a page, in a real browser."""
+"""Details that a reader can see in the charts of a page, in a real browser."""
 
 from __future__ import annotations
 
@@ -71,4 +71,4 @@ def test_every_axis_of_ratios_says_where_both_are_equal(
     charts = RATIO_CHARTS.format("ratios|sequence|shift|curve")
     labels = browser.evaluate(charts + EQUAL)
     assert labels
-    assert [len(one) for one in labels] == [1] * len(labels), labels
+    assert [len(label) for label in labels] == [1] * len(labels), labels

@@ -152,7 +152,7 @@ def test_hostile_names_of_columns_files_and_values_do_nothing(
         assert browser.evaluate("document.querySelectorAll('img, b[onclick]').length") == 0
         assert browser.evaluate("document.scripts.length") == 3
         read = browser.evaluate("document.body.textContent")
-        assert all(one in read for one in names)
+        assert all(label in read for label in names)
         assert_quiet(browser, page)
 
 

@@ -1,4 +1,4 @@
-"""The table of numbers: a row for each condition and metric, with its comparison beside it."""
+"""The table of numbers: a row for each condition and metric, with its comparison."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_the_interval_that_decides_on_equivalent_has_columns_of_its_own() -> Non
     assert [float(row[name]) for name in names] == [0.99, 1.01, 0.1]
 
 
-def test_what_was_not_compared_or_is_not_known_is_empty() -> None:
+def test_cells_without_a_comparison_or_a_value_are_empty() -> None:
     baseline, *_ = rows_of(document_of(blocks=1))
     assert (baseline["ratio"], baseline["verdict"], baseline["sd"]) == ("", "", "")
 

@@ -10,10 +10,10 @@ from equipoise.report.document import Facts, Section
 
 
 def section_of(environment: Mapping[str, Any]) -> tuple[Facts, tuple[Section, ...]]:
-    """The facts that stand open, and the folded parts."""
+    """The facts that are not folded, and the folded parts."""
     facts, *folded = environment_section(environment).parts
     assert isinstance(facts, Facts)
-    return facts, tuple(one for one in folded if isinstance(one, Section) and one.folded)
+    return facts, tuple(part for part in folded if isinstance(part, Section) and part.folded)
 
 
 def test_short_parts_are_open_and_what_is_null_is_unknown() -> None:

@@ -1,4 +1,4 @@
-"""What a study makes of its result, wherever it is told; text that means something stays text."""
+"""Findings of a study, wherever they are shown; text that means something stays text."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_hostile_findings_make_no_element_of_the_page() -> None:
     outline = Outline(page([CampaignReport(with_findings(HOSTILE))]))
     assert len(outline.tags("script")) == 3
     assert not outline.tags("img")
-    assert sum(HOSTILE in one for one in outline.texts) >= 5
+    assert sum(HOSTILE in text for text in outline.texts) >= 5
 
 
 def test_markdown_has_the_answer_first_and_the_table_in_its_order() -> None:
@@ -52,11 +52,11 @@ def test_markdown_has_the_answer_first_and_the_table_in_its_order() -> None:
 def test_hostile_findings_are_no_mark_up_in_markdown() -> None:
     parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
     tokens = parser.parse(to_markdown(with_findings(HOSTILE)))
-    inline = [child for one in tokens for child in one.children or ()]
-    assert not [one for one in inline if one.type in ("image", "link_open")]
+    inline = [child for token in tokens for child in token.children or ()]
+    assert not [part for part in inline if part.type in ("image", "link_open")]
     # The only HTML is the empty comment that keeps a forge from making links.
-    html = [one for one in (*tokens, *inline) if one.type.startswith("html")]
-    assert {one.content.strip() for one in html} <= {"<!-- -->"}
+    html = [token for token in (*tokens, *inline) if token.type.startswith("html")]
+    assert {part.content.strip() for part in html} <= {"<!-- -->"}
 
 
 def test_latex_has_a_table_of_its_own_for_each() -> None:

@@ -67,7 +67,7 @@ RUNNING_THROUGH = """[...document.querySelectorAll('.chart svg')].flatMap(svg =>
 })"""
 """For each name in a chart, the straight lines at its place, and those that no strip hides.
 
-A triangle is no name: it is where a trial lies that timed out."""
+A triangle is not a name: it marks a trial that timed out."""
 
 
 def shown(browser: Browser, tmp_path: Path, kind: Kind, width: int, height: int) -> None:
@@ -160,7 +160,7 @@ def test_lines_stop_before_the_row_of_a_name(
     shown(browser, tmp_path, KINDS[name], width, height)
     places = browser.evaluate(RUNNING_THROUGH)
     assert any(through for _, through, _ in places)
-    assert [one for one in places if one[2]] == []
+    assert [place for place in places if place[2]] == []
 
 
 def printed(browser: Browser, tmp_path: Path, text: str) -> list[str]:
@@ -169,7 +169,7 @@ def printed(browser: Browser, tmp_path: Path, text: str) -> list[str]:
     path.write_text(text, encoding="utf-8")
     browser.open(path, *SCREENS[0], ready=DRAWN)
     pdf = base64.b64decode(browser.call("Page.printToPDF")["data"])
-    return [one.extract_text() for one in pypdf.PdfReader(io.BytesIO(pdf)).pages]
+    return [sheet.extract_text() for sheet in pypdf.PdfReader(io.BytesIO(pdf)).pages]
 
 
 def test_six_candidates_are_at_most_four_pages_and_headings_stay_with_their_tables(

@@ -40,8 +40,8 @@ def controlled() -> ResultDocument:
 def shown(browser: Browser, path: Path, *documents: ResultDocument, theme: str = "light") -> None:
     """Write the page of these documents and open it from disk."""
     reported = [
-        CampaignReport(one, flame_graph=None if one.extra_time is None else SVG)
-        for one in documents
+        CampaignReport(document, flame_graph=None if document.extra_time is None else SVG)
+        for document in documents
     ]
     path.write_text(page(reported), encoding="utf-8")
     browser.events.clear()

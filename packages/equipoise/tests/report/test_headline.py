@@ -1,4 +1,4 @@
-"""The one sentence of each kind of result, and what stands right below it."""
+"""The one sentence of each kind of result, and the lines right below it."""
 
 from __future__ import annotations
 
@@ -50,18 +50,18 @@ def test_the_interval_that_decided_on_equivalent_stands_beside_that_of_the_ratio
     assert line in certainty_of(replace(equivalent, verdict="undecided", means_veto=True))
     slower = replace(equivalent, verdict="slower")
     for other in (slower, replace(equivalent, equivalence_ci=equivalent.ratio_ci)):
-        assert not any("equivalence" in one for one in certainty_of(other))
+        assert not any("equivalence" in sentence for sentence in certainty_of(other))
 
 
 def test_typical_ratio_medians_and_means_stand_side_by_side_where_they_disagree() -> None:
     median = StatisticAnswer("p50", 0.901, "faster")
     comparison = replace(comparison_of("a", "b", 0.903), answers=(median,), mean_ratio=1.309)
-    (line,) = (one for one in certainty_of(comparison) if one.startswith("typical"))
+    (line,) = (sentence for sentence in certainty_of(comparison) if sentence.startswith("typical"))
     assert line.startswith("typical -9.70 %, medians -9.90 %, means +30.9 %: ")
     agreeing = replace(comparison, mean_ratio=0.905)
-    assert not any(one.startswith("typical") for one in certainty_of(agreeing))
+    assert not any(sentence.startswith("typical") for sentence in certainty_of(agreeing))
     unknown = replace(comparison, mean_ratio=None)
-    assert not any(one.startswith("typical") for one in certainty_of(unknown))
+    assert not any(sentence.startswith("typical") for sentence in certainty_of(unknown))
 
 
 def test_the_level_of_three_that_share_alpha_is_that_of_all_of_them() -> None:
@@ -159,7 +159,7 @@ def test_against_another_result_the_rows_that_changed_are_named() -> None:
     answer = of(against_another().document)
     assert answer.title.startswith("1 of 5 rows changed")
     assert answer.lines[0].startswith("Costs more: fork ×3.0")
-    assert not any("Costs less" in one for one in answer.lines)
+    assert not any("Costs less" in line for line in answer.lines)
 
 
 def test_a_confirmed_cause_has_what_closes_the_gap() -> None:
@@ -183,7 +183,9 @@ def test_the_question_is_that_of_the_campaign() -> None:
 
     stratified = strata().document
     assert question(stratified) == "Which of 3 is the fastest, at each n?"
-    pairs = tuple(one for one in stratified.comparisons if one.candidate.startswith("b"))
+    pairs = tuple(
+        comparison for comparison in stratified.comparisons if comparison.candidate.startswith("b")
+    )
     assert question(replace(stratified, comparisons=pairs)) == (
         "Is b faster or slower than a, at each n?"
     )

@@ -14,7 +14,7 @@ import pytest
 from msgspec.structs import replace
 
 from equipoise.analysis.display import document_for_display
-from equipoise.cli.doctor import examination_document, extent_parts
+from equipoise.cli.doctor import examination_document
 from equipoise.figures.distributions import distributions
 from equipoise.figures.save import save
 from equipoise.model.host import Disturbance, Examination
@@ -59,7 +59,7 @@ class Skeleton(HTMLParser):
 
 
 def document_named(names: Sequence[str]) -> ResultDocument:
-    """A campaign in which these stand wherever a user or a host chooses a text."""
+    """A campaign in which these are wherever a user or a host chooses a text."""
     document = document_of(*names[: CONDITIONS - 1], names[-1], blocks=3)
     one = names[1]
     measured = document.conditions[0]
@@ -114,13 +114,12 @@ def test_a_screen_shows_names_and_sends_none(capsys: pytest.CaptureFixture[str])
         assert expected in printed
 
 
-def test_what_other_processes_are_called_reaches_no_terminal(
+def test_names_of_other_processes_reach_no_terminal(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     disturbances = tuple(Disturbance("busy_process", "disturbs", name, name) for name in PAYLOADS)
     examination = Examination(disturbances, ("a",), {"b": "\x1b[2J"})
-    terminal.print_document(examination_document(examination), color=False)
-    terminal.print_parts(extent_parts(examination), color=False, stderr=True)
+    terminal.print_document(examination_document(examination), color=False, form="verbose")
     printed = capsys.readouterr()
     assert obeyed(printed.out + printed.err) == []
     assert "[bold red]bold[/bold red]" in printed.out
@@ -173,13 +172,15 @@ def test_a_picture_has_no_element_and_no_attribute_beyond_those_of_plain_names(
         path = tmp_path / f"{number}.svg"
         save(distributions(document_of(*names, blocks=2)), path)
         elements = list(ElementTree.parse(path).iter())
-        kinds.append({(one.tag, tuple(sorted(one.attrib))) for one in elements})
-        assert not [one for one in elements if one.tag.endswith(("script", "image", "a"))]
+        kinds.append({(element.tag, tuple(sorted(element.attrib))) for element in elements})
+        assert not [
+            element for element in elements if element.tag.endswith(("script", "image", "a"))
+        ]
     assert kinds[0] <= kinds[1]
 
 
 @pytest.mark.parametrize("ending", [".html", ".png"])
-def test_what_xml_cannot_hold_is_drawn_as_its_escape(ending: str, tmp_path: Path) -> None:
+def test_letters_that_xml_cannot_hold_are_drawn_as_escapes(ending: str, tmp_path: Path) -> None:
     path = tmp_path / f"figure{ending}"
     save(distributions(document_of("red \x1b[31m \x07", "no text \udcff", blocks=2)), path)
     assert path.stat().st_size

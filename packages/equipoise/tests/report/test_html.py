@@ -1,4 +1,4 @@
-"""The page says what the document says, escapes everything, and asks nobody for anything."""
+"""The page has all of the document, escapes everything, and makes no request."""
 
 from __future__ import annotations
 
@@ -75,7 +75,11 @@ class Outline(HTMLParser):
 def reported(document: ResultDocument) -> CampaignReport:
     """A document with a sequence for each candidate."""
     return CampaignReport(
-        document, {one.candidate: points_of(one.ratio or 1.0) for one in document.comparisons}
+        document,
+        {
+            comparison.candidate: points_of(comparison.ratio or 1.0)
+            for comparison in document.comparisons
+        },
     )
 
 
@@ -248,7 +252,8 @@ def everywhere_hostile() -> ResultDocument:
             for place, one in enumerate(document.conditions, start=1)
         ),
         comparisons=tuple(
-            replace(one, summary=HOSTILE, scope=HOSTILE) for one in document.comparisons
+            replace(comparison, summary=HOSTILE, scope=HOSTILE)
+            for comparison in document.comparisons
         ),
         control=control_of(document),
         why=(explanation_of(HOSTILE),),
@@ -263,7 +268,7 @@ def test_hostile_texts_make_no_element_and_no_attribute() -> None:
     assert not outline.tags("img")
     for tag, attributes in outline.elements:
         assert not [name for name in attributes if name.startswith("on")], (tag, attributes)
-    assert sum(HOSTILE in one for one in outline.texts) >= 10
+    assert sum(HOSTILE in text for text in outline.texts) >= 10
     assert "<script>document.title" not in text
 
 
@@ -288,9 +293,9 @@ def test_a_hostile_text_stands_unchanged_in_the_data() -> None:
 def test_the_policy_forbids_every_request_and_every_foreign_script() -> None:
     outline = Outline(page_of(document_of()))
     policy = next(
-        one["content"]
-        for one in outline.tags("meta")
-        if one.get("http-equiv") == "Content-Security-Policy"
+        tag["content"]
+        for tag in outline.tags("meta")
+        if tag.get("http-equiv") == "Content-Security-Policy"
     )
     assert policy is not None
     assert "default-src 'none'" in policy
@@ -312,9 +317,9 @@ def test_headings_descend_one_level_at_a_time_and_figures_have_names() -> None:
     identities = {one.get("id") for _, one in outline.elements}
     for figure in outline.tags("figure"):
         assert figure["aria-labelledby"] in identities
-    charts = [one for one in outline.tags("div") if one.get("class") == "chart"]
+    charts = [tag for tag in outline.tags("div") if tag.get("class") == "chart"]
     assert charts
-    assert all(one["aria-label"] and one["role"] == "img" for one in charts)
+    assert all(chart["aria-label"] and chart["role"] == "img" for chart in charts)
     assert next(iter(outline.tags("html")))["lang"] == "en"
 
 

@@ -175,7 +175,7 @@ def test_a_finite_float_comes_back_bit_for_bit(value: float) -> None:
 
 
 @pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])
-def test_what_is_not_finite_is_null_and_keeps_to_the_schema(value: float) -> None:
+def test_numbers_that_are_not_finite_are_null_and_keep_to_the_schema(value: float) -> None:
     document = _document(
         conditions=(
             ConditionResult("old", {}, ("old",), 1, 1, {"wall_s": _summary(median=value)}),
@@ -214,7 +214,7 @@ def test_numbers_of_numpy_are_numbers() -> None:
     assert decoded["why"][0]["evidence"] == {"blocks": 3}
 
 
-def test_what_was_written_is_read_back_infinities_of_a_summary_too() -> None:
+def test_a_written_document_is_read_back_with_the_infinities_of_a_summary() -> None:
     document = _document(
         control=_control(),
         conditions=(
@@ -261,7 +261,7 @@ def test_a_text_of_many_digits_is_no_number() -> None:
     assert decode(json.dumps(document).encode(), "result.json").conditions[0].name == "7" * 30
 
 
-def test_what_has_no_place_in_a_document_is_a_defect_that_shows() -> None:
+def test_a_value_without_a_place_in_a_document_is_a_defect_that_shows() -> None:
     with pytest.raises(NotImplementedError, match="object has no place"):
         encode(_document(why=(_explanation(what=object()),)))
 

@@ -30,7 +30,7 @@ LETTERS = {
     "textmu": "µ",
     "textendash": "–",
 }
-"""What each command sets; any other command is none that a name may make."""
+"""Letter that each command sets; any other command is none that a name may make."""
 TOKEN = re.compile(r"\\char34|\\([A-Za-z]+)|\\([{}$&#%_])|(.)", re.DOTALL)
 
 
@@ -58,7 +58,7 @@ def read_back(latex: str) -> str:
 
 
 def as_shown(payload: str) -> str:
-    """What a reader should see of it."""
+    """Text that a reader should see of it."""
     return visible(payload.encode("utf-8", "backslashreplace").decode("utf-8"))
 
 

@@ -1,4 +1,4 @@
-"""Markdown says the verdict first, in one table, and shows every name as it stands."""
+"""Markdown has the verdict first, then one table, and shows every name letter by letter."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def parsed(markdown: str) -> list[Token]:
 
 
 def shown(inline: Token) -> str:
-    """What a reader sees of a line, if there is nothing in it but text."""
+    """Text that a reader sees of a line, if there is nothing in it but text."""
     contents = []
     for token in inline.children or []:
         if token.type == "html_inline":
@@ -38,7 +38,7 @@ def shown(inline: Token) -> str:
 
 
 def as_shown(payload: str) -> str:
-    """What a reader should see of it: controls and bytes that are no text as escapes."""
+    """Text that a reader should see of it: controls and bytes that are not text as escapes."""
     return visible(payload.encode("utf-8", "backslashreplace").decode("utf-8"))
 
 
@@ -76,7 +76,7 @@ def test_a_forge_finds_no_reference_in_a_name(payload: str) -> None:
 
 
 @pytest.mark.parametrize("plain", ["mail me at 12:34:56", "a::b", "sort --parallel=2", "50 % #"])
-def test_what_is_no_reference_has_nothing_put_into_it(plain: str) -> None:
+def test_text_without_a_reference_is_unchanged(plain: str) -> None:
     assert COMMENT not in text(plain)
 
 

@@ -20,8 +20,10 @@ from equipoise.report.document import (
     Paragraph,
     Part,
     Section,
+    ShownWarning,
     Table,
     Warnings,
+    parts_in,
 )
 from equipoise_matching import gen_match, match, match_balance, match_by
 from equipoise_matching.matching.balance import Balance
@@ -47,14 +49,19 @@ def claim_of(document: Document) -> Claim:
 
 
 def tables_of(document: Document) -> list[Table]:
-    """The tables of a document."""
-    return [part for part in document.parts if isinstance(part, Table)]
+    """The tables of a document's page."""
+    return [part for part in parts_in(document.parts, "page") if isinstance(part, Table)]
 
 
 def codes_of(document: Document) -> list[str]:
     """The codes of the warnings of a document."""
-    parts = [part for part in document.parts if isinstance(part, Warnings)]
-    return [warning.code for part in parts for warning in part.warnings]
+    return [warning.code for warning in warnings_of(document)]
+
+
+def warnings_of(document: Document) -> list[ShownWarning]:
+    """The warnings of a document's page."""
+    parts = [part for part in parts_in(document.parts, "page") if isinstance(part, Warnings)]
+    return [warning for part in parts for warning in part.warnings]
 
 
 def section_of(document: Document, title: str) -> tuple[Part, ...]:
@@ -159,9 +166,8 @@ def test_a_covariate_that_matching_made_less_alike_is_named() -> None:
     assert (worsened.variable, worsened.before) == ("black", 0.0)
     document = match_document(result, balance, None, QUESTION, COMMAND)
     assert codes_of(document) == ["worse-balance", "unbalanced"]
-    (warnings,) = [part for part in document.parts if isinstance(part, Warnings)]
     assert "less alike in 1 of 2 covariates, in standard deviations: black from +0.0 % to -86." in (
-        warnings.warnings[0].summary
+        warnings_of(document)[0].summary
     )
     alike = match_balance({"age": age}, treated, result, boot=0)
     assert alike.worsened() == ()

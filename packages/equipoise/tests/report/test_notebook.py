@@ -1,4 +1,4 @@
-"""A notebook gets a small piece of HTML of its own: tables, folds, and every name as it stands."""
+"""A notebook gets a small piece of HTML: tables, folds, and every name letter by letter."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def matched_on(names: tuple[str, ...] = ("age", "education")) -> tuple[dict[str,
 
 
 def in_notebook(thing: object) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What IPython hands to a notebook: contents by their kinds, and what it says of each."""
+    """Content that IPython hands to a notebook, by its kinds, with the metadata of each."""
     formatter: Any = DisplayFormatter()
     shown: tuple[dict[str, Any], dict[str, Any]] = formatter.format(thing)
     return shown
@@ -115,7 +115,9 @@ def test_a_result_shows_its_verdict_its_table_and_how_it_was_measured() -> None:
 def test_a_result_shows_its_chart_without_a_network() -> None:
     shown, _ = in_notebook(Result(document_of()))
     assert {"text/html", "image/svg+xml", "image/png", "text/plain"} <= shown.keys()
-    assert [str(one["alt"])[:8] for one in Piece(shown["text/html"]).pictures] == ["Distribu"]
+    assert [str(picture["alt"])[:8] for picture in Piece(shown["text/html"]).pictures] == [
+        "Distribu"
+    ]
     assert shown["image/png"].startswith(b"\x89PNG")
 
 
@@ -126,10 +128,12 @@ def test_a_result_of_every_kind_shows_a_picture(kind: Kind) -> None:
 
 def test_the_pictures_of_two_results_share_no_id_whichever_kernel_drew_them() -> None:
     drawings = (document_of(), document_of("a", "b", "c"), document_of())
-    first, second, again = (in_notebook(Result(one).plot())[0]["image/svg+xml"] for one in drawings)
+    first, second, again = (
+        in_notebook(Result(drawing).plot())[0]["image/svg+xml"] for drawing in drawings
+    )
     # A kernel that starts again counts from the beginning: the ids must not depend on its count.
     assert first == again
-    ids = [re.findall(r'\bid="([^"]+)"', one) for one in (first, second)]
+    ids = [re.findall(r'\bid="([^"]+)"', picture) for picture in (first, second)]
     assert ids[0] and ids[1] and not set(ids[0]) & set(ids[1])
     for picture, own in zip((first, second), ids, strict=True):
         assert len(own) == len(set(own))
@@ -148,7 +152,7 @@ def test_a_chart_of_many_trials_is_pixels_alone() -> None:
     assert "image/png" in shown
 
 
-def test_who_chose_another_renderer_of_altair_gets_it() -> None:
+def test_another_renderer_of_altair_is_used_if_it_was_chosen() -> None:
     with altair.renderers.enable("json"):
         shown, _ = in_notebook(Result(document_of()).plot())
     assert "application/json" in shown

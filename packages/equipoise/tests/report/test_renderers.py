@@ -1,4 +1,4 @@
-"""A document for a pull request, a paper and other programs: every name as it stands."""
+"""A document for a pull request, a paper and other programs: every name letter by letter."""
 
 from __future__ import annotations
 
@@ -122,14 +122,17 @@ def test_a_hostile_name_makes_no_html_no_heading_no_link_and_no_command(payload:
         .parse(to_markdown(hostile(payload)))
     )
     kinds = [token.type for token in tokens]
-    inline = {one.type for token in tokens for one in token.children or []}
+    inline = {child.type for token in tokens for child in token.children or []}
     assert not {"html_block", "heading_open", "hr", "blockquote_open", "ordered_list_open"} & {
         *kinds
     }
     assert inline <= {"text", "strong_open", "strong_close", "html_inline"}
     # Nothing but the comment that keeps a forge from making a link.
     html = [
-        one.content for token in tokens for one in token.children or [] if one.type == "html_inline"
+        child.content
+        for token in tokens
+        for child in token.children or []
+        if child.type == "html_inline"
     ]
     assert set(html) <= {"<!-- -->"}
     # The listing and the command.

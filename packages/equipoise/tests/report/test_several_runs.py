@@ -1,4 +1,4 @@
-"""Several campaigns share a page: one heading, a list that tells them apart, one bound on size."""
+"""Several campaigns share a page: one heading, a list of them, one bound on size."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_several_campaigns_stand_under_one_heading_and_a_list_tells_them_apart()
     assert levels.count(1) == 1
     assert levels.count(2) == 2
     assert all(after - before <= 1 for before, after in zip(levels, levels[1:], strict=False))
-    links = [one["href"] for one in outline.tags("a")]
+    links = [tag["href"] for tag in outline.tags("a")]
     assert {"#run-1", "#run-2"} <= set(links)
     listed = outline.texts[: outline.texts.index("Conditions")]
     assert {document.run.id, repeated.run.id} <= set(listed)
@@ -36,6 +36,6 @@ def test_several_campaigns_stand_under_one_heading_and_a_list_tells_them_apart()
 
 def test_more_trials_are_binned_over_the_whole_page_and_the_page_says_so() -> None:
     documents = [document_of(blocks=1500, seed=seed) for seed in (1, 2)]
-    text = page([reported(one) for one in documents])
+    text = page([reported(document) for document in documents])
     assert len(text.encode()) < LARGEST
     assert text.count("trials are too many for a dot each") == 2

@@ -104,7 +104,7 @@ def test_a_change_of_state_names_its_first_trial() -> None:
     states = (State(0, 0.0081), State(40, 0.0096))
     sentence = states_sentence("wall_s", replace(summary(*TWO), states=states))
     assert sentence == "8.10 ms at first, 9.60 ms (+18.5 %) from trial 41 on"
-    many = tuple(State(10 * one, 0.01 + 0.001 * one) for one in range(7))
+    many = tuple(State(10 * number, 0.01 + 0.001 * number) for number in range(7))
     sentence = states_sentence("wall_s", replace(summary(*TWO), states=many))
     assert sentence is not None
     assert sentence.endswith("from trial 31 on, and 3 more changes")
@@ -145,7 +145,7 @@ def test_disagreeing_statistics_are_shown_unless_a_warning_shows_them(
 
 def test_the_sentence_of_iterations_has_their_class_and_their_steady_state() -> None:
     document = result_of(record_of(steady(0.01), short))
-    assert [list(iteration_sentences(one)) for one in document.conditions] == [
+    assert [list(iteration_sentences(condition)) for condition in document.conditions] == [
         [
             "iterations of request_s: warm-up in all 20 trials, steady from iteration 11 on "
             "(median); 10.0 ms in the steady state (mean over trials)"

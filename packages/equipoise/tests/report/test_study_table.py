@@ -21,14 +21,14 @@ def study() -> ResultDocument:
     document = document_of(*names, blocks=9)
     conditions = tuple(
         replace(
-            one,
+            condition,
             levels={
-                "allocator": names[one.name][0],
-                "rows": names[one.name][1],
+                "allocator": names[condition.name][0],
+                "rows": names[condition.name][1],
                 "algorithm": "only one",
             },
         )
-        for one in document.conditions
+        for condition in document.conditions
     )
     base, candidate = LEVELS
     comparisons = tuple(
@@ -52,13 +52,15 @@ def test_conditions_stand_in_groups_with_their_comparison(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     lines = screen(capsys, study())
-    rows = [line.split()[0] for line in lines[: lines.index("")]]
+    (first,) = [place for place, line in enumerate(lines) if line.startswith("allocator")]
+    table = lines[first:]
+    rows = [line.split()[0] for line in table[: table.index("")]]
     assert rows == ["allocator", "rows", *LEVELS, "rows", *LEVELS]
     assert [line for line in lines if line.startswith("rows")] == ["rows 1", "rows 2"]
     candidates = [line for line in lines if line.startswith(LEVELS[1])]
     assert candidates[0].endswith("+10.0 %  +7.80 % to +12.2 %  slower")
     assert candidates[1].split()[-2:] == ["open", "undecided"]
-    assert sum("baseline" in line for line in lines[1:]) == len(SIZES)
+    assert sum("baseline" in line for line in table[1:]) == len(SIZES)
 
 
 def test_it_says_how_many_came_out_how_and_how_far_the_next_is(

@@ -1,4 +1,4 @@
-"""What a reader takes along from a page, in a real browser: data, tables and pictures."""
+"""Files that a reader saves from a page, in a real browser: data, tables and pictures."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def taken(browser: Browser, folder: Path, place: str, ending: str) -> bytes:
 
 def completed(browser: Browser, ending: str) -> str | None:
     """The name of the file that a download of this page has written, once it is whole."""
-    calls = [(one.get("method"), one.get("params", {})) for one in browser.events]
+    calls = [(event.get("method"), event.get("params", {})) for event in browser.events]
     whole = [
         one["guid"]
         for method, one in calls
@@ -79,8 +79,8 @@ def test_the_data_of_a_figure_are_what_it_draws(browser: Browser, tmp_path: Path
     rows: list[dict[str, Any]] = json.loads(taken(browser, tmp_path, place, "json"))
     text = taken(browser, tmp_path, place, "csv").decode()
     dots = sorted(row["x"] for row in rows if row["drawn_as"] == "circle")
-    times = sorted(one.wall_s or 0.0 for one in document.trials if one.analysed)
-    assert dots == pytest.approx([1e3 * one for one in times], rel=1e-5)
+    times = sorted(trial.wall_s or 0.0 for trial in document.trials if trial.analysed)
+    assert dots == pytest.approx([1e3 * seconds for seconds in times], rel=1e-5)
     table = list(csv.DictReader(io.StringIO(text, newline="")))
     assert len(table) == len(rows)
     for line, row in zip(table, rows, strict=True):
@@ -90,9 +90,9 @@ def test_the_data_of_a_figure_are_what_it_draws(browser: Browser, tmp_path: Path
                 "" if value is None else value if isinstance(value, float) else str(value)
             )
     names = {line.get("words") for line in table}
-    assert {one.name for one in document.conditions} <= names
+    assert {condition.name for condition in document.conditions} <= names
     assert browser.requests()[0] == (tmp_path / "report.html").as_uri()
-    assert all(one.startswith("blob:") for one in browser.requests()[1:])
+    assert all(request.startswith("blob:") for request in browser.requests()[1:])
     assert browser.complaints() == []
 
 
@@ -103,7 +103,7 @@ def test_the_picture_of_a_figure_is_given_as_vectors_and_as_pixels(
     place = f"[data-chart={CHART}]"
     assert taken(browser, tmp_path, place, "svg").startswith(b"<svg")
     assert taken(browser, tmp_path, place, "png").startswith(b"\x89PNG\r\n\x1a\n")
-    assert {one.stem for one in (tmp_path / "taken").iterdir()} == {f"equipoise-{CHART}"}
+    assert {file.stem for file in (tmp_path / "taken").iterdir()} == {f"equipoise-{CHART}"}
     browser.events.clear()
     assert taken(browser, tmp_path, "[data-picture]", "svg") == SVG
     assert browser.complaints() == []

@@ -1,4 +1,4 @@
-"""The screen tells a manager the answer and an engineer how sure it is."""
+"""The screen has the answer for a manager, and its certainty for an engineer."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from equipoise.model.record import CampaignWarning, RunSummary
 from equipoise.model.result import ControlResult, Drift, ResultDocument
-from equipoise.report.builders.runs import runs_table
-from equipoise.report.renderers.terminal import BARS, print_parts, text_histogram
+from equipoise.report.builders.runs import runs_document, runs_table
+from equipoise.report.renderers.terminal import BARS, print_document, print_parts, text_histogram
 from packages.equipoise.tests.documents import (
     by_level_of,
     comparison_of,
@@ -52,7 +52,7 @@ def test_each_condition_has_a_line_and_each_comparison_its_sentence(
     assert f"seed {document.run.seed}" in printed
 
 
-def test_warnings_come_with_their_mend(capsys: pytest.CaptureFixture[str]) -> None:
+def test_warnings_come_with_their_hint(capsys: pytest.CaptureFixture[str]) -> None:
     document = document_of()
     printed = " ".join(screen(capsys, document).split())
     assert document.warnings
@@ -120,7 +120,7 @@ def test_campaigns_are_listed_in_lines(capsys: pytest.CaptureFixture[str]) -> No
     assert len(lines) == 3
     assert "run-1" in lines[1]
     assert "not ended" in lines[2]
-    print_parts([runs_table([])], color=False)
+    print_document(runs_document([]), color=False)
     assert capsys.readouterr().out == "no campaigns yet\n"
 
 
@@ -170,19 +170,20 @@ def test_conditions_of_different_numbers_of_trials_share_a_heading_without_a_num
     assert "these layouts" in heading
 
 
-def test_a_brief_screen_has_four_lines_after_the_table_and_says_how_to_see_the_rest(
+def test_a_brief_screen_has_the_answer_first_and_ends_with_how_to_see_the_rest(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     minor = CampaignWarning("inflated", "the effect of b is probably overstated", "")
     major = CampaignWarning("no_constant_ratio", "no constant ratio of b to a fits", "")
     document = replace(document_of("a", "b"), warnings=(minor, major, minor))
     print_result(document, [], Path("ledger.db"), color=False, form="screen")
-    table, *below = capsys.readouterr().out.split("\n\n")
+    answer, table, *below = capsys.readouterr().out.split("\n\n")
+    assert answer.startswith("slower: b is slower than a")
     assert table.startswith("condition")
     lines = [line for part in below for line in part.splitlines() if line]
-    assert [line.split()[0] for line in lines] == ["slower:", "time", "run", "warning:", "2"]
-    assert lines[3] == "warning: no constant ratio of b to a fits"
-    assert lines[4].strip() == "2 more warnings: --verbose"
+    assert [line.split()[0] for line in lines] == ["warning:", "2", "run"]
+    assert lines[0] == "warning: no constant ratio of b to a fits"
+    assert lines[1].strip() == "2 more warnings: --verbose"
     assert "60 blocks" in lines[2]
     verbose = screen(capsys, document)
     for expected in ("e-value", "scope:", "seed", major.summary, minor.summary):

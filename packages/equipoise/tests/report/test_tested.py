@@ -1,4 +1,4 @@
-"""What interventions closed of a gap, on the screen and on the page."""
+"""Fractions of a gap that interventions closed, on the screen and on the page."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from equipoise.report.builders.why import (
     TOO_FEW_BLOCKS,
     interventions_section,
 )
+from equipoise.report.document import parts_in
 from equipoise.report.renderers.terminal import print_to
 from packages.equipoise.tests import documents
 from packages.equipoise.tests.documents import HOSTILE, document_of, explanation_of
@@ -49,10 +50,10 @@ def changed(*each: why.InterventionOutcome) -> ResultDocument:
 
 
 def printed(document: ResultDocument) -> str:
-    console = Console(file=io.StringIO(), width=160)
+    console = Console(file=io.StringIO(), width=400)
     with console.capture() as capture:
         section = interventions_section(document)
-        print_to(console, [section] if section else [])
+        print_to(console, parts_in([section] if section else [], "verbose"))
     return capture.get()
 
 
@@ -104,14 +105,14 @@ def test_where_nothing_is_confirmed_the_gap_is_called_open() -> None:
     assert STAYS_OPEN in printed(changed(UNKNOWN))
 
 
-def test_what_is_undecided_after_a_few_blocks_may_yet_be_decided() -> None:
+def test_an_intervention_undecided_after_a_few_blocks_may_yet_be_decided() -> None:
     begun = msgspec.structs.replace(CLOSED, outcome="open", share_ci=(None, None), blocks=3)
     text = printed(changed(begun, UNKNOWN))
     assert TOO_FEW_BLOCKS.split(":")[0] in text
     assert STAYS_OPEN not in text
 
 
-def test_what_is_known_well_and_neither_confirmed_nor_refuted_leaves_the_gap_open() -> None:
+def test_a_narrow_fraction_that_is_neither_confirmed_nor_refuted_leaves_the_gap_open() -> None:
     half = msgspec.structs.replace(CLOSED, outcome="open", share=0.4, share_ci=(0.3, 0.5))
     assert STAYS_OPEN in printed(changed(half))
 
@@ -134,7 +135,7 @@ MISSED = msgspec.structs.replace(
 )
 
 
-def test_what_reached_nothing_says_what_stayed_as_before() -> None:
+def test_an_intervention_that_reached_nothing_names_the_unchanged_evidence() -> None:
     text = printed(changed(MISSED))
     assert "not reachable" in text
     assert NOT_REACHED in text
@@ -144,11 +145,11 @@ def test_what_reached_nothing_says_what_stayed_as_before() -> None:
     )
 
 
-def test_what_reached_one_of_two_causes_is_shown_with_what_it_closed() -> None:
+def test_an_intervention_that_reached_one_of_two_causes_is_shown_with_its_fraction() -> None:
     reached = msgspec.structs.replace(MISSED, outcome="refuted", share=0.0, unchanged=None)
     causes = tuple(
-        msgspec.structs.replace(explanation_of("a cause"), tested=(one,))
-        for one in (reached, MISSED)
+        msgspec.structs.replace(explanation_of("a cause"), tested=(outcome,))
+        for outcome in (reached, MISSED)
     )
     text = printed(msgspec.structs.replace(document_of("usual", "policy"), why=causes))
     assert "refuted" in text

@@ -78,7 +78,7 @@ def test_an_estimate_outside_of_its_interval_is_not_shown_beside_it() -> None:
     assert estimate_and_interval(1.1, (None, 1.05))[0] == "no single ratio"
 
 
-def test_a_level_that_several_share_is_told_as_what_holds_over_all_of_them() -> None:
+def test_a_shared_level_is_described_as_the_level_over_all() -> None:
     assert with_coverage("a to b", 0.05, 0.05) == "95 % interval a to b"
     shared = with_coverage("a to b", 0.05 / 3.0, 0.05)
     assert shared == "interval a to b (95 % over the comparisons reported)"

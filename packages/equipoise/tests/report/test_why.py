@@ -54,7 +54,7 @@ def explained(name: str = "new") -> ResultDocument:
 def printed(document: ResultDocument, width: int = 120) -> str:
     text = io.StringIO()
     console = Console(file=text, width=width, highlight=False, markup=False)
-    print_to(console, parts_in(why_parts(document), "screen"))
+    print_to(console, parts_in(why_parts(document), "verbose"))
     return text.getvalue()
 
 
@@ -88,7 +88,9 @@ def with_remedy(status: Status) -> ResultDocument:
 def test_the_remedy_comes_before_the_evidence() -> None:
     text = printed(with_remedy("confirmed"))
     advice = f"Keeping freed memory closes 97 % [94, 99] of the gap. To keep it: {ADVICE}"
-    places = [text.index(one) for one in ("What to do", advice, "Keep large", "Where the extra")]
+    places = [
+        text.index(phrase) for phrase in ("What to do", advice, "Keep large", "Where the extra")
+    ]
     assert places == sorted(places)
     assert "No test has confirmed" not in text
 
@@ -132,7 +134,7 @@ def test_an_explanation_without_a_cause_says_that_there_is_none() -> None:
     assert "No rule finds a cause" in printed(msgspec.structs.replace(explained(), why=()))
 
 
-def test_what_was_not_observed_is_not_mentioned() -> None:
+def test_sources_that_were_not_observed_are_not_mentioned() -> None:
     assert printed(document_of()) == ""
     assert list(why_parts(document_of())) == []
 

@@ -77,6 +77,8 @@ class ProbeRunner:
     plan: Plan
     clock: ScriptedClock = field(default_factory=ScriptedClock)
     value: Value = lambda name, block, usual: usual
+    typical: Mapping[str, float] = field(default_factory=lambda: TYPICAL)
+    """Usual value of each row, by its name."""
     failures: Mapping[str, str] = field(default_factory=dict)
     """Failures of processes by the name of the row."""
     generator: np.random.Generator = field(default_factory=lambda: np.random.default_rng(5))
@@ -97,7 +99,7 @@ class ProbeRunner:
             return replace(made, exit=69, failure=reason, failure_kind="unavailable")
         metric = condition.reports[0]
         noise = math.exp(BETWEEN * self.generator.normal())
-        median = self.value(condition.name, draw.block, TYPICAL[condition.name] * noise)
+        median = self.value(condition.name, draw.block, self.typical[condition.name] * noise)
         better: Better = "higher" if metric == BANDWIDTH else "lower"
         batches = [median * factor for factor in (0.99, 1.0, 1.02)]
         return replace(

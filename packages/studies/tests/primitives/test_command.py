@@ -20,7 +20,7 @@ SHORT = ("os", "--only", "null_call,pipe_same_cpu", "--quick", "--warmup", "0", 
 def test_rows_are_measured_in_several_processes_and_compared_with_repeats(
     equipoise: Equipoise, tmp_path: Path
 ) -> None:
-    first = equipoise(*SHORT, "--blocks", "6", "--json", "there.json")
+    first = equipoise(*SHORT, "--blocks", "6", "--json", "there.json", "--verbose")
     assert first.status == 0, first.err
     assert re.search(r"null_call .* ns .*to.* 6\b", first.out), first.out
     document = json.loads((tmp_path / "there.json").read_text())

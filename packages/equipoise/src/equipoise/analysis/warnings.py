@@ -25,8 +25,8 @@ from equipoise.stats.carry_over import should_warn
 CUT_SHARE = 0.05
 """Fraction of cut blocks above which there is a warning (docs/methods/interval.md)."""
 OVERSTATED = (
-    "in simulations of a true 1 % such estimates were 1.4 times the truth on average and over 2 "
-    "times in one campaign of ten, more for smaller effects and heavier tails"
+    "In simulations of a true 1 %, such estimates were 1.4 times the truth on average and over 2 "
+    "times in one campaign of ten. Smaller effects and heavier tails are overstated more"
 )
 """Simulated overstatement of a small effect that has just become certain; it is not a bound.
 
@@ -202,13 +202,14 @@ def _overstatement_warnings(touching: Sequence[Comparison]) -> Iterator[Campaign
     if small:
         yield CampaignWarning(
             "inflated",
-            f"{_overstatement_sentence(small)}: {OVERSTATED}",
+            f"{_overstatement_sentence(small)}. {OVERSTATED}",
             f"{option('precision', 1)} goes on until the interval is 1 % wide",
         )
     if large:
         yield CampaignWarning(
             "inflated",
-            f"{_overstatement_sentence(large)}: the interval shows how small an effect is possible",
+            f"{_overstatement_sentence(large)}. "
+            "The interval has the smallest effect that is possible",
             f"{option('precision', 10)} goes on until the interval is 10 % wide",
         )
 
@@ -217,8 +218,8 @@ def _overstatement_sentence(candidates: Sequence[str]) -> str:
     subject = "the effect of" if len(candidates) == 1 else "the effects of"
     verb = "is" if len(candidates) == 1 else "are"
     return (
-        f"{subject} {names_of(candidates)} {verb} probably overstated, since the campaign stopped "
-        "as soon as it was certain"
+        f"{subject} {names_of(candidates)} {verb} probably overstated: the campaign stopped as "
+        "soon as it was certain"
     )
 
 

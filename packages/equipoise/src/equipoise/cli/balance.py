@@ -12,7 +12,7 @@ from equipoise.cli.options.tables import TableRequest
 
 
 class BalanceRequest(TableRequest, frozen=True, kw_only=True):
-    """What `equipoise balance` is asked for."""
+    """Request of `equipoise balance`."""
 
     unmatched: bool
     metric: str

@@ -45,7 +45,7 @@ def typed_command(**settled: object) -> tuple[str, ...]:
     ----------
     settled
         Values that the command drew or looked up, such as a seed or a commit, by the names of the
-        parameters. Each stands in place of what was typed; ``None`` leaves the parameter out.
+        parameters. Each replaces the typed value; ``None`` leaves the parameter out.
     """
     context = click.get_current_context()
     parser = context.command.make_parser(context)
@@ -84,6 +84,6 @@ def _typed_option(option: click.Parameter, value: Any) -> list[str]:
     if isinstance(option, click.Option) and option.is_flag:
         return [name]
     words: list[str] = []
-    for one in value if option.multiple else (value,):
-        words += [name, *map(str, one if option.nargs > 1 else (one,))]
+    for part in value if option.multiple else (value,):
+        words += [name, *map(str, part if option.nargs > 1 else (part,))]
     return words

@@ -18,7 +18,7 @@ from equipoise.model.plan import PRIMARY_METRIC
 
 
 class CompareRequest(Struct, frozen=True, kw_only=True):
-    """What `equipoise compare` is asked for, in hyperfine's words and in ours."""
+    """Request of `equipoise compare`, with the options of hyperfine and ours."""
 
     comparison: CompareOptions
     hyperfine: HyperfineOptions
@@ -103,7 +103,7 @@ class CompareRequest(Struct, frozen=True, kw_only=True):
     metavar="NAME,…",
     default=PRIMARY_METRIC,
     show_default=True,
-    help="What is compared; the first decides, the others are judged beside it.",
+    help="Metrics to compare; the first decides, the others are judged too.",
 )
 @options.flag("--control", help="Run the baseline a second time, to check the tool.")
 @options.flag(
@@ -129,7 +129,6 @@ class CompareRequest(Struct, frozen=True, kw_only=True):
 @options.why_option
 @options.fleet_options
 @options.host_options
-@options.verbose_option
 @options.output_options
 @options.request_of(CompareRequest)
 def command(request: CompareRequest) -> int:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from equipoise.cluster.connection import ClusterAccess
 
 FOLDER = "figures"
-"""Folder beside the ledger, with a folder for each run."""
+"""Folder next to the ledger, with a folder for each run."""
 
 
 @contextmanager
@@ -37,21 +37,21 @@ def measuring(
 ) -> Iterator[tuple[Ledger, ProgressListener]]:
     """Hold the measurement lock of this host, with the ledger open for writing.
 
-    Raise `KeyboardInterrupt` if the user interrupted the campaign; a message has said so.
+    Raise `KeyboardInterrupt` if the user interrupted the campaign, after a message.
 
     Parameters
     ----------
     about_s
         Seconds that a block takes, if they are known beforehand.
     after_interrupt
-        Hint after an interruption; ``{run}`` stands for the run id.
+        Hint after an interruption; ``{run}`` is replaced by the run id.
     """
     listener = progress_for(quiet=output.quiet, color=output.color, about_s=about_s)
     with (
         measurement_lock(say_who_measures, allow_concurrent=output.allow_concurrent),
         open_for_writing(output.ledger, durable=output.durable, host=output.host) as ledger,
     ):
-        # Processes of a killed campaign would run beside this one and its builds.
+        # Processes of a killed campaign would disturb this one and its builds.
         clear_killed_campaigns(output)
         try:
             yield ledger, listener

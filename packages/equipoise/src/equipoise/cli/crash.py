@@ -62,7 +62,7 @@ def summary(error: BaseException, arguments: Sequence[str]) -> str:
 
 
 def _folders() -> Iterator[Path]:
-    """Yield the folders in which a crash file may stand."""
+    """Yield the folders that may hold a crash file."""
     home = os.environ.get("HOME", "")
     state = os.environ.get("XDG_STATE_HOME", "")
     # The specification says to ignore a relative path.

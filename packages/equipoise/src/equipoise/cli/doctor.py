@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 import click
 import msgspec
 from msgspec import Struct
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from equipoise.analysis.certificate import CertifyOptions, certify
 from equipoise.campaign import conduct
@@ -25,14 +25,26 @@ from equipoise.measure import disturbances
 from equipoise.measure.environment import snapshot
 from equipoise.measure.leftovers import abandoned_probes, clear_leftovers
 from equipoise.model.errors import EXIT_INTERRUPTED
-from equipoise.model.host import SEVERITIES, Certificate, Examination
-from equipoise.report.document import Bullets, Document, Facts, Paragraph, Part, Warnings
-from equipoise.report.renderers.terminal import print_document, print_parts
+from equipoise.model.host import SEVERITIES, Certificate, Disturbance, Examination
+from equipoise.report.document import (
+    BRIEF,
+    EVERYWHERE,
+    VERBOSE,
+    Bullets,
+    Document,
+    Facts,
+    Paragraph,
+    Part,
+    Warnings,
+    brief_or_whole,
+)
+from equipoise.report.renderers.terminal import print_document
 from equipoise.report.units import duration
+from equipoise.shared.spelling import option
 
 
 class DoctorRequest(Struct, frozen=True, kw_only=True):
-    """What `equipoise doctor` is asked for."""
+    """Request of `equipoise doctor`."""
 
     certifying: bool
     output: OutputOptions
@@ -68,9 +80,8 @@ def _examine(output: OutputOptions) -> int:
     examination = disturbances.examine(disturbances.observe_host())
     write_json(output.json_file, lambda: examination_json(examination, snapshot()))
     if output.has_screen:
-        print_document(examination_document(examination), color=output.color)
-        parts = extent_parts(examination)
-        print_parts(parts, color=output.color, stderr=True)
+        document = examination_document(examination)
+        print_document(document, color=output.color, form=output.screen_form)
     return 0
 
 
@@ -104,32 +115,53 @@ CERTIFICATE_SCHEMA = "equipoise.certificate/1"
 
 def examination_document(examination: Examination) -> Document:
     """Build the document of an examination: the disturbances, worst first, each with its hint."""
-    by_severity = (
-        (severity, tuple(one for one in examination.disturbances if one.severity == severity))
-        for severity in SEVERITIES
-    )
-    parts = (
-        Warnings(disturbances, badge=severity, most_alike=len(disturbances))
-        for severity, disturbances in by_severity
-        if disturbances
-    )
-    return Document("doctor", _extent(examination), tuple(parts))
+    title = _answer(examination)
+    parts: list[Part] = [Paragraph(title, "strong")]
+    for severity in SEVERITIES:
+        disturbances = tuple(
+            disturbance
+            for disturbance in examination.disturbances
+            if disturbance.severity == severity
+        )
+        if not disturbances:
+            continue
+        warnings = Warnings(disturbances, badge=severity, most_alike=len(disturbances))
+        if severity == "lacks":
+            parts += [
+                replace(warnings, forms=EVERYWHERE - BRIEF),
+                Paragraph(f"lacks: {_missing_facts(disturbances)}", forms=BRIEF),
+            ]
+        else:
+            first = replace(warnings, warnings=disturbances[:_MAX_BRIEF])
+            parts += brief_or_whole(warnings, first)
+            if len(disturbances) > _MAX_BRIEF:
+                more = f"  {len(disturbances) - _MAX_BRIEF} more: {option('verbose')}"
+                parts.append(Paragraph(more, "dim", forms=BRIEF))
+    unchecked = (f"not checked: {name}: {reason}" for name, reason in examination.unchecked.items())
+    parts.append(Bullets(tuple(unchecked), "dim", forms=VERBOSE))
+    if examination.disturbances:
+        parts.append(Paragraph(_MEANING, "dim"))
+    return Document("doctor", title, tuple(parts))
 
 
-def extent_parts(examination: Examination) -> tuple[Part, ...]:
-    """Build what an examination looked for, and what it could not look for."""
-    unchecked = (
-        f"  not checked: {name}: {reason}" for name, reason in examination.unchecked.items()
-    )
-    return (Paragraph(_extent(examination), "dim"), Bullets(tuple(unchecked), "dim"))
+_MAX_BRIEF = 3
+"""Number of disturbances of one severity that a terminal shows without ``--verbose``."""
+_MEANING = "disturbs: slows trials now. weakens: adds noise. lacks: not offered here."
 
 
-def _extent(examination: Examination) -> str:
-    """Return how many checks were made, and how many things they found."""
+def _answer(examination: Examination) -> str:
+    """Return how many things disturb measurements, and how many checks could look."""
     checks = len(examination.checked) + len(examination.unchecked)
-    count = sum(one.severity != "lacks" for one in examination.disturbances)
-    disturb = {0: "nothing disturbs", 1: "1 thing disturbs"}.get(count, f"{count} things disturb")
-    return f"{disturb} measurements here ({len(examination.checked)} of {checks} checks could look)"
+    count = sum(disturbance.severity != "lacks" for disturbance in examination.disturbances)
+    things = {0: "Nothing disturbs", 1: "1 thing disturbs"}.get(count, f"{count} things disturb")
+    could = f"{len(examination.checked)} of {checks} checks could look"
+    return f"{things} measurements here ({could})."
+
+
+def _missing_facts(missing: Sequence[Disturbance]) -> str:
+    """Count the facts that a host does not offer, in one line for a brief screen."""
+    count = "1 thing" if len(missing) == 1 else f"{len(missing)} things"
+    return f"{count} that Equipoise could use ({option('verbose')} names each with its hint)"
 
 
 def examination_json(examination: Examination, environment: Mapping[str, Any]) -> bytes:
@@ -146,26 +178,25 @@ def certificate_document(certificate: Certificate) -> Document:
 
 def _lines(certificate: Certificate) -> tuple[tuple[str, str], ...]:
     made = datetime.fromtimestamp(certificate.made_at).astimezone()
-    one = certificate
+    host = f"{certificate.cpu_model or 'unknown CPU'}, Linux {certificate.kernel or 'unknown'}"
+    alarms = f"{certificate.called_different} of {certificate.campaigns} campaigns of a program"
+    trial, spread = duration(certificate.trial_s), f"{certificate.spread:.2g} %"
     return (
-        ("certificate of", f"{one.cpu_model or 'unknown CPU'}, Linux {one.kernel or 'unknown'}"),
-        ("made", f"{made:%Y-%m-%d %H:%M}, {len(one.runs)} campaigns in the ledger"),
+        ("certificate of", host),
+        ("made", f"{made:%Y-%m-%d %H:%M}, {len(certificate.runs)} campaigns in the ledger"),
         (
             "false alarms",
-            f"{one.called_different} of {one.campaigns} campaigns of a program against itself "
-            f"(at most {one.blocks} blocks, alpha {one.alpha:g}) called it different",
+            f"{alarms} against itself (at most {certificate.blocks} blocks, "
+            f"alpha {certificate.alpha:g}) called it different",
         ),
         (
-            f"{one.injected:g} % more work",
-            f"found in {one.injected_found} of {one.injected_campaigns} campaigns, "
-            f"after {one.injected_blocks:g} blocks at the median",
+            f"{certificate.injected:g} % more work",
+            f"found in {certificate.injected_found} of {certificate.injected_campaigns} campaigns, "
+            f"after {certificate.injected_blocks:g} blocks at the median",
         ),
-        (
-            "a trial",
-            f"{duration(one.trial_s)}; a block's log ratio spreads by {one.spread:.2g} %",
-        ),
-        ("smallest effect seen in a minute", _effect(one.smallest_in_a_minute)),
-        ("smallest effect seen in ten minutes", _effect(one.smallest_in_ten_minutes)),
+        ("a trial", f"{trial}; a block's log ratio spreads by {spread}"),
+        ("smallest effect seen in a minute", _effect(certificate.smallest_in_a_minute)),
+        ("smallest effect seen in ten minutes", _effect(certificate.smallest_in_ten_minutes)),
     )
 
 

@@ -55,7 +55,7 @@ BY_ENDING = {
 
 
 class ExportRequest(Struct, frozen=True, kw_only=True):
-    """What `equipoise export` is asked for."""
+    """Request of `equipoise export`."""
 
     run: str
     output: Path

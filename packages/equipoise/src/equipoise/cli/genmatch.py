@@ -50,7 +50,7 @@ _EFFECT = (
 
 
 class GenMatchRequest(TableRequest, frozen=True, kw_only=True):
-    """What `equipoise genmatch` is asked for."""
+    """Request of `equipoise genmatch`."""
 
     variance_neighbors: int | None
     population: int
@@ -105,7 +105,7 @@ class GenMatchRequest(TableRequest, frozen=True, kw_only=True):
 def command(request: GenMatchRequest) -> int:
     """Search for the weights of the covariates whose matches balance best.
 
-    FILE is CSV or Parquet. Who is matched, and how balanced, stands below; with --outcome the
+    FILE is CSV or Parquet. The matches and their balance are printed; with --outcome the
     effect by the best weights too.
     """
     from equipoise.cli.work_bars import search_bar

@@ -1,7 +1,7 @@
 """hyperfine's options under hyperfine's names, of versions 1 and 2: each becomes one of ours.
 
-Where an option must mean something else here, it is taken all the same, and a note says what it
-does.
+Where an option must mean something else here, it is accepted too, and a note explains
+its effect.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class HyperfineCommand(CommandRecorder):
 def _refuse_split_command(arguments: list[str]) -> None:
     """Refuse ``python3 -c CODE`` without quotes: ``-c`` is ``--cleanup`` here.
 
-    Raise `UnusableInput` if ``-c`` stands right behind the bare name of an interpreter.
+    Raise `UnusableInput` if ``-c`` is right behind the bare name of an interpreter.
     """
     for place, (program, option) in enumerate(itertools.pairwise(arguments)):
         is_value = place > 0 and arguments[place - 1].startswith("-")
@@ -111,7 +111,7 @@ def _exits(context: click.Context, option: click.Parameter, value: str | None) -
     codes = [code.strip() for code in value.split(",")]
     if not all(code.isascii() and code.isdigit() and int(code) < 256 for code in codes):
         raise UnusableInput(
-            f"--ignore-failure={value} is no list of exit statuses", hint="as in -i=1,2"
+            f"--ignore-failure={value} is not a list of exit statuses", hint="as in -i=1,2"
         )
     return tuple(map(int, codes))
 
@@ -173,49 +173,49 @@ class HyperfineOptions(Struct, frozen=True):
     sort: str | None = None
     min_benchmarking_time: float | None = None
 
-    def comparison(self, asked: CompareOptions) -> CompareOptions:
+    def comparison(self, options: CompareOptions) -> CompareOptions:
         """Return the options of a comparison with those of hyperfine among them.
 
-        Raise `UnusableInput` if two options exclude each other, or ``-S`` stands before the name of
+        Raise `UnusableInput` if two options exclude each other, or ``-S`` is before the name of
         a shell.
         """
         if self.reference is None and self.reference_name is not None:
             raise UnusableInput(
                 "--reference-name without --reference", hint="name conditions with -n NAME"
             )
-        commands, names = asked.commands, asked.names
+        commands, names = options.commands, options.names
         if self.reference is not None:
             commands = (self.reference, *commands)
             if self.reference_name is not None or names:
                 name = self.reference if self.reference_name is None else self.reference_name
                 names = (name, *names)
         return replace(
-            asked,
+            options,
             commands=commands,
             names=names,
-            shell=self._shell(asked),
-            outputs=self._outputs(asked.outputs),
-            metrics=_metrics(str(asked.metrics)),
-            ignore_failure=asked.ignore_failure or bool(asked.ignored_exits),
-            limits=self._limits(asked.limits),
+            shell=self._shell(options),
+            outputs=self._outputs(options.outputs),
+            metrics=_metrics(str(options.metrics)),
+            ignore_failure=options.ignore_failure or bool(options.ignored_exits),
+            limits=self._limits(options.limits),
         )
 
-    def output(self, asked: OutputOptions) -> OutputOptions:
+    def output(self, options: OutputOptions) -> OutputOptions:
         """Return where the result goes, as ``--style`` and ``--time-unit`` change it."""
         unit = self.time_unit_name
-        short = next((one for one, names in TIME_UNITS.items() if unit in names), None)
+        short = next((short for short, names in TIME_UNITS.items() if unit in names), None)
         return replace(
-            asked,
-            quiet=asked.quiet or self.style == "none",
-            color=asked.color and self.style not in ("basic", "nocolor"),
-            exports=replace(asked.exports, time_unit=short),
+            options,
+            quiet=options.quiet or self.style == "none",
+            color=options.color and self.style not in ("basic", "nocolor"),
+            exports=replace(options.exports, time_unit=short),
         )
 
-    def notes(self, asked: CompareOptions) -> Iterator[str]:
+    def notes(self, options: CompareOptions) -> Iterator[str]:
         """Yield a note on each option that means something else here."""
         if self.default_shell:
             yield "-S: the start of the shell counts, in every command alike; it is not subtracted"
-        if "pipe" in asked.outputs:
+        if "pipe" in options.outputs:
             yield (
                 "--output pipe: the output goes to a file that is counted, as with --output count: "
                 "who reads a pipe would be in the measurement"
@@ -226,47 +226,47 @@ class HyperfineOptions(Struct, frozen=True):
             yield "--style basic: no colour; a terminal still shows the progress"
         if self.time_unit_name is not None:
             yield "--time-unit: for the tables of --export-…; the screen has a unit for each value"
-        if _has_unit(str(asked.metrics)):
+        if _has_unit(str(options.metrics)):
             yield "--metrics: no unit is set; the screen has a unit for each value"
         if self.sort is not None:
             yield (
-                "--sort: rows stand in the order of the commands; the ranking names the contenders"
+                "--sort: rows are in the order of the commands; the ranking names the contenders"
             )
 
-    def _limits(self, asked: CampaignLimits) -> CampaignLimits:
+    def _limits(self, options: CampaignLimits) -> CampaignLimits:
         """Return the limits with the numbers of runs and seconds."""
         ours = {
             "runs": self.runs,
             "min_runs": self.min_runs,
             "max_runs": self.max_runs,
             "min_benchmarking_time": self.min_benchmarking_time,
-            "blocks": asked.blocks,
-            "min_blocks": asked.min_blocks,
-            "min_seconds": asked.min_seconds,
+            "blocks": options.blocks,
+            "min_blocks": options.min_blocks,
+            "min_seconds": options.min_seconds,
         }
-        for one, other in _EXCLUSIVE:
-            if ours[one] is not None and ours[other] is not None:
-                first, second = map(option_named, (one, other))
+        for option, other in _EXCLUSIVE:
+            if ours[option] is not None and ours[other] is not None:
+                first, second = map(option_named, (option, other))
                 raise UnusableInput(
                     f"{first} and {second} exclude each other", hint="leave one out"
                 )
         return replace(
-            asked,
-            blocks=self.runs or self.max_runs or asked.blocks,
-            min_blocks=self.runs or self.min_runs or asked.min_blocks,
+            options,
+            blocks=self.runs or self.max_runs or options.blocks,
+            min_blocks=self.runs or self.min_runs or options.min_blocks,
             min_seconds=(
-                asked.min_seconds
+                options.min_seconds
                 if self.min_benchmarking_time is None
                 else self.min_benchmarking_time
             ),
         )
 
-    def _shell(self, asked: CompareOptions) -> str | None:
-        shell, default, none = asked.shell, self.default_shell, self.no_shell
+    def _shell(self, options: CompareOptions) -> str | None:
+        shell, default, none = options.shell, self.default_shell, self.no_shell
         if sum((shell is not None, default, none)) > 1:
             raise UnusableInput("-S, -N and --shell exclude each other", hint="give one of them")
         if default:
-            for command in map(str, asked.commands):
+            for command in map(str, options.commands):
                 if os.path.basename(command) in _SHELLS:
                     raise UnusableInput(
                         f"-S takes no shell (since hyperfine 2), so {command} would be a command",

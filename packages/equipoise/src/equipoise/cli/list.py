@@ -22,9 +22,9 @@ from equipoise.model.host import CERTIFICATE_STUDY
 from equipoise.model.kinds import every_kind, load
 from equipoise.model.packages import missing_studies_error
 from equipoise.model.quantities import iso_time
-from equipoise.report.builders.runs import runs_table
-from equipoise.report.document import Column, Paragraph, Part, Table
-from equipoise.report.renderers.terminal import print_parts
+from equipoise.report.builders.runs import runs_document
+from equipoise.report.document import Column, Document, Form, Paragraph, Table
+from equipoise.report.renderers.terminal import print_document
 from equipoise.shared.safe_text import as_unicode
 from equipoise.studies.catalogue import built_in_studies
 
@@ -52,12 +52,13 @@ OF_STUDIES = "probes"
 
 
 class ListRequest(Struct, frozen=True, kw_only=True):
-    """What `equipoise list` is asked for."""
+    """Request of `equipoise list`."""
 
     what: str
     every: bool
     ledger: Path
     json_file: str | None
+    verbose: bool
     color: bool
 
 
@@ -70,28 +71,30 @@ class ListRequest(Struct, frozen=True, kw_only=True):
 )
 @options.ledger_option
 @options.json_option("the list as a JSON array")
+@options.verbose_option
 @options.color_option
 @options.request_of(ListRequest)
 def command(request: ListRequest) -> int:
     """List campaigns, the latest last, or studies, allocators, BLAS libraries or probes.
 
-    Where nothing has been measured yet, there is no campaign to list, and that is no error.
+    Where nothing has been measured yet, the list is empty; this is not an error.
     """
     json_file = request.json_file
     if json_file is not None and json_file != "-":
         check_folder(Path(json_file))
     if request.what == "runs":
-        part, entries = _campaigns(request.ledger, every=request.every)
+        document, entries = _campaigns(request.ledger, every=request.every)
     else:
-        part, entries = _named(request.what)
+        document, entries = _named(request.what)
     write_json(json_file, lambda: msgspec.json.format(msgspec.json.encode(entries)) + b"\n")
     if json_file != "-":
-        print_parts([part], color=request.color)
+        form: Form = "verbose" if request.verbose else "screen"
+        print_document(document, color=request.color, form=form)
     return 0
 
 
-def _named(kind: str) -> tuple[Part, list[dict[str, str]]]:
-    """Return what has a name, as a table and as entries."""
+def _named(kind: str) -> tuple[Document, list[dict[str, str]]]:
+    """Return the names of one kind, as a document and as entries."""
     if kind in TABLES:
         headings, list_rows = TABLES[kind]
         rows = tuple(list_rows())
@@ -99,7 +102,8 @@ def _named(kind: str) -> tuple[Part, list[dict[str, str]]]:
         headings, rows = _of_another_package(kind)
     keys = ("name", "summary", "available")
     table = Table(tuple(Column(heading, "words") for heading in headings), rows)
-    return table, [dict(zip(keys, row, strict=False)) for row in rows]
+    entries = [dict(zip(keys, row, strict=False)) for row in rows]
+    return Document(kind, kind, (table,)), entries
 
 
 def _of_another_package(name: str) -> tuple[Row, tuple[Row, ...]]:
@@ -110,21 +114,22 @@ def _of_another_package(name: str) -> tuple[Row, tuple[Row, ...]]:
     raise missing_studies_error(f"the list of {name}")
 
 
-def _campaigns(ledger_path: Path, *, every: bool) -> tuple[Part, list[dict[str, Any]]]:
-    """Return the campaigns of a ledger, as a table and as entries."""
+def _campaigns(ledger_path: Path, *, every: bool) -> tuple[Document, list[dict[str, Any]]]:
+    """Return the campaigns of a ledger, as a document and as entries."""
     source = click.get_current_context().get_parameter_source("ledger")
     # A ledger that is named must be there; so must the working folder.
     if source is ParameterSource.DEFAULT and not ledger_path.absolute().exists():
         hint = "equipoise compare measures the first one"
-        return Paragraph(f"no campaigns yet: there is no ledger at {ledger_path}; {hint}"), []
+        nothing = Paragraph(f"no campaigns yet: there is no ledger at {ledger_path}; {hint}")
+        return Document("runs", "Campaigns", (nothing,)), []
     with open_for_reading(ledger_path) as ledger:
         runs = [
             run
             for run in ledger.runs()
-            # The line of a fleet stands for the campaigns of its hosts.
+            # The line of a fleet counts for the campaigns of its hosts.
             if every or (run.study != CERTIFICATE_STUDY and run.whole is None)
         ]
-    return runs_table(runs), [
+    return runs_document(runs), [
         {
             "id": run.id,
             "study": run.study,

@@ -30,7 +30,7 @@ from equipoise.model.kinds import Command, every_kind
 from equipoise.model.packages import COMMANDS_OF_STUDIES, missing_studies_error
 from equipoise.shared.spelling import command_line_spelling
 
-# The one-line helps stand here so that --help imports no command.
+# The one-line helps are here so that --help imports no command.
 GROUPS = {
     "Measure": {
         "compare": "Is one command faster than another? One alone is described.",
@@ -72,7 +72,7 @@ def commands() -> Mapping[str, Mapping[str, Command]]:
     for kind in every_kind():
         for name, command in kind.commands.items():
             group = list(groups.setdefault(command.group, {}).items())
-            names = [one for one, _ in group]
+            names = [known for known, _ in group]
             at = names.index(command.after) + 1 if command.after in names else len(names)
             groups[command.group] = dict([*group[:at], (name, command), *group[at:]])
     return groups
@@ -191,7 +191,7 @@ def run(arguments: Sequence[str]) -> int:
         return _print_help(error)
     except click.UsageError as error:
         where = error.ctx.command_path if error.ctx else "equipoise"
-        # What may be chosen from would stand on lines of its own.
+        # The choices would be on lines of their own.
         say(" ".join(error.format_message().split()), f"see {where} --help")
         return EXIT_UNUSABLE_INPUT
     except click.ClickException as error:

@@ -104,7 +104,7 @@ def pairs_document(result: TableMatch) -> dict[str, Any]:
 def table_document(
     table: MatchTable, among: MatchResult | None, balance: Balance
 ) -> dict[str, Any]:
-    """Return what was missing, and what speaks against the answer, as JSON has them."""
+    """Return missing values and warnings as JSON has them."""
     from equipoise_matching.matching.wording import match_warnings
 
     return {
@@ -132,7 +132,7 @@ _NUMBERS = (
 
 
 class MatchRequest(TableRequest, frozen=True, kw_only=True):
-    """What `equipoise match` is asked for."""
+    """Request of `equipoise match`."""
 
     metric: str
     propensity: bool
@@ -164,7 +164,7 @@ class MatchRequest(TableRequest, frozen=True, kw_only=True):
 def command(request: MatchRequest) -> int:
     """Match treated and controls of FILE (CSV or Parquet) and estimate the effect.
 
-    Without --outcome they are matched only. The balance of the covariates stands below;
+    Without --outcome they are matched only. The balance of the covariates is printed below;
     `equipoise balance` tests it.
     """
     from equipoise.cli.work_bars import work_bar

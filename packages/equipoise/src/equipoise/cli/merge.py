@@ -21,7 +21,7 @@ _FILE = click.Path(path_type=Path)
 
 
 class MergeRequest(Struct, frozen=True, kw_only=True):
-    """What `equipoise merge` is asked for."""
+    """Request of `equipoise merge`."""
 
     into: Path
     sources: tuple[Path, ...]

@@ -60,7 +60,7 @@ def _treatment(
 
 
 class Clusters(NamedTuple):
-    """What ``--cluster`` names: clusters of rows, and a cluster of hosts."""
+    """Clusters that ``--cluster`` names: of rows, and a cluster of hosts."""
 
     columns: tuple[str, ...] | None
     """``None`` for a column with a known name, ``("none",)`` for independent rows."""
@@ -79,7 +79,7 @@ def _clusters(context: click.Context, option: click.Parameter, values: tuple[str
 
 
 class ObserveRequest(Struct, frozen=True, kw_only=True):
-    """What `equipoise observe` is asked for."""
+    """Request of `equipoise observe`."""
 
     file: str
     """A table, a ledger, or a run of one."""
@@ -289,7 +289,7 @@ def _observe_log(
         source=log.source,
         left_out={**log.left_out, **complete.left_out},
         warnings=(
-            *(AnalysisWarning(one.code, one.summary, one.hint) for one in warnings),
+            *(AnalysisWarning(warning.code, warning.summary, warning.hint) for warning in warnings),
             *complete.warnings,
         ),
         progress=progress,
@@ -322,7 +322,7 @@ ACCOUNTED = (
     *("wall_s", "user_s", "sys_s", "max_rss_bytes", "minor_faults", "major_faults"),
     *("voluntary_switches", "involuntary_switches"),
 )
-"""What the launcher measures of each trial."""
+"""Metrics of each trial that the launcher measures."""
 PREFIX = "environment_"
 
 
@@ -332,10 +332,10 @@ class ObservedLog(Struct, frozen=True):
     source: str
     columns: dict[str, NDArray[Any]]
     left_out: dict[str, int] = field(default_factory=dict)
-    """Number of trials that are no rows, by reason."""
+    """Number of trials that are not rows, by reason."""
     differing: Differing = field(default_factory=dict)
     unit: str = "rows"
-    """What a row is, in the plural."""
+    """Plural noun for the rows."""
 
     def allowing(
         self, allowed: Sequence[str], matched_on: Sequence[str] | None
@@ -428,7 +428,7 @@ def _trials_as_rows(records: Sequence[RunRecord], source: str) -> ObservedLog:
 
 
 def _differing_environments(records: Sequence[RunRecord]) -> Differing:
-    """Return what differs between the environments, with the value of each campaign."""
+    """Return the differences between the environments, with the value of each campaign."""
     names = dict.fromkeys(
         difference.name
         for record in records[1:]

@@ -1,7 +1,7 @@
 """Progress of a campaign on stderr: live on a terminal, a few lines of a long study elsewhere.
 
-Nothing here or in `progress_bars` runs by itself while trials run: a thread that redraws would
-run beside them (rule 4).
+Nothing here or in `progress_bars` runs on its own while trials run: a thread that redraws would
+run at the same time (rule 4).
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class ProgressLines(ProgressListener):
 
     def block_ended(self, progress: CampaignProgress) -> None:
         """Say how far a search is, whenever it came further and some time has passed."""
-        search = "; ".join(one.search for one in progress.statuses if one.search)
+        search = "; ".join(status.search for status in progress.statuses if status.search)
         if search != self._search and self._clock() - self._said_at >= WORTH_SAYING_S:
             say(f"block {progress.blocks}: {search}")
             self._search, self._said_at = search, self._clock()

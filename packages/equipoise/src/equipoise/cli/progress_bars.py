@@ -104,7 +104,7 @@ class Bar(ProgressListener):
         self._describe("block 1")
 
     def building(self, names: tuple[str, ...]) -> None:
-        """Show what is built."""
+        """Show the names of the builds that run."""
         self._describe(f"building {' and '.join(names)}")
 
     def block_ended(self, progress: CampaignProgress) -> None:
@@ -163,7 +163,7 @@ def status_table(statuses: Sequence[ComparisonStatus], rows: int) -> Table:
         table.add_column(heading, justify="right", no_wrap=True)
     for heading in ("interval", "so far"):
         table.add_column(heading, no_wrap=True)
-    # Stable: within each kind they stand in the order of the plan.
+    # Stable: within each kind they are in the order of the plan.
     ordered = sorted(statuses, key=lambda status: status.verdict not in OPEN)
     fitting = len(ordered) if len(ordered) <= rows else max(rows - 1, 0)
     for status in ordered[:fitting]:

@@ -18,7 +18,7 @@ from equipoise.cli.options.outputs import (
 )
 from equipoise.cli.results import read_result
 from equipoise.cli.writing import (
-    Reported,
+    ReportedCampaign,
     folder_name,
     report_of,
     save_figures,
@@ -33,7 +33,7 @@ DOCUMENT = ".json"
 
 
 class ReportRequest(Struct, frozen=True, kw_only=True):
-    """What `equipoise report` is asked for."""
+    """Request of `equipoise report`."""
 
     runs: tuple[str, ...]
     output: Path | None
@@ -66,7 +66,7 @@ def command(request: ReportRequest) -> int:
     output, figures = request.output, request.figures
     if output is None and figures is None:
         raise UnusableInput(
-            "nothing is asked for", hint="-o PAGE.html for a page, --figures FOLDER for its figures"
+            "nothing to write", hint="-o PAGE.html for a page, --figures FOLDER for its figures"
         )
     if output is not None:
         check_report(output)
@@ -79,7 +79,7 @@ def command(request: ReportRequest) -> int:
     return 0
 
 
-def _campaign(name: str, origin: OutputOptions) -> Reported:
+def _campaign(name: str, origin: OutputOptions) -> ReportedCampaign:
     """Return a campaign of the ledger, or of a document."""
     path = Path(name)
     if path.suffix.lower() == DOCUMENT:
@@ -89,7 +89,7 @@ def _campaign(name: str, origin: OutputOptions) -> Reported:
     return result.document, result.record
 
 
-def _write_figures(folder: Path, campaigns: Sequence[Reported]) -> None:
+def _write_figures(folder: Path, campaigns: Sequence[ReportedCampaign]) -> None:
     """Write the figures of each campaign, of several into a folder for each."""
     from equipoise.report.builders.result import campaign_document
     from equipoise.report.document import figures_of

@@ -28,7 +28,7 @@ _MAX_NAMED = 4
 _MAX_LETTERS = 40
 
 Differing = dict[str, tuple[str, ...]]
-"""What differs, by name: the value of each campaign."""
+"""Differences by name: the value of each campaign."""
 
 
 class CampaignResult(Struct, frozen=True):
@@ -56,7 +56,7 @@ def read_result(run: str, ledger: Ledger, output: OutputOptions) -> CampaignResu
 
 
 def earlier_campaigns(record: RunRecord, ledger: Ledger) -> list[RunSummary]:
-    """Return the other campaigns of the same commands; a fleet stands for those of its hosts."""
+    """Return the other campaigns of the same commands; a fleet counts for those of its hosts."""
     own = {record.id}
     if record.plan.membership is not None:
         own.add(ledger.id_of(record.plan.membership.whole) or record.id)
@@ -125,7 +125,7 @@ def check_allowed(differing: Differing, allowed: Collection[str], instead: str) 
     Parameters
     ----------
     instead
-        What the user can do instead of allowing a difference; ``{name}`` stands for its name.
+        What the user can do instead of allowing a difference; ``{name}`` is replaced by its name.
     """
     names = [name for name in differing if name not in allowed]
     if not names:

@@ -18,7 +18,7 @@ from equipoise.studies.data_sets import require_data
 
 
 class ResumeRequest(Struct, frozen=True, kw_only=True):
-    """What `equipoise resume` is asked for."""
+    """Request of `equipoise resume`."""
 
     run: str
     limits: CampaignLimits
@@ -34,7 +34,6 @@ class ResumeRequest(Struct, frozen=True, kw_only=True):
 @options.cluster_option("Of a fleet, if its cluster moved: measure on every host")
 @options.host_timeout_option
 @options.host_options
-@options.verbose_option
 @options.output_options
 @options.request_of(ResumeRequest)
 def command(request: ResumeRequest) -> int:
@@ -52,7 +51,7 @@ def command(request: ResumeRequest) -> int:
         # Two who go on with one host's campaign make a fork.
         raise UnusableInput(
             f"run {record.id} is the part of one host in a campaign of many",
-            hint=f"where that one was asked: equipoise resume {membership.whole}",
+            hint=f"on the host of the whole: equipoise resume {membership.whole}",
         )
     kind = record.plan.kind
     if kind.on_hosts is None and request.hosts.access() is not None:

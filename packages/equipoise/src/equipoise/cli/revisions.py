@@ -1,4 +1,4 @@
-"""What `gate`, `bisect` and `history` share: what they run in which revisions, and kept builds."""
+"""Options of `gate`, `bisect` and `history`: benchmarks, revisions, and kept builds."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ output_options = options.options_of(
 
 
 class SuiteOptions(Struct, frozen=True):
-    """What runs in each revision, and how it is built."""
+    """Benchmarks that run in each revision, and how they are built."""
 
     words: tuple[str, ...] = ()
     """The command behind ``--``."""
@@ -149,7 +149,7 @@ class SuiteOptions(Struct, frozen=True):
 
 
 class CommitsOptions(Struct, frozen=True, kw_only=True):
-    """What `bisect` and `history` are both asked for."""
+    """Options that `bisect` and `history` share."""
 
     program: SuiteOptions
     metrics: str | None
@@ -157,7 +157,7 @@ class CommitsOptions(Struct, frozen=True, kw_only=True):
     output: OutputOptions
 
     def request(self, called: str, example: str) -> RevisionsRequest:
-        """Return what is run in each commit, in the repository of the working folder.
+        """Return the benchmarks to run in each commit, in the repository of the working folder.
 
         Raise `UnusableInput` if there is no command, or several metrics are named without a tool.
         """

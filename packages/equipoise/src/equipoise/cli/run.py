@@ -22,7 +22,7 @@ from equipoise.studies.preparation import StudyOptions, prepare_study
 
 
 class RunRequest(Struct, frozen=True, kw_only=True):
-    """What `equipoise run` is asked for."""
+    """Request of `equipoise run`."""
 
     options: StudyOptions
     limits: CampaignLimits
@@ -70,11 +70,10 @@ class RunRequest(Struct, frozen=True, kw_only=True):
     "--figures",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="FOLDER",
-    show_default="figures/RUN beside the ledger",
+    show_default="figures/RUN next to the ledger",
     help="Where a built-in study's own figures go.",
 )
 @options.host_options
-@options.verbose_option
 @options.output_options
 @options.request_of(RunRequest)
 def command(request: RunRequest) -> int:

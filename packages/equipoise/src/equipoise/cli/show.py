@@ -25,7 +25,7 @@ from equipoise.why.result import result_of, with_experiment
 
 
 class ShowRequest(Struct, frozen=True, kw_only=True):
-    """What `equipoise show` is asked for."""
+    """Request of `equipoise show`."""
 
     run: str
     other: str | None
@@ -39,14 +39,13 @@ class ShowRequest(Struct, frozen=True, kw_only=True):
 @options.flag(
     "--pool",
     "pooled",
-    help="All campaigns of the same commands: each by itself, and pooled by boot and kernel.",
+    help="All campaigns of the same commands: each alone, and pooled by boot and kernel.",
 )
 @options.against_option
 @options.ledger_option
 @options.hyperfine_exports
 @options.report_option
 @options.show_env_option
-@options.verbose_option
 @options.output_options
 @options.request_of(ShowRequest)
 def command(request: ShowRequest) -> int:
@@ -101,7 +100,7 @@ def _show_pooled(run: str, output: OutputOptions) -> None:
     with open_for_reading(output.ledger) as ledger:
         campaigns = ledger.same_commands(ledger.read_run(run).plan)
         # A run of parts has no trial: its parts are pooled with all others.
-        records = [ledger.read_run(one.id) for one in campaigns if one.hosts is None]
+        records = [ledger.read_run(campaign.id) for campaign in campaigns if campaign.hosts is None]
         records = [record for record in records if not record.plan.rules.has_members]
     pooled = pooled_campaigns(records_for_display(records, show_env=output.show_env))
     write_output(pooled_document(pooled), lambda: encode(pooled), output)

@@ -27,7 +27,7 @@ _STRICT = ("strict", "surrogateescape")
 class OutputFailed(Exception):
     """Standard output takes no more: it is full, closed, or its reader has gone.
 
-    It is no ``OSError``: libraries would take one for an error of their own files.
+    It is not an ``OSError``: libraries would take one for an error of their own files.
     """
 
     def __init__(self, error: OSError) -> None:

@@ -52,7 +52,7 @@ class StudyForecast:
         return len(self._seconds) >= self._conditions
 
     def before_it_begins(self) -> str:
-        """Return what is known before the first trial."""
+        """Return a forecast from the facts that are known before the first trial."""
         if self._about_s is None:
             return (
                 f"{self._conditions} conditions, no new block after "

@@ -1,4 +1,4 @@
-"""Bars on a terminal for work that is no campaign: a match, a search, an observation."""
+"""Bars on a terminal for work that is not a campaign: a match, a search, an observation."""
 
 from __future__ import annotations
 

@@ -27,12 +27,14 @@ if TYPE_CHECKING:
 FIGURE_FORMS = ("html", "svg", "png")
 MAX_LETTERS = 80
 """Number of letters of a run's id in the name of its folder."""
-Reported = tuple[ResultDocument, RunRecord | None]
+ReportedCampaign = tuple[ResultDocument, RunRecord | None]
 """A result and its campaign, as they are reported; ``None`` where only the document is left."""
 
 
 def write_output(document: Document, to_json: Callable[[], bytes], output: OutputOptions) -> None:
-    """Write a document that is no campaign's to each place; print it unless stdout is taken.
+    """Write a document that is not of a campaign to each place, and print it.
+
+    Nothing is printed if stdout has the JSON.
 
     Raise `UnusableInput` if a file cannot be written.
     """
@@ -46,7 +48,7 @@ def write_output(document: Document, to_json: Callable[[], bytes], output: Outpu
     if output.has_screen:
         from equipoise.report.renderers.terminal import print_document
 
-        print_document(document, color=output.color)
+        print_document(document, color=output.color, form=output.screen_form)
 
 
 def _with_this_moment(document: Document) -> Document:
@@ -71,7 +73,7 @@ def write_file(path: Path, content: bytes) -> None:
 
 
 def write_json(file: str | None, to_json: Callable[[], bytes]) -> None:
-    """Write what ``--json`` asks for: to stdout for ``-``, nowhere for ``None``.
+    """Write the JSON to the place that ``--json`` names: stdout for ``-``, nowhere for ``None``.
 
     Raise `UnusableInput` if the file cannot be written.
     """
@@ -81,7 +83,7 @@ def write_json(file: str | None, to_json: Callable[[], bytes]) -> None:
         write_file(Path(file), to_json())
 
 
-def write_report(path: Path, campaigns: Sequence[Reported]) -> None:
+def write_report(path: Path, campaigns: Sequence[ReportedCampaign]) -> None:
     """Write campaigns into one file, in the form of its ending.
 
     Raise `UnusableInput` if the file cannot be written, or altair or vl-convert is not installed.
@@ -96,7 +98,7 @@ def write_report(path: Path, campaigns: Sequence[Reported]) -> None:
 def report_of(
     document: ResultDocument, record: RunRecord | None, *, figures: bool
 ) -> CampaignReport:
-    """Return what a report says of a campaign, with what its figures are made of if it has any.
+    """Return the report of a campaign, with the data of its figures if it has any.
 
     Raise `UnusableInput` if there are figures, and altair or vl-convert is not installed.
     """
@@ -146,9 +148,9 @@ def write_documents(path: Path, documents: Sequence[Document]) -> None:
 
 
 def with_pictures(documents: Sequence[Document], path: Path) -> str:
-    """Return documents as Markdown for a file, and write the figures in it beside the file.
+    """Return documents as Markdown for a file, and write its figures next to the file.
 
-    Figures are left out, and a message says so, where altair or vl-convert is not installed.
+    Figures are left out, with a message, where altair or vl-convert is not installed.
 
     Raise `UnusableInput` if a figure cannot be written.
     """

@@ -114,7 +114,7 @@ def lines(
 
 
 def point_labels(rows: Rows, x: alt.X, y: alt.Y, field: str) -> list[alt.Chart]:
-    """Return the text of a field beside each point, with no line behind its letters."""
+    """Return the text of a field next to each point, with no line behind its letters."""
     mark = {"align": "left", "dx": 8, "dy": -6, "fontSize": 11, "fontWeight": "normal"}
     return labels(rows, field, x=x, y=y, mark=mark)
 
@@ -144,7 +144,7 @@ class RatioAxis(Struct, frozen=True):
     in_percent: bool
 
     def place(self, ratio: float) -> float:
-        """Return the position of a ratio, moved to the edge if it lies beyond."""
+        """Return the position of a ratio, moved to the edge if it is beyond."""
         clipped = min(max(ratio, self.low), self.high)
         return rounded(100.0 * (clipped - 1.0) if self.in_percent else clipped)
 
@@ -158,7 +158,7 @@ class RatioAxis(Struct, frozen=True):
         }
 
     def edge_note(self, intervals: Iterable[Interval]) -> Iterator[str]:
-        """Yield what a bar at the edge means, where an interval goes beyond the drawn range."""
+        """Yield the meaning of a bar at the edge, where an interval goes beyond the drawn range."""
         if any(
             low is None or high is None or low < self.low or high > self.high
             for low, high in intervals
@@ -169,7 +169,7 @@ class RatioAxis(Struct, frozen=True):
         """Return the position of the field ``low``; ``subject`` names the ratio."""
         kind: Literal["linear", "log"] = "linear" if self.in_percent else "log"
         equal = self.place(1.0)
-        # Below each other where labels stand side by side, on a phone without any room to spare.
+        # Below each other where labels are side by side, on a phone without any room to spare.
         label = f"['{equal:g}', 'equal']" if channel is alt.X else f"'equal  {equal:g}'"
         axis = alt.Axis(
             format="+~r" if self.in_percent else "~r",
@@ -182,7 +182,7 @@ class RatioAxis(Struct, frozen=True):
         return channel("low:Q", title=f"{subject}: {unit}", scale=scale, axis=axis)
 
     def _ticks(self) -> Iterator[float]:
-        """Yield round ratios; none so near to 1 that its label has no room beside that of 1."""
+        """Yield round ratios; none so near to 1 that its label has no room next to that of 1."""
         room = _ROOM_AT_ONE * math.log(self.high / self.low)
         for tick in log_ticks(self.low, self.high):
             if tick == 1.0 or abs(math.log(tick)) >= room:
@@ -211,4 +211,4 @@ def ratio_axis(ratios: Iterable[float | None], min_effect: float) -> RatioAxis:
 
 
 RATIO_TOOLTIPS = tuple((f"{field}:Q", field, "+.4~r") for field in ("ratio", "low", "high"))
-"""What a reader sees of a ratio at its mark."""
+"""Fields of a ratio that the tooltip of its mark shows."""

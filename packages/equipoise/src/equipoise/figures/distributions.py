@@ -293,7 +293,7 @@ class _Panel(Struct, frozen=True):
         ]
 
     def notes(self) -> list[str]:
-        """Return what a reader must know about the data."""
+        """Return the notes that a reader needs to read the data."""
         lines = []
         known = sum(row.analysed for _, row, _ in known_values(self.document, self.metric))
         unknown = sum(row.analysed for row in self.document.trials) - known

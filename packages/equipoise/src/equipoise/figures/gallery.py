@@ -52,7 +52,7 @@ class FiguresKind:
         return None
 
     def chart(self, document: Any) -> alt.LayerChart | None:
-        """Draw the one chart that stands for the document; ``None`` for that of a comparison."""
+        """Draw the one chart of the whole document; ``None`` for that of a comparison."""
         return None
 
 
@@ -87,13 +87,13 @@ def gallery(
     yield from figure_of("ratios", ratios.HOW_TO_READ_RATIOS, ratios.ratios(document))
     metric = primary_metric(document)
     primary = document.primary_comparisons
-    yield from _shifts(document, [one for one in primary if not one.ratio_is_constant])
+    yield from _shifts(document, [row for row in primary if not row.ratio_is_constant])
     for comparison in primary:
         points = sequences.get(comparison.candidate)
         if points:
             chart = ratios.sequence(document, comparison, points)
             yield Figure("sequence", ratios.HOW_TO_READ_SEQUENCE, chart)
-    yield from _shifts(document, [one for one in primary if one.ratio_is_constant])
+    yield from _shifts(document, [row for row in primary if row.ratio_is_constant])
     yield from figure_of("other_ratios", ratios.HOW_TO_READ_METRICS, ratios.other_ratios(document))
     by_level = variance_by_level.variance_by_level(document)
     yield from figure_of("variance_by_level", variance_by_level.HOW_TO_READ, by_level)

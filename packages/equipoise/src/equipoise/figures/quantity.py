@@ -67,11 +67,11 @@ class Quantity(Struct, frozen=True):
         return rounded(value / self.divisor)
 
     def clipped(self, value: float) -> float:
-        """Return the value in ``unit``, moved to the edge of the range if it lies beyond."""
+        """Return the value in ``unit``, moved to the edge of the range if it is beyond."""
         return min(max(self.scaled(value), self.low), self.high)
 
     def beyond(self, value: float) -> bool:
-        """Return whether the value lies outside the drawn range."""
+        """Return whether the value is outside the drawn range."""
         return not self.low <= self.scaled(value) <= self.high
 
     def place(self, value: float) -> float:

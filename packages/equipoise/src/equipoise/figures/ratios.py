@@ -47,7 +47,7 @@ HOW_TO_READ_METRICS = (
 )
 HOW_TO_READ_SEQUENCE = (
     "After each block the band holds every ratio that is still possible. The result is certain "
-    "once the band has left the dashed line of no difference, or lies within the grey strip of "
+    "once the band has left the dashed line of no difference, or is within the grey strip of "
     "differences too small to matter. The bar at the right is the interval of the verdict."
 )
 HOW_TO_READ_SHIFT = (
@@ -60,7 +60,7 @@ MAX_ROWS = 40
 MAX_POINTS = 400
 _ROW_HEIGHT = 38
 _LABEL_OFFSET = 14
-"""Pixels by which a name stands above its bar."""
+"""Pixels between a name and its bar below."""
 _HEIGHT = 260
 
 
@@ -74,7 +74,7 @@ class _Row(Struct, frozen=True):
     comparison: AnyComparison
     kind: str = COMPARED
     badge: str = ""
-    """What stands in place of the verdict of a comparison without one."""
+    """Text in place of the verdict of a comparison without one."""
 
     def describe(self) -> str:
         ratio, ends = self.comparison.ratio, self.comparison.ratio_ci
@@ -122,9 +122,9 @@ def other_ratios(document: ResultDocument) -> alt.LayerChart | None:
         return None
     several = len({(other.baseline, other.candidate) for other in others}) > 1
     rows = []
-    for row, one in zip(_rows(others), others, strict=True):
-        name = metric_name(one.metric)
-        rows.append(_Row(f"{name}: {row.label}" if several else name, one))
+    for row, comparison in zip(_rows(others), others, strict=True):
+        name = metric_name(comparison.metric)
+        rows.append(_Row(f"{name}: {row.label}" if several else name, comparison))
     smallest = max(other.min_effect for other in others)
     return _draw(
         rows, "The other metrics with their intervals", "against the baseline", [], smallest
@@ -283,7 +283,7 @@ def _draw(
     color, shape = color_and_shape("kind", kinds, places, legend)
     tooltip = tooltips(("label:N", "of"), ("says:N", "verdict"), *RATIO_TOOLTIPS)
     bars: dict[str, Any] = {"y": y, "color": color, "tooltip": tooltip}
-    named = [{"label": one} for one in names]
+    named = [{"label": label} for label in names]
     name = {"align": "left", "dy": -_LABEL_OFFSET, "limit": alt.ExprRef("width - 8")}
     layers = [
         *axis.landmarks(min_effect, x),
@@ -296,7 +296,7 @@ def _draw(
             shape=shape,
             **bars,
         ),
-        # Above its bar, not beside it: a command is longer than half a phone.
+        # Above its bar, not next to it: a command is longer than half a phone.
         *labels(named, "label:N", x=alt.value(4), y=y, mark=name),
     ]
     return frame(

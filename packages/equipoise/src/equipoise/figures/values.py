@@ -23,7 +23,7 @@ MIN_SIZES = 2
 Measurement = tuple[float, ConditionResult, MetricSummary]
 """A size, the condition that has it, and its cost."""
 EVERY_TRIAL = 5000
-"""Largest number of trials that are drawn one by one; more are binned, and the figure says so."""
+"""Largest number of trials that are drawn one by one; more are binned, with a note."""
 TIMED_OUT = math.inf
 LATENCY = "latency_s"
 """Metric of programs that time their own operations. Where nothing is compared it is drawn, for the

@@ -36,7 +36,9 @@ def variance_by_level(document: ResultDocument) -> alt.LayerChart | None:
     if not parts:
         return None
     drawn = parts[:MAX_ROWS]
-    levels = list(dict.fromkeys(part.level for _, one in drawn for part in one.components))
+    levels = list(
+        dict.fromkeys(part.level for _, by_level in drawn for part in by_level.components)
+    )
     names = [name for name, _ in drawn]
     rows: Rows = [
         {
@@ -48,8 +50,8 @@ def variance_by_level(document: ResultDocument) -> alt.LayerChart | None:
             "share": rounded(part.share),
             "units": part.units,
         }
-        for name, one in drawn
-        for part in one.components
+        for name, by_level in drawn
+        for part in by_level.components
     ]
     x = alt.X(
         "deviation:Q",

@@ -1,4 +1,4 @@
-"""One model of a report: what was asked, the answer, and everything else in reading order.
+"""One model of a report: the question, the answer, and everything else in reading order.
 
 A builder turns a result of one kind into a `Document`; a renderer writes any document in one form.
 All text is plain: each renderer escapes it. What one form shows and another does not is said by
@@ -8,7 +8,8 @@ the ``forms`` of a part, never by a renderer.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import force_setattr, replace
@@ -33,13 +34,13 @@ TEXT: Forms = frozenset({"text", "notebook"})
 WRITTEN: Forms = PAGE | TEXT
 """Every form but the terminal."""
 WITH_PICTURES: Forms = frozenset({"page", "text"})
-"""Forms in which figures can stand."""
+"""Forms that can show figures."""
 EVERYWHERE: Forms = SCREEN | PAGE | TEXT
 
 UNKNOWN = "–"
 """Stands in a table cell for a number that is not known."""
 MAX_CLAIMS = 3
-"""Number of claims that are told in sentences; more of them stand in a table."""
+"""Number of claims that are sentences; more of them become a table."""
 ALIKE_SHOWN = 3
 """Number of lines of one kind that the terminal and text forms show."""
 
@@ -89,8 +90,9 @@ def text_of(cell: Cell) -> str:
     return cell if isinstance(cell, str) else cell.text
 
 
-Kind = Literal["name", "number", "label", "words"]
-"""``name``: shortened if too long; ``number``: to the right; ``words``: broken into lines."""
+Kind = Literal["name", "number", "label", "words", "id"]
+"""``name``: shortened if too long; ``number``: to the right; ``words``: broken into lines; ``id``:
+never shortened, since a reader copies it."""
 
 
 class Column(Struct, frozen=True):
@@ -109,9 +111,9 @@ def headed(
 ) -> tuple[tuple[Column, ...], tuple[Row, ...]]:
     """Return the columns and the rows of a table from rows that name the heading of each cell.
 
-    A heading ends in ``:name``, ``:number`` or ``:words`` where its cells are no labels; one that
-    somebody named always does. The longest row has all headings: a row of one cell is a heading for
-    the rows below it.
+    A heading ends in ``:name``, ``:number``, ``:words`` or ``:id`` where its cells are not labels;
+    one that somebody named always does. The longest row has all headings: a row of one cell is a
+    heading for the rows below it.
     """
     cells = [tuple(row.items() if isinstance(row, Mapping) else row) for row in rows]
     columns = (heading.rpartition(":") for heading, _ in max(cells, key=len, default=()))
@@ -121,11 +123,16 @@ def headed(
     )
 
 
-_KINDS: Mapping[str, Kind] = {"name": "name", "number": "number", "words": "words"}
+_KINDS: Mapping[str, Kind] = {
+    "name": "name",
+    "number": "number",
+    "words": "words",
+    "id": "id",
+}
 
 
 class AnyPart(Struct, frozen=True, kw_only=True):
-    """What every part of a document has."""
+    """Fields that every part of a document has."""
 
     forms: Forms = EVERYWHERE
 
@@ -136,7 +143,7 @@ class AnyPart(Struct, frozen=True, kw_only=True):
 
 
 class PagePart(AnyPart, frozen=True, kw_only=True):
-    """A part that only a page shows, unless it says otherwise."""
+    """A part that only a page shows, unless its ``forms`` are set."""
 
     forms: Forms = PAGE
 
@@ -192,7 +199,7 @@ class Command(AnyPart, frozen=True):
 
     line: str
     purpose: str
-    """What the line does, as the sentence before it; ends in a colon."""
+    """Purpose of the line, as the sentence before it; ends in a colon."""
 
     def __post_init__(self) -> None:
         """Cut a purpose that is too long; the line stays whole, because it is copied."""
@@ -214,11 +221,11 @@ class ShownWarning(Protocol):
 
     @property
     def summary(self) -> str:
-        """What is wrong."""
+        """Problem that the warning is about."""
 
     @property
     def hint(self) -> str:
-        """What to do about it; empty where there is nothing."""
+        """Remedy for the problem; empty where there is none."""
 
 
 class Warnings(AnyPart, frozen=True):
@@ -236,7 +243,7 @@ class Warnings(AnyPart, frozen=True):
         by_code: dict[str, list[ShownWarning]] = {}
         for warning in self.warnings:
             by_code.setdefault(warning.code, []).append(warning)
-        return tuple(one for alike in by_code.values() for one in alike[: self.most_alike])
+        return tuple(chain.from_iterable(alike[: self.most_alike] for alike in by_code.values()))
 
     @property
     def more(self) -> int:
@@ -282,7 +289,7 @@ class Strip(Struct, frozen=True):
     estimate: float | None
     name_low: str
     name_high: str
-    """Words at the ends of the line; empty where there is no room beside that of no difference."""
+    """Words at the ends of the line; empty where there is no room next to that of no difference."""
     description: str
 
 
@@ -295,7 +302,7 @@ class Claim(Struct, frozen=True):
     """Verdict whose colour the claim has."""
     text: str
     subject: str = ""
-    """What the estimate is of."""
+    """Quantity that the estimate is of."""
     estimate: str = ""
     interval: str = ""
     """Interval with its coverage; empty where there is none."""
@@ -303,7 +310,7 @@ class Claim(Struct, frozen=True):
     because: str = ""
     """Cause of the difference, as far as one was looked for."""
     remarks: tuple[str, ...] = ()
-    """What a reader must know with the claim, a sentence each."""
+    """Remarks that a reader needs with the claim, a sentence each."""
     certainty: tuple[str, ...] = ()
     """How sure the claim is, in lines for a terminal."""
     facts: tuple[tuple[str, str], ...] = ()
@@ -316,7 +323,7 @@ class Claims(PagePart, frozen=True):
 
 
 class Answer(AnyPart, frozen=True):
-    """What a reader sees first."""
+    """The part that a reader sees first."""
 
     title: str
     """Sentence above the claims; empty where the first claim is the answer itself."""
@@ -339,6 +346,7 @@ class Section(AnyPart, frozen=True):
     """Whether the section is printed."""
 
 
+ScreenPart = TypeVar("ScreenPart", bound=AnyPart)
 Part = (
     Answer
     | Section
@@ -356,7 +364,7 @@ Part = (
 
 
 class Origin(Struct, frozen=True):
-    """Where a result comes from, which a page says before its answer."""
+    """Origin of a result, which a page shows before its answer."""
 
     question: str
     command: str
@@ -372,11 +380,16 @@ class Document(Struct, frozen=True):
     name: str
     """Id that tells documents of the same title apart."""
     title: str
-    """The answer, or what was asked, in a few words."""
+    """The answer or the question, in a few words."""
     parts: tuple[Part, ...]
     numbers: tuple[NumberRow, ...] = field(default=())
     """The same for other programs, a row each; a key that a row lacks is unknown there."""
     origin: Origin | None = None
+
+
+def brief_or_whole(whole: ScreenPart, brief: ScreenPart) -> tuple[ScreenPart, ScreenPart]:
+    """Return a part, and its replacement on a terminal without ``--verbose``."""
+    return replace(whole, forms=whole.forms - BRIEF), replace(brief, forms=BRIEF)
 
 
 def computation_parts(method: Iterable[str], command: str) -> Iterator[Part]:

@@ -51,21 +51,21 @@ class WithLevel(Protocol):
 def encode(document: msgspec.Struct) -> bytes:
     """Write a document as one line of JSON without a line end.
 
-    Fields stand in the order of the data classes, mappings in their own order, so the
+    Fields are in the order of the data classes, mappings in their own order, so the
     same document always gives the same bytes; every finite float comes back bit for bit
     and what is infinite or not a number is null.
     """
     try:
         return msgspec.json.encode(document, enc_hook=_plain)
     except UnicodeEncodeError:
-        # A command line may hold bytes that are no text.
+        # A command line may hold bytes that are not text.
         return msgspec.json.encode(_in_unicode(msgspec.to_builtins(document, enc_hook=_plain)))
 
 
 def decode(text: bytes, name: str) -> ResultDocument:
     """Read a document that ``encode`` wrote.
 
-    Raise `UnusableInput` if the text is no JSON, or no result document of this version.
+    Raise `UnusableInput` if the text is not JSON, or not a result document of this version.
 
     Parameters
     ----------
@@ -75,9 +75,9 @@ def decode(text: bytes, name: str) -> ResultDocument:
     try:
         read = msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise UnusableInput(f"{name}: it is no JSON: {error}", hint=_HINT) from None
+        raise UnusableInput(f"{name}: it is not JSON: {error}", hint=_HINT) from None
     except RecursionError:
-        what = "it is no result document: its parts are nested too deeply"
+        what = "it is not a result document: its parts are nested too deeply"
         raise UnusableInput(f"{name}: {what}", hint=_HINT) from None
     version = read.get("schema") if isinstance(read, dict) else None
     if version != SCHEMA:
@@ -103,7 +103,7 @@ def decode(text: bytes, name: str) -> ResultDocument:
         document: ResultDocument = msgspec.convert({**read, **infinite}, of_kind)
         return document
     except msgspec.ValidationError as error:
-        raise UnusableInput(f"{name}: it is no result document: {error}", hint=_HINT) from None
+        raise UnusableInput(f"{name}: it is not a result document: {error}", hint=_HINT) from None
 
 
 def read_document(path: Path) -> ResultDocument:
@@ -116,7 +116,7 @@ def read_document(path: Path) -> ResultDocument:
         raise UnusableInput(f"{path} is larger than {MAX_BYTES >> 30} GiB", hint=_HINT)
     document = decode(content, str(path))
     for what in _impossible(document):
-        raise UnusableInput(f"{path}: it is no result document: {what}", hint=_HINT)
+        raise UnusableInput(f"{path}: it is not a result document: {what}", hint=_HINT)
     return document
 
 
@@ -128,14 +128,14 @@ def schema(kind: type[msgspec.Struct] = ResultDocument) -> dict[str, Any]:
     Every field is there in every document. A number may be null, where it is infinite:
     a median over trials of which most timed out.
     """
-    defaults = {one.name: one.default for one in msgspec.structs.fields(kind)}
+    defaults = {field.name: field.default for field in msgspec.structs.fields(kind)}
     name = _SCHEMAS.get(kind, defaults["schema"])
     kinds: tuple[type[msgspec.Struct], ...] = (kind,)
     if kind is ResultDocument:
-        kinds = tuple(dict.fromkeys(load(one.document) for one in every_kind()))
+        kinds = tuple(dict.fromkeys(load(each_kind.document) for each_kind in every_kind()))
     generated = _as_written(msgspec.json.schema(Union[kinds]))  # noqa: UP007 - of a tuple
-    for one in kinds:
-        generated["$defs"][one.__name__]["properties"]["schema"] = {"const": name}
+    for document_type in kinds:
+        generated["$defs"][document_type.__name__]["properties"]["schema"] = {"const": name}
     return {"$schema": _DIALECT, "$id": f"urn:{name}", **generated}
 
 
@@ -229,7 +229,7 @@ def _as_written(part: dict[str, Any]) -> dict[str, Any]:
 
 
 def _in_unicode(part: Any) -> Any:
-    """Show what is no Unicode text as backslash escapes, everywhere in the document."""
+    """Show bytes that are not Unicode text as backslash escapes, everywhere in the document."""
     match part:
         case str():
             return part.encode("utf-8", "backslashreplace").decode("utf-8")
@@ -241,7 +241,7 @@ def _in_unicode(part: Any) -> Any:
 
 
 def _impossible(document: ResultDocument) -> Iterator[str]:
-    """Yield what no campaign computes."""
+    """Yield contradictions that no campaign computes."""
     run = document.run
     if not 0 <= run.seed < 2**64:
         yield f"its seed is {run.seed}"
@@ -249,7 +249,7 @@ def _impossible(document: ResultDocument) -> Iterator[str]:
     if document.control is not None:
         conditions.append(document.control.condition)
         compared.append(document.control.comparison)
-    compared += [one.comparison for one in document.steady_state if one.comparison is not None]
+    compared += [row.comparison for row in document.steady_state if row.comparison is not None]
     for condition in conditions:
         for metric, summary in condition.metrics.items():
             if not summary.modes:
@@ -272,22 +272,26 @@ def is_step(part: WithLevel) -> bool:
     return is_ratio and is_interval_of_ratios(part.ratio_ci) and is_level
 
 
-def _impossible_comparison(one: Comparison) -> Iterator[str]:
-    named = f"{one.candidate} against {one.baseline}"
-    if not 0.0 <= one.min_effect <= MAX_MIN_EFFECT:
-        yield f"{named} has a smallest effect of {one.min_effect:g} percent"
-    if not (0.0 < one.alpha < 1.0 and 0.0 < one.level < 1.0):
+def _impossible_comparison(comparison: Comparison) -> Iterator[str]:
+    named = f"{comparison.candidate} against {comparison.baseline}"
+    if not 0.0 <= comparison.min_effect <= MAX_MIN_EFFECT:
+        yield f"{named} has a smallest effect of {comparison.min_effect:g} percent"
+    if not (0.0 < comparison.alpha < 1.0 and 0.0 < comparison.level < 1.0):
         yield f"{named} has no alpha between 0 and 1"
-    ratios = [one.ratio, one.mean_ratio, *(answer.ratio for answer in one.answers)]
+    ratios = [
+        comparison.ratio,
+        comparison.mean_ratio,
+        *(answer.ratio for answer in comparison.answers),
+    ]
     if any(ratio is not None and not 0.0 <= ratio < math.inf for ratio in ratios):
         yield f"{named} has a ratio below 0"
-    if one.blocks < 0:
-        yield f"{named} has {one.blocks} blocks"
-    if not 0.0 < one.equivalence_level < 1.0:
+    if comparison.blocks < 0:
+        yield f"{named} has {comparison.blocks} blocks"
+    if not 0.0 < comparison.equivalence_level < 1.0:
         yield f"{named} has an equivalence interval without a level between 0 and 1"
-    if any(not 0.0 < stretch.ratio < math.inf for stretch in one.ratio_segments):
+    if any(not 0.0 < stretch.ratio < math.inf for stretch in comparison.ratio_segments):
         yield f"{named} has a stretch with a ratio below 0"
-    for interval in (one.ratio_ci, one.mean_ratio_ci, one.equivalence_ci):
+    for interval in (comparison.ratio_ci, comparison.mean_ratio_ci, comparison.equivalence_ci):
         if not is_interval_of_ratios(interval):
             yield f"{named} has an interval {interval[0]} to {interval[1]}"
 

@@ -23,20 +23,18 @@ class ReportKind:
     """
 
     verb = "measured"
-    """What was done when the trials came."""
+    """Verb for the moment at which the trials came: measured or imported."""
     scope: str | None = None
-    """What the claims hold for, where no comparison says it."""
-    has_brief_screen = True
-    """Whether a terminal shows only the essence of comparisons."""
+    """Scope of the claims, where no comparison has it."""
     first_figures: frozenset[str] = frozenset()
-    """Names of figures of the kind that stand right below the answer."""
+    """Names of figures of the kind that are right below the answer."""
     figures_of_each: frozenset[str] = frozenset()
     """Names of figures of the kind of which there is one for each comparison."""
     repeats_because = "The same question with the same coin:"
-    """What the line that runs the campaign again asks."""
+    """Sentence before the line that runs the campaign again."""
 
     def scope_of(self, document: Any) -> str | None:
-        """Return what the claims hold for, where no comparison says it."""
+        """Return the scope of the claims, where no comparison has it."""
         return self.scope
 
     def question(self, document: Any) -> str | None:
@@ -55,6 +53,10 @@ class ReportKind:
         """Return the tables of rows that replace those of conditions; none by default."""
         return ()
 
+    def brief_tables(self, document: Any) -> Sequence[Table]:
+        """Return the tables that replace `tables` on a terminal without ``--verbose``."""
+        return self.tables(document)
+
     def tiles(self, document: Any) -> Iterator[tuple[str, str]]:
         """Yield the names and the values that a page shows first."""
         yield from ()
@@ -68,11 +70,15 @@ class ReportKind:
         return None
 
     def measured(self, document: Any) -> Iterator[Part]:
-        """Build what stands before the conditions."""
+        """Build the parts before the conditions."""
         yield from ()
 
     def how_it_ran(self, report: CampaignReport) -> Iterator[Part] | None:
         """Build the terminal's lines on the campaign; ``None`` for those of a comparison."""
+        return None
+
+    def origin(self, document: Any) -> str | None:
+        """Return where the trials come from, in a few words; ``None`` for those of a campaign."""
         return None
 
     def explained(self, document: Any) -> Iterator[Part]:
@@ -84,7 +90,7 @@ class ReportKind:
         return None
 
     def impossible(self, document: Any) -> Iterator[str]:
-        """Yield what no campaign of the kind computes, of a document that was read."""
+        """Yield contradictions in a document that was read: no campaign computes them."""
         yield from ()
 
     def facts(self, document: Any) -> Iterator[tuple[str, str]] | None:

@@ -35,7 +35,7 @@ def waiting_time(seconds: float) -> str:
 def with_coverage(interval: str, level: float, alpha: float, kind: str = "interval") -> str:
     """Return an interval with its coverage, as people read one.
 
-    1 minus ``level`` is the coverage of the interval by itself, 1 minus ``alpha`` that of all that
+    1 minus ``level`` is the coverage of the interval alone, 1 minus ``alpha`` that of all that
     share alpha with it.
     """
     if is_shared(level, alpha):
@@ -54,7 +54,7 @@ def percentage(share: float) -> str:
 
 
 def range_text(interval: Interval, show: Callable[[float], str], unknown: str = UNKNOWN) -> str:
-    """Return ``1.2 ms to 1.4 ms``, or what stands for an interval of which an end is not known."""
+    """Return ``1.2 ms to 1.4 ms``, or a replacement if an end of the interval is not known."""
     low, high = interval
     return unknown if low is None or high is None else f"{show(low)} to {show(high)}"
 

@@ -178,7 +178,7 @@ def test_the_screen_of_a_run_shows_the_outcome_of_the_gate(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     print_result(gate_document_of(words="\x1b[31mred."), [], Path("ledger.db"), color=False)
-    assert "\nThe gate fails: \\x1b[31mred.\n" in capsys.readouterr().out
+    assert "The gate fails: \\x1b[31mred.\n" in capsys.readouterr().out
 
 
 def test_the_page_begins_with_the_outcome_of_the_gate_and_shows_the_command() -> None:

@@ -113,13 +113,13 @@ def test_blocks_of_a_file_are_compared_within_them(
 def test_the_screen_has_the_meaning_of_the_interval_and_show_repeats_it(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run_import(str(slower_csv(folder))) == 0
+    assert run_import(str(slower_csv(folder)), "--verbose") == 0
     first = capsys.readouterr().out
     assert " longer than a in these trials" in " ".join(first.split())
     assert "ordinary 95 % interval" in first
     assert "order: one after the other" in " ".join(first.split())
     assert "e-value" not in first.replace("no e-value", "")
-    assert call(show.command) == 0
+    assert call(show.command, "--verbose") == 0
     assert capsys.readouterr().out == first
 
 

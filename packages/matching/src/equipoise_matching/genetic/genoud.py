@@ -76,6 +76,15 @@ def genoud(
     >>> result.stopped_because
     'no improvement'
 
+    Examples
+    --------
+    >>> from equipoise_matching import genoud
+    >>> def distance(point):
+    ...     return (point[0] - 1.0) ** 2 + (point[1] + 2.0) ** 2
+    >>> found = genoud(distance, 2, population=50, generations=10, seed=1)
+    >>> found.par.round(3).tolist()
+    [1.0, -2.0]
+
     Parameters
     ----------
     fn

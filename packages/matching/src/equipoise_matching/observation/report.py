@@ -32,6 +32,8 @@ _METHOD = (
     "factor and the placebos show how much that could matter. docs/methods/effects-from-logs.md "
     "has each formula and its source.",
 )
+ROWS, STRATUM = "rows", "Stratum"
+"""Name of the fact on the rows that take part, and title of the table of strata."""
 _CLUSTERS = "The interval allows for rows of one cluster that move together."
 _ROWS = (
     "The interval takes the rows as independent (Abadie and Imbens 2006). The variance of each row "
@@ -99,7 +101,7 @@ def _tables(result: ObservationResult) -> Iterator[TextTable]:
         )
     if result.strata is not None:
         of_strata = ("rows", "estimate", "differs most", "apart", "odds to change it")
-        yield _table("Stratum", of_strata, map(_stratum_row, result.strata.each))
+        yield _table(STRATUM, of_strata, map(_stratum_row, result.strata.each))
 
 
 def _table(title: str, headings: Sequence[str], rows: Iterable[tuple[str, ...]]) -> TextTable:
@@ -113,7 +115,7 @@ def _facts(result: ObservationResult) -> Iterator[tuple[str, str]]:
     yield "log", question.source
     yield "seed", str(question.seed)
     yield (
-        "rows",
+        ROWS,
         f"{rows.candidate:,} of {question.candidate}, {rows.baseline:,} of "
         f"{question.baseline}{left_out}",
     )

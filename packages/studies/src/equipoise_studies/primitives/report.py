@@ -10,10 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from equipoise.figures.gallery import Figure, FiguresKind, Sequences, figure_of
+from equipoise.model.quantities import counted
 from equipoise.model.result import ConditionResult, ResultDocument, TrialRow
 from equipoise.report.document import UNKNOWN, Cell, Claim, Styled, Table, headed
 from equipoise.report.kind import ReportKind, Title
 from equipoise.report.units import metric_formatter, range_text, spread_text
+from equipoise.shared.spelling import option
 from equipoise_studies.primitives.rows import CLASS, PRIMITIVE_METRICS
 
 WIDE_PERCENT = 10
@@ -47,11 +49,15 @@ class PrimitivesReport(ReportKind):
         system = " ".join(str(value) for value in known if value) or "this system"
         machine = document.environment.get("cpu_model")
         on = f" on {machine}" if machine else ""
-        return f"Operating system primitives: {system}{on}", (_sentence(document),)
+        return f"Operating system primitives: {system}{on}", _sentences(document)
 
     def tables(self, document: ResultDocument) -> tuple[Table, ...]:
         """Return a table for each class, in the order of the plan."""
         return tuple(_tables(document)) if is_of_primitives(document) else ()
+
+    def brief_tables(self, document: ResultDocument) -> tuple[Table, ...]:
+        """Return one table with the first row of each class that has a number."""
+        return (_brief_table(document),) if is_of_primitives(document) else ()
 
     def tiles(self, document: ResultDocument) -> Iterator[tuple[str, str]]:
         """Yield the first row of each class that has a number, as its name and its median."""
@@ -108,20 +114,44 @@ def _tables(document: ResultDocument) -> Iterator[Table]:
         yield Table(*rows, title=group or "row")
 
 
-def _tiles(document: ResultDocument) -> Iterator[tuple[str, str]]:
-    """Yield the first row of each class that has a number, as its name and its median."""
+def _first_of_each_class(document: ResultDocument) -> Iterator[tuple[str, str, ConditionResult]]:
+    """Yield each class with the metric and the condition of its first row that has a number."""
     classes = set()
     for condition in document.conditions:
         group = condition.levels.get(CLASS, document.run.study).replace("_", " ")
         metric = probe_metric(condition)
         if group not in classes and metric in condition.metrics:
             classes.add(group)
-            median = metric_formatter(metric)(condition.metrics[metric].median)
-            yield f"{group}: {condition.name}", median
+            yield group, metric, condition
 
 
-def _sentence(document: ResultDocument) -> str:
-    """Return a sentence with the numbers of rows that vary or have no number, and the scope."""
+def _tiles(document: ResultDocument) -> Iterator[tuple[str, str]]:
+    """Yield the first row of each class that has a number, as its name and its median."""
+    for group, metric, condition in _first_of_each_class(document):
+        median = metric_formatter(metric)(condition.metrics[metric].median)
+        yield f"{group}: {condition.name}", median
+
+
+def _brief_table(document: ResultDocument) -> Table:
+    rows: list[Mapping[str, Cell]] = []
+    for _, metric, condition in _first_of_each_class(document):
+        summary, show = condition.metrics[metric], metric_formatter(metric)
+        rows.append(
+            {
+                "row:name": condition.name,
+                "median:number": Styled(show(summary.median), "strong"),
+                "95 % interval": range_text(summary.median_ci, show),
+                "spread:number": spread_text(summary),
+            }
+        )
+    more = len(document.conditions) - len(rows)
+    rest = f"{counted(more, 'more row')}: {option('verbose')}, or the page of {option('report')}"
+    notes = (f"The first row of each class; {rest}.",) if more else ()
+    return Table(*headed(rows), notes=notes)
+
+
+def _sentences(document: ResultDocument) -> tuple[str, ...]:
+    """Return the sentences on rows that vary or have no number, and on the scope."""
     rows = len(document.conditions)
     unknown = sum(1 for condition in document.conditions if condition.unknown)
     wide = sum(1 for condition in document.conditions if condition.spread_because)
@@ -129,20 +159,17 @@ def _sentence(document: ResultDocument) -> str:
     if wide:
         sentences.append(
             f"{wide} of {rows} rows {'varies' if wide == 1 else 'vary'} by more than "
-            f"{WIDE_PERCENT} % between processes; the last column names what they vary with."
+            f"{WIDE_PERCENT} % between processes; the full table names what they vary with."
         )
     if unknown:
         have = "has" if unknown == 1 else "have"
         sentences.append(
-            f"{unknown} of {rows} rows {have} no number here; the last column has the reason."
+            f"{unknown} of {rows} rows {have} no number here; the full table has the reasons."
         )
-    return " ".join(
-        [
-            *(sentences or [f"{rows} rows."]),
-            "Medians and intervals are over processes; each process gives the median of its "
-            "batches.",
-        ]
+    medians = (
+        "Medians and intervals are over processes; each process gives the median of its batches."
     )
+    return (" ".join([*(sentences or [f"{rows} rows."]), medians]),)
 
 
 def _row(condition: ConditionResult, processes: Sequence[TrialRow]) -> Mapping[str, Cell]:

@@ -61,13 +61,14 @@ def json_option(what: str = "the result document") -> Option:
     )
 
 
+verbose_option = flag(
+    "--verbose", help="Print the details too: every row and warning, and how sure each answer is."
+)
 output_options = options_of(
     json_option(),
+    verbose_option,
     flag("--quiet", help="Print no progress and no screen."),
     color_option,
-)
-verbose_option = flag(
-    "--verbose", help="Print every warning, how sure each answer is, and the shape of the times."
 )
 report_option = file_option(
     "--report",
@@ -138,7 +139,7 @@ class HyperfineExports(Struct, frozen=True):
     """Unit of the tables among these; by default one that fits the first mean."""
 
     def files(self) -> dict[str, Path]:
-        """Return the file in each format that is asked for."""
+        """Return the file in each requested format."""
         forms = ("json", "csv", "markdown", "asciidoc", "orgmode")
         named: dict[str, Path | None] = {form: getattr(self, f"export_{form}") for form in forms}
         return {form: file for form, file in named.items() if file is not None}
@@ -154,7 +155,7 @@ class OutputOptions(Struct, frozen=True):
     """Whether the values of all environment variables are shown."""
     quiet: bool = False
     verbose: bool = False
-    """Whether the screen has more than the answer and the most important warning."""
+    """Whether the screen has more than the answer and its evidence."""
     color: bool = True
     durable: bool = False
     allow_concurrent: bool = False
@@ -171,7 +172,7 @@ class OutputOptions(Struct, frozen=True):
     test: bool = True
     """Whether to test the suggested causes."""
     figures: Path | None = None
-    """Folder for a study's own figures; by default one for each run beside the ledger."""
+    """Folder for a study's own figures; by default one for each run next to the ledger."""
 
     def checked(self, *, source: Path | None = None, holds_two: bool = False) -> OutputOptions:
         """Return the options with the reference result, once every file can be written.

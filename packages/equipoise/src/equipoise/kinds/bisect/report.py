@@ -29,12 +29,15 @@ from equipoise.model.revisions import short_name
 from equipoise.report.builders.claims import failures_of, strip_of, with_failures
 from equipoise.report.builders.result import (
     CampaignReport,
+    brief_and_verbose,
     campaign_figures,
     how_it_ran,
     whole_document,
 )
 from equipoise.report.builders.why import why_parts
 from equipoise.report.document import (
+    BRIEF,
+    EVERYWHERE,
     MAX_CLAIMS,
     PAGE,
     SCREEN,
@@ -53,6 +56,7 @@ from equipoise.report.document import (
     Section,
     Styled,
     Table,
+    brief_or_whole,
     fields_of,
     headed,
     ratio_numbers,
@@ -68,6 +72,9 @@ from equipoise.report.units import (
 
 _MAX_COMMITS = 20
 """Number of rows of commits that a terminal shows."""
+_MAX_BRIEF_COMMITS = 8
+"""Number of rows of commits that a terminal shows without ``--verbose``."""
+_BRIEF_COLUMNS = ("commit", "subject:name", "author", "date", "trials:number", "status")
 MAX_BENCHMARKS = 40
 """Number of rows of benchmarks that a terminal shows."""
 _MAX_STAGES = 6
@@ -83,7 +90,6 @@ _ENDS = re.compile(r" --(?:good|bad) [0-9a-f]{40,}\b")
 class BisectReport(ReportKind):
     """The report of a bisection."""
 
-    has_brief_screen = False
     first_figures = frozenset({"bisection"})
 
     def question(self, document: BisectDocument) -> str | None:
@@ -107,7 +113,7 @@ class BisectReport(ReportKind):
         search_answer = answer(document)
         is_single = len(searches) == 1 and not searches[0].branches
         all_parts: tuple[Part, ...] = (
-            search_answer,
+            *brief_and_verbose(search_answer),
             first,
             *([] if is_single else [others]),
             *self.explained(document),
@@ -435,14 +441,16 @@ def _commit_parts(bisect: SearchedLine, alpha: float) -> Iterator[Part]:
                 "subject:name": Styled(f"excluded: {which}", "dim"),
             }
         )
-    yield Table(
+    table = Table(
         *headed(rows),
         label="Commits, the oldest first",
         max_rows=_MAX_COMMITS,
         notes=tuple(_notes(bisect, alpha)),
     )
+    brief = [{name: row[name] for name in _BRIEF_COLUMNS} for row in rows]
+    yield from brief_or_whole(table, Table(*headed(brief), max_rows=_MAX_BRIEF_COMMITS))
     if course := _course_sentence(bisect):
-        yield Paragraph(course)
+        yield Paragraph(course, forms=EVERYWHERE - BRIEF)
 
 
 def _row(commit: BisectCommit) -> Mapping[str, Cell]:

@@ -47,7 +47,8 @@ from equipoise.model.kinds import load
 from equipoise.model.plan import Plan, Stopping
 from equipoise.model.record import RunRecord
 from equipoise.model.result import ResultDocument
-from equipoise.report.document import Paragraph, Part
+from equipoise.report.document import BRIEF, Document, Paragraph, Part
+from equipoise.shared.spelling import option
 from equipoise.studies.data_sets import require_data
 from equipoise.why.causes.ranking import suggested_causes
 from equipoise.why.differences.stacks import Picture, draw
@@ -412,19 +413,24 @@ def _show(
         document = with_causes(document, record, next(iter(experiments), None), gap)
     write_files(CampaignResult(document, record, ()), output)
     if output.has_screen:
-        _print(document, gap, output)
+        from equipoise.report.renderers.terminal import print_document
+
+        explanation = explanation_document(document, gap)
+        print_document(explanation, color=output.color, form=output.screen_form)
 
 
-def _print(document: ResultDocument, gap: Gap, output: OutputOptions) -> None:
+def explanation_document(document: ResultDocument, gap: Gap) -> Document:
+    """Build what the terminal shows of a gap: what it is, and what explains it."""
     from equipoise.report.builders.why import why_parts
     from equipoise.report.kind import report_kind
-    from equipoise.report.renderers.terminal import print_parts
 
-    parts: list[Part] = [Paragraph(nothing_to_explain_sentence(gap))]
+    title = gap.comparison.summary if gap.is_explainable else nothing_to_explain_sentence(gap)
+    parts: list[Part] = [Paragraph(title, "strong")]
     if gap.is_explainable:
-        parts = [Paragraph(gap.comparison.summary), *why_parts(document)]
-        parts += report_kind(document).explained(document)
+        parts += [*why_parts(document), *report_kind(document).explained(document)]
     if gap.chosen_because is not None:
         choice = f"{gap.chosen_because}; --baseline and --candidate name another"
-        parts.insert(0, Paragraph(choice))
-    print_parts(parts, color=output.color)
+        parts.append(Paragraph(choice, "dim"))
+    more = f"run {document.run.id} (more: {option('verbose')})"
+    parts.append(Paragraph(more, "dim", forms=BRIEF))
+    return Document(document.run.id, title, tuple(parts))

@@ -91,7 +91,6 @@ _PROPERTY_NAMES = {
 class FleetReport(ReportKind):
     """The report of a fleet."""
 
-    has_brief_screen = False
     first_figures = frozenset({"hosts"})
     figures_of_each = frozenset({"hosts"})
 

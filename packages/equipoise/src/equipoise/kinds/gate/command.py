@@ -308,8 +308,12 @@ def _report_undecided(gate: GateResult | None) -> None:
 
 
 def _write_summary(document: GateDocument, markdown: Path | None, output: OutputOptions) -> None:
-    """Write the summary to ``--markdown``, to the step of GitHub Actions and to stdout."""
-    summary = to_markdown(gate_document(document))
+    """Write the summary to ``--markdown``, to the step of GitHub Actions and to stdout.
+
+    A terminal shows it as a screen; a pipe gets the same Markdown as the files.
+    """
+    report = gate_document(document)
+    summary = to_markdown(report)
     if markdown is not None:
         write_file(markdown, f"{summary}\n{COMMENT_MARK}\n".encode())
     step_file = os.environ.get(STEP_SUMMARY)
@@ -323,8 +327,12 @@ def _write_summary(document: GateDocument, markdown: Path | None, output: Output
                 f"cannot append to {STEP_SUMMARY} {step_file}: {error.strerror}",
                 f"unset {STEP_SUMMARY}, or make the file writable",
             )
-    if output.has_screen:
-        # Standard output may fail, so this comes last.
+    # Standard output may fail, so this comes last.
+    if output.has_screen and sys.stdout.isatty():
+        from equipoise.report.renderers.terminal import print_document
+
+        print_document(report, color=output.color, form=output.screen_form)
+    elif output.has_screen:
         sys.stdout.write(summary)
 
 

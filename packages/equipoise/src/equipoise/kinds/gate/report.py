@@ -7,11 +7,17 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
+from msgspec.structs import replace
+
 from equipoise.kinds.gate.terms import GateDocument, GateOutcome, GateResult, GateRow
 from equipoise.model.quantities import counted, duration, names_of
 from equipoise.report.document import (
     ALIKE_SHOWN,
+    BRIEF,
+    EVERYWHERE,
+    TEXT,
     UNKNOWN,
+    VERBOSE,
     Bullets,
     Claim,
     Command,
@@ -20,6 +26,7 @@ from equipoise.report.document import (
     Part,
     Section,
     Table,
+    Warnings,
     headed,
 )
 from equipoise.report.kind import ReportKind, Title
@@ -82,18 +89,19 @@ def gate_document(document: GateDocument) -> Document:
         return Document(document.run.id, title, (Paragraph(title, "heading"),))
     title = f"Equipoise gate: {_heading(gate)}"
     blocks = counted(document.run.blocks, "block")
+    # The rows share alpha, so each row may have less.
+    alpha = max((comparison.alpha for comparison in document.comparisons), default=0.0)
     parts: list[Part] = [
         Paragraph(title, "heading"),
         Paragraph(gate.summary),
         *(Paragraph(sentence) for sentence in shortage_sentences(gate)),
-        # The rows share alpha, so each row may have less.
-        *_tables(
-            gate.rows, max((comparison.alpha for comparison in document.comparisons), default=0.0)
-        ),
+        *(replace(table, forms=EVERYWHERE - BRIEF) for table in _tables(gate.rows, alpha)),
+        _brief_table(gate),
         Command(
             document.run.command_line or "",
             f"{blocks} in random order on one host; a benchmark fails if its whole equivalence "
             f"interval is beyond {gate.min_effect:g} %. To repeat run {document.run.id}:",
+            forms=EVERYWHERE - BRIEF,
         ),
     ]
     slower: dict[str, list[str]] = {}
@@ -104,10 +112,18 @@ def gate_document(document: GateDocument) -> Document:
         for line, names in itertools.islice(slower.items(), ALIKE_SHOWN)
     )
     if document.warnings:
-        parts.append(
-            Bullets(tuple(f"{warning.summary}; {warning.hint}" for warning in document.warnings))
-        )
+        lines = tuple(f"{warning.summary}; {warning.hint}" for warning in document.warnings)
+        parts += [Bullets(lines, forms=TEXT), Warnings(document.warnings, forms=VERBOSE)]
+    parts.append(Paragraph(_last_line(document), "dim", forms=BRIEF))
     return Document(document.run.id, title, tuple(parts))
+
+
+def _last_line(document: GateDocument) -> str:
+    """Return the last line of a brief screen: the run, its warnings, and how to see more."""
+    run, count = document.run, len(document.warnings)
+    warnings = f" and {counted(count, 'warning')}" if count else ""
+    blocks = counted(run.blocks, "block")
+    return f"run {run.id}: {blocks} (more{warnings}: {option('verbose')})"
 
 
 def _heading(gate: GateResult) -> str:
@@ -172,6 +188,27 @@ def _tables(rows: Sequence[GateRow], alpha: float) -> Iterator[Part]:
         yield Paragraph(
             f"{len(rows) - fitting} more are in the document that {option('json')} writes."
         )
+
+
+def _brief_table(gate: GateResult) -> Table:
+    """Build the table of a brief screen: what must be acted on, and the interval that decided."""
+    rows, order = gate.rows, list(OUTCOME_LABELS)
+    first = sorted(rows, key=lambda row: order.index(row.outcome))[:_MAX_UNFOLDED_PASSES]
+    more = len(rows) - len(first)
+    cells = (
+        {
+            "benchmark:name": row.benchmark,
+            "baseline:number": _median(row.baseline_median, row.metric),
+            "candidate:number": _median(row.candidate_median, row.metric),
+            "change between": interval_text(row.equivalence_ci, "open"),
+            "outcome": OUTCOME_LABELS[row.outcome],
+        }
+        for row in first
+    )
+    notes = [f"A benchmark fails if its whole change is above {gate.min_effect:g} %."]
+    if more:
+        notes.append(f"{counted(more, 'more benchmark')}: {option('verbose')}")
+    return Table(*headed(cells), notes=tuple(notes), forms=BRIEF)
 
 
 def _row(row: GateRow, alpha: float) -> Mapping[str, str]:

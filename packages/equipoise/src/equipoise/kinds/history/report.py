@@ -36,10 +36,11 @@ from equipoise.report.builders.result import (
 )
 from equipoise.report.document import (
     ALIKE_SHOWN,
+    BRIEF,
     PAGE,
-    SCREEN,
     TEXT,
     UNKNOWN,
+    VERBOSE,
     WITH_PICTURES,
     WRITTEN,
     Answer,
@@ -59,6 +60,7 @@ from equipoise.report.document import (
     Section,
     Styled,
     Table,
+    brief_or_whole,
     fields_of,
     headed,
     ratio_numbers,
@@ -85,6 +87,9 @@ MAX_DETAILED_CHANGES = 2
 """Number of changes with a claim each; more do not fit on the first screen of a phone."""
 MAX_ROWS = 20
 """Number of rows in a terminal, and number of commits of the curve in a text."""
+_MAX_BRIEF_ROWS, _MAX_BRIEF_CHANGES = 7, 4
+"""Number of commits of the curve, and of changes, in a terminal without ``--verbose``."""
+_BRIEF_COLUMNS = ("commit", "subject:name", "author", "date", "change:number", "interval")
 _PICTURE_WIDTH = 27
 """Width of the picture of an interval, in letters."""
 _BAR, _MARK, _ZERO = "─", "●", "│"
@@ -101,7 +106,6 @@ _STATUS = {
 class HistoryReport(ReportKind):
     """The report of a history."""
 
-    has_brief_screen = False
     scope = "commits side by side, on this host"
     first_figures = frozenset({"curve"})
     repeats_because = "To add new commits:"
@@ -119,7 +123,7 @@ class HistoryReport(ReportKind):
         curve_answer = answer(document, result)
         curve, _ = campaign_figures(report)
         all_parts: tuple[Part, ...] = (
-            curve_answer,
+            *brief_or_whole(curve_answer, _brief_answer(curve_answer)),
             replace(curve, forms=WITH_PICTURES),
             *parts(document, result),
             *series_parts(result.series),
@@ -149,6 +153,14 @@ def answer(document: HistoryDocument, result: HistoryResult) -> Answer:
     return with_failures(document, Answer(title=title, lines=lines, claims=claims), "The campaign")
 
 
+def _brief_answer(answer: Answer) -> Answer:
+    """Return the answer without claims: a table has the changes on a brief screen."""
+    if not answer.title:
+        # One change: the claim is the answer.
+        return replace(answer, claims=tuple(replace(one, certainty=()) for one in answer.claims))
+    return replace(answer, claims=())
+
+
 def parts(document: HistoryDocument, result: HistoryResult) -> Iterator[Part]:
     """Build the parts below the answer: changes, curve, campaigns, and lines to go on."""
     result = history_of_values(result, document.more_is_better)
@@ -157,12 +169,12 @@ def parts(document: HistoryDocument, result: HistoryResult) -> Iterator[Part]:
     yield from _curve(result)
     yield Section("Campaigns of this history", tuple(_campaigns(result)), forms=WRITTEN)
     facts = tuple(_facts(result))
-    yield Facts(facts, forms=SCREEN)
+    yield Facts(facts, forms=VERBOSE)
     yield Section("Cost", (Facts(facts),), forms=WRITTEN)
     if result.blocks_to_go:
         # A resumed campaign gets its budget again.
         yield Command(shell_line(["equipoise", "resume", document.run.id]), "To go on from here:")
-    yield Command(document.run.command_line or "", "To add new commits:", forms=SCREEN)
+    yield Command(document.run.command_line or "", "To add new commits:", forms=VERBOSE)
 
 
 def numbers(document: HistoryDocument, result: HistoryResult) -> Iterator[NumberRow]:
@@ -259,8 +271,21 @@ def _changes(document: HistoryDocument, result: HistoryResult) -> Iterator[Part]
     # On a screen, the answer already has the changes if they are few.
     are_few = len(result.changes) <= MAX_DETAILED_CHANGES
     yield Section(
-        "" if are_few else "Changes", (*below,) if are_few else (table, *below), forms=SCREEN
+        "" if are_few else "Changes", (*below,) if are_few else (table, *below), forms=VERBOSE
     )
+    if len(result.changes) > 1:
+        yield replace(_brief_changes(document, result), forms=BRIEF)
+    if ranges:
+        yield replace(below[1], forms=BRIEF)
+
+
+def _brief_changes(document: HistoryDocument, result: HistoryResult) -> Table:
+    """Build the table of the latest changes for a brief screen."""
+    rows = [_change_row(change, _tone(document, result, change)) for change in result.changes]
+    latest = [{name: row[name] for name in _BRIEF_COLUMNS} for row in rows[-_MAX_BRIEF_CHANGES:]]
+    earlier = len(rows) - len(latest)
+    notes = (f"{counted(earlier, 'earlier change')}: {option('verbose')}",) if earlier else ()
+    return Table(*headed(latest), notes=notes)
 
 
 def _change_row(change: HistoryChange, tone: str) -> Mapping[str, Cell]:
@@ -298,28 +323,30 @@ def _curve(result: HistoryResult) -> Iterator[Part]:
     """Build the commits over the baseline: a selection, and all of them on a page."""
     if len(result.revisions) < 2:
         return
-    selection = _selection(result)
+    selection = _selection(result, MAX_ROWS)
     left_out = len(result.revisions) - len(selection)
     more = (f"{counted(left_out, 'commit')} between them left out.",) if left_out else ()
     notes = (*_curve_notes(result), *more)
-    yield Section("Curve", (_screen_table(selection, result, notes),), forms=SCREEN)
+    yield Section("Curve", (_screen_table(selection, result, notes),), forms=VERBOSE)
+    brief = _selection(result, _MAX_BRIEF_ROWS)
+    yield replace(_screen_table(brief, result, ()), forms=BRIEF)
     yield Section("Curve", (_table(selection, notes),), forms=TEXT)
     everything = _table(result.revisions, tuple(_curve_notes(result)))
     title = f"Every commit of the curve ({len(result.revisions)})"
     yield Section(title, (everything,), folded=True, forms=PAGE)
 
 
-def _selection(result: HistoryResult) -> tuple[HistoryRevision, ...]:
-    """Return at most ``MAX_ROWS`` commits: both ends of each change, and others at even steps."""
+def _selection(result: HistoryResult, max_rows: int) -> tuple[HistoryRevision, ...]:
+    """Return at most ``max_rows`` commits: both ends of each change, and others at even steps."""
     revisions = result.revisions
     ends_of_changes = {name for change in result.changes for name in (change.after, change.until)}
     last = len(revisions) - 1
     places_of_changes = [
         place for place, revision in enumerate(revisions) if revision.commit in ends_of_changes
     ]
-    steps = max(1, MAX_ROWS - 1)
+    steps = max(1, max_rows - 1)
     even_places = [round(step * last / steps) for step in range(steps + 1)]
-    places = list(dict.fromkeys((0, last, *places_of_changes, *even_places)))[:MAX_ROWS]
+    places = list(dict.fromkeys((0, last, *places_of_changes, *even_places)))[:max_rows]
     return tuple(revisions[place] for place in sorted(places))
 
 

@@ -12,6 +12,7 @@ from equipoise.report.document import (
     MAX_CLAIMS,
     SCREEN,
     UNKNOWN,
+    VERBOSE,
     Bullets,
     Claim,
     Paragraph,
@@ -71,8 +72,12 @@ class ImportedReport(ReportKind):
                 f"run {document.run.id}{ledger}",
             ),
             "dim",
-            forms=SCREEN,
+            forms=VERBOSE,
         )
+
+    def origin(self, document: ImportedDocument) -> str:
+        """Return the files that the trials come from."""
+        return f"imported from {', '.join(document.imported.source.files)}"
 
     def facts(self, document: ImportedDocument) -> Iterator[tuple[str, str]]:
         """Yield the source of the trials."""

@@ -94,14 +94,14 @@ _ROOM_FOR_A_WORD = 35.0
 def claims_of(document: ResultDocument) -> tuple[Claim, ...]:
     """Return a claim for each comparison on the metric that decides, or for each of samples."""
     if not document.samples:
-        return tuple(_claim(one, document) for one in document.primary_comparisons)
-    return tuple(_sample_claim(one, document) for one in document.samples)
+        return tuple(_claim(comparison, document) for comparison in document.primary_comparisons)
+    return tuple(_sample_claim(sample, document) for sample in document.samples)
 
 
 def campaign_answer(document: ResultDocument) -> Answer:
     """Build what a reader sees first."""
     claims = claims_of(document)
-    # Of one that failed, a verdict of the blocks before stands below the reason, as a claim.
+    # If it failed, a verdict of the blocks before is a claim below the reason.
     title, lines = ("", ()) if failures_of(document) else _title(document, claims)
     has_room = len(claims) <= MAX_CLAIMS and not no_difference(document)
     answer = Answer(
@@ -119,7 +119,7 @@ def with_failures(document: ResultDocument, answer: Answer, what: str) -> Answer
     answer = replace(answer, warnings=len(document.warnings) - len(failures))
     if not failures:
         return answer
-    hints = (f"hint: {one.hint}" for one in failures if one.hint)
+    hints = (f"hint: {failure.hint}" for failure in failures if failure.hint)
     lines = (*hints, *filter(None, (answer.title, *answer.lines)))
     return replace(answer, title=f"{what} ended early: {failures[-1].summary}", lines=lines)
 
@@ -130,14 +130,14 @@ def no_difference(document: ResultDocument) -> str:
     Empty where one did, where a direction is certain, or where a ranking has a loser.
     """
     primary = document.primary_comparisons
-    beaten = any(len(one.contenders) < len(one.conditions) for one in document.ranking)
+    beaten = any(len(ranking.contenders) < len(ranking.conditions) for ranking in document.ranking)
     if len(primary) < 2 or beaten or not all(map(_is_open, primary)):
         return ""
-    if all(one.verdict == "equivalent" for one in primary):
-        baselines = {one.baseline for one in primary}
+    if all(comparison.verdict == "equivalent" for comparison in primary):
+        baselines = {comparison.baseline for comparison in primary}
         baseline = baselines.pop() if len(baselines) == 1 else "their baselines"
         return f"No difference: all are the same as {baseline} within ±{primary[0].min_effect:g} %"
-    ends = [one.ratio_ci for one in primary]
+    ends = [comparison.ratio_ci for comparison in primary]
     bounds = [max(high, 1.0 / low) for low, high in ends if low and high]
     unlimited = len(primary) - len(bounds)
     if unlimited:
@@ -166,16 +166,18 @@ def _rounded_up(bound: float) -> str:
 
 def failures_of(document: ResultDocument) -> list[CampaignWarning]:
     """Return why the campaign failed; nothing if it did not."""
-    return [one for one in document.warnings if one.code == FAILURE]
+    return [warning for warning in document.warnings if warning.code == FAILURE]
 
 
 def verdict_counts(document: ResultDocument) -> str:
     """Return how many comparisons came out how."""
     primary = document.primary_comparisons
-    counts = Counter(shown_verdict(document, one) for one in primary)
+    counts = Counter(shown_verdict(document, comparison) for comparison in primary)
     outcomes = ", ".join(f"{counts[name]} {name}" for name in OUTCOMES if counts[name])
     sentence = f"{len(primary)} comparisons: {outcomes}"
-    to_go = [one.blocks_to_go for one in primary if one.blocks_to_go is not None]
+    to_go = [
+        comparison.blocks_to_go for comparison in primary if comparison.blocks_to_go is not None
+    ]
     if to_go:
         sentence += f"; about {min(to_go)} more blocks would probably decide the next"
     return sentence
@@ -185,11 +187,11 @@ def strip_of(
     ratio: float | None, ratio_ci: Interval, metric: str, min_effect: float
 ) -> Strip | None:
     """Return the strip of a ratio; ``None`` while its interval is unlimited on both sides."""
-    low, high = (one if one is None or one >= 0 else None for one in ratio_ci)
+    low, high = (None if end is None or end < 0 else end for end in ratio_ci)
     if low is None and high is None:
         return None
     margin = math.log1p(min_effect / 100.0)
-    bounds = [math.log(one) for one in (low, high, ratio) if one is not None and one > 0]
+    bounds = [math.log(bound) for bound in (low, high, ratio) if bound is not None and bound > 0]
     left = min([-margin, -_MIN_HALF_SPAN, *bounds])
     right = max([margin, _MIN_HALF_SPAN, *bounds])
     space = _MARGIN * (right - left)
@@ -211,7 +213,7 @@ def strip_of(
         name_low=less if place(0.0) > _ROOM_FOR_A_WORD else "",
         name_high=more if place(0.0) < 100.0 - _ROOM_FOR_A_WORD else "",
         description=(
-            "The interval of the ratio on a line on which the middle mark is no difference: "
+            "The interval of the ratio on a line whose middle mark means no difference: "
             f"{interval_text(ratio_ci, 'still unlimited')}."
         ),
     )
@@ -236,7 +238,7 @@ def _title(document: ResultDocument, claims: Sequence[Claim]) -> tuple[str, tupl
     if not primary and document.against is not None:
         lines = (*largest_changes(document.against), f"{reference_title(document.against)}.")
         return reference_answer(document.against), lines
-    if primary and (many or any(one.stratum for one in primary)):
+    if primary and (many or any(comparison.stratum for comparison in primary)):
         return counts, tuple(_largest_difference(primary))
     if claims:
         return "", ()
@@ -250,9 +252,9 @@ def _title(document: ResultDocument, claims: Sequence[Claim]) -> tuple[str, tupl
 
 def _largest_difference(primary: Sequence[Comparison]) -> Iterator[str]:
     called = [
-        (abs(math.log(one.ratio)), place)
-        for place, one in enumerate(primary)
-        if one.ratio is not None and one.verdict in ("faster", "slower", "mixed")
+        (abs(math.log(comparison.ratio)), place)
+        for place, comparison in enumerate(primary)
+        if comparison.ratio is not None and comparison.verdict in ("faster", "slower", "mixed")
     ]
     if called:
         yield f"The largest difference: {primary[max(called)[1]].summary}"
@@ -277,7 +279,7 @@ def _claim(comparison: Comparison, document: ResultDocument) -> Claim:
 
 
 def _as_speed(shown: Comparison) -> tuple[str, float | None, Interval]:
-    """Return what a claim is about with its ratio: a speed, where the sentence says "as fast"."""
+    """Return the quantity of a claim and its ratio: a speed, where the sentence has "as fast"."""
     quantity, ratio, ratio_ci = metric_name(shown.metric), shown.ratio, shown.ratio_ci
     is_speed = quantity.startswith(_TIME) and ratio is not None and ratio < 1.0
     if not is_speed or ratio is None or not reads_as_factor(ratio):
@@ -308,7 +310,7 @@ def _certainty(comparison: Comparison, document: ResultDocument) -> Iterator[str
     if three := _three_numbers(comparison):
         yield three
     if comparison.disagreement and not comparison.minimum_misleads:
-        # Where the minimum misleads, a warning says so.
+        # Where the minimum misleads, a warning explains it.
         yield f"statistics disagree: {comparison.disagreement}"
 
 
@@ -324,9 +326,9 @@ def _three_numbers(comparison: Comparison) -> str:
 
     Empty unless they differ by more than the smallest effect that matters.
     """
-    medians = [one.ratio for one in comparison.answers if one.statistic == "p50"]
+    medians = [answer.ratio for answer in comparison.answers if answer.statistic == "p50"]
     ratios = (comparison.ratio, *medians, comparison.mean_ratio)
-    known = [one for one in ratios if one is not None and one > 0]
+    known = [ratio for ratio in ratios if ratio is not None and ratio > 0]
     if len(known) < 3 or max(known) <= min(known) * (1.0 + comparison.min_effect / 100.0):
         return ""
     typical, median, mean = in_one_unit(*known)
@@ -356,9 +358,9 @@ def _fast_and_slow(comparison: Comparison) -> str:
     """Return the ratios of fast, middle and slow runs; empty where one ratio describes them."""
     if comparison.ratio_is_constant:
         return ""
-    known = {one.statistic: one.ratio for one in comparison.answers}
+    known = {answer.statistic: answer.ratio for answer in comparison.answers}
     ratios = [known.get(statistic) for statistic in ("p10", "p50", "p90")]
-    finite = [one for one in ratios if one is not None and one > 0]
+    finite = [ratio for ratio in ratios if ratio is not None and ratio > 0]
     if len(finite) < len(ratios):
         return ""
     fast, middle, slow = in_one_unit(*finite)
@@ -451,23 +453,23 @@ def ranking_of_all(document: ResultDocument) -> Ranking | None:
 
 
 def ranking_parts(document: ResultDocument) -> Iterator[Part]:
-    """Build a sentence for each ranking, and the table of all; nothing where none was asked.
+    """Build a sentence for each ranking, and the table of all; nothing without a ranking.
 
-    The sentence of a ranking of all conditions is the answer, and stands there.
+    The sentence of a ranking of all conditions is already the answer.
     """
     rankings = document.ranking
     if not rankings:
         return
     summaries: tuple[str, ...] = ()
     if ranking_of_all(document) is None:
-        summaries = tuple(one.summary for one in rankings)
+        summaries = tuple(ranking.summary for ranking in rankings)
         yield Bullets(summaries, max_items=ALIKE_SHOWN, forms=SCREEN)
     alpha = f"{100 * rankings[0].alpha:g} %"
     note = (
-        "Claims among candidates are a family of their own beside the comparisons with the "
+        "Claims among candidates are a family of their own, next to the comparisons with the "
         f"baseline: of each family at most {alpha} are expected to be false. Place 1 is open to "
         "each condition that may be the fastest. The fastest ever loses it with a chance of at "
-        f"most {alpha}; where several are equally fast, this holds for each by itself, not for all "
+        f"most {alpha}; where several are equally fast, this holds for each alone, not for all "
         "at once."
     )
     sentences = map(Paragraph, summaries[:ALIKE_SHOWN])
@@ -480,30 +482,32 @@ def _rows(document: ResultDocument) -> Iterator[Mapping[str, Cell]]:
         if ranking.stratum:
             levels = (f"{factor} {level}" for factor, level in ranking.stratum.items())
             yield {"": Styled(", ".join(levels), "strong")}
-        for one in ranking.conditions:
-            is_baseline = one.name == ranking.baseline
+        for condition in ranking.conditions:
+            is_baseline = condition.name == ranking.baseline
             yield {
-                "Place:number": _place(one, ranking),
-                "Condition:name": one.name,
-                "Against baseline:number": "baseline" if is_baseline else _change(document, one),
-                "Slower than:words": _names(one.slower_than),
-                "Tied with:words": _names(one.tied_with),
-                "Order open to:words": _names(one.undecided),
+                "Place:number": _place(condition, ranking),
+                "Condition:name": condition.name,
+                "Against baseline:number": "baseline"
+                if is_baseline
+                else _change(document, condition),
+                "Slower than:words": _names(condition.slower_than),
+                "Tied with:words": _names(condition.tied_with),
+                "Order open to:words": _names(condition.undecided),
             }
 
 
-def _change(document: ResultDocument, one: RankedCondition) -> str:
-    ratio = one.ratio
+def _change(document: ResultDocument, condition: RankedCondition) -> str:
+    ratio = condition.ratio
     if ratio and document.primary_metric in document.more_is_better:
         ratio = 1.0 / ratio
     return change_text(ratio, UNKNOWN)
 
 
-def _place(one: RankedCondition, ranking: Ranking) -> str:
+def _place(condition: RankedCondition, ranking: Ranking) -> str:
     """Return the places that a condition may have: ``1`` or ``2 to 4``."""
-    may_be_first = one.name in ranking.contenders
-    first = 1 if may_be_first else max(2, 1 + len(one.slower_than))
-    last = max(first, len(ranking.conditions) - len(one.faster_than))
+    may_be_first = condition.name in ranking.contenders
+    first = 1 if may_be_first else max(2, 1 + len(condition.slower_than))
+    last = max(first, len(ranking.conditions) - len(condition.faster_than))
     return str(first) if first == last else f"{first} to {last}"
 
 

@@ -52,7 +52,7 @@ from equipoise.stats.scaling import ScalingLaw, describe_law
 
 MAX_OTHER_METRICS = 60
 MAX_METRIC_COLUMNS = 3
-"""Number of metrics that have a column beside that of the metric that decides; others stand in
+"""Number of metrics that have a column next to that of the metric that decides; others are in
 tables of their own below, so many in each."""
 
 
@@ -77,8 +77,8 @@ def grouped_table(document: ResultDocument) -> Table:
     """Build the terminal's table of a study: a group for each combination of the other factors."""
     shown, primary = _ShownMetrics.of(document), document.primary_comparisons
     factor = compared_factor(document, primary[0])
-    judged = {one.candidate: one for one in primary}
-    baselines = {one.baseline for one in primary}
+    judged = {comparison.candidate: comparison for comparison in primary}
+    baselines = {comparison.baseline for comparison in primary}
     # The names of `compare` have all values of a condition.
     is_named = document.run.study == COMPARE_STUDY
     heading = "condition" if is_named else factor or "condition"
@@ -106,17 +106,17 @@ def written_table(document: ResultDocument) -> Table:
     metrics, primary = _ShownMetrics.of(document), document.primary_comparisons
     samples = document.samples
     judged: dict[str, tuple[str, str, str]] = {}
-    for one in primary:
-        shown = shown_comparison(document, one)
+    for comparison in primary:
+        shown = shown_comparison(document, comparison)
         change, interval = estimate_and_interval(shown.ratio, shown.ratio_ci)
-        word = shown_verdict(document, one)
-        judged[one.candidate] = (change, _intervals(shown, interval), word)
+        word = shown_verdict(document, comparison)
+        judged[comparison.candidate] = (change, _intervals(shown, interval), word)
     for sample in samples:
         change, interval = estimate_and_interval(
             sample.ratio, sample.ratio_ci, unknown="unknown", unlimited="unknown"
         )
         judged[sample.candidate] = (change, interval, document.kind.name)
-    baselines = {one.baseline for one in primary} | {sample.baseline for sample in samples}
+    baselines = {row.baseline for row in primary} | {sample.baseline for sample in samples}
     rows: list[HeadedCells] = []
     for condition in document.conditions:
         nothing = ("baseline" if condition.name in baselines else UNKNOWN, "", "")
@@ -161,19 +161,19 @@ def page_table(document: ResultDocument) -> Table:
 
 
 def further_tables(document: ResultDocument) -> Iterator[Table]:
-    """Build the tables of the metrics that were asked for and have no column above."""
+    """Build the tables of the requested metrics that have no column above."""
     further = _ShownMetrics.of(document).further
     for first in range(0, len(further), MAX_METRIC_COLUMNS + 1):
         metrics = further[first : first + MAX_METRIC_COLUMNS + 1]
-        increasing = [one for one in metrics if one in document.more_is_better]
+        increasing = [metric for metric in metrics if metric in document.more_is_better]
         rows = (
-            (("condition:name", one.name), *_medians(one, metrics, "median {}"))
-            for one in document.conditions
+            (("condition:name", condition.name), *_medians(condition, metrics, "median {}"))
+            for condition in document.conditions
         )
         yield Table(
             *headed(rows),
             label="Medians of further metrics",
-            notes=tuple(f"Of {metric_name(one)} more is better." for one in increasing),
+            notes=tuple(f"Of {metric_name(metric)} more is better." for metric in increasing),
         )
 
 
@@ -197,12 +197,12 @@ def others_table(document: ResultDocument, others: Sequence[Comparison]) -> Tabl
     """Build the table of comparisons on other metrics."""
     rows = (
         {
-            "other metrics": one.metric,
-            "candidate": one.candidate,
-            **_effect_cells(shown_comparison(document, one)),
-            "verdict": shown_verdict(document, one),
+            "other metrics": other.metric,
+            "candidate": other.candidate,
+            **_effect_cells(shown_comparison(document, other)),
+            "verdict": shown_verdict(document, other),
         }
-        for one in others
+        for other in others
     )
     return Table(*headed(rows), label="Other metrics", max_rows=MAX_OTHER_METRICS)
 
@@ -239,41 +239,46 @@ def shown_verdict(document: ResultDocument, comparison: Comparison) -> str:
 
 
 class _ShownMetrics(Struct, frozen=True):
-    """Metrics that the tables of a result show: those that were asked for come first."""
+    """Metrics that the tables of a result show: the requested ones come first."""
 
     primary: str
     heading: str
     last_metrics: tuple[str, ...]
-    """Metrics whose medians stand at the end: the others, then the process's wall time."""
+    """Metrics whose medians are at the end: the others, then the process's wall time."""
     further: tuple[str, ...]
-    """Metrics that were asked for beyond these."""
+    """Further requested metrics."""
     has_memory: bool
-    """Whether peak memory has a column though nobody asked for it."""
+    """Whether peak memory has a column without a request for it."""
     notes: tuple[str, ...]
 
     @classmethod
     def of(cls, document: ResultDocument) -> _ShownMetrics:
         """Return the metrics of a result."""
-        primary, compared = document.primary_metric, [one.metric for one in document.comparisons]
+        primary, compared = (
+            document.primary_metric,
+            [comparison.metric for comparison in document.comparisons],
+        )
         if document.typical is not None:
             compared += document.typical.other_metrics
-        others = dict.fromkeys(one for one in compared if one not in (primary, PRIMARY_METRIC))
+        others = dict.fromkeys(
+            metric for metric in compared if metric not in (primary, PRIMARY_METRIC)
+        )
         last = list(others)[:MAX_METRIC_COLUMNS]
         is_ours = document.has_random_order
-        has_time = any(PRIMARY_METRIC in one.metrics for one in document.conditions)
+        has_time = any(PRIMARY_METRIC in condition.metrics for condition in document.conditions)
         # Functions share a process, whose time and memory are of none of them.
         alone = not document.shares_processes
         if is_ours and alone and has_time and primary != PRIMARY_METRIC:
             last.append(PRIMARY_METRIC)
         named = primary != PRIMARY_METRIC and is_ours
-        increasing = [one for one in (primary, *last) if one in document.more_is_better]
+        increasing = [metric for metric in (primary, *last) if metric in document.more_is_better]
         return cls(
             primary,
             f"median {metric_name(primary)}" if named else "median",
             tuple(last),
             tuple(list(others)[MAX_METRIC_COLUMNS:]),
             alone and "max_rss_bytes" not in (primary, *others),
-            tuple(f"Of {metric_name(one)} more is better." for one in increasing),
+            tuple(f"Of {metric_name(metric)} more is better." for metric in increasing),
         )
 
     def median(self, condition: ConditionResult) -> Iterator[tuple[str, Cell]]:
@@ -360,7 +365,7 @@ def _groups(
 ) -> dict[tuple[tuple[str, str], ...], list[ConditionResult]]:
     """Group conditions, in the order of the plan, by the levels of the other factors that vary."""
     names = {name for condition in conditions for name in condition.levels} - {factor}
-    varying = {name for name in names if len({one.levels.get(name) for one in conditions}) > 1}
+    varying = {name for name in names if len({other.levels.get(name) for other in conditions}) > 1}
     groups: dict[tuple[tuple[str, str], ...], list[ConditionResult]] = {}
     for condition in conditions:
         levels = tuple(pair for pair in condition.levels.items() if pair[0] in varying)
@@ -377,7 +382,7 @@ def _scaling_table(factor: str, metric: str, laws: dict[str, ScalingLaw]) -> Tab
             "N^": exponent_text(law.power_law),
         }
         if several:
-            simple = ", ".join(describe_law(*one) for one in law.simple) or "none"
+            simple = ", ".join(describe_law(*power) for power in law.simple) or "none"
             row |= {
                 "N^ beside log N": exponent_text(law.exponents[1]),
                 "misses by:number": f"{100 * law.power_law.largest_miss:.1f} %",

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from equipoise.model.quantities import counted
 from equipoise.report.document import (
-    SCREEN,
+    BRIEF,
+    EVERYWHERE,
+    UNKNOWN,
+    VERBOSE,
     WRITTEN,
     Answer,
+    Cell,
     Claim,
     Column,
     Document,
@@ -18,24 +24,36 @@ from equipoise.report.document import (
     Figures,
     NumberRow,
     Origin,
+    Paragraph,
     Part,
     Section,
     Table,
     Warnings,
+    brief_or_whole,
     computation_parts,
+    headed,
     with_interval,
 )
-from equipoise_matching.matching.report import balance_report, match_report, search_report
+from equipoise.shared.spelling import option
+from equipoise_matching.matching.report import (
+    balance_report,
+    match_report,
+    search_report,
+    weights_table,
+)
 from equipoise_matching.matching.wording import (
     LARGE_DIFFERENCE_PERCENT,
     Difference,
     MatchQuestion,
+    dropped_sentence,
     matched_difference,
     most_different,
+    naive_sentence,
 )
-from equipoise_matching.observation.report import observation_report
+from equipoise_matching.observation.report import ROWS, STRATUM, observation_report
 from equipoise_matching.observation.result import ObservationResult
 from equipoise_matching.report import Report, TextTable
+from equipoise_matching.warning import AnalysisWarning
 
 if TYPE_CHECKING:
     from equipoise.figures.gallery import Figure
@@ -58,6 +76,15 @@ def answer_of(report: Report, tone: str) -> Answer:
     return Answer("", claims=(claim,), warnings=len(report.warnings))
 
 
+def answers_of(report: Report, tone: str, brief_remarks: tuple[str, ...]) -> tuple[Answer, Answer]:
+    """Build the answer of a report, and that of a brief screen with fewer remarks."""
+    answer = answer_of(report, tone)
+    (claim,) = answer.claims
+    # The sentence has the estimate and its interval.
+    brief = replace(claim, remarks=brief_remarks, estimate="", interval="")
+    return brief_or_whole(answer, replace(answer, claims=(brief,)))
+
+
 def table_of(table: TextTable) -> Table:
     """Build a table: names in the first column, numbers behind the labels."""
     name, *others = table.headings
@@ -67,6 +94,8 @@ def table_of(table: TextTable) -> Table:
     return Table(tuple(columns), table.rows, title=table.title, notes=table.notes)
 
 
+_MAX_BRIEF_ROWS = 10
+"""Number of covariates that a terminal shows without ``--verbose``."""
 MAX_FIGURES = 3
 """Number of covariates with figures of their own: those least alike in distribution."""
 _COMPARABLE = "comparable units"
@@ -94,7 +123,9 @@ def match_document(
 ) -> Document:
     """Build the document of a match: its effect, or without an outcome how alike its pairs are."""
     report = match_report(result, balance, naive, question)
-    return _document(report, question, balance, matched_difference(result), naive, None, command)
+    return _document(
+        report, question, balance, matched_difference(result), naive, None, result, command
+    )
 
 
 def balance_document(
@@ -103,7 +134,7 @@ def balance_document(
     """Build the document of the balance of covariates."""
     effect = None if result is None else matched_difference(result)
     report = balance_report(balance, result, question)
-    return _document(report, question, balance, effect, None, None, command)
+    return _document(report, question, balance, effect, None, None, result, command)
 
 
 def search_document(
@@ -120,7 +151,8 @@ def search_document(
     """
     effect = None if result is None else matched_difference(result)
     report = search_report(search, result, balance, naive, question)
-    return _document(report, question, balance, effect, naive, search, command)
+    matches = search.matches if result is None else result
+    return _document(report, question, balance, effect, naive, search, matches, command)
 
 
 def _document(
@@ -130,6 +162,7 @@ def _document(
     effect: Difference | None,
     naive: Difference | None,
     search: GenMatchResult | None,
+    matches: MatchResult | None,
     command: str,
 ) -> Document:
     """Put the parts of every document on matching in their order."""
@@ -140,14 +173,21 @@ def _document(
 
     rests_on = Facts(report.facts)
     tables = map(table_of, report.tables)
+    remarks = (*_brief_remarks(naive, matches), *question.notes)
     parts: tuple[Part, ...] = (
-        answer_of(report, _tone(balance, effect)),
+        *answers_of(report, _tone(balance, effect), remarks),
         Figures(figures),
-        replace(rests_on, forms=SCREEN),
-        *(replace(table, forms=WRITTEN) if table.title == "Strata" else table for table in tables),
-        *([Warnings(report.warnings)] if report.warnings else []),
+        replace(rests_on, forms=VERBOSE),
+        *(
+            replace(table, forms=WRITTEN if table.title == "Strata" else EVERYWHERE - BRIEF)
+            for table in tables
+        ),
+        *_weights_of(search),
+        _brief_balance(balance),
+        *brief_warnings(report.warnings),
         Section("What it rests on", (rests_on,), forms=WRITTEN),
         *computation_parts(report.method, command),
+        _last_line(),
     )
     return Document(
         name=report.badge,
@@ -158,11 +198,58 @@ def _document(
             *_balance_numbers(balance),
             *_weight_numbers(search),
         ),
-        origin=Origin(f"{_asked(question, search)} From {question.source}", command),
+        origin=Origin(f"{_question_sentence(question, search)} From {question.source}", command),
     )
 
 
-def _asked(question: MatchQuestion, search: GenMatchResult | None) -> str:
+def _brief_remarks(naive: Difference | None, matches: MatchResult | None) -> tuple[str, ...]:
+    """Return the remarks below the answer of a brief screen, a sentence each."""
+    of_all = () if naive is None else (naive_sentence(naive),)
+    dropped = () if matches is None else (dropped_sentence(matches),)
+    return (*of_all, *dropped)
+
+
+def _weights_of(search: GenMatchResult | None) -> Iterator[Table]:
+    """Build the table of weights of a brief screen."""
+    if search is not None:
+        weights = table_of(weights_table(search))
+        yield replace(weights, max_rows=_MAX_BRIEF_ROWS, forms=BRIEF)
+
+
+def _brief_balance(balance: Balance) -> Table:
+    """Build the table of a brief screen: by how much each covariate differs."""
+    before = [abs(covariate.sdiff) for covariate in balance.before]
+    after = [None] * len(before) if balance.after is None else [abs(a.sdiff) for a in balance.after]
+    rows: list[Mapping[str, Cell]] = []
+    for name, first, last in zip(balance.variables, before, after, strict=True):
+        row: dict[str, Cell] = {"covariate:name": name, "differs before:number": _percent(first)}
+        if last is not None:
+            row["after matching:number"] = _percent(last)
+        rows.append(row)
+    note = "differs: the means of both groups, in percent of a standard deviation."
+    return Table(*headed(rows), notes=(note,), max_rows=_MAX_BRIEF_ROWS, forms=BRIEF)
+
+
+def _percent(value: float) -> str:
+    return UNKNOWN if math.isnan(value) else f"{value:.1f} %"
+
+
+def brief_warnings(warnings: Sequence[AnalysisWarning]) -> Iterator[Part]:
+    """Build the warnings of an analysis; a brief screen has the first of them."""
+    if warnings:
+        yield from brief_or_whole(Warnings(tuple(warnings)), Warnings(tuple(warnings[:1])))
+        if more := len(warnings) - 1:
+            text = f"  {counted(more, 'more warning')}: {option('verbose')}"
+            yield Paragraph(text, "dim", forms=BRIEF)
+
+
+def _last_line() -> Paragraph:
+    """Return the last line of a brief screen: how to see more."""
+    more = f"more: {option('verbose')}, or the page of {option('report')}"
+    return Paragraph(more, "dim", forms=BRIEF)
+
+
+def _question_sentence(question: MatchQuestion, search: GenMatchResult | None) -> str:
     if question.outcome is not None:
         return f"What is the effect of {question.treatment} on {question.outcome}?"
     if search is not None:
@@ -198,7 +285,7 @@ def _effect_figures(
         title = f"Effect of {question.treatment} on {question.outcome}"
         yield Figure(
             "effect",
-            "Each row is one estimate with its 95 % interval; the line stands at no difference. "
+            "Each row is one estimate with its 95 % interval; the line marks no difference. "
             "The answer is the estimate among comparable units.",
             estimates(
                 rows,
@@ -255,13 +342,16 @@ def _weight_numbers(search: GenMatchResult | None) -> Iterator[NumberRow]:
 def observation_document(result: ObservationResult, command: str) -> Document:
     """Build the document of an observation; ``command``, if there is one, observes it again."""
     report, question = observation_report(result), result.question
+    rests_on = Section("What it rests on", (Facts(report.facts),), forms=EVERYWHERE - BRIEF)
     parts: tuple[Part, ...] = (
-        answer_of(report, _observed_tone(result)),
+        *answers_of(report, _observed_tone(result), report.remarks),
         Figures(lambda: _observed_figures(result)),
-        *map(table_of, report.tables),
-        Section("What it rests on", (Facts(report.facts),)),
-        *([Warnings(report.warnings)] if report.warnings else []),
+        *(replace(table_of(table), forms=EVERYWHERE - BRIEF) for table in report.tables),
+        *_brief_observation(result, report),
+        rests_on,
+        *brief_warnings(report.warnings),
         *computation_parts(report.method, command),
+        _last_line(),
     )
     return Document(
         name="observed",
@@ -274,6 +364,31 @@ def observation_document(result: ObservationResult, command: str) -> Document:
             command,
         ),
     )
+
+
+def _brief_observation(result: ObservationResult, report: Report) -> Iterator[Part]:
+    """Build what a brief screen shows of an observation: the balance, and the rows."""
+    rows = (
+        {
+            "covariate:name": covariate.column,
+            "differs before:number": _in_sd(covariate.difference_before),
+            "after matching:number": _in_sd(covariate.difference_after),
+        }
+        for covariate in result.balance
+    )
+    if result.balance:
+        note = "differs: the means of both versions, in standard deviations (sd)."
+        yield Table(*headed(rows), notes=(note,), max_rows=_MAX_BRIEF_ROWS, forms=BRIEF)
+    if result.strata is not None:
+        (strata,) = (table_of(table) for table in report.tables if table.title == STRATUM)
+        yield replace(strata, max_rows=_MAX_BRIEF_ROWS, forms=BRIEF)
+    placebos = tuple((f"placebo {placebo.kind}", placebo.summary) for placebo in result.placebos)
+    taking_part = tuple(fact for fact in report.facts if fact[0] == ROWS)
+    yield Facts((*taking_part, ("about", result.about), *placebos), forms=BRIEF)
+
+
+def _in_sd(difference: float | None) -> str:
+    return "unlimited" if difference is None else f"{difference:+.2f} sd"
 
 
 def _observed_figures(result: ObservationResult) -> Iterator[Figure]:
@@ -312,18 +427,18 @@ def _observed_effects(result: ObservationResult) -> Iterator[NumberRow]:
 
 
 def _observed_balance(result: ObservationResult) -> Iterator[NumberRow]:
-    for one in result.balance:
+    for covariate in result.balance:
         yield {
             "kind": "covariate",
-            "name": one.column,
-            "candidate_before": one.candidate_before,
-            "baseline_before": one.baseline_before,
-            "apart_before_sd": one.difference_before,
-            "candidate_after": one.candidate_after,
-            "baseline_after": one.baseline_after,
-            "apart_after_sd": one.difference_after,
-            "ks_before": one.ks_before,
-            "ks_after": one.ks_after,
-            "term": one.term,
-            "term_apart_after_sd": one.term_after,
+            "name": covariate.column,
+            "candidate_before": covariate.candidate_before,
+            "baseline_before": covariate.baseline_before,
+            "apart_before_sd": covariate.difference_before,
+            "candidate_after": covariate.candidate_after,
+            "baseline_after": covariate.baseline_after,
+            "apart_after_sd": covariate.difference_after,
+            "ks_before": covariate.ks_before,
+            "ks_after": covariate.ks_after,
+            "term": covariate.term,
+            "term_apart_after_sd": covariate.term_after,
         }

@@ -22,7 +22,7 @@ def origin_of(document: ResultDocument, command: str) -> Origin:
     """Return where a campaign comes from, and the command that runs it again."""
     folder, _, rest = command.partition(" && ")
     if folder.startswith("cd ") and rest:
-        # Where the command is to be copied from, its folder stands before it.
+        # A reader copies the command, so its folder comes before it.
         command = rest
     kind = report_kind(document)
     return Origin(
@@ -59,7 +59,10 @@ def _question(document: ResultDocument) -> str:
     conditions, metric = document.conditions, document.primary_metric
     if document.against is not None:
         return "What changed since another result?"
-    names = [one.name if len(one.name) <= _MAX_NAME_LETTERS else "" for one in conditions]
+    names = [
+        condition.name if len(condition.name) <= _MAX_NAME_LETTERS else ""
+        for condition in conditions
+    ]
     if document.typical is not None:
         return (
             f"How long does {names[0] or 'it'} take?"
@@ -77,14 +80,16 @@ def _question(document: ResultDocument) -> str:
     if not stratum:
         return f"{_question_among(names, metric)}?"
     members = [compared[0].baseline]
-    members += [one.candidate for one in compared if one.stratum == stratum]
-    commands = {one.name: one.levels.get("command", "") for one in conditions}
-    names = [commands[one] if len(commands[one]) <= _MAX_NAME_LETTERS else "" for one in members]
+    members += [row.candidate for row in compared if row.stratum == stratum]
+    commands = {condition.name: condition.levels.get("command", "") for condition in conditions}
+    names = [
+        commands[member] if len(commands[member]) <= _MAX_NAME_LETTERS else "" for member in members
+    ]
     return f"{_question_among(names, metric)}, at each {' and '.join(stratum)}?"
 
 
 def _question_among(names: Sequence[str], metric: str) -> str:
-    """Return what is asked of conditions, without the question mark; a long name is empty."""
+    """Return the question about conditions, without its question mark; a long name is empty."""
     is_time = metric in (PRIMARY_METRIC, CALL_METRIC)
     if len(names) != 2:
         best = "the fastest" if is_time else f"the best by {metric_name(metric)}"

@@ -1,6 +1,6 @@
 """A result against a reference result: every row, the mean with its caveat, what differs.
 
-Campaigns of the same commands are shown each by itself, and all of them pooled.
+Campaigns of the same commands are shown each alone, and all of them pooled.
 """
 
 from __future__ import annotations
@@ -152,19 +152,19 @@ def _value(value: Any) -> str:
 
 
 _MAX_COLUMNS = 6
-"""Number of campaigns that stand beside one another, the latest."""
+"""Number of campaigns that are shown side by side, the latest."""
 _BOOT_LETTERS = 8
 
 
 def pooled_document(pooled: PooledCampaigns) -> Document:
     """Build what each campaign found, and what holds over all of them."""
     levels = [
-        levelled_ratio(one.candidate, one.by_level)
-        for one in pooled.comparisons
-        if one.by_level is not None
+        levelled_ratio(comparison.candidate, comparison.by_level)
+        for comparison in pooled.comparisons
+        if comparison.by_level is not None
     ]
-    boots = len({(one.boot, one.kernel) for one in pooled.campaigns})
-    kernels = len({one.kernel for one in pooled.campaigns})
+    boots = len({(campaign.boot, campaign.kernel) for campaign in pooled.campaigns})
+    kernels = len({campaign.kernel for campaign in pooled.campaigns})
     replicates = "hosts" if pooled.hosts > 1 else "boots" if boots > 1 else "campaigns"
     on_hosts = f" and {_count(pooled.hosts, 'host')}" if pooled.hosts > 1 else ""
     scope = (
@@ -178,7 +178,7 @@ def pooled_document(pooled: PooledCampaigns) -> Document:
         "showed: a campaign that stops at its verdict overstates the effect. Both hold for "
         "campaigns that were not chosen by their results."
     )
-    unknown = dict.fromkeys(one.common.unknown_because for one in pooled.comparisons)
+    unknown = dict.fromkeys(comparison.common.unknown_because for comparison in pooled.comparisons)
     return Document(
         name=pooled.study,
         title=f"{len(pooled.campaigns)} campaigns of the same commands",
@@ -197,14 +197,14 @@ def _campaigns_table(pooled: PooledCampaigns) -> Table:
     rows = (
         {
             "": str(number),
-            "run": one.id,
-            "started": one.started[:16].replace("T", " "),
-            **({"host:name": one.host or UNKNOWN} if several else {}),
-            "boot": one.boot[:_BOOT_LETTERS],
-            "kernel": one.kernel,
-            "blocks:number": str(one.blocks),
+            "run": campaign.id,
+            "started": campaign.started[:16].replace("T", " "),
+            **({"host:name": campaign.host or UNKNOWN} if several else {}),
+            "boot": campaign.boot[:_BOOT_LETTERS],
+            "kernel": campaign.kernel,
+            "blocks:number": str(campaign.blocks),
         }
-        for number, one in enumerate(pooled.campaigns, 1)
+        for number, campaign in enumerate(pooled.campaigns, 1)
     )
     return Table(*headed(rows), label="Campaigns")
 
@@ -220,7 +220,7 @@ def _comparisons_table(pooled: PooledCampaigns) -> Table:
         Column("between", "number"),
         *(Column(str(number), "number") for number in numbers),
     )
-    rows = tuple(_pooled_row(one, numbers) for one in pooled.comparisons)
+    rows = tuple(_pooled_row(comparison, numbers) for comparison in pooled.comparisons)
     return Table(columns, rows, label="Comparisons")
 
 

@@ -55,6 +55,7 @@ from equipoise.report.document import (
     Section,
     Table,
     Warnings,
+    brief_or_whole,
     fields_of,
     ratio_numbers,
     with_interval,
@@ -97,11 +98,11 @@ _LAST_IMPORTANT_WARNING = "inflated"
 _ASKED_FIRST = frozenset(
     {"equipoise", "system", "kernel", "cpu model", "cpus", "governor", "memory", "hypervisor"}
 )
-"""What of the environment a reader asks for first; the page and the JSON have all."""
+"""Facts of the environment that a reader asks for first; the page and the JSON have all."""
 
 
 class CampaignReport(Struct, frozen=True):
-    """A campaign's result with what its report says beyond it."""
+    """Result of a campaign, with everything else that its report needs."""
 
     document: ResultDocument
     sequences: Sequences = field(default_factory=dict)
@@ -138,13 +139,10 @@ def campaign_document(report: CampaignReport) -> Document:
     first, others = campaign_figures(report)
     has_rows = bool(report_kind(document).tables(document))
     tables = tuple(_screen_tables(document))
-    # Why there is no verdict comes first.
-    failed = claims.failures_of(document)
-    answers = _brief_and_verbose(document, answer)
-    head: tuple[Part, ...] = (*answers, *tables) if failed else (*tables, *answers)
     measured = tuple(_measured(document))
     parts: tuple[Part, ...] = (
-        *head,
+        *_answers(document, answer),
+        *tables,
         first,
         *claims.how_to_compare(document),
         *_written_tables(document),
@@ -163,16 +161,26 @@ def campaign_document(report: CampaignReport) -> Document:
     return whole_document(report, answer, parts, _numbers(document))
 
 
-def _brief_and_verbose(document: ResultDocument, answer: Answer) -> tuple[Answer, ...]:
-    """Return the answer, where something was compared without its details on a brief screen."""
-    if not _is_brief(document):
-        return (answer,)
-    brief = replace(
-        answer,
-        claims=tuple(replace(claim, certainty=()) for claim in answer.claims),
-        forms=BRIEF,
-    )
-    return replace(answer, forms=EVERYWHERE - BRIEF), brief
+def _answers(document: ResultDocument, answer: Answer) -> tuple[Answer, ...]:
+    """Return the answer of each form: a terminal begins with the sources of chance, if any."""
+    if not (sentences := why.source_sentences(document)):
+        return brief_and_verbose(answer)
+    title, *lines = sentences
+    on_terminal = replace(answer, title=title, lines=tuple(lines), forms=SCREEN)
+    return replace(answer, forms=WRITTEN), *brief_and_verbose(on_terminal)
+
+
+def brief_and_verbose(answer: Answer) -> tuple[Answer, Answer]:
+    """Return the answer, and the same without its details for a brief screen."""
+    claims = tuple(map(_brief_claim, answer.claims))
+    return brief_or_whole(answer, replace(answer, claims=claims))
+
+
+def _brief_claim(claim: Claim) -> Claim:
+    """Return a claim without its details; its sentence names the two that are compared."""
+    is_number = any(map(str.isdigit, claim.estimate))
+    estimate = f"estimate {claim.estimate}" if is_number else claim.estimate
+    return replace(claim, subject="", estimate=estimate, certainty=())
 
 
 def whole_document(
@@ -189,6 +197,7 @@ def whole_document(
             *_repetition(report),
             *_environments(document),
             *runs.earlier_parts(report.earlier),
+            _run_line(document),
         ),
         numbers=tuple(numbers),
         origin=origin.origin_of(document, document.run.command_line or ""),
@@ -206,21 +215,19 @@ def claims_below(
 
 def _shape_lines(document: ResultDocument) -> Iterator[Part]:
     """Build the lines on shapes; nothing keeps a drift out of what was not compared by the coin."""
-    forms = VERBOSE if _is_brief(document) else SCREEN
-    yield from (replace(one, forms=forms) for one in shape.shape_lines_of_screen(document))
+    forms = VERBOSE if document.comparisons else SCREEN
+    yield from (replace(line, forms=forms) for line in shape.shape_lines_of_screen(document))
 
 
 def _warnings(document: ResultDocument) -> Iterator[Part]:
-    """Build the warnings that the answer does not hold; only the page says that there is none.
+    """Build the warnings that the answer does not hold; only a page mentions that there is none.
 
     A brief screen has the most important one.
     """
     failures = claims.failures_of(document)
-    warnings = tuple(one for one in document.warnings if one not in failures)
+    warnings = tuple(warning for warning in document.warnings if warning not in failures)
     if not warnings:
         yield Warnings(warnings, forms=PAGE)
-    elif not _is_brief(document):
-        yield Warnings(warnings)
     else:
         yield Warnings(warnings, forms=EVERYWHERE - BRIEF)
         yield Warnings((min(warnings, key=_importance),), forms=BRIEF)
@@ -236,11 +243,6 @@ def _importance(warning: CampaignWarning) -> int:
     if warning.code in _IMPORTANT_WARNINGS:
         return _IMPORTANT_WARNINGS.index(warning.code)
     return first + 1 if warning.code == _LAST_IMPORTANT_WARNING else first
-
-
-def _is_brief(document: ResultDocument) -> bool:
-    """Return whether the terminal shows only the essence: of an ordinary comparison."""
-    return report_kind(document).has_brief_screen and bool(document.comparisons)
 
 
 def campaign_figures(report: CampaignReport) -> tuple[Figures, Figures]:
@@ -270,7 +272,7 @@ def campaign_figures(report: CampaignReport) -> tuple[Figures, Figures]:
 def _screen_tables(document: ResultDocument) -> Iterator[Part]:
     """Build what the terminal shows above the answer."""
     primary = document.primary_comparisons
-    several = len(primary) > MAX_CLAIMS or any(one.stratum for one in primary)
+    several = len(primary) > MAX_CLAIMS or any(comparison.stratum for comparison in primary)
     rows = report_kind(document).tables(document)
     if several or claims.no_difference(document):
         yield conditions.grouped_table(document)
@@ -278,11 +280,13 @@ def _screen_tables(document: ResultDocument) -> Iterator[Part]:
             factor = conditions.compared_factor(document, primary[0])
             yield from conditions.scaling_tables(document, document.primary_metric, factor)
     elif rows:
-        yield from (replace(table, forms=SCREEN) for table in rows)
+        yield from (replace(table, forms=VERBOSE) for table in rows)
+        brief = report_kind(document).brief_tables(document)
+        yield from (replace(table, forms=BRIEF) for table in brief)
     else:
         yield replace(conditions.screen_table(document), forms=SCREEN)
     if not rows:
-        yield from (replace(one, forms=SCREEN) for one in conditions.further_tables(document))
+        yield from (replace(table, forms=SCREEN) for table in conditions.further_tables(document))
 
 
 def _growth(document: ResultDocument) -> Iterator[Part]:
@@ -297,11 +301,11 @@ def _written_tables(document: ResultDocument) -> Iterator[Part]:
         yield from (replace(table, forms=TEXT) for table in rows)
     else:
         yield conditions.written_table(document)
-        yield from (replace(one, forms=TEXT) for one in conditions.further_tables(document))
+        yield from (replace(table, forms=TEXT) for table in conditions.further_tables(document))
 
 
 def _findings(document: ResultDocument) -> Iterator[Part]:
-    """Build what a built-in study says beyond its verdicts."""
+    """Build the findings of a built-in study beyond its verdicts."""
     findings = document.findings
     if findings is None or not (findings.tables or findings.paragraphs):
         return
@@ -330,9 +334,7 @@ def _measured(document: ResultDocument) -> Iterator[Part]:
         yield from (replace(table, forms=SCREEN | TEXT) for table in tables)
     steady = tuple(map(shape.steady_sentence, document.steady_state))
     if steady:
-        yield Bullets(
-            steady, max_items=ALIKE_SHOWN, forms=VERBOSE if _is_brief(document) else SCREEN
-        )
+        yield Bullets(steady, max_items=ALIKE_SHOWN, forms=VERBOSE)
     yield from shape.level_parts(tuple(shape.levels_of(document)))
     yield shape.shape_section(document, document.primary_comparisons)
 
@@ -382,12 +384,17 @@ def how_it_ran(report: CampaignReport) -> Iterator[Part]:
     ]
     if certificate := document.environment.get("certificate"):
         lines.append(f"certificate of this host: {certificate}")
-    brief = (
-        f"run {run.id}, {counted(run.blocks, 'block')}, {ended}{ledger} (more: {option('verbose')})"
-    )
-    yield Bullets(tuple(lines), "dim", forms=VERBOSE if _is_brief(document) else SCREEN)
-    if _is_brief(document):
-        yield Paragraph(brief, "dim", forms=BRIEF)
+    yield Bullets(tuple(lines), "dim", forms=VERBOSE)
+
+
+def _run_line(document: ResultDocument) -> Paragraph:
+    """Return the last line of a brief screen: which run it shows, and how to see more."""
+    run = document.run
+    origin = report_kind(document).origin(document)
+    if origin is None:
+        ended = run.stopped_because or "it did not end"
+        origin = f"{counted(run.blocks, 'block')}, stopped by: {ended}"
+    return Paragraph(f"run {run.id}: {origin} (more: {option('verbose')})", "dim", forms=BRIEF)
 
 
 def _repetition(report: CampaignReport) -> Iterator[Part]:
@@ -461,7 +468,7 @@ def _flattened(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[st
         if isinstance(value, Mapping) and value:
             yield from _flattened(value, f"{prefix}{key}, ")
         elif isinstance(value, list | tuple):
-            yield name, ", ".join(str(one) for one in value) or "none"
+            yield name, ", ".join(map(str, value)) or "none"
         elif isinstance(value, bool):
             yield name, "yes" if value else "no"
         elif str(key).endswith("_bytes") and isinstance(value, int | float):
@@ -492,7 +499,7 @@ def _numbers(document: ResultDocument) -> Iterator[NumberRow]:
     metric's name ends in; ``inf`` is that of trials that timed out.
     """
     comparisons: list[Comparison | SampleComparison] = [*document.comparisons, *document.samples]
-    compared = {(one.candidate, one.metric): one for one in comparisons}
+    compared = {(row.candidate, row.metric): row for row in comparisons}
     for condition in document.conditions:
         for metric, summary in condition.metrics.items():
             comparison = compared.get((condition.name, metric))

@@ -6,21 +6,29 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
+from msgspec.structs import replace
+
 from equipoise.model.quantities import counted
 from equipoise.model.record import RunSummary
 from equipoise.report.document import (
+    BRIEF,
     SCREEN,
     UNKNOWN,
     VERBOSE,
     Bullets,
     Cell,
+    Document,
     Paragraph,
     Part,
     Table,
+    brief_or_whole,
     headed,
 )
+from equipoise.shared.spelling import option
 
 _EARLIER_SHOWN = 5
+MAX_BRIEF_RUNS = 15
+"""Number of campaigns that a terminal lists without ``--verbose``."""
 
 
 def earlier_parts(earlier: Sequence[RunSummary]) -> Iterator[Part]:
@@ -41,19 +49,37 @@ def earlier_parts(earlier: Sequence[RunSummary]) -> Iterator[Part]:
     yield Bullets(tuple(lines), "dim", forms=VERBOSE)
 
 
-def runs_table(runs: Sequence[RunSummary]) -> Part:
-    """Build the list of campaigns, a line each; the parts of one stand below its line."""
+def runs_document(runs: Sequence[RunSummary]) -> Document:
+    """Build the list of campaigns: how many there are, and a line for each.
+
+    A brief screen has the latest campaigns alone.
+    """
     if not runs:
-        return Paragraph("no campaigns yet")
+        return Document("runs", "Campaigns", (Paragraph("no campaigns yet"),))
+    table = runs_table(runs)
+    shown = table.rows[-MAX_BRIEF_RUNS:]
+    last = ", the latest last" if len(runs) > 1 else ""
+    how = "equipoise show RUN shows one again"
+    title = f"{counted(len(runs), 'campaign')} in this ledger{last}; {how}."
+    parts: list[Part] = [Paragraph(title), *brief_or_whole(table, replace(table, rows=shown))]
+    if left_out := len(table.rows) - len(shown):
+        more = f"{left_out} earlier: {option('verbose')}"
+        parts.append(Paragraph(more, "dim", forms=BRIEF))
+    return Document("runs", title, tuple(parts))
+
+
+def runs_table(runs: Sequence[RunSummary]) -> Table:
+    """Build the table of campaigns, a line each; the parts of one are below its line."""
     of_wholes: dict[str, list[RunSummary]] = defaultdict(list)
     for run in runs:
         if run.whole is not None:
             of_wholes[run.whole].append(run)
     names_hosts = len({run.host for run in runs}) > 1 or any(run.hosts is not None for run in runs)
     rows: list[Mapping[str, Cell]] = []
-    for run in (one for one in runs if one.whole is None):
+    wholes = [run for run in runs if run.whole is None]
+    for run in wholes:
         rows.append(_run_row(run, names_hosts=names_hosts))
-        rows += (_run_row(one, names_hosts=names_hosts) for one in of_wholes[run.id])
+        rows += (_run_row(part, names_hosts=names_hosts) for part in of_wholes[run.id])
     return Table(*headed(rows))
 
 
@@ -62,12 +88,12 @@ def _run_row(run: RunSummary, *, names_hosts: bool) -> Mapping[str, Cell]:
     if run.hosts is not None:
         host = counted(run.hosts, "host")
     return {
-        "run": run.id if run.whole is None else f"  {run.id}",
-        "started": local_time(run.started_at),
+        "run:id": run.id if run.whole is None else f"  {run.id}",
+        "started:id": local_time(run.started_at)[: len("2026-03-01 10:15")],
         **({"host:name": host} if names_hosts else {}),
         "trials:number": str(run.trials),
         "stopped": run.stopped_because or "not ended",
-        "conditions": " | ".join(run.commands),
+        "conditions:name": " | ".join(run.commands),
     }
 
 

@@ -59,13 +59,13 @@ MAX_STATISTICS_TABLES = 3
 MAX_UNFOLDED_PAIRS = 6
 STATISTICS = {"minimum": "Minimum", "p50": "Median", "maximum": "Maximum", "mean": "Mean"}
 MIN_TRIALS = 20
-"""Fewer trials say nothing of tails and neighbours."""
+"""Number of trials below which tails and neighbours are not described."""
 _COMPANIONS = {
     "time": ("the earlier trials", "the later trials"),
     "environment_bytes": ("a small environment", "a large environment"),
     "argument_bytes": ("a short path of the program", "a long path of the program"),
 }
-"""What a mode goes with where the covariate is low, and where it is high."""
+"""Words for a mode where the covariate is low, and where it is high."""
 _SHAPES_ON_SCREEN = 6
 _DRIFT_LEVEL = 0.01
 """Largest chance, among independent trials, of a drift that is shown: conditions are many."""
@@ -80,7 +80,7 @@ _MAX_ADVICE = 3
 
 def shape_section(document: ResultDocument, primary: Sequence[Comparison]) -> Section:
     """Build the page's section on shapes."""
-    smallest = min((one.min_effect for one in primary), default=0.0)
+    smallest = min((row.min_effect for row in primary), default=0.0)
     kind = report_kind(document)
     pairs: list[tuple[Name, str | tuple[str, ...]]] = []
     for index, condition in enumerate(document.conditions):
@@ -96,7 +96,7 @@ def shape_section(document: ResultDocument, primary: Sequence[Comparison]) -> Se
         parts = [Section(title, tuple(parts), folded=True)]
     parts += (Paragraph(steady_sentence(steady)) for steady in document.steady_state)
     # Where there are many, those that disagree come first.
-    answered = sorted((one for one in primary if one.answers), key=lambda one: not one.disagreement)
+    answered = sorted((row for row in primary if row.answers), key=lambda row: not row.disagreement)
     for comparison in answered[:MAX_STATISTICS_TABLES]:
         if comparison.disagreement:
             parts.append(Paragraph(f"{comparison.disagreement}."))
@@ -123,7 +123,7 @@ def modes_sentence(metric: str, summary: MetricSummary) -> str | None:
     if len(modes) < 2:
         return None
     show = metric_formatter(metric)
-    parts = [f"{show(one.at)} ({100 * one.share:.0f} %)" for one in modes]
+    parts = [f"{show(mode.at)} ({100 * mode.share:.0f} %)" for mode in modes]
     sentence = f"{len(modes)} modes: {', '.join(parts[:-1])} and {parts[-1]}"
     described: set[int] = set()
     for companion in summary.companions:
@@ -175,8 +175,8 @@ def _sure_drift(summary: MetricSummary, least: float) -> float | None:
 def _drift_phrase(metric: str, ratios: Sequence[float]) -> str:
     """Describe drifts in one direction: the least and the largest of them."""
     ratio = ratios[0]
-    ordered = sorted(ratios, key=lambda one: abs(one - 1.0))
-    sizes = [percent_change(one).lstrip("+-") for one in (ordered[0], ordered[-1])]
+    ordered = sorted(ratios, key=lambda ratio: abs(ratio - 1.0))
+    sizes = [percent_change(mode).lstrip("+-") for mode in (ordered[0], ordered[-1])]
     size = " to ".join(dict.fromkeys(sizes))
     if size.startswith("×"):
         slow = "slow" if metric in _TIMES_OF_ALL else "large"
@@ -192,7 +192,7 @@ def iteration_sentences(condition: ConditionResult) -> Iterator[str]:
     """Describe iterations: ``iterations of request_s: warm-up in all 10 trials, steady from …``."""
     for metric, shape in condition.iterations.items():
         if shape.kind is None:
-            # A few measurements in a process are no course; the document counts them.
+            # A few measurements in a process do not make a course; the document counts them.
             continue
         sentence = f"iterations of {metric}: {shape.summary}"
         steady = [trial.steady for trial in shape.trials if trial.steady is not None]
@@ -225,7 +225,7 @@ class Levelled(Struct, frozen=True):
 
 
 def levels_of(document: ResultDocument) -> Iterator[Levelled]:
-    """Yield what has a variance by level: the comparisons first, then the conditions."""
+    """Yield the results with a variance by level: the comparisons first, then the conditions."""
     for comparison in document.comparisons:
         if comparison.by_level is not None:
             name = f"{comparison.candidate} against {comparison.baseline}"
@@ -249,16 +249,16 @@ def levelled_ratio(name: str, by_level: VarianceByLevel) -> Levelled:
 
 def level_parts(levels: Sequence[Levelled]) -> Iterator[Part]:
     """Build the terminal's table of variances with its advice; nothing where there is none."""
-    known = [one for one in levels if one.by_level.unknown_because is None]
+    known = [level for level in levels if level.by_level.unknown_because is None]
     if known:
         yield _level_table(known)
-    advised = [one for one in known if one.by_level.advice_summary is not None]
-    compared = [one for one in advised if one.compared] or advised
+    advised = [level for level in known if level.by_level.advice_summary is not None]
+    compared = [level for level in advised if level.compared] or advised
     for levelled in compared[:_MAX_ADVICE]:
         name = f"{levelled.name}: " if len(compared) > 1 else ""
         advice = capitalized(levelled.by_level.advice_summary or "")
         yield Paragraph(f"{name}{advice}", forms=SCREEN)
-    for reason in dict.fromkeys(one.by_level.unknown_because for one in levels):
+    for reason in dict.fromkeys(level.by_level.unknown_because for level in levels):
         if reason is not None:
             yield Paragraph(f"variance by level: unknown: {reason}", forms=SCREEN)
 
@@ -296,18 +296,20 @@ def _shape_lines(condition: ConditionResult, metric: str, min_effect: float) -> 
 
 
 def _statistics(document: ResultDocument, comparison: Comparison) -> Section:
-    """Return what each statistic alone would have said of one comparison."""
+    """Build the answers that each statistic alone gives to one comparison."""
     pair = f"{comparison.candidate} against {comparison.baseline}"
     title = f"What each statistic alone would have said: {pair}"
     metric = comparison.metric
     more_is_better = metric in document.more_is_better
     rows = (
         {
-            "Statistic:name": STATISTICS.get(one.statistic, f"{one.statistic.removeprefix('p')} %"),
-            "Change:number": change_text(one.ratio, UNKNOWN),
-            "Would have said": verdict_word(one.says, metric, more_is_better=more_is_better),
+            "Statistic:name": STATISTICS.get(
+                answer.statistic, f"{answer.statistic.removeprefix('p')} %"
+            ),
+            "Change:number": change_text(answer.ratio, UNKNOWN),
+            "Would have said": verdict_word(answer.says, metric, more_is_better=more_is_better),
         }
-        for one in shown_comparison(document, comparison).answers
+        for answer in shown_comparison(document, comparison).answers
     )
     notes = ["Each answer ignores chance; the verdict rests on none of them."]
     if more_is_better:
@@ -325,7 +327,7 @@ def _not_flat(document: ResultDocument) -> Iterator[str]:
         summary = condition.metrics.get(metric)
         if summary is None:
             continue
-        # Of a condition that stands alone the answer tells them.
+        # If there is one condition alone, they are in the answer.
         modes = modes_sentence(metric, summary)
         if modes is not None and document.typical is None:
             yield f"{condition.name}: {modes}"
@@ -362,15 +364,15 @@ def _drifts(document: ResultDocument) -> Iterator[str]:
 def _min_drift(document: ResultDocument, condition: str) -> float:
     """Return the change in percent from which on a drift of a condition matters."""
     concerned = (
-        one.ratio_ci
-        for one in document.primary_comparisons
-        if condition in (one.baseline, one.candidate)
+        comparison.ratio_ci
+        for comparison in document.primary_comparisons
+        if condition in (comparison.baseline, comparison.candidate)
     )
     widths = (
         100.0 * (math.sqrt(high / low) - 1.0) if low and high and high / low > 0 else math.inf
         for low, high in concerned
     )
-    smallest = min((one.min_effect for one in document.comparisons), default=0.0)
+    smallest = min((comparison.min_effect for comparison in document.comparisons), default=0.0)
     return max(smallest, min(widths, default=0.0))
 
 
@@ -398,8 +400,10 @@ def _companion_name(companion: ModeAssociation) -> str:
 
 
 def _level_table(levels: Sequence[Levelled]) -> Table:
-    names = list(dict.fromkeys(part.level for one in levels for part in one.by_level.components))
-    these = {one.by_level.these for one in levels}
+    names = list(
+        dict.fromkeys(part.level for level in levels for part in level.by_level.components)
+    )
+    these = {level.by_level.these for level in levels}
     across = levels[0].by_level.across
     # Conditions that ran in different numbers of trials have no number in common.
     heading = these.pop() if len(these) == 1 else across.replace("across", "these", 1)

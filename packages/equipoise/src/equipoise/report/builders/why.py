@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from msgspec.structs import replace
+
 from equipoise.model.quantities import listed
 from equipoise.model.result import Comparison, ResultDocument
 from equipoise.model.why import Explanation, ExtraTime, InterventionOutcome, TimePart
 from equipoise.report.document import (
+    BRIEF,
+    EVERYWHERE,
     UNKNOWN,
     WRITTEN,
     Bullets,
@@ -19,6 +23,7 @@ from equipoise.report.document import (
     Section,
     Styled,
     Table,
+    brief_or_whole,
     headed,
 )
 from equipoise.report.units import capitalized, duration, range_text
@@ -38,6 +43,9 @@ TOO_FEW_BLOCKS = (
     "(equipoise resume, docs/reference/causes.md)."
 )
 _MAX_CAUSES = 12
+_MAX_BRIEF_ROWS = 3
+"""Number of causes, and of changes, that a terminal shows without ``--verbose``."""
+_BRIEF_COLUMNS = ("share:number", "status", "what it comes from:words")
 _REMARKS_SHOWN = 2
 _STATUS = {
     "open": "not tested by changing it, or not decided",
@@ -53,7 +61,7 @@ _WHOLE = 1.0 + _ROUNDING
 def why_parts(document: ResultDocument, flame_graph: bytes | None = None) -> Iterator[Part]:
     """Build every section that explains a result; nothing where nothing was explained."""
     extra = document.extra_time
-    sources = [one for one in document.why if one.kind == KIND]
+    sources = [cause for cause in document.why if cause.kind == KIND]
     if sources:
         yield _sources_section(sources)
     remedies = remedy_sentences(document)
@@ -63,28 +71,32 @@ def why_parts(document: ResultDocument, flame_graph: bytes | None = None) -> Ite
         yield _extra_time_section(document, extra, flame_graph)
     interventions = interventions_section(document)
     if interventions is not None:
-        yield interventions
+        brief = replace(interventions, title="What was changed on both conditions")
+        yield from brief_or_whole(interventions, brief)
     if extra is None:
-        others = tuple(one.summary for one in document.why if one.kind != KIND)
+        others = tuple(cause.summary for cause in document.why if cause.kind != KIND)
         if others:
             yield Section("Why", (Bullets(others),), forms=WRITTEN)
 
 
 def remedy_sentences(document: ResultDocument) -> tuple[str, ...]:
-    """Return what to do about a gap: the changes that close it, else the remedy of the first cause.
+    """Return the remedies of a gap: the changes that close it, else the remedy of the first cause.
 
     A remedy that no intervention has confirmed says so.
     """
-    causes = [one for one in document.why if one.kind != KIND and one.status != "refuted"]
+    causes = [cause for cause in document.why if cause.kind != KIND and cause.status != "refuted"]
     tests = (test for cause in causes for test in cause.tested)
-    closing = {one.intervention: one for one in tests if one.outcome == "confirmed"}
+    closing = {test.intervention: test for test in tests if test.outcome == "confirmed"}
     kept = tuple(
-        f"{capitalized(one.summary)} closes {describe_fraction(one.share, one.share_ci)} of the "
-        f"gap. To keep it: {one.advice}"
-        for one in closing.values()
-        if one.advice
+        f"{capitalized(outcome.summary)} closes "
+        f"{describe_fraction(outcome.share, outcome.share_ci)} of the gap. "
+        f"To keep it: {outcome.advice}"
+        for outcome in closing.values()
+        if outcome.advice
     )
-    first = next((one for one in causes if one.status == "confirmed"), next(iter(causes), None))
+    first = next(
+        (cause for cause in causes if cause.status == "confirmed"), next(iter(causes), None)
+    )
     if first is None or first.remedy is None:
         return kept
     confirmed = "" if first.status == "confirmed" else " (No test has confirmed this cause.)"
@@ -97,17 +109,17 @@ def because_sentence(document: ResultDocument, comparison: Comparison) -> str:
     pair = (comparison.baseline, comparison.candidate)
     if extra is None or (extra.baseline, extra.candidate) != pair:
         return ""
-    causes = [one for one in document.why if one.kind != KIND]
-    confirmed = [one for one in causes if one.status == "confirmed"]
+    causes = [entry for entry in document.why if entry.kind != KIND]
+    confirmed = [entry for entry in causes if entry.status == "confirmed"]
     if not causes:
         return f"Why: {extra.summary}; no rule finds a cause in it."
-    standing = confirmed or [one for one in causes if one.status != "refuted"]
+    standing = confirmed or [entry for entry in causes if entry.status != "refuted"]
     if not standing:
         return f"Why: {extra.summary}; every cause that was tested is refuted."
     first = standing[0]
     cause, *_ = first.summary.partition(". ")
     sentence = f"Why ({_STATUS.get(first.status, first.status)}): {cause.rstrip('.')}."
-    closing = [one for one in first.tested if one.outcome == "confirmed"]
+    closing = [test for test in first.tested if test.outcome == "confirmed"]
     if closing:
         share = describe_fraction(closing[0].share, closing[0].share_ci)
         sentence += f" {capitalized(closing[0].summary)} closes {share} of the gap."
@@ -122,33 +134,47 @@ def interventions_section(document: ResultDocument) -> Section | None:
         if test.unchanged is None or test.intervention not in by_name:
             by_name[test.intervention] = test
     # What was tried comes first.
-    interventions = sorted(by_name.values(), key=lambda one: one.blocks == 0)
+    interventions = sorted(by_name.values(), key=lambda intervention: intervention.blocks == 0)
     if not interventions:
         return None
     rows = headed(map(_intervention_row, interventions))
-    parts: list[Part] = [Table(*rows, label="What was changed")]
-    if not any(one.outcome == "confirmed" for one in interventions):
+    brief = headed(map(_brief_intervention_row, interventions))
+    parts: list[Part] = [
+        *brief_or_whole(
+            Table(*rows, label="What was changed"), Table(*brief, max_rows=_MAX_BRIEF_ROWS)
+        )
+    ]
+    if not any(intervention.outcome == "confirmed" for intervention in interventions):
         undecided = any(map(_may_yet_be_confirmed, interventions))
-        missed = all(one.outcome == "not reachable" for one in interventions)
+        missed = all(intervention.outcome == "not reachable" for intervention in interventions)
         stays_open = NOT_REACHED if missed else STAYS_OPEN
         parts.append(Paragraph(TOO_FEW_BLOCKS if undecided else stays_open))
-    lines = [
-        *(f"{one.summary}: {one.unknown_because}" for one in interventions if one.unknown_because),
-        *(
-            f"{one.summary} cannot reach it: {one.unchanged}"
-            for one in interventions
-            if one.unchanged
-        ),
-    ]
-    if lines:
-        parts.append(Bullets(tuple(lines)))
-    parts.append(Paragraph(" ".join((NOTE, *_fraction_notes(interventions))), "dim"))
+    unknown = tuple(
+        f"{intervention.summary}: {intervention.unknown_because}"
+        for intervention in interventions
+        if intervention.unknown_because
+    )
+    unreachable = tuple(
+        f"{intervention.summary} cannot reach it: {intervention.unchanged}"
+        for intervention in interventions
+        if intervention.unchanged
+    )
+    if unknown or unreachable:
+        parts.append(Bullets((*unknown, *unreachable), forms=EVERYWHERE - BRIEF))
+    if unknown:
+        parts.append(Bullets(unknown, max_items=_MAX_BRIEF_ROWS, forms=BRIEF))
+    note = " ".join((NOTE, *_fraction_notes(interventions)))
+    parts.append(Paragraph(note, "dim", forms=EVERYWHERE - BRIEF))
     return Section(_interventions_title(document), tuple(parts))
 
 
 def _fraction_notes(interventions: Sequence[InterventionOutcome]) -> Iterator[str]:
-    """Yield what fractions beyond 0 and 100 % mean, where there are some."""
-    tried = [(one.share, *one.share_ci) for one in interventions if one.share is not None]
+    """Yield the meaning of fractions beyond 0 and 100 %, where there are some."""
+    tried = [
+        (intervention.share, *intervention.share_ci)
+        for intervention in interventions
+        if intervention.share is not None
+    ]
     if any(low is not None and low > _WHOLE for _, low, _ in tried):
         yield "More than 100 %: with the change the order of the two is reversed."
     elif any(share > _WHOLE for share, _, _ in tried):
@@ -157,7 +183,11 @@ def _fraction_notes(interventions: Sequence[InterventionOutcome]) -> Iterator[st
         yield "Below 0 %: the change makes the gap larger."
     elif any(share < -_ROUNDING for share, _, _ in tried):
         yield "An estimate below 0 % with 0 % in its interval: the change may do nothing."
-    confirmed = [one.share for one in interventions if one.share and one.outcome == "confirmed"]
+    confirmed = [
+        intervention.share
+        for intervention in interventions
+        if intervention.share and intervention.outcome == "confirmed"
+    ]
     if len(confirmed) > 1 and sum(confirmed) > _WHOLE:
         yield (
             "The fractions add up to more than 100 %: several changes remove the same cause, or "
@@ -187,9 +217,6 @@ def _sources_section(sources: Sequence[Explanation]) -> Section:
     )
     free = describe_spread(sources[0].evidence["spread"])
     rows = [("nothing", free, "", "", "", ""), *map(_source_cells, sources)]
-    confirmed = [one.summary for one in sources if one.status == _SOURCE]
-    sentences = confirmed or ["no source that was held makes the times spread"]
-    sentences += [one.summary for one in sources if one.status == "remainder"]
     note = (
         "Spread: half the range of the middle 80 % of the runs. p: corrected for the number of "
         "sources (docs/explanation/noise.md)."
@@ -206,9 +233,25 @@ def _sources_section(sources: Sequence[Explanation]) -> Section:
                 label="What the spread comes from",
                 notes=(note,),
             ),
-            *(Paragraph(f"{capitalized(sentence)}.") for sentence in sentences),
+            # A terminal has them as its answer.
+            *(Paragraph(sentence, forms=WRITTEN) for sentence in _source_sentences(sources)),
         ),
     )
+
+
+def source_sentences(document: ResultDocument) -> tuple[str, ...]:
+    """Return which sources of chance make the times of one command spread, if any was held."""
+    sources = [cause for cause in document.why if cause.kind == KIND]
+    return tuple(_source_sentences(sources)) if sources else ()
+
+
+def _source_sentences(sources: Sequence[Explanation]) -> Iterator[str]:
+    confirmed = [source.summary for source in sources if source.status == _SOURCE]
+    yield from (f"{capitalized(summary)}." for summary in confirmed)
+    if not confirmed:
+        yield "No source that was held makes the times spread."
+    remainder = (source.summary for source in sources if source.status == "remainder")
+    yield from (f"{capitalized(summary)}." for summary in remainder)
 
 
 def _source_cells(source: Explanation) -> tuple[str, ...]:
@@ -231,26 +274,29 @@ def _extra_time_section(
     parts: list[Part] = [
         Paragraph(f"{capitalized(extra.summary)}."),
         Table(
-            (Column(""), *(Column(one, "number") for one in headings)),
+            (Column(""), *(Column(heading, "number") for heading in headings)),
             tuple(map(_part_cells, extra.parts)),
             label="Where the extra time goes",
             notes=_part_notes(extra),
+            forms=EVERYWHERE - BRIEF,
         ),
     ]
-    causes = [_cause_row(one) for one in document.why if one.kind != KIND]
+    causes = [_cause_row(cause) for cause in document.why if cause.kind != KIND]
     if causes:
         label = "What the extra time comes from"
-        shares = [one.share_of_gap or 0.0 for one in document.why if one.kind != KIND]
+        shares = [cause.share_of_gap or 0.0 for cause in document.why if cause.kind != KIND]
         overlap = "The shares add up to more than 100 %: causes overlap, or one hides another."
         notes = (overlap,) if len(shares) > 1 and sum(shares) > _WHOLE else ()
-        parts.append(Table(*headed(causes), label=label, max_rows=_MAX_CAUSES, notes=notes))
+        table = Table(*headed(causes), label=label, max_rows=_MAX_CAUSES, notes=notes)
+        brief = [{name: row[name] for name in _BRIEF_COLUMNS} for row in causes]
+        parts += brief_or_whole(table, Table(*headed(brief), max_rows=_MAX_BRIEF_ROWS))
     else:
         no_cause = "No rule finds a cause in what was observed (docs/reference/causes.md)."
         parts.append(Paragraph(no_cause))
     if flame_graph is not None:
         parts.append(FlameGraph(flame_graph))
     if extra.unseen:
-        parts.append(Bullets(tuple(_unseen(extra)), "dim"))
+        parts.append(Bullets(tuple(_unseen(extra)), "dim", forms=EVERYWHERE - BRIEF))
     return Section(f"Where the extra {_seconds(extra.gap_s)} of `{extra.slower}` go", tuple(parts))
 
 
@@ -287,19 +333,32 @@ def _unseen(extra: ExtraTime) -> Iterator[str]:
         yield f"not seen by {source}: {listed(remarks, _REMARKS_SHOWN, '; ')}"
 
 
-def _intervention_row(one: InterventionOutcome) -> Mapping[str, Cell]:
+def _intervention_row(intervention: InterventionOutcome) -> Mapping[str, Cell]:
     return {
-        "changed": one.summary,
-        "closes": describe_fraction(one.share, one.share_ci),
-        "by candidate + baseline": _from_each(one),
-        "in seconds": describe_fraction(one.share_of_seconds, one.share_of_seconds_ci),
-        "blocks:number": str(one.blocks),
-        "outcome": Styled(one.outcome, one.outcome),
+        "changed": intervention.summary,
+        "closes": describe_fraction(intervention.share, intervention.share_ci),
+        "by candidate + baseline": _from_each(intervention),
+        "in seconds": describe_fraction(
+            intervention.share_of_seconds, intervention.share_of_seconds_ci
+        ),
+        "blocks:number": str(intervention.blocks),
+        "outcome": Styled(intervention.outcome, intervention.outcome),
+    }
+
+
+def _brief_intervention_row(intervention: InterventionOutcome) -> Mapping[str, Cell]:
+    return {
+        "changed:name": intervention.summary,
+        "closes of the gap [interval]": describe_fraction(
+            intervention.share, intervention.share_ci
+        ),
+        "blocks:number": str(intervention.blocks),
+        "outcome": Styled(intervention.outcome, intervention.outcome),
     }
 
 
 def _from_each(tested: InterventionOutcome) -> str:
-    """Return what comes from each condition, ``96 % + 1 %``; medians need not add up."""
+    """Return the parts of a fraction by condition, ``96 % + 1 %``; medians need not add up."""
     if tested.share is None or tested.from_candidate is None or tested.from_baseline is None:
         return "unknown"
     return f"{round(100 * tested.from_candidate)} % + {round(100 * tested.from_baseline)} %"
@@ -325,9 +384,13 @@ def _interventions_title(document: ResultDocument) -> str:
 
 
 def _explained_comparison(document: ResultDocument) -> Comparison | None:
-    of_time = [one for one in document.comparisons if one.metric == "wall_s"]
+    of_time = [comparison for comparison in document.comparisons if comparison.metric == "wall_s"]
     extra = document.extra_time
     if extra is not None:
         pair = (extra.baseline, extra.candidate)
-        of_time = [one for one in of_time if (one.baseline, one.candidate) == pair]
+        of_time = [
+            comparison
+            for comparison in of_time
+            if (comparison.baseline, comparison.candidate) == pair
+        ]
     return of_time[0] if of_time else None

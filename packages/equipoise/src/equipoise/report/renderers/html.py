@@ -55,7 +55,7 @@ def page(documents: Sequence[Document]) -> str:
     }
 
     def without_steering(value: object) -> object:
-        """Return what stands on the page for a value: a name must not turn the text around it."""
+        """Return the text of the page for a value: a name must not turn the text around it."""
         is_text = isinstance(value, str) and not isinstance(value, Markup)
         return unbroken(visible_lines(str(value))) if is_text else value
 
@@ -86,7 +86,7 @@ def page(documents: Sequence[Document]) -> str:
         figures=Markup(script_json(_visible_within(figures))),
         policy=content_policy(library, script),
     )
-    # A command line may hold bytes that are no text.
+    # A command line may hold bytes that are not text.
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
@@ -102,7 +102,7 @@ def _visible_within(value: Any) -> Any:
 
 
 class Chart(Struct, frozen=True):
-    """One chart whose tables stand apart; ``tables.js`` puts them together again."""
+    """One chart whose tables are separate; ``tables.js`` puts them together again."""
 
     anchor: str
     specification: dict[str, Any]

@@ -62,7 +62,7 @@ _LIGATURE = re.compile(r"([-',])(?=\1)")
 def to_latex(document: Document) -> str:
     """Write the tables of a document; the preamble needs booktabs.
 
-    The answer is the caption of the first table; what is no table stands below the last one.
+    The answer is the caption of the first table; everything else is below the last one.
     Letters outside Latin scripts need LuaLaTeX or XeLaTeX and a font with them.
     """
     parts = tuple(_flat(parts_in(document.parts, "text")))

@@ -31,10 +31,10 @@ from equipoise.shared.safe_text import visible
 from equipoise.shared.spelling import option
 
 _SPECIAL = re.compile(r"[\\`*_{}\[\]|~$]")
-"""What CommonMark, tables, strikethrough or formulae give a meaning within a line."""
+"""Characters to which CommonMark, tables, strikethrough or formulae give a meaning in a line."""
 _BLOCK = re.compile(r"^(\d*)([#+=.)/:-])")
-"""What would make a heading or a list of a line, or a command to GitLab (``/merge``) or GitHub
-(``::error::``)."""
+"""Beginnings that would make a heading or a list of a line, or a command to GitLab (``/merge``) or
+GitHub (``::error::``)."""
 _REFERENCE = re.compile(
     r"(?<=[@#!])(?=\w)|(?<=:)(?=[a-z+-][\w+-]*:|//)|(?<=\bwww)(?=\.)|(?<=\bGH)(?=-\d)",
     re.IGNORECASE,
@@ -44,11 +44,11 @@ _NOTHING = "<!-- -->"
 
 
 Pictures = Callable[[Figures], Iterable[tuple[str, str]]]
-"""Draws figures; returns the title of each and the name of its file beside the text."""
+"""Draws figures; returns the title of each and the name of its file next to the text."""
 
 
 def no_pictures(figures: Figures) -> Iterable[tuple[str, str]]:
-    """Draw nothing, for a text without files beside it."""
+    """Draw nothing, for a text without files next to it."""
     return ()
 
 

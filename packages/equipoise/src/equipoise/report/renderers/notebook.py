@@ -38,7 +38,7 @@ def to_html(document: Document) -> str:
 
 
 def with_picture(document: Document, draw: Callable[[], altair.LayerChart | None]) -> MimeBundle:
-    """Return a document for a notebook: HTML with a chart below it, and the chart by itself."""
+    """Return a document for a notebook: HTML with a chart below it, and the chart alone."""
     return html.with_picture(to_html(document), draw)
 
 
@@ -51,7 +51,7 @@ def _pieces(parts: Iterable[Part]) -> Iterator[str]:
     for part in parts:
         match part:
             case Answer():
-                yield from (f"<p>{text(one)}</p>" for one in (part.title, *part.lines) if one)
+                yield from (f"<p>{text(line)}</p>" for line in (part.title, *part.lines) if line)
                 for claim in part.claims:
                     yield f"<p><strong>{text(claim.badge)}</strong>: {text(claim.text)}</p>"
                     for note in (claim.because, *claim.remarks):

@@ -34,6 +34,7 @@ from equipoise.report.document import (
     parts_in,
     text_of,
 )
+from equipoise.shared.numbers import unbroken
 from equipoise.shared.safe_text import visible
 from equipoise.shared.spelling import option
 
@@ -59,6 +60,10 @@ _TOGETHER = ((Paragraph, Bullets, Facts), (Warnings,))
 """Kinds of parts that follow one another without an empty line."""
 _UNBOUNDED = 10_000
 """Width at which nothing is broken into lines or shortened."""
+_INDENT = 2
+_NO_BREAK, _LETTER = "\N{NO-BREAK SPACE}", "\ue000"
+"""Space at which no line may end, and a letter in its place while rich breaks lines: rich would
+break a line at the space."""
 _INTERVAL = re.compile(r"\d.* to .*\d")
 
 
@@ -68,7 +73,7 @@ class _Layout(Struct, frozen=True):
     name_width: int
     bins: int
     ends: bool
-    """Whether the least and the greatest value stand beside a histogram."""
+    """Whether the least and the greatest value are next to a histogram."""
 
 
 _LAYOUTS = (
@@ -93,9 +98,11 @@ def print_document(document: Document, *, color: bool, form: Form = "screen") ->
     print_to(console_for(color), parts_in(document.parts, form))
 
 
-def print_parts(parts: Iterable[Part], *, color: bool, stderr: bool = False) -> None:
-    """Print some parts of a document to stdout, or to stderr."""
-    print_to(console_for(color, stderr=stderr), parts_in(parts, "screen"))
+def print_parts(
+    parts: Iterable[Part], *, color: bool, stderr: bool = False, form: Form = "screen"
+) -> None:
+    """Print some parts of a document to stdout, or to stderr, in a form of a terminal."""
+    print_to(console_for(color, stderr=stderr), parts_in(parts, form))
 
 
 def print_to(console: Console, parts: Iterable[Part]) -> None:
@@ -143,24 +150,24 @@ def _print_part(console: Console, part: Part) -> None:
             _print_answer(console, part)
         case Section():
             if part.title:
-                console.print(Text(visible(part.title), style="bold"))
+                _print_prose(console, Text(visible(part.title), style="bold"))
             print_to(console, part.parts)
         case Table():
             _print_table(console, part)
         case Paragraph():
-            # Each line is made visible by itself: the end of a line is ours.
+            # Each line is made visible alone: the end of a line is ours.
             for line in part.text.split("\n"):
-                console.print(Text(visible(line), STYLES.get(part.style, "")))
+                _print_prose(console, Text(visible(line), STYLES.get(part.style, "")))
         case Bullets():
             most = part.max_items or len(part.items)
             for item in part.items[:most]:
-                console.print(Text(visible(item), STYLES.get(part.style, "")))
+                _print_prose(console, Text(visible(item), STYLES.get(part.style, "")))
             _print_more(console, len(part.items) - most)
         case Facts():
             for name, value in part.texts("; "):
-                console.print(Text(visible(f"{name}: {value}")))
+                _print_prose(console, Text(visible(f"{name}: {value}")))
         case Command():
-            console.print(Text(visible(f"{part.purpose} {part.line}")), soft_wrap=True)
+            _print_command(console, part)
         case Listing():
             for line in part.lines:
                 console.print(Text(f"  {visible(line)}"), soft_wrap=True)
@@ -173,29 +180,48 @@ def _print_part(console: Console, part: Part) -> None:
 
 def _print_answer(console: Console, answer: Answer) -> None:
     if answer.title:
-        console.print(Text(visible(answer.title), style="bold"))
+        _print_prose(console, Text(visible(answer.title), style="bold"))
     for line in answer.lines:
-        console.print(Text(visible(line)))
+        _print_prose(console, Text(visible(line)))
     for place, claim in enumerate(answer.claims):
         if place or answer.title:
             console.print()
-        console.print(_claim(claim))
+        _print_claim(console, claim)
 
 
-def _claim(claim: Claim) -> Text:
-    text = Text.assemble((f"{claim.badge}: ", STYLES.get(claim.tone, "bold")), visible(claim.text))
+def _print_claim(console: Console, claim: Claim) -> None:
+    badge = (f"{claim.badge}: ", STYLES.get(claim.tone, "bold"))
+    _print_prose(console, Text.assemble(badge, visible(claim.text)))
+    lines = [*claim.certainty, *claim.remarks]
     if claim.estimate and claim.interval:
-        subject = f"{visible(claim.subject)}: " if claim.subject else ""
-        text.append(f"\n  {subject}{visible(claim.estimate)}, {visible(claim.interval)}")
-    for line in (*claim.certainty, *claim.remarks):
-        text.append(f"\n  {visible(line)}")
-    return text
+        subject = f"{claim.subject}: " if claim.subject else ""
+        lines.insert(0, f"{subject}{claim.estimate}, {claim.interval}")
+    for line in lines:
+        _print_prose(console, Text(visible(line)), _INDENT)
+
+
+def _print_prose(console: Console, text: Text, indent: int = 0) -> None:
+    """Print text in lines that fit; none ends between a number and its unit."""
+    text.plain = unbroken(text.plain).replace(_NO_BREAK, _LETTER)
+    for line in text.wrap(console, max(console.width - indent, 1)):
+        line.plain = line.plain.replace(_LETTER, " ")
+        console.print(Text.assemble(" " * indent, line), soft_wrap=True)
+
+
+def _print_command(console: Console, part: Command) -> None:
+    """Print a command line, never broken into lines: it is copied."""
+    line = f"{part.purpose} {part.line}"
+    if len(line) <= console.width:
+        console.print(Text(visible(line)), soft_wrap=True)
+        return
+    _print_prose(console, Text(visible(part.purpose)))
+    console.print(Text(f"{' ' * _INDENT}{visible(part.line)}"), soft_wrap=True)
 
 
 def _print_warnings(console: Console, part: Warnings) -> None:
     for warning in part.first_of_each_code:
         badge = (f"{part.badge}: ", STYLES[part.badge])
-        console.print(Text.assemble(badge, visible(warning.summary)))
+        _print_prose(console, Text.assemble(badge, visible(warning.summary)))
         if warning.hint:
             # A command to copy must not be broken into lines.
             console.print(Text(f"  hint: {visible(warning.hint)}"), soft_wrap=True)
@@ -223,10 +249,10 @@ def _print_table(console: Console, table: Table) -> None:
     console.print(drawn)
     if left_out := [column.heading for column in columns if column not in fitted.columns]:
         note = f"not shown at this width: {', '.join(left_out)}"
-        console.print(Text(visible(note), style="dim"))
+        _print_prose(console, Text(visible(note), style="dim"))
     _print_more(console, len(table.rows) - most)
     for note in table.notes:
-        console.print(Text(visible(note), style="dim"))
+        _print_prose(console, Text(visible(note), style="dim"))
 
 
 def _narrower(columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> Iterator[_FittedTable]:
@@ -276,7 +302,7 @@ def _rich_table(fitted: _FittedTable) -> RichTable:
             justify="right" if column.kind == "number" else "left",
             overflow="fold" if column.kind == "words" else "ellipsis",
             max_width=fitted.layout.name_width if column.kind == "name" else None,
-            no_wrap=_is_interval(fitted.columns, fitted.rows, place),
+            no_wrap=column.kind == "id" or _is_interval(fitted.columns, fitted.rows, place),
         )
     for row in fitted.rows:
         cells = [_cell(cell, fitted.layout) for cell in row]
