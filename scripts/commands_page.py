@@ -10,23 +10,25 @@ WIDTH = 100
 TOP = """# All commands
 
 <!-- Written by `make docs` out of the program. -->
-`equipoise COMMAND --help` prints the same. Exit status: 0 done, `undecided` included; 1 a gate
-failed; 2 unusable input; 3 a command failed and no verdict could be given; 70 a defect of
-Equipoise, with a crash file for the report; 74 the result could not be written to standard output
-(it is full or closed; `| head` is no failure); 130 interrupted. In every case what was measured is
-in the ledger.
+`equipoise COMMAND --help` prints the same.
 
-A file that a command writes (`--json`, `--report`, `-o`, `--export-…`, figures) is written beside
-the old one, brought to the disk and renamed: on a full disk the old file stays. It keeps its mode;
-a link stays and the file that it points to is replaced; in a folder that takes no new file the old
-file is written in place. A device, a FIFO and `/dev/stdout` are written in place, and a FIFO that
-nobody reads is given up after 10 s. Results that a command reads (`report FILE.json`, `--against`)
-and a gate's suite are regular files or pipes, such as `<(command)`; a FIFO to which nobody writes
-is given up after 10 s.
+The exit status is 0 for done, also if the verdict is `undecided`; 1 for a gate that failed; 2 for
+unusable input; 3 if a command failed and there is no verdict; 70 for a defect of Equipoise, with a
+crash file for the report; 74 if standard output could not be written, for example on a full disk;
+130 after an interruption. `| head` is not a failure. In each case the ledger has all that was
+measured.
 
-A crash file holds the traceback and the command line without the values of `--env` and without the
-lines of hooks and builds. It lies in `$XDG_STATE_HOME/equipoise/crashes` (by default
-`~/.local/state/equipoise/crashes`), or in the temporary folder, and only you can read it. Read it
+A command writes a file (`--json`, `--report`, `-o`, `--export-…`, figures) under a new name next to
+the old file, and then renames it. So on a full disk the old file stays. The file keeps its mode. If
+the name is a link, the link stays. If the folder takes no new file, the old file is overwritten. A
+device, a FIFO and `/dev/stdout` are written directly. A command gives up a FIFO that nobody reads
+after 10 s. Results that a command reads (`report FILE.json`, `--against`) and a gate's suite are
+regular files or pipes, such as `<(command)`. A command gives up a FIFO to which nobody writes after
+10 s.
+
+A crash file has the traceback and the command line. It has neither the values of `--env` nor the
+lines of hooks and builds. Its folder is `$XDG_STATE_HOME/equipoise/crashes` (by default
+`~/.local/state/equipoise/crashes`), or the temporary folder. Only you can read it. Read it
 before you send it: an error may quote your data.
 """
 

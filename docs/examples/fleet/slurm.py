@@ -37,7 +37,7 @@ def make_cluster() -> SLURMCluster:
             "export EQUIPOISE_LEDGER=/var/tmp/$USER/equipoise/ledger.db",
             "export XDG_STATE_HOME=/var/tmp/$USER/equipoise/state",
             "export EQUIPOISE_HOST=$SLURMD_NODENAME",
-            # Only the owner may write there: whoever made it before is no other user.
+            # Only the owner may write there: it belongs to no other user.
             'mkdir -p -m 700 "/var/tmp/$USER" && test -O "/var/tmp/$USER" || exit 1',
             'chmod 700 "/var/tmp/$USER" && mkdir -p "$XDG_STATE_HOME"',
         ],

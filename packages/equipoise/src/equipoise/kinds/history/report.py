@@ -157,7 +157,8 @@ def _brief_answer(answer: Answer) -> Answer:
     """Return the answer without claims: a table has the changes on a brief screen."""
     if not answer.title:
         # One change: the claim is the answer.
-        return replace(answer, claims=tuple(replace(one, certainty=()) for one in answer.claims))
+        claims = tuple(replace(claim, certainty=()) for claim in answer.claims)
+        return replace(answer, claims=claims)
     return replace(answer, claims=())
 
 
