@@ -106,9 +106,9 @@ def test_units_are_distinct_within_the_unit_above() -> None:
 
 
 def test_a_level_without_replication_is_refused_by_name() -> None:
-    with pytest.raises(UnusableInput, match="no unit above has two hosts"):
+    with pytest.raises(UnusableInput, match="there is only one host"):
         variance_by_level(np.arange(6.0), [np.zeros(6, dtype=np.int64)], ("host", "trial"), seed=1)
-    with pytest.raises(UnusableInput, match="no unit above has two iterations"):
+    with pytest.raises(UnusableInput, match="no trial has two iterations"):
         variance_by_level(np.arange(6.0), [np.arange(6)], ("trial", "iteration"), seed=1)
 
 

@@ -1,4 +1,4 @@
-"""Interface by which a kind of campaign adds to the result of its comparisons."""
+"""Interface with which a kind of campaign extends the result document of its comparisons."""
 
 from __future__ import annotations
 
@@ -17,48 +17,51 @@ if TYPE_CHECKING:
 
 
 class KindResult(Struct, frozen=True):
-    """Additions of one kind of campaign to the document of its comparisons."""
+    """Additions of one kind of campaign to the result document of its comparisons."""
 
     fields: dict[str, Any] = field(default_factory=dict)
-    """Additional fields of its document, by name."""
+    """Additional fields of the document, by name."""
     warnings: tuple[CampaignWarning, ...] = ()
     has_own_sentences: bool = False
     """Whether the kind has its own sentences about the comparisons."""
     outcomes: tuple[str, ...] | None = None
-    """Outcomes that ended the campaign; ``None`` for the verdicts of its comparisons."""
+    """Outcomes that the kind uses in place of verdicts; ``None`` if it uses the verdicts."""
 
 
 class AnalysisKind:
-    """Analysis of a record; the methods here are those of an ordinary comparison."""
+    """Analysis of a run record; a kind overrides the methods that differ from a comparison's."""
 
     def document(self, record: RunRecord) -> ResultDocument | None:
-        """Return the whole document; ``None`` if it is that of comparisons with additions."""
+        """Return the kind's own document; ``None`` to extend that of comparisons by `result`."""
         return None
 
     def result(self, record: RunRecord, blocks: Blocks) -> KindResult:
-        """Return the kind's additions to a document; ``blocks`` are the decisive blocks."""
+        """Return the kind's additions to a document, from the blocks that decide the verdict."""
         return KindResult()
 
     keeps_rows_with_failures = False
-    """Whether a row with failed trials is still compared with that of another result."""
+    """Whether a row with failed trials is still compared with the same row of another result."""
 
     def row_metrics(self, document: Any) -> tuple[str, ...]:
-        """Return metrics for rows of a reference comparison; a row uses the first that it has."""
+        """Return the metrics by which rows are compared with those of a reference result.
+
+        Each row uses the first of these metrics for which it has a value.
+        """
         return (document.primary_metric,)
 
     def replace_in_terms(self, terms: Any, replacement: Replace) -> Any:
-        """Replace the values of the variables that texts in the terms set."""
+        """Return the terms with the values in assignments such as ``NAME=value`` replaced."""
         return terms
 
     def hide_in_terms(self, terms: Any, hidden: HiddenValues) -> Any:
-        """Hide values of the conditions' variables in the terms."""
+        """Return the terms with the values of the conditions' environment variables hidden."""
         return terms
 
     def hide_in_document(self, document: Any) -> Any:
-        """Hide variables in the kind's own parts of a document that was read."""
+        """Return a stored document with variables hidden in the fields that the kind added."""
         return document
 
 
-def analysis_of(part: object) -> AnalysisKind:
-    """Return the analysis for the kind of terms or of a document."""
-    return kind_of(part).part("analysis", AnalysisKind)
+def analysis_of(terms_or_document: object) -> AnalysisKind:
+    """Return the analysis of the kind to which the terms or the document belong."""
+    return kind_of(terms_or_document).part("analysis", AnalysisKind)

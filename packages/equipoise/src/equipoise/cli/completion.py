@@ -1,6 +1,7 @@
-"""``equipoise completion``: the completion script of a shell, and what a shell completes.
+"""``equipoise completion``: the completion script of a shell, and the values that it completes.
 
-A shell asks while the user types: whatever cannot be read is completed by nothing, without a word.
+A shell calls these functions while the user types. They show no errors: if a ledger or a repository
+cannot be read, they return no completions.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ from equipoise.model.errors import EquipoiseError
 from equipoise.shared.safe_text import visible
 
 MAX_RUNS = 50
-"""Number of runs that a shell lists, the latest first."""
+"""Maximum number of runs that a shell lists, the latest first."""
 
 
 def complete_runs(
     context: click.Context, parameter: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """Return ``last`` and the runs of the ledger that begin so, each with what it compared."""
+    """Return ``last`` and the run ids that start with ``incomplete``, each with its commands."""
     from equipoise.ledger import open_for_reading
 
     items = [CompletionItem("last", help="the latest run")]
@@ -43,7 +44,7 @@ def complete_runs(
 def complete_runs_and_files(
     context: click.Context, parameter: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """Return runs of the ledger; where none begins so, ask the shell for files."""
+    """Return the runs that start with ``incomplete``; without any, ask the shell for files."""
     return complete_runs(context, parameter, incomplete) or complete_files(
         context, parameter, incomplete
     )
@@ -59,7 +60,7 @@ def complete_files(
 def complete_studies(
     context: click.Context, parameter: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """Return the built-in studies that begin so, and ask the shell for files."""
+    """Return the built-in studies that start with ``incomplete``, and ask the shell for files."""
     from equipoise.studies.catalogue import built_in_studies
 
     studies = [
@@ -73,16 +74,18 @@ def complete_studies(
 def complete_revisions(
     context: click.Context, parameter: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """Return the branches and tags of the repository that begin so, the latest first."""
+    """Return ``HEAD``, branches and tags that start with ``incomplete``, the latest first."""
     from equipoise.revisions.git import run_git
 
-    form = "--format=%(refname:short)"
+    name_format = "--format=%(refname:short)"
     references = ("refs/heads", "refs/tags", "refs/remotes")
     try:
-        listed = run_git(Path.cwd(), "for-each-ref", "--sort=-creatordate", form, *references)
+        output = run_git(
+            Path.cwd(), "for-each-ref", "--sort=-creatordate", name_format, *references
+        ).stdout
     except EquipoiseError:
         return []
-    names = ["HEAD", *listed.stdout.decode("utf-8", "replace").split()]
+    names = ["HEAD", *output.decode("utf-8", "replace").split()]
     return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
 
@@ -91,6 +94,6 @@ def complete_revisions(
 def command(shell: str) -> int:
     """Print the completion script for SHELL."""
     completion = get_completion_class(shell)
-    assert completion is not None  # click knows each of the choices
+    assert completion is not None  # click has a class for each of the choices
     click.echo(completion(cli, {}, "equipoise", "_EQUIPOISE_COMPLETE").source())
     return 0

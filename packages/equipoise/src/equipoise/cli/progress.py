@@ -1,7 +1,7 @@
-"""Progress of a campaign on stderr: live on a terminal, a few lines of a long study elsewhere.
+"""Progress of a campaign on stderr: a live bar on a terminal, else a few lines for a long study.
 
-Nothing here or in `progress_bars` runs on its own while trials run: a thread that redraws would
-run at the same time (rule 4).
+Neither this module nor `progress_bars` starts a thread, because a thread that redraws would run at
+the same time as the trials (rule 4).
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from equipoise.cli.study_forecast import WORTH_SAYING_S, StudyForecast
 from equipoise.model.plan import COMMAND, Plan
 
 LONG_S = 120.0
-"""Budget of a study from which a line is worth printing beforehand."""
+"""Minimum budget of a study for which a forecast is printed before its first block."""
 
 
 def progress_for(*, quiet: bool, color: bool, about_s: float | None = None) -> ProgressListener:
-    """Return a live bar if stderr is a terminal, else a few lines of a long study, or silence.
+    """Return a listener: a live bar on a terminal, else lines for a long study, or silence.
 
     Parameters
     ----------
     about_s
-        Seconds of a block where the study was written.
+        Seconds of one block on the machine of the study's author; ``None`` if they are unknown.
     """
     if quiet:
         return ProgressListener()
     if not sys.stderr.isatty():
         return ProgressLines(about_s)
-    # rich's bars are loaded where there is a terminal only.
+    # The import of rich is slow, so it happens only if there is a terminal.
     from rich.console import Console
 
     from equipoise.cli.progress_bars import Bar
@@ -41,19 +41,22 @@ def progress_for(*, quiet: bool, color: bool, about_s: float | None = None) -> P
 
 
 class ProgressLines(ProgressListener):
-    """Lines that say how long a study will take and how far a search is; `compare` has none."""
+    """Lines that forecast the time of a long study and report the state of a search.
+
+    A comparison of two commands (`equipoise compare`) prints no lines.
+    """
 
     def __init__(self, about_s: float | None, clock: Callable[[], float] = time.monotonic) -> None:
         self._about_s = about_s
         self._clock = clock
         self._forecast: StudyForecast | None = None
-        self._search = ""
-        self._said_at = -math.inf
+        self._printed_search = ""
+        self._printed_at = -math.inf
 
     def segment_started(
         self, run_id: str, plan: Plan, earliest_block: int, blocks_before: int
     ) -> None:
-        """Say what is known of the study's time beforehand."""
+        """Print the first forecast of a long study's time."""
         is_compare = plan.chosen_contrasts is None or COMMAND in plan.conditions[0].levels
         if is_compare or not plan.rules.runs_whole_blocks:
             return
@@ -63,7 +66,7 @@ class ProgressLines(ProgressListener):
             say(self._forecast.before_it_begins())
 
     def trial_ended(self, seconds: float, of: int) -> None:
-        """Say what is known once enough of a long first block ran, and at its end."""
+        """Print a new forecast once enough of a long first block has run, and at its end."""
         forecast = self._forecast
         if forecast is None or forecast.first_block_is_over:
             return
@@ -72,8 +75,8 @@ class ProgressLines(ProgressListener):
             say(sentence)
 
     def block_ended(self, progress: CampaignProgress) -> None:
-        """Say how far a search is, whenever it came further and some time has passed."""
+        """Print the state of a search if it has changed and the last such line is old enough."""
         search = "; ".join(status.search for status in progress.statuses if status.search)
-        if search != self._search and self._clock() - self._said_at >= WORTH_SAYING_S:
+        if search != self._printed_search and self._clock() - self._printed_at >= WORTH_SAYING_S:
             say(f"block {progress.blocks}: {search}")
-            self._search, self._said_at = search, self._clock()
+            self._printed_search, self._printed_at = search, self._clock()

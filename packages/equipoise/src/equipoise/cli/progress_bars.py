@@ -1,4 +1,4 @@
-"""Bars on a terminal: of a campaign, with a table of a study, and of other long work."""
+"""Live progress of a campaign on a terminal: a bar, and for a study a table of comparisons."""
 
 from __future__ import annotations
 
@@ -24,28 +24,29 @@ from equipoise.report.renderers.terminal import STYLES
 from equipoise.report.units import estimate_and_interval, seconds_left
 from equipoise.shared.safe_text import visible
 
-PAIR = 2
-"""Number of conditions of a comparison; more are a study."""
-LINES_OF_THE_BAR = 6
-OPEN = ("undecided", "open")
-STYLE = {**STYLES, "confirmed": "bold", "refuted": "", "open": "dim"}
-"""Style of a verdict on a pair, or of the outcome of an intervention."""
+PAIR_SIZE = 2
+"""Number of conditions in a plain comparison; a campaign with more is a study."""
+RESERVED_LINES = 6
+"""Lines of the terminal that are not available for the rows of the table."""
+OPEN_VERDICTS = ("undecided", "open")
+STATUS_STYLES = {**STYLES, "confirmed": "bold", "refuted": "", "open": "dim"}
+"""Style of each verdict on a comparison, and of each outcome of an intervention."""
 
 
 class _ProgressAndTable(Progress):
-    """A bar, and below it a table once there is one."""
+    """A bar with a table below it, once there is a table."""
 
     table: RenderableType | None = None
 
     def get_renderables(self) -> Iterable[RenderableType]:
-        """Yield the bar, and the table."""
+        """Yield the bar, then the table."""
         yield from super().get_renderables()
         if self.table is not None:
             yield self.table
 
 
 class Bar(ProgressListener):
-    """Blocks, time left, and the interval as it narrows."""
+    """Live bar of a campaign: its blocks, the time left, and the interval as it narrows."""
 
     def __init__(
         self,
@@ -73,15 +74,14 @@ class Bar(ProgressListener):
     def segment_started(
         self, run_id: str, plan: Plan, earliest_block: int, blocks_before: int
     ) -> None:
-        """Say how the campaign can end, and start the bar."""
+        """Print the limits of the campaign, and start the bar."""
         self._budget_s, self._blocks = plan.stopping.budget_s, plan.stopping.blocks
         earliest = max(earliest_block, plan.stopping.min_blocks)
         verdict = f"; earliest possible verdict: block {earliest}" if plan.contrasts else ""
         blocks = "" if self._blocks is None else f"{self._blocks} blocks or "
         self._say(f"campaign {run_id}: at most {blocks}{self._budget_s:g} s{verdict}")
-        # A block of a search, and a later one of an experiment, holds a part of the conditions.
-        holds_all = plan.rules.runs_whole_blocks
-        if len(plan.conditions) > PAIR and holds_all:
+        # If a block runs only some conditions, the first block does not predict the next ones.
+        if len(plan.conditions) > PAIR_SIZE and plan.rules.runs_whole_blocks:
             self._forecast = StudyForecast(plan, earliest, blocks_before, self._about_s)
             if self._about_s is not None:
                 self._say(self._forecast.before_it_begins())
@@ -90,7 +90,7 @@ class Bar(ProgressListener):
         self._progress.refresh()
 
     def trial_ended(self, seconds: float, of: int) -> None:
-        """While the first block runs, show how far it is and say how long one takes."""
+        """During the first block, show its progress and print a forecast of the study's time."""
         if self._forecast is None or self._forecast.first_block_is_over:
             return
         sentence = self._forecast.trial_ended(seconds, of)
@@ -104,36 +104,36 @@ class Bar(ProgressListener):
         self._describe("block 1")
 
     def building(self, names: tuple[str, ...]) -> None:
-        """Show the names of the builds that run."""
+        """Show the names of the conditions that are being built."""
         self._describe(f"building {' and '.join(names)}")
 
     def block_ended(self, progress: CampaignProgress) -> None:
-        """Show the blocks, the time left and the interval that decides."""
+        """Show the blocks, the time left, and the interval of a comparison still undecided."""
         if not self._is_due():
             return
         statuses = progress.statuses
         if len(statuses) > 1:
-            rows = self._console.height - LINES_OF_THE_BAR
+            rows = self._console.height - RESERVED_LINES
             self._progress.table = status_table(statuses, rows)
-        part = progress.elapsed_s / self._budget_s
-        of = ""
+        fraction_done = progress.elapsed_s / self._budget_s
+        of_blocks = ""
         if self._blocks is not None:
-            part = max(part, progress.blocks / self._blocks)
-            of = f"/{self._blocks}"
+            fraction_done = max(fraction_done, progress.blocks / self._blocks)
+            of_blocks = f"/{self._blocks}"
         left = seconds_left(progress.elapsed_s, self._budget_s, progress.blocks, self._blocks)
-        text = f"block {progress.blocks}{of}, at most {left} left"
+        text = f"block {progress.blocks}{of_blocks}, at most {left} left"
         if statuses:
-            # An undecided comparison keeps the campaign going.
-            undecided = (status for status in statuses if status.verdict in OPEN)
-            text += f"; {_clause(next(undecided, statuses[0]))}"
-        self._describe(text, min(part, 1.0))
+            # The campaign continues because of an undecided comparison, so show that one.
+            undecided = (status for status in statuses if status.verdict in OPEN_VERDICTS)
+            text += f"; {_status_text(next(undecided, statuses[0]))}"
+        self._describe(text, min(fraction_done, 1.0))
 
     def trial_running(self) -> None:
         """Turn the spinner while a long trial runs."""
         self._progress.refresh()
 
     def segment_ended(self) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         self._progress.stop()
 
     def _is_due(self) -> bool:
@@ -142,20 +142,20 @@ class Bar(ProgressListener):
     def _say(self, line: str) -> None:
         self._console.print(line, style="dim", highlight=False, markup=False)
 
-    def _describe(self, text: str, part: float = 0.0) -> None:
+    def _describe(self, text: str, fraction_done: float = 0.0) -> None:
         if self._task is not None:
-            self._progress.update(self._task, description=visible(text), completed=part)
+            self._progress.update(self._task, description=visible(text), completed=fraction_done)
             self._progress.refresh()
             self._drawn_at = self._clock()
 
 
 def status_table(statuses: Sequence[ComparisonStatus], rows: int) -> Table:
-    """Return the live table of a study: the open comparisons first.
+    """Return the live table of a study, with the undecided comparisons first.
 
     Parameters
     ----------
     rows
-        Number of rows at most; the last one counts what does not fit.
+        Maximum number of rows; the last row may count the comparisons that do not fit.
     """
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("candidate", no_wrap=True, overflow="ellipsis", max_width=48)
@@ -163,8 +163,8 @@ def status_table(statuses: Sequence[ComparisonStatus], rows: int) -> Table:
         table.add_column(heading, justify="right", no_wrap=True)
     for heading in ("interval", "so far"):
         table.add_column(heading, no_wrap=True)
-    # Stable: within each kind they are in the order of the plan.
-    ordered = sorted(statuses, key=lambda status: status.verdict not in OPEN)
+    # The sort is stable, so each group keeps the order of the plan.
+    ordered = sorted(statuses, key=lambda status: status.verdict not in OPEN_VERDICTS)
     fitting = len(ordered) if len(ordered) <= rows else max(rows - 1, 0)
     for status in ordered[:fitting]:
         estimate, interval = _effect(status)
@@ -173,17 +173,17 @@ def status_table(statuses: Sequence[ComparisonStatus], rows: int) -> Table:
             Text(str(status.blocks)),
             Text(estimate),
             Text(interval),
-            Text(_word(status), style=STYLE[status.verdict]),
+            Text(_word(status), style=STATUS_STYLES[status.verdict]),
         )
     hidden = ordered[fitting:]
     if hidden:
-        still_open = sum(status.verdict in OPEN for status in hidden)
+        still_open = sum(status.verdict in OPEN_VERDICTS for status in hidden)
         table.add_row(Text(f"and {len(hidden)} more, {still_open} of them open", style="dim"))
     return table
 
 
-def _clause(status: ComparisonStatus) -> str:
-    """Return how far a search is, or a candidate with its interval."""
+def _status_text(status: ComparisonStatus) -> str:
+    """Return the state of a search, or a candidate with its interval."""
     if status.search:
         return status.search
     is_open = None in status.ratio_ci and not status.closes
@@ -191,17 +191,17 @@ def _clause(status: ComparisonStatus) -> str:
 
 
 def _effect(status: ComparisonStatus) -> tuple[str, str]:
-    """Return the estimate and the interval so far, or what an intervention closes."""
+    """Return the estimate, and the interval or the fraction of the gap that is closed so far."""
     ratio, interval = status.ratio, status.ratio_ci
     if status.more_is_better:
-        # As in the result: ratios of values, not of costs.
+        # Like the result, show ratios of values and not of costs.
         ratio, interval = inverse_ratio(ratio), inverse_interval(interval)
     estimate, ends = estimate_and_interval(ratio, interval, unknown="", unlimited="open")
     return estimate, f"closes {status.closes}" if status.closes else ends
 
 
 def _word(status: ComparisonStatus) -> str:
-    """Return a verdict in the words of its metric, or the outcome of an intervention."""
+    """Return the word for a verdict, which depends on the metric, or an intervention's outcome."""
     if status.verdict not in ("faster", "slower"):
         return status.verdict
     return verdict_word(status.verdict, status.metric, more_is_better=status.more_is_better)

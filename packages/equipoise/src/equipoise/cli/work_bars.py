@@ -1,4 +1,8 @@
-"""Bars on a terminal for work that is not a campaign: a match, a search, an observation."""
+"""Progress bars on a terminal for work that is not a campaign: a match, a search, an observation.
+
+Each function is a context manager. It shows a bar or a sentence, yields the function that updates
+the display, and removes the display at the end.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +29,11 @@ if TYPE_CHECKING:
     from equipoise_matching.genetic.search import Generation
 
 MIN_REDRAW_S = 0.1
+"""Minimum number of seconds between two updates of a display."""
 
 
 def description_column() -> TextColumn:
-    """Return the column of a task's description, without any mark-up in it."""
+    """Return the column for the description of a task, which is shown as plain text."""
     return TextColumn("{task.description}", markup=False)
 
 
@@ -41,7 +46,7 @@ def _bar(
     quiet: bool,
     color: bool,
 ) -> Iterator[Callable[..., None] | None]:
-    """Give what updates the task of a bar; ``None`` without a terminal."""
+    """Show a bar with one task; yield its update function, or ``None`` without a terminal."""
     if quiet or not sys.stderr.isatty():
         yield None
         return
@@ -55,9 +60,10 @@ def _bar(
 def work_bar(
     description: str, *, quiet: bool, color: bool
 ) -> Iterator[Callable[[int, int], None] | None]:
-    """Give what hears how much work is done, of how much; ``None`` without a terminal.
+    """Show a bar for work with a known end; yield its update function.
 
-    Any thread may call it. The bar is gone afterwards.
+    The function takes the amount of work done and the total amount, and any thread may call it. It
+    is ``None`` if ``quiet`` is set or stderr is not a terminal.
     """
     columns = (
         description_column(),
@@ -67,13 +73,13 @@ def work_bar(
         TextColumn("left"),
     )
     with _bar(description, columns, None, quiet=quiet, color=color) as update:
-        drawn_at = 0.0
+        updated_at = 0.0
 
         def work_done(done: int, total: int) -> None:
-            nonlocal drawn_at
+            nonlocal updated_at
             now = time.monotonic()
-            if update is not None and (done >= total or now - drawn_at >= MIN_REDRAW_S):
-                drawn_at = now
+            if update is not None and (done >= total or now - updated_at >= MIN_REDRAW_S):
+                updated_at = now
                 update(completed=done, total=total)
 
         yield None if update is None else work_done
@@ -81,7 +87,10 @@ def work_bar(
 
 @contextmanager
 def work_in_sentences(*, quiet: bool, color: bool) -> Iterator[Callable[[str], object]]:
-    """Give what hears what is done next; a terminal shows it until the end."""
+    """Show the current step of long work as a sentence; yield the function that replaces it.
+
+    The function does nothing if ``quiet`` is set or stderr is not a terminal.
+    """
     if quiet or not sys.stderr.isatty():
         yield lambda _: None
         return
@@ -94,22 +103,25 @@ def work_in_sentences(*, quiet: bool, color: bool) -> Iterator[Callable[[str], o
 def search_bar(
     criterion: str, *, quiet: bool, color: bool
 ) -> Iterator[Callable[[Generation, int], None] | None]:
-    """Give what hears of each generation of a genetic search; ``None`` without a terminal.
+    """Show a bar for a genetic search; yield the function to call after each generation.
+
+    The function takes the generation and the largest number of generations. It is ``None`` if
+    ``quiet`` is set or stderr is not a terminal.
 
     Parameters
     ----------
     criterion
-        Name of the first of a generation's values.
+        Name of the first criterion of the search, whose best value the bar shows.
     """
     columns = (BarColumn(bar_width=24), description_column())
     started = time.monotonic()
     with _bar("generation 0", columns, 1.0, quiet=quiet, color=color) as update:
 
         def generation_ended(generation: Generation, limit: int) -> None:
-            # Each of those that may follow takes as long as the earlier ones.
+            # The forecast assumes that the next generations take as long as the earlier ones.
             done = generation.number + 1
-            each_s = (time.monotonic() - started) / done
-            left = _clock(round(each_s * max(limit - generation.number, 0)))
+            generation_s = (time.monotonic() - started) / done
+            left = _clock_format(round(generation_s * max(limit - generation.number, 0)))
             description = (
                 f"generation {generation.number}/{limit}, {criterion} {generation.value[0]:.4g}, "
                 f"at most {left} left"
@@ -120,8 +132,8 @@ def search_bar(
         yield None if update is None else generation_ended
 
 
-def _clock(seconds: int) -> str:
-    """Return seconds as a clock shows them: ``3:07``, ``1:02:09``."""
+def _clock_format(seconds: int) -> str:
+    """Return seconds as minutes or hours: ``3:07``, ``1:02:09``."""
     minutes, second = divmod(seconds, 60)
     hours, minute = divmod(minutes, 60)
     return f"{hours}:{minute:02d}:{second:02d}" if hours else f"{minute}:{second:02d}"

@@ -1,10 +1,10 @@
-"""Kinds of campaign: the interface of a kind, and the register with a line for each.
+"""Kinds of campaign: the interface of a kind, and the register of all kinds.
 
-A campaign of an ordinary comparison has no terms beyond its plan. Every other kind is a folder with
-everything that is only about it, and a `Kind` with the places of its parts; a part is imported when
-it is used. Another package registers its kinds under the entry point group ``equipoise.kinds``. A
-kind without terms belongs to the campaigns of one study, and has the name of that study. To take a
-kind away, delete its folder and its line.
+The plan of an ordinary comparison has no additional terms. Every other kind has a folder with all
+code that only this kind needs. A `Kind` lists the import paths of its parts, and a part is imported
+when it is first used. Other packages register their kinds under the entry point group
+``equipoise.kinds``. A kind without terms belongs to the campaigns of one study and has the name of
+that study. To remove a kind, delete its folder and its line in `REGISTER`.
 """
 
 from __future__ import annotations
@@ -56,63 +56,65 @@ class Terms:
     __slots__ = ()
 
     noun: ClassVar[str] = "comparison"
-    """Noun for a campaign of this kind in messages, without an article."""
+    """Noun for a campaign of this kind in messages, without an article, such as ``gate``."""
     ranks: ClassVar[bool] = True
     """Whether several conditions may be ranked."""
     describes_one: ClassVar[bool] = True
-    """Whether a single condition is described."""
+    """Whether a campaign with a single condition describes that condition."""
     may_add_washouts: ClassVar[bool] = False
     """Whether the campaign continues with washouts if carry-over could explain a difference."""
     has_random_order: ClassVar[bool] = True
-    """Whether the coin ordered the trials; without it there is no verdict (rule 1)."""
+    """Whether the order of the trials was drawn at random; without a random order there is no
+    verdict (rule 1)."""
     shares_processes: ClassVar[bool] = False
     """Whether all conditions of a block run in one process."""
     checks_carry_over: ClassVar[bool] = True
     """Whether differences are checked for carry-over."""
     not_adjustable_because: ClassVar[str | None] = None
-    """Reason why no cost is adjusted by a covariate; ``None`` if costs may be adjusted."""
+    """Reason why costs are not adjusted for covariates; ``None`` if costs may be adjusted."""
     runs_whole_blocks: ClassVar[bool] = True
-    """Whether a block runs every condition that is not decided; else those needed next."""
+    """Whether a block runs every undecided condition; if not, it runs only the conditions that the
+    campaign needs next."""
     needs_every_cost: ClassVar[bool] = True
-    """Whether every trial needs a cost; else only those of contrasts."""
+    """Whether every trial needs a cost; if not, only the trials of contrasts need one."""
     shows_every_condition: ClassVar[bool] = True
-    """Whether the result has every condition; else only those that ran."""
+    """Whether the result shows every condition; if not, it shows only those that ran."""
     has_members: ClassVar[bool] = False
-    """Whether the trials are those of other runs, its members."""
+    """Whether the campaign consists of other runs, its members, and has no trials of its own."""
     rows_show_failures: ClassVar[bool] = False
-    """Whether a condition's row shows why its trials failed, which makes a warning superfluous."""
+    """Whether the row of a condition shows why its trials failed, so that no warning is needed."""
     no_series: tuple[str, ...] = ()
-    """Metrics whose iterations are not a course in time, so that they cannot show a warm-up."""
+    """Metrics whose iterations are not in the order of time and so cannot show a warm-up."""
     decisive_sides: ClassVar[int] = 1
-    """Number of sides of an interval that each have the whole alpha."""
+    """2 if each side of an interval has the whole alpha, 1 if both sides share it."""
     restart: ClassVar[str | None] = None
-    """Phrase of messages for running the campaign again from its first block; ``None`` if
-    `equipoise resume` continues it."""
+    """Hint for a campaign that must run again from its first block, such as ``run the gate
+    again``; ``None`` if `equipoise resume` can continue it."""
     failure_hint: ClassVar[str | None] = None
-    """Hint for a failed trial, if it differs from that for a command."""
+    """Hint for a failed trial; ``None`` for the hint about a failed command."""
 
     @property
     def command_line(self) -> str | None:
-        """Command line that measures the same question again, if no command was typed."""
+        """Command line that repeats the campaign, for a plan that did not come from a command."""
         return None
 
     @property
     def earlier(self) -> tuple[str, ...]:
-        """Ids of earlier campaigns of its series, which the result needs."""
+        """Ids of the earlier campaigns in the same series, which the result needs."""
         return ()
 
     @property
     def member_hosts(self) -> tuple[HostReference, ...]:
-        """Hosts of its members, by their places; empty without members."""
+        """Host of each member, in the order of the members; empty without members."""
         return ()
 
     @property
     def mentioned(self) -> tuple[str, ...]:
-        """Ids of further runs that it concerns; a ledger may lack them."""
+        """Ids of other runs to which the terms refer; a ledger may lack them."""
         return ()
 
     def execution_order(self, order: list[int]) -> list[int]:
-        """Return the order in which a block's conditions run, from the order that the coin drew."""
+        """Return the order in which a block's conditions run, given the order drawn at random."""
         return order
 
     def with_initial_conditions(self, plan: Plan) -> Plan:
@@ -124,11 +126,14 @@ class Terms:
         return None
 
     def shared_part(self, runs: Sequence[Any]) -> Any:
-        """Return the part of ``runs`` that campaigns of the same question share; by default all."""
+        """Return the part of ``runs`` that campaigns of the same question have in common."""
         return runs
 
     def longer_hint(self, min_s: float | None) -> str | None:
-        """Return a hint for measuring at least ``min_s`` seconds, if `equipoise resume` cannot."""
+        """Return a hint for measuring longer; ``None`` for the usual hint, `equipoise resume`.
+
+        ``min_s`` is the number of seconds that would suffice; ``None`` if it is unknown.
+        """
         return None
 
     def check_resumable(self, run: str) -> None:
@@ -142,29 +147,29 @@ class Command(Struct, frozen=True):
     """One command of the command line."""
 
     module: str
-    """Module that has its ``command``."""
+    """Module that contains the command, as its attribute ``command``."""
     summary: str
     """Summary, one line of ``equipoise --help``."""
     group: str
-    """Heading in the list of commands."""
+    """Heading above the command in the list of commands."""
     after: str | None = None
-    """Command that it follows in the list; by default it is the last of its group."""
+    """Command after which this one is listed; by default this one is the last of its group."""
 
 
 class Kind(Struct, frozen=True):
-    """One kind of campaign: the places of its parts, as ``module:attribute``.
+    """One kind of campaign, with the import paths of its parts as ``module:attribute``.
 
-    A part that is ``None`` is that of an ordinary comparison.
+    A kind uses the part of an ordinary comparison if its own is ``None``.
     """
 
     name: str
-    """Tag of its terms and of its documents."""
+    """Name of the kind, which tags its terms and its documents."""
     terms: str = ""
-    """Its `Terms`; empty if its plans have none and name the study with the name of the kind."""
+    """Its `Terms`; empty if its plans have no terms: the kind then has the name of their study."""
     document: str = "equipoise.model.result:ResultDocument"
     """Its `equipoise.model.result.ResultDocument`."""
     rules: str | None = None
-    """`Terms` without fields, for plans without terms of their own."""
+    """`Terms` without fields, which hold the rules for plans without terms."""
     campaign: str | None = None
     """Its `equipoise.campaign.interim.CampaignKind`: how it is judged and continues."""
     analysis: str | None = None
@@ -174,10 +179,10 @@ class Kind(Struct, frozen=True):
     figures: str | None = None
     """Its `equipoise.figures.gallery.FiguresKind`."""
     why: str | None = None
-    """Its `equipoise.why.kind.WhyKind`: gaps that are explained, and how."""
+    """Its `equipoise.why.kind.WhyKind`: which gaps are explained, and how."""
     resume: str | None = None
-    """Function that continues a stopped campaign: from ``(record, limits, hosts, output)`` to the
-    exit status."""
+    """Function of ``(record, limits, hosts, output)`` that continues a stopped campaign and returns
+    the exit status."""
     build_gap: str | None = None
     """Context manager of ``(record, gap, ledger)`` in which both conditions of a gap can run."""
     explain_gap: str | None = None
@@ -192,19 +197,19 @@ class Kind(Struct, frozen=True):
     lists: Mapping[str, str] = field(default_factory=dict)
     """Lists of `equipoise list`, by name: functions that return headings and rows."""
 
-    def part(self, name: str, usual: type[Part]) -> Part:
-        """Return a part as an object; that of an ordinary comparison if the kind has none."""
+    def part(self, name: str, default: type[Part]) -> Part:
+        """Return an instance of a part; of the default class if the kind does not have the part."""
         part = _part(self.name, name)
-        return part if isinstance(part, usual) else usual()
+        return part if isinstance(part, default) else default()
 
 
 def external_kinds() -> Mapping[str, str]:
-    """Return the places of the kinds that other packages register, by name."""
+    """Return the import paths of the kinds that other packages register, by name."""
     return registered(ENTRY_POINTS)
 
 
 def place_of(name: str) -> str | None:
-    """Return the place of the `Kind` with a name; ``None`` if no installed package has it."""
+    """Return the import path of the `Kind` with a name; ``None`` if no package has it."""
     if name in REGISTER:
         return f"{REGISTER[name]}:KIND"
     return external_kinds().get(name)
@@ -214,7 +219,7 @@ def place_of(name: str) -> str | None:
 def kind_named(name: str) -> Kind:
     """Return the kind with a name.
 
-    Raise `UnusableInput` if no installed package has it.
+    Raise `UnusableInput` if no installed package has a kind with this name.
     """
     if name == ORDINARY:
         return Kind(ORDINARY)
@@ -235,7 +240,7 @@ def every_kind() -> tuple[Kind, ...]:
 
 
 def kind_of_study(study: str) -> Kind:
-    """Return the kind of a study's campaigns without terms."""
+    """Return the kind of the campaigns of a study whose plans have no terms."""
     if study != ORDINARY and study in external_kinds():
         kind = kind_named(study)
         if not kind.terms:
@@ -244,10 +249,10 @@ def kind_of_study(study: str) -> Kind:
 
 
 def provided(part: str, campaigns: str, hint: str) -> Any:
-    """Return a function that one kind provides for the campaigns of all kinds.
+    """Return the function that some kind provides as this part, for the campaigns of all kinds.
 
-    Raise `UnusableInput` if no installed kind has it; ``campaigns`` describes the missing
-    campaigns.
+    Raise `UnusableInput` if no installed kind has this part. ``campaigns`` completes the message
+    "this installation has no campaigns …".
     """
     places = (getattr(kind, part) for kind in every_kind())
     place = next((place for place in places if place is not None), None)
@@ -256,26 +261,26 @@ def provided(part: str, campaigns: str, hint: str) -> Any:
     return load(place)
 
 
-def kind_of(part: object) -> Kind:
+def kind_of(terms_or_document: object) -> Kind:
     """Return the kind of terms or of a document, by its tag; the ordinary one for ``None``.
 
-    The kind of an ordinary document is that of its study.
+    A document with the ordinary tag has the kind of its study.
     """
-    name = ORDINARY if part is None else tag_of(part)
-    run = getattr(part, "run", None) if name == ORDINARY else None
+    name = ORDINARY if terms_or_document is None else tag_of(terms_or_document)
+    run = getattr(terms_or_document, "run", None) if name == ORDINARY else None
     return kind_named(name) if run is None else kind_of_study(run.study)
 
 
-def tag_of(part: object) -> str:
-    """Return the name of the kind of terms or of a document."""
-    assert isinstance(part, Struct)
-    return str(part.__struct_config__.tag)
+def tag_of(terms_or_document: object) -> str:
+    """Return the tag of terms or of a document: the name of their kind."""
+    assert isinstance(terms_or_document, Struct)
+    return str(terms_or_document.__struct_config__.tag)
 
 
 def terms_from(kind: type, stored: Any) -> Any:
-    """Read the terms of a plan, as the ``dec_hook`` of msgspec, which does not know `Terms`.
+    """Read the terms of a plan; this is the ``dec_hook`` that msgspec calls for `Terms`.
 
-    Raise `ValueError` if they do not name a kind of an installed package.
+    Raise `ValueError` if the stored terms do not name a kind of an installed package.
     """
     if kind is not Terms:
         raise NotImplementedError(f"{kind.__name__} has no place in a plan")

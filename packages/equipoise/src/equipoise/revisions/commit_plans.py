@@ -42,22 +42,26 @@ _POLL_S = 0.05
 _MIN_BUILDS_AT_ONCE = 2
 """Number of builds that may always run at once: both commits of a pair."""
 BUDGET_S = 900.0
-"""Default budget, for some hundred trials and about ten builds."""
+"""Default budget in seconds: enough for some hundred trials and about ten builds."""
 
 
 class NeededCommit(Struct, frozen=True):
     """A commit that a campaign cannot do without: it must build and run."""
 
     place: int
+    """Place among the commits of the campaign, from 0."""
     role: str
-    """Role in messages, such as ``good revision`` or ``baseline``."""
+    """Name of its role in messages, such as ``good revision`` or ``baseline``."""
     revision: Revision
     option: str
     """Option with which the user names the commit."""
 
 
 class CommitBuilds:
-    """The builds of the commits of a campaign (`equipoise.revisions.judging`), in an open cache."""
+    """The builds of a campaign's commits in an open cache, for `equipoise.revisions.judging`.
+
+    Methods identify a commit by its place among the commits of the campaign, from 0.
+    """
 
     def __init__(self, cache: BuildCache, commits: Sequence[Commit]) -> None:
         self._cache = cache
@@ -73,7 +77,7 @@ class CommitBuilds:
         self._seconds = self._read_seconds()
 
     def built_commits(self) -> Collection[int]:
-        """Return the commits that are built."""
+        """Return the places of the commits that are built."""
         return self._seconds.keys()
 
     def typical_seconds(self) -> float:
@@ -81,42 +85,40 @@ class CommitBuilds:
         return statistics.median(self._seconds.values()) if self._seconds else 0.0
 
     def make(self, commits: tuple[int, ...]) -> Mapping[int, str]:
-        """Build several commits at once; return the reason for each commit that does not build.
+        """Build the commits with these places at once; return the reason for each failed build.
 
-        A commit that git cannot check out does not build either.
+        A commit that git cannot check out counts as one that does not build.
 
         Raise `UnusableInput` if the working tree has changed.
         """
-        needed = [self._sources[commit] for commit in commits]
-        # Commits of one tree are one build.
-        first = {self.trees[commit]: commit for commit in reversed(commits)}
+        needed = [self._sources[place] for place in commits]
+        # Commits with the same files share one build.
+        first_places = {self.trees[place]: place for place in reversed(commits)}
         max_builds = max(_MIN_BUILDS_AT_ONCE, os.cpu_count() or 1)
-        with ThreadPoolExecutor(max_workers=min(len(first), max_builds)) as threads:
-            builds: dict[Future[Build], Path] = {}
-            for tree, commit in first.items():
-                label = f"commit {self._commits[commit].short}"
-                task = threads.submit(self._cache.get, self._sources[commit], label, needed)
-                builds[task] = tree
+        with ThreadPoolExecutor(max_workers=min(len(first_places), max_builds)) as threads:
+            trees_of_builds: dict[Future[Build], Path] = {}
+            for tree, place in first_places.items():
+                label = f"commit {self._commits[place].short}"
+                build = threads.submit(self._cache.get, self._sources[place], label, needed)
+                trees_of_builds[build] = tree
             try:
-                wait(builds)
+                wait(trees_of_builds)
             except BaseException:
                 self._cache.stop()
-                while wait(builds, _POLL_S).not_done:
+                while wait(trees_of_builds, _POLL_S).not_done:
                     self._cache.stop()
                 raise
         reasons: dict[Path, str] = {}
-        for build, tree in builds.items():
+        for build, tree in trees_of_builds.items():
             error = build.exception()
             if isinstance(error, ConditionFailed | MissingFolder | CheckoutFailed):
                 reasons[tree] = error.what
             elif error is not None:
                 raise error
         failures = {
-            commit: reasons[self.trees[commit]]
-            for commit in commits
-            if self.trees[commit] in reasons
+            place: reasons[self.trees[place]] for place in commits if self.trees[place] in reasons
         }
-        if any(commit not in self._seconds for commit in commits):
+        if any(place not in self._seconds for place in commits):
             self._seconds = self._read_seconds()
         return failures
 
@@ -135,18 +137,16 @@ class CommitBuilds:
             )
 
     def _read_seconds(self) -> dict[int, float]:
-        """Return the seconds of each commit that is built."""
+        """Return the seconds that each build took, by the place of its commit."""
         all_seconds = map(self._cache.seconds_of, self._sources)
-        return {
-            commit: seconds for commit, seconds in enumerate(all_seconds) if seconds is not None
-        }
+        return {place: seconds for place, seconds in enumerate(all_seconds) if seconds is not None}
 
 
 def builds_of_plan(plan: Plan, cache: BuildCache) -> CommitBuilds:
-    """Return the builds of a recorded campaign, to resume it.
+    """Return the builds with which a recorded campaign can be resumed.
 
-    Raise `UnusableInput` if a commit is gone, or the same commits would now build differently:
-    with another toolchain, in another environment, or from a working tree that has changed.
+    Raise `UnusableInput` if a commit no longer exists, or would now build differently: with another
+    toolchain, in another environment, or from a working tree that has changed.
     """
     terms = commits_of(plan)
     builds = CommitBuilds(cache, terms.every_commit)
@@ -168,9 +168,9 @@ def builds_of_plan(plan: Plan, cache: BuildCache) -> CommitBuilds:
 
 
 def repository_of(terms: CommitsPlan) -> Repository:
-    """Return the repository of a recorded campaign, to resume it.
+    """Return the repository of a recorded campaign.
 
-    Raise `UnusableInput` if it does not exist any more.
+    Raise `UnusableInput` if the repository does not exist any more.
     """
     top = Path(terms.repository)
     if not (top / ".git").exists():
@@ -182,7 +182,7 @@ def repository_of(terms: CommitsPlan) -> Repository:
 
 
 def tool_of(terms: CommitsPlan) -> BenchmarkTool | None:
-    """Return the tool that reads the results of a recorded campaign."""
+    """Return the tool that reads the results of a recorded campaign; ``None`` without a tool."""
     return None if terms.tool is None else TOOLS[terms.tool]
 
 
@@ -211,14 +211,15 @@ class CommitsRequest(RevisionsRequest, frozen=True, kw_only=True):
 def plan_of_commits(
     study: str, request: CommitsRequest, builds: CommitBuilds, scratch: Path
 ) -> tuple[Plan, CommitsPlan, tuple[CampaignWarning, ...]]:
-    """Return a plan with one condition for each command and commit, without the terms of its kind.
+    """Return a plan with one condition for each command and commit, common terms, and warnings.
 
-    The other values are the terms that all such kinds have, and warnings of benchmarks that are
-    left out. The needed commits must be built.
+    The common terms are those of all kinds of campaign with commits. The caller adds the terms of
+    its own kind, such as a bisection, and puts them into the plan. The warnings name benchmarks
+    that are left out. The needed commits must be built.
 
     Raise `UnusableInput` if the program does not exist in a needed commit, or the request names a
-    benchmark that does not exist. Raise `ConditionFailed` if the benchmarks of the tool fail in
-    the run that shows their metrics.
+    benchmark that does not exist. Raise `ConditionFailed` if the tool's benchmarks fail in the run
+    that lists their metrics.
     """
     tool, checkouts = request.tool, _checkouts(request, builds)
     places = [commit.place for commit in request.needed]
@@ -254,7 +255,7 @@ def plan_of_commits(
 def _several_benchmarks(
     commands: Sequence[Benchmark], metrics: Sequence[str]
 ) -> tuple[CommitBenchmark, ...]:
-    """Return the benchmarks if there are several: commands, or metrics of one command."""
+    """Return the benchmarks: several commands or several metrics; empty for a single benchmark."""
     if len(commands) > 1:
         return tuple(
             CommitBenchmark(command.name, metrics[0], process)
@@ -268,7 +269,7 @@ def _several_benchmarks(
 
 
 def _checkouts(request: CommitsRequest, builds: CommitBuilds) -> tuple[Checkout, ...]:
-    """Return the present or future checkout of each commit."""
+    """Return the checkout of each commit, which exists only if the commit is built."""
     needed = {commit.place: (commit.role, commit.revision) for commit in request.needed}
     checkouts: list[Checkout] = []
     for place, (commit, tree) in enumerate(zip(request.every_commit, builds.trees, strict=True)):
@@ -281,7 +282,10 @@ def _checkouts(request: CommitsRequest, builds: CommitBuilds) -> tuple[Checkout,
 def _conditions(
     request: CommitsRequest, commands: Sequence[Benchmark], checkouts: Sequence[Checkout]
 ) -> tuple[Condition, ...]:
-    """Return one condition for each command and commit; a built commit must have the programs."""
+    """Return one condition for each command and commit.
+
+    Raise `UnusableInput` if a built commit does not have the program of a command.
+    """
     names = [commit.short for commit in request.every_commit]
     if len(set(names)) < len(names):
         names = [commit.name for commit in request.every_commit]
@@ -302,7 +306,7 @@ def _metrics(
     conditions: Sequence[Condition],
     scratch: Path,
 ) -> tuple[tuple[str, ...], tuple[CampaignWarning, ...]]:
-    """Return the requested metric, or the benchmarks that needed commits report to a tool."""
+    """Return the requested metric, or the benchmarks that a tool reports, with warnings."""
     tool = request.tool
     metrics, warnings = metrics_of(request, checkouts, conditions, scratch)
     if tool is None or tool.listing is not None:
@@ -317,23 +321,24 @@ def chosen_benchmarks(
 ) -> tuple[str, ...]:
     """Return the benchmarks that ``--metrics`` names; all benchmarks without it.
 
-    A name may contain commas: the longest part of the text that is a name counts.
+    The names are separated by commas, but a name may contain commas itself. The longest part of the
+    text that is a name is therefore taken first.
 
-    Raise `UnusableInput` if a part of the text is not a name.
+    Raise `UnusableInput` if a part of the text is not the name of a benchmark.
     """
     if text is None:
         return tuple(names)
     known = {name.replace(" ", ""): name for name in names}
-    words = text.replace(" ", "").split(",")
+    parts = text.replace(" ", "").split(",")
     chosen: list[str] = []
-    while words:
-        ends = (end for end in range(len(words), 0, -1) if ",".join(words[:end]) in known)
+    while parts:
+        ends = (end for end in range(len(parts), 0, -1) if ",".join(parts[:end]) in known)
         end = next(ends, None)
         if end is None:
             raise UnusableInput(
-                f"{tool.name} has no benchmark {','.join(words)}; it has {', '.join(names[:20])}",
+                f"{tool.name} has no benchmark {','.join(parts)}; it has {', '.join(names[:20])}",
                 hint=f"name the benchmarks, with commas between: {option('metrics', 'NAME,NAME')}",
             )
-        chosen.append(known[",".join(words[:end])])
-        words = words[end:]
+        chosen.append(known[",".join(parts[:end])])
+        parts = parts[end:]
     return tuple(dict.fromkeys(chosen))

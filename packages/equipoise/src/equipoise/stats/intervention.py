@@ -1,9 +1,10 @@
 """Effect of an intervention on a gap: the fraction that it explains, and the verdict on the cause.
 
-A block holds four conditions: A, B, and both with the intervention. The fraction of the gap
-explained is what the intervention removes of the gap between A and B. The betting engine keeps its
-confidence set, in logarithms and in the unit of the metric (docs/methods/fraction.md;
-crates/verdict).
+A block has four conditions: the baseline A, the candidate B, and both with the intervention, A_w
+and B_w. The fraction explained is the part of the gap between A and B that disappears with the
+intervention. Bets against each possible fraction give a confidence set. There is one set for the
+gap in logarithms and one for the gap in the unit of the metric (docs/methods/fraction.md; the
+engine is in crates/verdict).
 """
 
 from __future__ import annotations
@@ -21,27 +22,26 @@ from equipoise.model.why import Outcome
 from equipoise.stats.arrays import as_costs
 
 CONFIRMED_ABOVE = 0.5
-"""A confirmed cause excludes all fractions in logarithms up to this, and its fraction in seconds
-lies beyond it (docs/methods/fraction.md)."""
+"""Minimum fraction of a confirmed cause: of its whole set in logarithms, and of its estimate in
+seconds (docs/methods/fraction.md)."""
 
 MIN_PART_FROM_SLOWER = 0.5
-"""Minimum part of the fraction that must come from the slower condition becoming faster."""
+"""Minimum part of a confirmed fraction that the slower condition adds by becoming faster."""
 
 REFUTED_WITHIN = 0.2
-"""A fraction that certainly lies within plus or minus this explains nothing."""
+"""Maximum absolute fraction of a refuted cause: both of its sets lie within plus or minus this."""
 
 NARROW_WIDTH = 2 * REFUTED_WITHIN
-"""Width of the set of a refuted cause; a confirmed cause gets blocks until its set is as narrow."""
+"""Width of the set at which a confirmed cause needs no more blocks: that of ±`REFUTED_WITHIN`."""
 
 SUFFICIENT_WIDTH = 0.1
-"""Width of a set that is narrow enough to stop, whatever it contains."""
+"""Width of the set at which an intervention with the outcome ``open`` needs no more blocks."""
 
-
-_Gaps = tuple[float, float]
-"""Gap of a block without the intervention, and with it."""
-_FIRST_REACH = 4.0
-"""Bound, of either sign, of the first search for the part of the gap that is left."""
-_WIDENINGS = 40
+_GapPair = tuple[float, float]
+"""Gap of a block without the intervention, and its gap with the intervention."""
+_FIRST_BOUND = 4.0
+"""The bisection for the remaining fraction of the gap starts between minus and plus this."""
+_MAX_WIDENINGS = 40
 _HALVINGS = 60
 
 
@@ -49,20 +49,20 @@ class ExplainedFraction(Struct, frozen=True):
     """Fraction of a gap that an intervention explains, on one scale."""
 
     estimate: float | None
-    """Fraction for which the predicted remainder of the gap is as often above as below the gap with
-    the intervention: what the bets of the set test, block by block. ``None`` if not a number."""
+    """Fraction that predicts the gap with the intervention best: the predicted gap is too large in
+    half of the blocks, and too small in the other half. ``None`` if there is no such fraction."""
     pieces: tuple[Interval, ...]
-    """Whole confidence set, as separate intervals; an end beyond the fractions tried is ``None``.
-    Empty if no fraction agrees with the blocks."""
+    """Confidence set, as one or more separate intervals. An end is ``None`` if the set goes beyond
+    the fractions that the engine tests. Empty if every tested fraction is excluded."""
 
     @property
     def low(self) -> float | None:
-        """Lower end of the set; ``None`` if it is empty or open."""
+        """Lower end of the set; ``None`` if the set is empty or has no lower end."""
         return self.pieces[0][0] if self.pieces else None
 
     @property
     def high(self) -> float | None:
-        """Upper end of the set; ``None`` if it is empty or open."""
+        """Upper end of the set; ``None`` if the set is empty or has no upper end."""
         return self.pieces[-1][1] if self.pieces else None
 
     def lies_within(self, low: float, high: float) -> bool:
@@ -73,7 +73,9 @@ class ExplainedFraction(Struct, frozen=True):
 
 
 def describe_fraction(fraction: float | None, interval: Interval) -> str:
-    """Return, for example, ``97 % [94, 99]``; an unknown end is ``…``.
+    """Return a fraction and its interval as text, such as ``97 % [94, 99]``.
+
+    An unknown end is shown as ``…``.
 
     If the estimate is outside its interval, only the interval is shown: no single fraction fits all
     blocks.
@@ -94,14 +96,14 @@ class InterventionEffect(Struct, frozen=True):
 
     outcome: Outcome
     logs: ExplainedFraction
-    """Fraction of the log ratio: the right scale for a cost that multiplies."""
+    """Fraction of the log ratio, for causes that multiply the cost by a factor."""
     seconds: ExplainedFraction
-    """Fraction of the difference in the metric's unit. An intervention that adds the same cost to
-    both conditions explains part of the ratio, but nothing of the difference."""
+    """Fraction of the difference in the unit of the metric. An intervention that adds the same cost
+    to both conditions moves their ratio towards 1, but does not change their difference."""
     from_candidate: float | None
-    """Part of the gap that closed because the candidate changed: ln(B / B_w) over ln(B / A)."""
+    """Part of the gap that the change of the candidate closed: ln(B / B_w) over ln(B / A)."""
     from_baseline: float | None
-    """Part of the gap that closed because the baseline changed: ln(A_w / A) over ln(B / A)."""
+    """Part of the gap that the change of the baseline closed: ln(A_w / A) over ln(B / A)."""
 
 
 class InterventionBlocks:
@@ -112,11 +114,10 @@ class InterventionBlocks:
     Parameters
     ----------
     level
-        1 minus the coverage of each of the two confidence sequences, after alpha was divided by the
-        number of interventions. In all but this share of campaigns, the set contains the true
-        fraction after *every* number of blocks. ``refuted`` needs both sets to agree, ``confirmed``
-        the set in logarithms and more, so neither outcome is wrong in more than this share of
-        campaigns.
+        Maximum share of campaigns in which a set ever leaves out the true fraction, after any
+        number of blocks. It is alpha divided by the number of interventions. The outcome
+        ``refuted`` needs both sets, and ``confirmed`` needs at least the set in logarithms.
+        Therefore each outcome is wrong in at most this share of campaigns.
     """
 
     def __init__(self, level: float) -> None:
@@ -126,8 +127,8 @@ class InterventionBlocks:
             )
         self._logs = FractionSequence(level)
         self._seconds = FractionSequence(level)
-        self._log_gaps: list[_Gaps] = []
-        self._second_gaps: list[_Gaps] = []
+        self._log_gaps: list[_GapPair] = []
+        self._second_gaps: list[_GapPair] = []
         self._gaps: list[float] = []
         self._candidate_changes: list[float] = []
         self._baseline_changes: list[float] = []
@@ -139,9 +140,9 @@ class InterventionBlocks:
     def append(
         self, baseline: float, candidate: float, baseline_with: float, candidate_with: float
     ) -> None:
-        """Add the next block: costs from 0 up, +inf for a trial that timed out.
+        """Add the costs of the next block; the cost of a trial that timed out is +inf.
 
-        Raise `UnusableInput` if a cost is not a number from 0 up.
+        Raise `UnusableInput` if a cost is negative or NaN.
         """
         costs = as_costs([baseline, candidate, baseline_with, candidate_with], "an intervention")
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -155,11 +156,11 @@ class InterventionBlocks:
             self._seconds.push(*self._second_gaps[-1])
 
     def rounded_effect(self) -> InterventionEffect:
-        """Return the effect with the ends of the sets rounded outwards, which is quick."""
+        """Return the effect with sets whose ends are rounded outwards; this is quick."""
         return self._effect(self._logs.rounded_set(), self._seconds.rounded_set())
 
     def exact_effect(self) -> InterventionEffect:
-        """Return the effect with exact ends of the sets."""
+        """Return the effect with sets whose ends are exact."""
         return self._effect(self._logs.exact_set(), self._seconds.exact_set())
 
     def _effect(
@@ -168,19 +169,25 @@ class InterventionBlocks:
         logs = ExplainedFraction(_estimate(self._logs, self._log_gaps), tuple(log_set))
         seconds = ExplainedFraction(_estimate(self._seconds, self._second_gaps), tuple(seconds_set))
         gap = _median(self._gaps)
-        from_candidate = _part(self._candidate_changes, gap)
-        from_baseline = _part(self._baseline_changes, gap)
-        from_the_slower = from_baseline if gap is not None and gap < 0 else from_candidate
-        outcome = _outcome(logs, seconds, from_the_slower)
+        from_candidate = _fraction_of_gap(self._candidate_changes, gap)
+        from_baseline = _fraction_of_gap(self._baseline_changes, gap)
+        from_slower = from_baseline if gap is not None and gap < 0 else from_candidate
+        outcome = _outcome(logs, seconds, from_slower)
         return InterventionEffect(outcome, logs, seconds, from_candidate, from_baseline)
 
 
 def is_final(effect: InterventionEffect) -> bool:
-    """Return whether more blocks would change nothing that matters.
+    """Return whether the intervention needs no more blocks.
 
-    The set can only shrink. So the outcome ``open`` is final if no fraction above a half and none
-    within ±0.2 fits, and if the intervention closes the ratio but not the difference in seconds. It
-    is also final if the set is only a tenth wide: the set then lies around a half or a fifth.
+    The outcome ``refuted`` is final. A confirmed cause needs blocks until its set is narrow. A set
+    can only shrink, so the outcome ``open`` is final in these cases:
+
+    - The set is empty.
+    - The set lies between 0.2 and 0.5, or below -0.2: the cause can no longer be confirmed or
+      refuted.
+    - The set in logarithms lies above 0.5 but the set in seconds lies below: the intervention adds
+      the same cost to both conditions.
+    - The set is at most 0.1 wide, so it lies around one of these limits.
     """
     low, high = effect.logs.low, effect.logs.high
     if effect.outcome == "refuted" or not effect.logs.pieces:
@@ -196,7 +203,7 @@ def is_final(effect: InterventionEffect) -> bool:
 
 
 def _outcome(
-    logs: ExplainedFraction, seconds: ExplainedFraction, from_the_slower: float | None
+    logs: ExplainedFraction, seconds: ExplainedFraction, from_slower: float | None
 ) -> Outcome:
     within = (-REFUTED_WITHIN, REFUTED_WITHIN)
     if logs.lies_within(*within) and seconds.lies_within(*within):
@@ -204,38 +211,37 @@ def _outcome(
     if logs.low is None or logs.estimate is None or seconds.estimate is None:
         return "open"
     explains = logs.low >= CONFIRMED_ABOVE and seconds.estimate > CONFIRMED_ABOVE
-    by_the_slower = from_the_slower is not None and (
-        from_the_slower >= MIN_PART_FROM_SLOWER * logs.estimate
-    )
-    return "confirmed" if explains and by_the_slower else "open"
+    is_from_slower = from_slower is not None and from_slower >= MIN_PART_FROM_SLOWER * logs.estimate
+    return "confirmed" if explains and is_from_slower else "open"
 
 
-def _estimate(fractions: FractionSequence, gaps: Sequence[_Gaps]) -> float | None:
-    """Return the fraction at which the median of what remains of a gap is 0; ``None`` if none is.
+def _estimate(fractions: FractionSequence, gaps: Sequence[_GapPair]) -> float | None:
+    """Return the fraction that predicts the gap with the intervention best; ``None`` if none does.
 
-    The bets of the set are on the sign of the remainder, so the estimate belongs to its set.
-    Separate medians of the two gaps could come from different blocks.
+    At this fraction, the errors of the predictions of the single blocks have the median 0. The bets
+    of the set are on the signs of the same errors, so the estimate agrees with its set. A ratio of
+    the two median gaps would not: the two medians could come from different blocks.
     """
     if fractions.estimate() is None:
         return None
-    without, with_it = np.array(gaps, dtype=np.float64).T
-    known = ~(np.isnan(without) | np.isnan(with_it))
-    without, with_it = without[known], with_it[known]
-    side = 1.0 if np.median(without) > 0 else -1.0
+    without, with_intervention = np.array(gaps, dtype=np.float64).T
+    is_known = ~(np.isnan(without) | np.isnan(with_intervention))
+    without, with_intervention = without[is_known], with_intervention[is_known]
+    sign = 1.0 if np.median(without) > 0 else -1.0
 
-    def remains(kept: float) -> bool:
+    def is_too_small(remaining_fraction: float) -> bool:
         with np.errstate(invalid="ignore"):
-            remainders = side * (with_it - kept * without)
-        return bool(np.nanmedian(remainders) > 0.0)
+            errors = sign * (with_intervention - remaining_fraction * without)
+        return bool(np.nanmedian(errors) > 0.0)
 
-    low, high = -_FIRST_REACH, _FIRST_REACH
-    for _ in range(_WIDENINGS):
-        if remains(low) and not remains(high):
+    low, high = -_FIRST_BOUND, _FIRST_BOUND
+    for _ in range(_MAX_WIDENINGS):
+        if is_too_small(low) and not is_too_small(high):
             break
         low, high = 2.0 * low, 2.0 * high
     for _ in range(_HALVINGS):
         middle = 0.5 * (low + high)
-        if remains(middle):
+        if is_too_small(middle):
             low = middle
         else:
             high = middle
@@ -247,8 +253,8 @@ def _median(values: Sequence[float]) -> float | None:
     return float(np.median(known)) if known else None
 
 
-def _part(changes: Sequence[float], gap: float | None) -> float | None:
-    """Return the median change as a fraction of the gap; ``None`` if either is not a number."""
+def _fraction_of_gap(changes: Sequence[float], gap: float | None) -> float | None:
+    """Return the median change as a fraction of the gap; ``None`` if it is not a finite number."""
     change = _median(changes)
     if change is None or gap is None or gap == 0 or not np.isfinite([change, gap]).all():
         return None

@@ -130,9 +130,13 @@ def _climb(
         freedom = len(means) - len(sizes)
         if freedom < 1:
             plural = plural_of(names[place])
+            reason, where = f"there is only one {names[0]}", ""
+            if place:
+                parent = names[place - 1]
+                reason, where = f"no {parent} has two {plural}", f" in each {parent}"
             raise UnusableInput(
-                f"no unit above has two {plural}: the variance of {plural} is unknown",
-                hint=f"measure at least two {plural} in each unit above",
+                f"the variance of {plural} is unknown: {reason}",
+                hint=f"measure at least two {plural}{where}",
             )
         square = float(np.sum((means - averages[group]) ** 2)) / freedom
         # E of the pooled square: unit j of a group of m adds (1 - 1/m) of its own variance.
@@ -147,9 +151,9 @@ def _climb(
 def _check(values: FloatArray, units: Sequence[IntArray], names: Sequence[str]) -> None:
     if len(names) != len(units) + 1 or not units:
         raise UnusableInput(
-            f"{len(names)} levels need {len(names) - 1} columns of units, but there are "
-            f"{len(units)}",
-            hint="name every level, the highest first, the lowest without a column",
+            f"names has length {len(names)} and units has length {len(units)}",
+            hint="give at least two names, the highest level first, and a column of units for "
+            "each level except the lowest",
         )
     if not np.isfinite(values).all() or any(len(column) != len(values) for column in units):
         raise UnusableInput(

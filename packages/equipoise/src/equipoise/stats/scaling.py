@@ -1,8 +1,8 @@
-"""Growth of a cost with size N: c N^a (log N)^b, with intervals.
+"""Scaling laws: how a cost grows with the size N, as c N^a (log N)^b, with intervals.
 
-Over the sizes of one study log N and log log N are almost on one line, so that many pairs of a and
-b fit. The exponent a is therefore given for each power b separately. Which simple laws fit is
-decided from size to size.
+Over the sizes of one study, log log N is almost a linear function of log N, so many pairs of a and
+b fit equally well. The exponent a is therefore estimated separately for each power b. A simple law
+fits if it agrees with the growth of the cost from each size to the next.
 """
 
 from __future__ import annotations
@@ -27,36 +27,36 @@ from equipoise.stats.arrays import (
 from equipoise.stats.describe import median_interval
 
 MIN_BLOCKS = 5
-"""Minimum number of blocks that show the spread of an exponent."""
+"""Minimum number of blocks for the interval of an exponent."""
 LOG_POWERS = (0, 1, 2)
-"""Powers of log N for which the exponent of N is given."""
+"""Powers b of log N for which the exponent a of N is estimated."""
 SIMPLE_EXPONENTS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0)
-"""Exponents of N that are tried with each power of log N."""
+"""Exponents a of the simple laws, each of which is combined with each power b."""
 _ROUNDING = 1e-9
 
 
 class Exponent(Struct, frozen=True):
-    """The exponent of N for a given power of log N."""
+    """Estimate of the exponent of N for a given power of log N."""
 
     log_power: int
     """Power b of log N."""
     power: float
     """Exponent a of N."""
     power_ci: Interval
-    """Interval of the exponent; ``None`` with fewer than five blocks."""
+    """Interval of the exponent a; its ends are ``None`` with fewer than five blocks."""
     largest_miss: float
-    """Deviation of the law at the size that it fits worst, as a fraction of the cost there."""
+    """Largest deviation of the law from the cost at a size, as a fraction of that cost."""
 
 
 class Growth(Struct, frozen=True):
-    """The cost at one size over that at the next smaller one."""
+    """Growth of the cost from one size to the next larger size."""
 
     smaller: float
     larger: float
     ratio: float
     ratio_ci: Interval
-    """Interval; those of all sizes hold together. ``None`` if there are too few blocks for a
-    bound."""
+    """Interval of the ratio, simultaneous over all sizes. An end is ``None`` if there are too few
+    blocks for it."""
     blocks: int
     """Number of blocks in which both sizes ran."""
 
@@ -67,13 +67,13 @@ class ScalingLaw(Struct, frozen=True):
     sizes: tuple[float, ...]
     medians: tuple[float, ...]
     exponents: tuple[Exponent, ...]
-    """Exponent for each power of log N; the first is the plain power law. With two sizes all fit
-    exactly."""
+    """Exponent for each power of log N; the first one belongs to the plain power law. With only
+    two sizes, each law fits exactly."""
     growth: tuple[Growth, ...]
     simple: tuple[tuple[float, int], ...]
-    """Simple laws (a, b) that no growth interval excludes."""
+    """Pairs (a, b) of the simple laws that agree with the interval of each growth."""
     can_tell: bool
-    """Whether every growth has an interval; without one no law can be excluded."""
+    """Whether every growth has an interval; without intervals, no law can be excluded."""
 
     @property
     def power_law(self) -> Exponent:
@@ -82,7 +82,7 @@ class ScalingLaw(Struct, frozen=True):
 
 
 def scaling_law(sizes: Sequence[float], costs: FloatArray, *, seed: int) -> ScalingLaw:
-    """Fit c N^a (log N)^b to costs.
+    """Fit scaling laws c N^a (log N)^b to the costs at several sizes.
 
     Raise `UnusableInput` if there are fewer than two sizes, or if a size is not above 1 or has no
     positive finite median.
@@ -99,12 +99,16 @@ def scaling_law(sizes: Sequence[float], costs: FloatArray, *, seed: int) -> Scal
 
     Returns
     -------
-    For each b, the slope of the least-squares line of the log cost − b ln ln N on ln N, with equal
-    weights. The log cost rises from size to size by the median of the within-block log ratios. The
-    interval is the percentile interval of circular block resamples (Politis and Romano 1992). The
-    growth from a size to the next is that median, with its exact binomial interval (David and
-    Nagaraja 2003, §7.1) at 0.05 over the number of growths (Bonferroni). A law fits if it lies
-    within all these intervals.
+    The law, with these estimates:
+
+    - The growth from one size to the next is the median of the log ratios within blocks. Its
+      interval is the exact binomial interval of a median (David and Nagaraja 2003, §7.1). Its
+      level is 0.05 divided by the number of growths (Bonferroni).
+    - The sum of these medians gives the log cost at each size.
+    - For each power b, the exponent a is the slope of an unweighted least-squares line of the log
+      cost − b ln ln N on ln N. Its interval is the percentile interval of circular block resamples
+      (Politis and Romano 1992).
+    - A simple law fits if it lies within the intervals of all growths.
     """
     order = np.argsort(np.asarray(sizes, dtype=np.float64))
     ordered = np.asarray(sizes, dtype=np.float64)[order]
@@ -128,39 +132,43 @@ def scaling_law(sizes: Sequence[float], costs: FloatArray, *, seed: int) -> Scal
         sizes=tuple(ordered.tolist()),
         medians=tuple(np.exp(medians).tolist()),
         exponents=tuple(
-            _exponent(np.log(ordered), profile, resampled, power) for power in LOG_POWERS
+            _exponent(np.log(ordered), profile, resampled, log_power) for log_power in LOG_POWERS
         ),
         growth=growth,
         simple=tuple(
-            (exponent, power)
-            for power in LOG_POWERS
+            (exponent, log_power)
+            for log_power in LOG_POWERS
             for exponent in SIMPLE_EXPONENTS
-            if all(_agrees(step, exponent, power) for step in growth)
+            if all(_agrees(step, exponent, log_power) for step in growth)
         ),
         can_tell=all(step.ratio_ci != (None, None) for step in growth),
     )
 
 
 def describe_law(exponent: float, log_power: int) -> str:
-    """Return a law as it is written: ``N^2 log N``."""
+    """Return the usual notation of a law, such as ``N^2 log N``."""
     size = {0.0: "", 1.0: "N"}.get(exponent, f"N^{exponent:g}")
     logarithm = {0: "", 1: "log N"}.get(log_power, f"(log N)^{log_power}")
     return f"{size} {logarithm}".strip() or "constant"
 
 
 def _medians(logs: FloatArray) -> FloatArray:
-    """Return the medians of r samples of shape (n, k), shape (r, k); NaN where all are unknown."""
+    """Return the medians over n blocks, shape (r, k), of r samples of shape (n, k).
+
+    A median is NaN if all its values are unknown.
+    """
     unknown = np.asarray(np.isnan(logs).all(axis=1))
-    # NumPy would warn of a column without a known value.
+    # NumPy would warn about a column without any known value.
     medians = np.nanmedian(np.where(unknown[:, None], 0.0, logs), axis=1)
     return np.asarray(np.where(unknown, np.nan, medians), dtype=np.float64)
 
 
 def _profiles(logs: FloatArray) -> FloatArray:
-    """Return the rise of the log cost from the smallest size, shape (r, k), of r samples (n, k).
+    """Return the log cost relative to the smallest size, shape (r, k), of r samples (n, k).
 
-    From size to size it is the median of the differences within blocks, which share their drift; if
-    no block has both sizes, the difference of the medians.
+    Each step to the next size is the median of the differences within blocks, because the drift of
+    the host cancels within a block. If no block has both sizes, the step is the difference of the
+    medians.
     """
     with np.errstate(invalid="ignore"):
         within = _medians(np.diff(logs, axis=2))
@@ -171,7 +179,7 @@ def _profiles(logs: FloatArray) -> FloatArray:
 
 
 def _resampled(logs: FloatArray, seed: int) -> FloatArray | None:
-    """Return the profiles of resamples of whole blocks, shape (r, k)."""
+    """Return the profiles of resampled blocks, shape (r, k); ``None`` if there are few blocks."""
     if len(logs) < MIN_BLOCKS:
         return None
     indices = circular_block_indices(len(logs), RESAMPLES, np.random.default_rng(seed))
@@ -183,9 +191,9 @@ def _exponent(
     log_sizes: FloatArray,
     profile: FloatArray,
     resampled: FloatArray | None,
-    power: int,
+    log_power: int,
 ) -> Exponent:
-    offsets = power * np.log(log_sizes)
+    offsets = log_power * np.log(log_sizes)
     centred = log_sizes - log_sizes.mean()
     weights = centred / (centred**2).sum()
     exponent = float((profile - offsets) @ weights)
@@ -194,22 +202,22 @@ def _exponent(
     interval: Interval = (None, None)
     if resampled is not None and len(resampled):
         interval = percentile_interval((resampled - offsets) @ weights)
-    return Exponent(power, exponent, interval, float(np.expm1(np.abs(residuals).max())))
+    return Exponent(log_power, exponent, interval, float(np.expm1(np.abs(residuals).max())))
 
 
 def _growths(sizes: FloatArray, logs: FloatArray) -> Iterator[Growth]:
     pairs = list(itertools.pairwise(sizes.tolist()))
     for place, (smaller, larger) in enumerate(pairs):
-        both = np.isfinite(logs[:, place : place + 2]).all(axis=1)
-        differences = np.sort(logs[both, place + 1] - logs[both, place])
-        middle, low, high = math.nan, None, None
+        has_both = np.isfinite(logs[:, place : place + 2]).all(axis=1)
+        differences = np.sort(logs[has_both, place + 1] - logs[has_both, place])
+        median, low, high = math.nan, None, None
         if len(differences):
-            middle = float(np.median(differences))
+            median = float(np.median(differences))
             low, high = median_interval(differences, LEVEL / len(pairs))
         yield Growth(
             smaller=smaller,
             larger=larger,
-            ratio=math.exp(middle),
+            ratio=math.exp(median),
             ratio_ci=(
                 None if low is None else math.exp(low),
                 None if high is None else math.exp(high),
@@ -218,9 +226,10 @@ def _growths(sizes: FloatArray, logs: FloatArray) -> Iterator[Growth]:
         )
 
 
-def _agrees(growth: Growth, exponent: float, power: int) -> bool:
+def _agrees(growth: Growth, exponent: float, log_power: int) -> bool:
+    """Return whether the growth that a law predicts lies within the measured interval."""
     low, high = growth.ratio_ci
-    logs = math.log(growth.larger) / math.log(growth.smaller)
-    predicted = float((growth.larger / growth.smaller) ** exponent * logs**power)
-    above = low is None or low <= predicted * (1.0 + _ROUNDING)
-    return above and (high is None or predicted <= high * (1.0 + _ROUNDING))
+    ratio_of_logs = math.log(growth.larger) / math.log(growth.smaller)
+    predicted = float((growth.larger / growth.smaller) ** exponent * ratio_of_logs**log_power)
+    is_above_low = low is None or low <= predicted * (1.0 + _ROUNDING)
+    return is_above_low and (high is None or predicted <= high * (1.0 + _ROUNDING))

@@ -261,8 +261,8 @@ class FitnessProblem:
         if len(wrong):
             row, column = wrong[0]
             raise UnusableInput(
-                f"w, column {self.names[column]!r} is {candidates[row, column]:g} in candidate "
-                f"{row} (from 0)",
+                f"w has the weight {candidates[row, column]:g} for column {self.names[column]!r} "
+                f"in candidate {row}, counted from 0",
                 hint="give finite weights of 0 or more",
             )
         return np.ascontiguousarray(candidates)

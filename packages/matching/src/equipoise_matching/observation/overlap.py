@@ -1,9 +1,10 @@
-"""Overlap: how likely each row was to have the candidate, and which rows are beyond comparison.
+"""Overlap: how likely each row was to have the candidate, and which rows cannot be compared.
 
-The odds of the candidate come from a logistic regression on the covariates and on the terms that
-explain who has which version (``terms``). A row of the candidate at odds of 4 shares each baseline
-row like it with three others; beyond, a few baseline rows would carry the answer. Such rows take no
-part (Crump, Hotz, Imbens and Mitnik 2009, Biometrika 96(1), for the mean over all rows).
+The odds of the candidate come from a logistic regression. Its columns are the covariates and the
+terms that predict which rows have the candidate (`terms`). At odds of 4, four rows of the candidate
+share each similar baseline row. At higher odds, a few baseline rows would decide the estimate, so
+the candidate's rows with such odds are left out. Crump, Hotz, Imbens and Mitnik (2009, Biometrika
+96(1)) do the same for the mean over all rows.
 """
 
 from __future__ import annotations
@@ -24,55 +25,59 @@ from equipoise_matching.observation.terms import (
 )
 
 MAX_ODDS = 4.0
-"""Largest odds of the candidate at which its rows are compared."""
+"""Maximum odds of the candidate at which its rows are compared."""
 MAX_RELATIVE_ODDS = 6.0
-"""The same relative to the odds in the whole log, where the candidate has most rows."""
-MIN_KEPT = 0.1
-"""Share of the candidate's rows that must remain; else no row is left out for its odds."""
+"""Maximum odds as a multiple of the odds in the whole log; the larger of both maxima applies."""
+MIN_KEPT_SHARE = 0.1
+"""Minimum share of the candidate's rows within these odds; else no row is left out."""
 _RIDGE = 1e-4
 _MAX_STEPS = 30
 _MAX_LOGIT = 30.0
-_CLOSE = 1e-9
+_MIN_VARIANCE = 1e-9
+_TOLERANCE = 1e-9
 
 
 class TreatmentModel(Struct, frozen=True):
-    """Who has which version: the terms that explain it, and the logit of each row (rows,).
-
-    ``dictionary`` has every candidate term, and ``terms`` are those that entered, the covariates
-    first. ``outside`` (rows,) marks the candidate's rows that are left out for their odds.
-    """
+    """Model that predicts which rows have the candidate."""
 
     dictionary: Dictionary
+    """All terms among which the model could choose."""
     terms: tuple[Term, ...]
+    """Terms of the model, the covariates first."""
     logit: Floats
+    """Shape (rows,): logarithm of the odds that a row has the candidate."""
     outside: Truths
+    """Shape (rows,): whether a row of the candidate is left out because its odds are too high."""
 
     @property
     def curved(self) -> tuple[Term, ...]:
-        """The terms in addition to the covariates themselves."""
+        """The other terms of the model: functions of the covariates."""
         return self.terms[self.dictionary.lines :]
 
 
 def fit_treatment(covariates: Covariates, treated: Truths, seed: int) -> TreatmentModel:
-    """Choose the terms that explain who has the candidate (rows,), and fit the odds."""
+    """Choose the terms that predict which rows have the candidate, and fit the odds.
+
+    ``treated`` has shape (rows,).
+    """
     dictionary = dictionary_of(covariates, seed)
-    everyone = np.arange(len(treated))
-    candidate = treated.astype(np.float64)
-    terms = select_terms(dictionary, candidate, everyone, term_budget(treated))
-    logit = logistic(dictionary.values(terms), candidate)
-    ratio = float(np.count_nonzero(treated)) / float(np.count_nonzero(~treated))
-    limit = math.log(max(MAX_ODDS, MAX_RELATIVE_ODDS * ratio))
-    outside = treated & (logit > limit)
-    if np.count_nonzero(outside) > (1.0 - MIN_KEPT) * np.count_nonzero(treated):
-        # Without overlap the balance shows which rows are missing.
+    all_rows = np.arange(len(treated))
+    target = treated.astype(np.float64)
+    terms = select_terms(dictionary, target, all_rows, term_budget(treated))
+    logit = logistic(dictionary.values(terms), target)
+    odds = float(np.count_nonzero(treated)) / float(np.count_nonzero(~treated))
+    max_logit = math.log(max(MAX_ODDS, MAX_RELATIVE_ODDS * odds))
+    outside = treated & (logit > max_logit)
+    if np.count_nonzero(outside) > (1.0 - MIN_KEPT_SHARE) * np.count_nonzero(treated):
+        # The versions hardly overlap. With all rows, the balance shows where they differ.
         outside = np.zeros_like(outside)
     return TreatmentModel(dictionary, terms, logit, outside)
 
 
 def logistic(matrix: Floats, target: Floats) -> Floats:
-    """Return the logit of a logistic regression with a slight ridge for each row, shape (rows,).
+    """Fit a logistic regression with a small ridge penalty; return the logit of each row (rows,).
 
-    The ridge keeps the odds finite where the columns (rows, columns) separate the versions.
+    The ridge penalty keeps the odds finite if the matrix (rows, columns) separates the versions.
     """
     rows, count = matrix.shape
     if not count:
@@ -85,11 +90,11 @@ def logistic(matrix: Floats, target: Floats) -> Floats:
     for _ in range(_MAX_STEPS):
         logit = np.clip(design @ slopes, -_MAX_LOGIT, _MAX_LOGIT)
         chance = 1.0 / (1.0 + np.exp(-logit))
-        weights = np.maximum(chance * (1.0 - chance), _CLOSE)
+        weights = np.maximum(chance * (1.0 - chance), _MIN_VARIANCE)
         hessian = (design * weights[:, None]).T @ design + penalty
         gradient = design.T @ (target - chance) - penalty @ slopes
         step = np.linalg.lstsq(hessian, gradient, rcond=None)[0]
         slopes += step / max(1.0, float(np.abs(step).max()))
-        if float(np.abs(step).max()) < _CLOSE:
+        if float(np.abs(step).max()) < _TOLERANCE:
             break
     return np.asarray(np.clip(design @ slopes, -_MAX_LOGIT, _MAX_LOGIT), dtype=np.float64)

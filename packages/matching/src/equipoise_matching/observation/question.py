@@ -1,4 +1,4 @@
-"""The question that is put to a log, and access to the log's columns."""
+"""The question that the user asks about a log, and access to the log's columns."""
 
 from __future__ import annotations
 
@@ -14,32 +14,34 @@ from equipoise_matching.shared.numbers import joined
 from equipoise_matching.shared.spelling import option
 
 Names = str | Sequence[str]
-"""Names of columns; a single one may be given as it is."""
+"""Names of columns; a single name may be a plain string."""
 Log = Mapping[str, NDArray[Any]]
-"""Columns of a table by name, each with a value for each row; at least one row."""
+"""Columns of a table by name, all of the same length; a log has at least one row."""
 METHODS = ("genetic", "mahalanobis", "propensity")
 """Methods of matching."""
 NO_CLUSTERS = "none"
-"""Word in the place of a column that dependent rows share: the rows are independent."""
+"""Value of ``cluster`` in place of a column, if all rows are independent."""
 
 
 class Question(Struct, frozen=True):
-    """The question: which column names the version, what it may change, what else differs.
+    """A question about a log: what the candidate changes, compared with the baseline.
 
     Parameters
     ----------
-    treatment, values
-        Column that names the version that ran, and ``CANDIDATE:BASELINE``, two of its values;
-        ``None`` where the column has two values of which one is the baseline by its name.
+    treatment
+        Column with the version of each row.
+    values
+        Two values of that column, as ``CANDIDATE:BASELINE``. ``None`` if the column has only two
+        values and one of them is a usual name of a baseline.
     outcome
-        Column that the candidate may have changed: a cost.
+        Column with the cost that the candidate may have changed.
     covariates
         Columns to match on; ``None`` for every usable column (``default_covariates``).
     exact
         Columns in which matched rows must be equal.
     cluster
-        Columns that group rows which are not independent; ``None`` to choose a column by its
-        name, ``()`` for independent rows.
+        Columns that group dependent rows. ``None`` to choose a column by its name; ``()`` for
+        independent rows.
     method
         ``genetic``, ``mahalanobis`` or ``propensity``.
     ratio
@@ -49,13 +51,13 @@ class Question(Struct, frozen=True):
     placebo_period
         Column and value of the rows that the candidate cannot have reached yet.
     mediators
-        Columns that the candidate itself changes, in addition to the known ones.
+        Columns that the candidate itself changes, in addition to those known by their names.
     leave_others_out
         Whether to leave out the rows of other versions instead of refusing the log.
     one_unit
-        Whether the outcomes are known to have one unit.
+        Whether to trust that the outcomes have one unit, even if a unit column contradicts it.
     unit
-        Name of the rows in the sentences of the answer, in the plural: ``people``, ``builds``.
+        Plural noun for the rows in the sentences of the answer: ``people``, ``builds``.
     seed
         Seed of every random draw.
     threads
@@ -90,7 +92,7 @@ class Question(Struct, frozen=True):
         for name in ("exact", "placebo_outcomes", "mediators"):
             values[name] = names_in(values[name])
         for name in ("covariates", "cluster"):
-            # Without names Equipoise chooses them.
+            # ``None`` stays: Equipoise then chooses the columns.
             values[name] = None if values[name] is None else names_in(values[name])
         if values["cluster"] == (NO_CLUSTERS,):
             values["cluster"] = ()
@@ -103,13 +105,13 @@ class Question(Struct, frozen=True):
 
     @property
     def matched_on(self) -> tuple[str, ...]:
-        """Covariates, once they are chosen."""
+        """Covariates to match on, which must have been chosen before."""
         assert self.covariates is not None
         return self.covariates
 
     @property
     def columns(self) -> dict[str, tuple[str, ...]]:
-        """Columns that the question names, by the argument that names them."""
+        """Names of columns in the question, by the argument that contains them."""
         return {
             "treatment": (self.treatment,),
             "outcome": (self.outcome,),
@@ -122,13 +124,13 @@ class Question(Struct, frozen=True):
 
     @property
     def other_columns(self) -> tuple[str, ...]:
-        """Columns that the question names, but not as covariates."""
+        """Names of all columns in the question except the covariates."""
         others = (names for role, names in self.columns.items() if role != "covariates")
         return tuple(itertools.chain.from_iterable(others))
 
 
 def _placebo_period(period: str | tuple[str, str] | None) -> tuple[str, str] | None:
-    """Return the column and the value of a placebo period, which may be ``COLUMN=VALUE``."""
+    """Return the column and the value of a placebo period, from ``COLUMN=VALUE`` if necessary."""
     if not isinstance(period, str):
         return period
     column, _, value = period.partition("=")
@@ -141,7 +143,7 @@ def _placebo_period(period: str | tuple[str, str] | None) -> tuple[str, str] | N
 
 
 def names_in(names: Names | None) -> tuple[str, ...]:
-    """Return names of columns; ``None`` stands for none."""
+    """Return names of columns as a tuple; ``None`` becomes the empty tuple."""
     if names is None:
         return ()
     return (names,) if isinstance(names, str) else tuple(names)
@@ -149,22 +151,25 @@ def names_in(names: Names | None) -> tuple[str, ...]:
 
 def check_question(log: Log, question: Question) -> None:
     """Check that every named column exists, and that no column has two roles."""
-    named = question.columns
-    for role, names in named.items():
+    names_by_role = question.columns
+    for role, names in names_by_role.items():
         for name in names:
             column_of(log, name, role)
     for role in ("treatment", "outcome", "placebo_outcomes"):
         for other in ("outcome", "covariates", "exact", "placebo_outcomes"):
-            twice = [name for name in named[role] if other != role and name in named[other]]
-            if twice:
+            if other == role:
+                continue
+            shared = [name for name in names_by_role[role] if name in names_by_role[other]]
+            if shared:
                 raise UnusableInput(
-                    f"{twice[0]} is named by {option(role)} and by {option(other)}",
-                    hint=f"leave {twice[0]} out of {option(other)}: a column cannot explain itself",
+                    f"{shared[0]} is named by {option(role)} and by {option(other)}",
+                    hint=f"leave {shared[0]} out of {option(other)}: a column cannot explain "
+                    "itself",
                 )
 
 
 def column_of(log: Log, name: str, role: str) -> NDArray[Any]:
-    """Return the column that an argument of the question names."""
+    """Return the column with this name; ``role`` is the argument that contains the name."""
     if name not in log:
         raise UnusableInput(
             f"{option(role)}: there is no column {name}", hint=f"the columns are {', '.join(log)}"

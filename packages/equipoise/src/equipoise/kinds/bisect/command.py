@@ -63,15 +63,18 @@ if TYPE_CHECKING:
 
 
 class BisectRequest(CommitsRequest, frozen=True, kw_only=True):
-    """The commits that a bisection searches, and how it measures them."""
+    """The user's request for a bisection: the commits to search, and how to measure them."""
 
     good: Revision
     bad: Revision
     likely: tuple[str, ...] = ()
+    """Paths whose changes the user suspects."""
     prior: tuple[float, ...] = ()
+    """Prior weight of each commit, from the suspected paths; empty for equal weights."""
     prose: tuple[int, ...] = ()
-    """Places of the commits that change only files of prose."""
+    """Places of the commits that change only prose, such as documentation."""
     merged: MergedCommits = MergedCommits()
+    """Commits of branches that were merged between the good and the bad commit."""
     why: Literal["observe", "test"] | None = None
     layouts: int | None = None
     """Number of memory layouts, of which one is drawn for each block."""
@@ -88,7 +91,7 @@ class BisectRequest(CommitsRequest, frozen=True, kw_only=True):
 
 
 def ends_of(good: Revision, bad: Revision, count: int) -> tuple[NeededCommit, NeededCommit]:
-    """Return the two ends of a bisection of ``count`` commits."""
+    """Return the good and the bad commit: the first and the last of ``count`` commits."""
     return (
         NeededCommit(0, "good revision", good, "--good"),
         NeededCommit(count - 1, "bad revision", bad, "--bad"),
@@ -96,7 +99,7 @@ def ends_of(good: Revision, bad: Revision, count: int) -> tuple[NeededCommit, Ne
 
 
 def needed_of(terms: BisectPlan) -> tuple[NeededCommit, ...]:
-    """Return the two ends of a recorded bisection."""
+    """Return the good and the bad commit of a recorded bisection."""
     return ends_of(terms.good, terms.bad, len(terms.commits))
 
 
@@ -108,9 +111,11 @@ def bisect_plan(
 ) -> PlanAndWarnings:
     """Return the plan of a bisection whose two ends are built, and warnings about this host.
 
-    Raise `UnusableInput` if the program does not exist in an end, or a given name is not that of a
-    benchmark. Raise `ConditionFailed` if the benchmarks of the tool failed in the run that lists
-    their metrics.
+    The two ends are the good and the bad commit.
+
+    Raise `UnusableInput` if the program does not exist in one of the ends, or the request names a
+    benchmark that does not exist. Raise `ConditionFailed` if the tool's benchmarks fail in the run
+    that lists their metrics.
     """
     plan, shared, warnings = plan_of_commits(STUDY, request, builds, scratch)
     terms = BisectPlan(
@@ -130,19 +135,19 @@ def bisect_plan(
         levels = plan.conditions[first].levels
         stratum = {factor: level for factor, level in levels.items() if factor != REVISION}
         gaps.append(Contrast(first, first + terms.last, REVISION, stratum))
-    layouts_plan, limits = over_layouts(plan, request.layouts, None)
-    # A search ends when the commit is known, even after few blocks of each layout.
+    layouts_plan, layout_warnings = over_layouts(plan, request.layouts, None)
+    # A search ends when the culprit is known, even if each layout ran in few blocks only.
     layouts_plan = replace(
         layouts_plan, stopping=plan.stopping, chosen_contrasts=tuple(gaps), terms=terms
     )
-    return layouts_plan, (*limits, *warnings)
+    return layouts_plan, (*layout_warnings, *warnings)
 
 
 EXAMPLE = "equipoise bisect --good v1.4 --bad main --build make -- ./bench"
 
 
 class BisectOptions(CommitsOptions, frozen=True, kw_only=True):
-    """Options of `equipoise bisect`; `BisectRequest` has the commits that they name."""
+    """Options of `equipoise bisect`, as typed; `BisectRequest` has the commits that they name."""
 
     good: str
     bad: str | None
@@ -242,15 +247,15 @@ def resume_bisection(
 ) -> str:
     """Resume a bisection and its explanation, unless both have ended; return its run id.
 
-    Raise `UnusableInput` if the repository, a commit or the toolchain is no longer what it was.
-    Raise `ConditionFailed` if one of the two ends no longer builds or runs.
+    Raise `UnusableInput` if the repository, a commit or the toolchain has changed. Raise
+    `ConditionFailed` if the good or the bad commit no longer builds or runs.
     """
     terms = bisection_of(record.plan)
-    is_searched = not any(search.bisection.is_open for search in read_searches(record))
-    if is_searched and (terms.why is None or _is_explained(record, ledger)):
+    search_has_ended = not any(search.bisection.is_open for search in read_searches(record))
+    if search_has_ended and (terms.why is None or _is_explained(record, ledger)):
         return record.id
     with revisions.kept_builds(record) as builds:
-        if not is_searched:
+        if not search_has_ended:
             builds.make_needed(needed_of(terms))
             conduct.resume(
                 record.id,
@@ -267,13 +272,13 @@ def resume_bisection(
 
 @contextmanager
 def built_culprit(record: RunRecord, gap: Gap, ledger: Ledger) -> Iterator[None]:
-    """Keep the builds of a culprit and its parent, and record their diff.
+    """Build a culprit and its parent, record their diff, and keep both builds for the context.
 
-    Raise `UnusableInput` if the repository, a commit or the toolchain is no longer what it was.
-    Raise `ConditionFailed` if one of the two no longer builds.
+    Raise `UnusableInput` if the repository, a commit or the toolchain has changed. Raise
+    `ConditionFailed` if one of the two commits no longer builds.
     """
     with revisions.kept_builds(record) as builds:
-        _prepare(record, gap, builds, ledger)
+        _build_gap(record, gap, builds, ledger)
         yield
 
 
@@ -284,14 +289,14 @@ def _explain(
     listener: ProgressListener,
     output: OutputOptions,
 ) -> None:
-    """Explain the largest culprit as the terms say, or resume its interrupted experiment."""
+    """Explain the culprit with the largest gap, or resume its interrupted experiment."""
     from equipoise.why.gap import largest_gap
     from equipoise.why.result import latest_experiment
 
     terms, gap = bisection_of(record.plan), largest_gap(record)
     experiment = None
     if gap is not None and gap.is_explainable:
-        _prepare(record, gap, builds, ledger)
+        _build_gap(record, gap, builds, ledger)
         experiment = latest_experiment(record, ledger, gap.contrast)
     if experiment is None:
         explain_gap(record, ledger, replace(output, test=terms.why == "test"))
@@ -300,7 +305,7 @@ def _explain(
 
 
 def _is_explained(record: RunRecord, ledger: Ledger) -> bool:
-    """Return whether an ended search has no culprit, or a fully explained one."""
+    """Return whether an ended search needs no explanation: no culprit, or an explained one."""
     from equipoise.why.evidence.collect import EvidenceRequest, missing_runs
     from equipoise.why.gap import largest_gap
     from equipoise.why.result import latest_experiment
@@ -317,12 +322,12 @@ def _is_explained(record: RunRecord, ledger: Ledger) -> bool:
 
 
 def _was_interrupted(record: RunRecord) -> bool:
-    """Return whether a campaign was killed or interrupted."""
+    """Return whether the last segment of a campaign was killed or interrupted."""
     return record.segments[-1].stopped_because in (None, INTERRUPTED)
 
 
-def _prepare(record: RunRecord, gap: Gap, builds: CommitBuilds, ledger: Ledger) -> None:
-    """Build both commits of a gap unless they are built, and record their diff."""
+def _build_gap(record: RunRecord, gap: Gap, builds: CommitBuilds, ledger: Ledger) -> None:
+    """Build both commits of a gap, and record their diff unless it is recorded already."""
     terms, culprit = bisection_of(record.plan), gap.contrast.candidate
     parent, commit = map(terms.commit_of, gap.pair)
     for reason in builds.make((parent, commit)).values():
@@ -349,28 +354,28 @@ def _request(bisect_options: BisectOptions) -> BisectRequest:
     bad = revisions.revision_of(repository, bisect_options.bad, "--bad")
     if bisect_options.layouts is None:
         _check_no_layout_number(common.benchmarks)
-    between = commits_between(repository, good, bad)
-    merged = merged_commits(repository, between)
+    commits = commits_between(repository, good, bad)
+    merged = merged_commits(repository, commits)
     return BisectRequest(
         **asdict(common),
         good=good,
         bad=bad,
-        commits=between,
+        commits=commits,
         merged=merged,
-        prose=prose_commits(repository, (*between, *merged.commits)),
+        prose=prose_commits(repository, (*commits, *merged.commits)),
         layouts=bisect_options.layouts,
         why=("test" if bisect_options.output.test else "observe")
         if bisect_options.output.why
         else None,
         likely=bisect_options.likely,
-        prior=weights_by_path(repository, between, bisect_options.likely)
+        prior=weights_by_path(repository, commits, bisect_options.likely)
         if bisect_options.likely
         else (),
     )
 
 
 def _recorded_command(request: BisectRequest, seed: int) -> tuple[str, ...]:
-    """Return the words of the command, with the names of both ends replaced by commits."""
+    """Return the typed command, with the good and the bad revision replaced by their hashes."""
     bad = request.bad
     return typed_command(
         good=request.good.commit, bad=None if bad.uncommitted else bad.commit, seed=seed
@@ -378,7 +383,10 @@ def _recorded_command(request: BisectRequest, seed: int) -> tuple[str, ...]:
 
 
 def _layout_spread(ledger: Ledger, repository: Repository) -> LayoutSpread | None:
-    """Return the spread in the latest campaign over layouts of a program of a repository."""
+    """Return the spread over memory layouts that an earlier campaign of this repository measured.
+
+    It is the spread of the latest such campaign; ``None`` if no campaign has measured it.
+    """
     for run_id in ledger.over_layouts():
         record = ledger.read_run(run_id)
         terms = record.plan.terms
@@ -397,5 +405,5 @@ def _check_no_layout_number(benchmarks: Sequence[Benchmark]) -> None:
     if any(LAYOUT in word for word in words):
         raise UnusableInput(
             f"{LAYOUT} in the command is the number of a layout, but there are no layouts",
-            hint="add --layouts 12; --build has to link as many",
+            hint="add --layouts 12, and let --build link the program in 12 layouts",
         )

@@ -1,7 +1,8 @@
-"""Collect evidence: both conditions of a gap run again under each source, in random order.
+"""Collect evidence: run both conditions of a gap again under each source, in random order.
 
-Such a run is a trial except for its command: hooks, working folder, environment, CPUs, layout,
-input and output are those of the plan. Its time never counts for a verdict (rule 4).
+A source is a tool that observes a program, such as a profiler. An observed run differs from a trial
+only in its command: hooks, working folder, environment, CPUs, layout, input and output are those of
+the plan. Its time never counts for a verdict (rule 4).
 """
 
 from __future__ import annotations
@@ -39,22 +40,22 @@ from equipoise.why.gap import Gap
 REPETITIONS = 3
 MIN_REPETITIONS = 2
 LONG_RUN_S = 10.0
-"""Run time above which `MIN_REPETITIONS` are the default."""
+"""Run time in seconds above which `MIN_REPETITIONS` is the default."""
 
 MAX_SLOWDOWN = 200
-"""Time limit of an observed run, in multiples of the longest trial. Counting instructions takes
-100 times as long."""
+"""Time limit of an observed run, as a multiple of the longest trial. A program whose
+instructions are counted takes about 100 times as long."""
 MIN_TIMEOUT_S = 60.0
 
-OBSERVER = "equipoise-evidence: "
-"""Beginning of each message of the native observer."""
+_OBSERVER_PREFIX = "equipoise-evidence: "
+"""Prefix of each message of the native observer."""
 
 StarterFactory = Callable[[Path], AbstractContextManager[Starter]]
-"""Makes the starter of trials in a private folder, which is removed at the end."""
+"""Function that takes a private folder and returns the starter of trials."""
 
 
 class ObservationStore(Protocol):
-    """The part of the ledger that keeps observations."""
+    """Interface of the ledger for storing observations."""
 
     def record_observation(self, run_id: str, observation: Observation) -> None:
         """Commit an observation."""
@@ -65,9 +66,9 @@ class EvidenceRequest(Struct, frozen=True):
 
     sources: tuple[str, ...] = DEFAULT_SOURCES
     repetitions: int | None = None
-    """Repetitions of each source and condition; ``None`` for the default number."""
+    """Number of runs of each condition under each source; ``None`` for the default number."""
     repeat_known: bool = False
-    """Whether runs that were observed before are observed again."""
+    """Whether to repeat the runs whose observations are already in the record."""
 
 
 class EvidenceRun(Struct, frozen=True):
@@ -80,9 +81,10 @@ class EvidenceRun(Struct, frozen=True):
 
 
 def missing_runs(record: RunRecord, gap: Gap, request: EvidenceRequest) -> tuple[EvidenceRun, ...]:
-    """Return the runs that are missing, in the order that the campaign's own coin draws.
+    """Return the requested runs that are still missing, in random order.
 
-    Each call draws a new order: the draw depends on the number of observations so far.
+    The order depends on the campaign's seed and on the number of observations so far, so it changes
+    after each observation.
     """
     known = () if request.repeat_known else observations_of_pair(record.observations, *gap.pair)
     repetitions = request.repetitions or default_repetitions(gap.longest_s)
@@ -91,7 +93,7 @@ def missing_runs(record: RunRecord, gap: Gap, request: EvidenceRequest) -> tuple
 
 
 def default_repetitions(longest_s: float) -> int:
-    """Return the number of runs of each condition under each source."""
+    """Return the default number of runs of each condition under each source."""
     return REPETITIONS if longest_s <= LONG_RUN_S else MIN_REPETITIONS
 
 
@@ -105,11 +107,11 @@ def draw_runs(
 ) -> tuple[EvidenceRun, ...]:
     """Draw the order of all runs except the known ones, separately in each repetition."""
     known_runs = {EvidenceRun(run.source, run.condition, run.repetition) for run in known}
-    kinds = list(product(sources, (baseline, candidate)))
+    combinations = list(product(sources, (baseline, candidate)))
     runs = (
-        EvidenceRun(*kinds[place], repetition)
+        EvidenceRun(*combinations[place], repetition)
         for repetition in range(1, repetitions + 1)
-        for place in draw_order(seed, "evidence", repetition, len(kinds))
+        for place in draw_order(seed, "evidence", repetition, len(combinations))
     )
     return tuple(run for run in runs if run not in known_runs)
 
@@ -128,13 +130,15 @@ def observe(
     on_progress: Callable[[int], None] = lambda _: None,
     starter_factory: StarterFactory = native_starter,
 ) -> None:
-    """Make these runs; each observation is committed before the next run starts.
+    """Observe these runs, and commit each observation before the next run starts.
 
-    ``on_progress`` gets the number of runs so far after each run. Raise `UnusableInput` if a
-    condition does not take effect any more; `ConditionFailed` if a hook failed, which keeps the
-    earlier observations; `EquipoiseError` if the launcher cannot be started or has died.
+    After each run, ``on_progress`` is called with the number of runs so far.
+
+    Raise `UnusableInput` if a condition does not take effect any more. Raise `ConditionFailed` if a
+    hook failed; the earlier observations are kept. Raise `EquipoiseError` if the launcher cannot be
+    started or has died.
     """
-    # A library that was installed before the first block may be gone now.
+    # A library that existed before the first block may have been removed since.
     conditions = tuple(record.plan.conditions[index] for index in gap.pair)
     pair = replace(record.plan, conditions=conditions)
     environment = own_environment()
@@ -155,15 +159,17 @@ def collect(
     starter_factory: StarterFactory = native_starter,
     now: Callable[[], float] = time.time,
 ) -> Generator[Observation, None, None]:
-    """Make these runs, one each time that the caller takes an observation.
+    """Observe these runs, and yield one observation for each.
 
-    The caller keeps each observation before it takes the next. A source that cannot be used on
-    this host gives an observation with the failure as a sentence. ``longest_s`` is the length of
-    the longest trial of these conditions. Raise `ConditionFailed` if a hook of a condition without
-    a server failed; `EquipoiseError` if the launcher cannot be started or has died.
+    The next run starts when the caller takes the next observation, so the caller can store each one
+    first. If a source cannot be used on this host, its observation contains a sentence about the
+    failure instead of evidence. ``longest_s`` is the time of the longest trial of these conditions.
+
+    Raise `ConditionFailed` if a hook of a condition without a server failed. Raise `EquipoiseError`
+    if the launcher cannot be started or has died.
     """
     plan = _with_longer_limits(plan, longest_s)
-    # Processes of a killed campaign would run at the same time as this one.
+    # Processes that a killed campaign left behind would run at the same time as this one.
     clear_leftovers()
     with (
         scratch_folder() as scratch,
@@ -189,7 +195,7 @@ def collect(
 
 
 class _Observer:
-    """Starter of trials under the current source; clients of a server start without it."""
+    """Starter that runs trials under the current source; a server is observed, not its client."""
 
     def __init__(self, starter: Starter) -> None:
         self._starter = starter
@@ -198,18 +204,18 @@ class _Observer:
         self._is_client = False
 
     def watch(self, source: Source, folder: Path, condition: Condition) -> None:
-        """Use this source for all processes that start from now on."""
+        """Set the current source, its folder and the condition for the next runs."""
         self._source, self._folder = source, folder
         self._is_client = condition.server is not None
 
     def run(self, request: Request, on_wait: OnWait | None = None) -> Report:
-        """Run one trial to its end; the client of an observed server runs unobserved."""
+        """Run one trial to its end, observed unless it is the client of a server."""
         return self._starter.run(request if self._is_client else self.wrap(request), on_wait)
 
     def wrap(self, request: Request) -> Request:
-        """Return the same request under the current source."""
+        """Return the request with a command that runs under the current source."""
         assert self._source is not None, "watch() comes first"
-        # In a layout the program has a longer path.
+        # A memory layout may set `program`, a longer path of the same file.
         command = (request.program or request.argv[0], *request.argv[1:])
         process = self._source.wrap(Process(command, request.environment), self._folder)
         if request.user is not None:
@@ -218,7 +224,10 @@ class _Observer:
 
 
 def _with_longer_limits(plan: Plan, longest_s: float) -> Plan:
-    """Return the plan with the time that observed runs need; each life of a server is one trial."""
+    """Return the plan with time limits for observed runs, which are slow.
+
+    A server starts again for each trial, so that each run observes one life of the server.
+    """
     timeout_s = max(MIN_TIMEOUT_S, MAX_SLOWDOWN * longest_s)
     conditions = list(plan.conditions)
     for index, condition in enumerate(conditions):
@@ -236,10 +245,10 @@ def _observe_run(
     """Return the evidence as JSON, or the reason why there is none."""
     source, condition = SOURCES[run.source], plan.conditions[run.condition]
     try:
-        # A missing observer is reported before anything is prepared for the run.
+        # A missing tool is reported before anything is prepared for the run.
         source.wrap(Process(condition.command), folder)
-    except UnusableInput as missing:
-        return None, missing.what
+    except UnusableInput as error:
+        return None, error.what
     observer.watch(source, folder, condition)
     # The environment's size and the layout are those of the block with this number.
     draw = replace(
@@ -248,21 +257,21 @@ def _observe_run(
     (start,) = runner.run_place(draw, 0)
     try:
         trial = start().trial
-    except ConditionFailed as failed:
+    except ConditionFailed as error:
         if condition.server is None:
             raise
-        # The server may refuse this observer alone: the next source may work.
-        return None, _observer_message(failed.what) or failed.what
+        # The server may fail only under this source: the next source may work.
+        return None, _observer_message(error.what) or error.what
     if trial.timed_out:
         return None, trial.failure
     failure = None if trial.failure is None else f"{trial.failure}{stderr_suffix(trial.error_tail)}"
     try:
         evidence = source.read(folder)
-    except UnusableInput as unread:
+    except UnusableInput as error:
         message = failure and _observer_message(trial.error_tail)
-        return None, message or failure or unread.what
+        return None, message or failure or error.what
     end: End | None = getattr(evidence, "end", None)
-    # A server that was stopped did not fail.
+    # Equipoise itself stops a server, so the end of a server is not a failure.
     if end is not None and condition.server is None:
         failure = f"exit status {end.exit}" if end.exit else None
         if end.signal is not None:
@@ -273,6 +282,7 @@ def _observe_run(
 
 
 def _observer_message(text: str) -> str | None:
-    """Return the last message of the observer in a text, or ``None``."""
-    messages = [line.partition(OBSERVER)[2] for line in text.splitlines() if OBSERVER in line]
+    """Return the last message of the native observer in a text, or ``None``."""
+    lines = text.splitlines()
+    messages = [line.partition(_OBSERVER_PREFIX)[2] for line in lines if _OBSERVER_PREFIX in line]
     return messages[-1] if messages else None

@@ -1,4 +1,8 @@
-"""Time against peak memory, and the front of thresholds that no other one beats."""
+"""Charts of time against peak memory, with the front.
+
+A threshold beats another if it is at least as good in time and in memory, and better in one of
+them. The front contains the thresholds that no other threshold beats.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +19,14 @@ from equipoise_studies.builtin.threshold.analysis import Point, points, threshol
 from equipoise_studies.study_data import StudyData
 
 HOW_TO_READ = (
-    "Down is faster, left needs less memory. The line joins the thresholds that no other one beats "
-    "in both; another threshold beats the hollow ones."
+    "Lower points are faster, and points further left need less memory. The line joins the "
+    "thresholds that no other threshold beats. Another threshold beats each hollow point: it is at "
+    "least as good in both, and better in one."
 )
 
 
 def figures(data: StudyData) -> Iterator[Figure]:
-    """Yield time against peak memory for each workload, with the front."""
+    """Yield a chart of time against peak memory for each workload."""
     for work in data.levels("work"):
         thresholds = points(data, work)
         if thresholds:
@@ -29,7 +34,7 @@ def figures(data: StudyData) -> Iterator[Figure]:
 
 
 def front_chart(work: str, thresholds: Sequence[Point]) -> alt.LayerChart:
-    """Draw the medians of every threshold on one workload."""
+    """Draw the median time and the median peak memory of each threshold on one workload."""
     time_divisor, time_unit = unit_of("work_s", min(threshold.time_s for threshold in thresholds))
     peak_divisor, peak_unit = unit_of(
         "peak_bytes", min(threshold.peak_bytes for threshold in thresholds)
@@ -51,7 +56,8 @@ def front_chart(work: str, thresholds: Sequence[Point]) -> alt.LayerChart:
         scale=alt.Scale(type="log", nice=False, padding=20),
         axis=alt.Axis(format="~r", tickCount=6),
     )
-    front, beaten = ([row for row in rows if row["front"] is side] for side in (True, False))
+    front = [row for row in rows if row["front"]]
+    beaten = [row for row in rows if not row["front"]]
     step = alt.MarkDef("line", strokeWidth=2, color=color_of(0), interpolate="step-after")
     hollow = alt.MarkDef("point", filled=False, size=70, color=color_of(5))
     tooltip = ["threshold:N", "peak:Q", "time:Q"]
