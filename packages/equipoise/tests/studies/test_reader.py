@@ -151,8 +151,8 @@ MALFORMED = {
     ),
     "a factor twice": (
         WHOLE + VARIES,
-        "study.toml:7: this name is there twice",
-        "leave one of them out",
+        "study.toml:7: the key or table on this line is defined twice",
+        "remove one of the two definitions",
     ),
     "a negative budget": (
         WHOLE + "[measure]\nbudget = -5\n",

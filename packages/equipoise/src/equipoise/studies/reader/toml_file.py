@@ -250,7 +250,8 @@ def _not_toml(name: str, text: str, message: str) -> UnusableInput:
         line = 1 + text.rstrip("\n").count("\n")
     if what.startswith(("Cannot overwrite", "Cannot declare")):
         return UnusableInput(
-            f"{name}:{line}: this name is there twice", hint="leave one of them out"
+            f"{name}:{line}: the key or table on this line is defined twice",
+            hint="remove one of the two definitions",
         )
     return UnusableInput(
         f"{name}:{line}: it is not TOML: {what or message}",
