@@ -156,7 +156,7 @@ def _of_value(point: SequencePoint) -> SequencePoint:
 
 
 def iteration_figures(document: ResultDocument) -> Iterator[Figure]:
-    """Draw the iterations of each condition and metric whose iterations have a known shape."""
+    """Draw the iterations of each condition and metric whose iterations could be classified."""
     from equipoise.figures import iterations
 
     for condition in document.conditions:
