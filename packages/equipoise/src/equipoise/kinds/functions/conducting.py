@@ -82,7 +82,7 @@ def compare_functions(
     given_options = [name for name, value in options_of_commands.items() if value]
     if given_options:
         raise UnusableInput(
-            f"{given_options[0]}= is for commands: all functions of a block share one process",
+            f"{given_options[0]}= is for commands: functions that are compared share one process",
             hint="leave it out, or compare programs",
         )
     sides = function_sides(functions, setup, request.names)
