@@ -146,7 +146,7 @@ MALFORMED = {
     ),
     "a level twice": (
         NAMED + RUNS + "[factors.n]\nlevels = [1, 1]\n",
-        "study.toml:6: [factors.n] levels: 1 is there twice",
+        "study.toml:6: [factors.n] levels: 1 appears twice",
         "leave one of them out",
     ),
     "a factor twice": (

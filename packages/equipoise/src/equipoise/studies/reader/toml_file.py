@@ -137,7 +137,7 @@ class Table(Struct, frozen=True):
             if isinstance(name, bool) or not isinstance(name, str | int | float):
                 raise self.fail(key, f"{name!r} is neither a string nor a number", "write a value")
             if str(name) in names:
-                raise self.fail(key, f"{name} is there twice", "leave one of them out")
+                raise self.fail(key, f"{name} appears twice", "leave one of them out")
             names.append(str(name))
         return tuple(names)
 
