@@ -50,7 +50,7 @@ def test_the_table_has_the_metrics_of_a_server_first_and_the_wall_time_last(
     assert "780/s" in new
     assert "13.0 ms" in new
     assert "120 ms" in new
-    assert note == "Of throughput more is better."
+    assert note == "For throughput, more is better."
 
 
 def test_the_words_of_a_verdict_are_those_of_its_metric(
@@ -141,7 +141,7 @@ def test_every_metric_that_was_asked_for_has_a_column(
     assert lines[0] == HEADING
     name, latency, unit, _, hits = lines[1].split()
     assert (name, latency, unit, hits[:4]) == ("old", "10.0", "ms", "1000")
-    assert "Of hits more is better." in lines[2:4]
+    assert "For hits, more is better." in lines[2:4]
     written = breakable((tmp_path / "page.md").read_text())
     assert "| condition | median latency max | median retries | median hits |" in written
     html = breakable((tmp_path / "page.html").read_text())

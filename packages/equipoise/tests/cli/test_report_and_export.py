@@ -233,8 +233,8 @@ def test_every_trial_is_exported(ledger: Path, tmp_path: Path, ending: str) -> N
         (report.command, "page", "no report is written as ''"),
         (report.command, "nowhere/page.html", "there is no folder"),
         (report.command, "folder.html", "is a folder"),
-        (export.command, "trials.xlsx", "cannot be written as '.xlsx'"),
-        (export.command, "trials", "cannot be written as ''"),
+        (export.command, "trials.xlsx", "the ending '.xlsx' does not select a format"),
+        (export.command, "trials", "a name without an ending does not select a format"),
         (export.command, "nowhere/trials.csv", "there is no folder"),
     ],
 )

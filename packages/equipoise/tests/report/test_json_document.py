@@ -236,7 +236,9 @@ def test_a_document_of_an_earlier_version_is_read_without_what_it_did_not_have()
 def test_an_integer_that_no_array_holds_is_refused(number: int) -> None:
     document = json.loads(encode(document_of(blocks=3)))
     document["trials"][2]["block"] = number
-    with pytest.raises(UnusableInput, match="result.json: it holds an integer beyond 64 bits"):
+    with pytest.raises(
+        UnusableInput, match="result.json: it contains an integer that does not fit into 64 bits"
+    ):
         decode(json.dumps(document).encode(), "result.json")
 
 

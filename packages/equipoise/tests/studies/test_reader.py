@@ -146,13 +146,13 @@ MALFORMED = {
     ),
     "a level twice": (
         NAMED + RUNS + "[factors.n]\nlevels = [1, 1]\n",
-        "study.toml:6: [factors.n] levels: 1 is there twice",
+        "study.toml:6: [factors.n] levels: 1 appears twice",
         "leave one of them out",
     ),
     "a factor twice": (
         WHOLE + VARIES,
-        "study.toml:7: this name is there twice",
-        "leave one of them out",
+        "study.toml:7: the key or table on this line is defined twice",
+        "remove one of the two definitions",
     ),
     "a negative budget": (
         WHOLE + "[measure]\nbudget = -5\n",

@@ -1,6 +1,6 @@
-"""Warnings about a campaign, each with a hint (rule 8).
+"""Warnings about a campaign, each with a hint.
 
-A warning about several conditions is given once, and names them.
+If a warning concerns several conditions, it appears once and names all of them.
 """
 
 from __future__ import annotations
@@ -23,17 +23,20 @@ from equipoise.shared.spelling import option
 from equipoise.stats.carry_over import should_warn
 
 CUT_SHARE = 0.05
-"""Fraction of cut blocks above which there is a warning (docs/methods/interval.md)."""
+"""Fraction of blocks cut by interruptions above which a warning appears.
+
+See docs/methods/interval.md.
+"""
 OVERSTATED = (
     "In simulations of a true 1 %, such estimates were 1.4 times the truth on average and over 2 "
     "times in one campaign of ten. Smaller effects and heavier tails are overstated more"
 )
-"""Simulated overstatement of a small effect that has just become certain; it is not a bound.
+"""Sentence on how much small effects were overstated in simulations; it is not a bound.
 
 See docs/decisions/statistics.md.
 """
 _SMALL_EFFECT = 1.1
-"""Maximum ratio to which `OVERSTATED`, simulated with a true 1 %, applies."""
+"""Largest ratio for which a warning cites `OVERSTATED`, whose simulations had an effect of 1 %."""
 MAX_NAMED_COMPARISONS = 3
 """Maximum number of comparisons whose numbers one warning shows."""
 
@@ -45,23 +48,28 @@ def warnings_of(
     blocks: Blocks,
     outcomes: Sequence[str] | None = None,
 ) -> tuple[CampaignWarning, ...]:
-    """Return the warnings about a campaign and about its numbers, which are of complete blocks.
+    """Return the warnings about a campaign and about its comparisons.
 
-    ``outcomes`` are those of a kind that does not decide by the verdicts of comparisons.
+    Parameters
+    ----------
+    blocks
+        The complete blocks, from which the numbers come.
+    outcomes
+        Results of the campaign if its kind does not decide by the verdicts of comparisons.
     """
     return (
         *_failure_warning(record),
         *_notice_warnings(record),
         *_campaign_warnings(record, control, blocks),
         *_comparison_warnings(record, comparisons, len(blocks)),
-        *_end_warnings(record, comparisons, blocks, outcomes),
+        *_stopping_warnings(record, comparisons, blocks, outcomes),
     )
 
 
 def _failure_warning(record: RunRecord) -> Iterator[CampaignWarning]:
-    """Yield the reason why a campaign failed, if its ledger has only the failed trial."""
-    noted = any(notice.code == FAILURE for notice in record.notices)
-    if noted or record.stopped_because != FAILED:
+    """Yield the reason why a campaign failed, if the ledger has no warning about it."""
+    is_recorded = any(notice.code == FAILURE for notice in record.notices)
+    if is_recorded or record.stopped_because != FAILED:
         return
     failed = [trial for trial in record.trials if trial.failure is not None and not trial.timed_out]
     if failed:
@@ -77,16 +85,16 @@ def _failure_warning(record: RunRecord) -> Iterator[CampaignWarning]:
 
 
 def _notice_warnings(record: RunRecord) -> Iterator[CampaignWarning]:
-    """Yield the notices of the campaign; the same notice about several conditions, once."""
-    noticed: dict[tuple[str, str, str], dict[str, None]] = {}
+    """Yield the recorded warnings, and join those that differ only in the condition."""
+    names_by_kind: dict[tuple[str, str, str], dict[str, None]] = {}
     for notice in record.notices:
         name = ""
         if notice.condition is not None and notice.without_from is None:
             name = record.plan.conditions[notice.condition].name
         kind = (notice.code, notice.summary.removeprefix(name), notice.hint)
-        noticed.setdefault(kind, {})[name] = None
-    for (code, rest, hint), concerned in noticed.items():
-        yield CampaignWarning(code, f"{names_of([*concerned])}{rest}", hint)
+        names_by_kind.setdefault(kind, {})[name] = None
+    for (code, rest, hint), names in names_by_kind.items():
+        yield CampaignWarning(code, f"{names_of([*names])}{rest}", hint)
 
 
 def _campaign_warnings(
@@ -94,12 +102,12 @@ def _campaign_warnings(
 ) -> Iterator[CampaignWarning]:
     yield from _ignored_failures(record, blocks)
     cut = cut_blocks(record, blocks)
-    begun = sum(draw.phase == "measured" for draw in record.draws)
-    if begun and cut / begun > CUT_SHARE:
+    started = sum(draw.phase == "measured" for draw in record.draws)
+    if started and cut / started > CUT_SHARE:
         yield CampaignWarning(
             "cut_blocks",
-            f"{cut} of {begun} blocks were cut by interruptions and left out",
-            "let the campaign run without interruptions, which may select its blocks",
+            f"{cut} of {started} blocks were cut by interruptions and left out",
+            "run the campaign without interruptions: the cut blocks may differ from the others",
         )
     if control is not None and control.excludes_one:
         yield CampaignWarning(
@@ -110,9 +118,9 @@ def _campaign_warnings(
 
 
 def _ignored_failures(record: RunRecord, blocks: Blocks) -> Iterator[CampaignWarning]:
-    """Yield a warning on the numbers of failed trials, if failures are ignored.
+    """Yield a warning with the numbers of failed trials, if the campaign ignores failures.
 
-    There is no warning if rows show why their trials failed.
+    There is no warning for a study whose rows already show why their trials failed.
     """
     plan = record.plan
     if not plan.measure.ignore_failure or plan.rules_of_study.rows_show_failures:
@@ -139,7 +147,7 @@ def _ignored_failures(record: RunRecord, blocks: Blocks) -> Iterator[CampaignWar
 def _comparison_warnings(
     record: RunRecord, comparisons: Sequence[Comparison], blocks: int
 ) -> Iterator[CampaignWarning]:
-    """Yield each kind of warning about comparisons once, for all comparisons that it concerns."""
+    """Yield one warning of each kind, for all comparisons that it concerns."""
     if changing := [comparison for comparison in comparisons if not comparison.ratio_is_constant]:
         yield CampaignWarning(
             "no_constant_ratio",
@@ -147,7 +155,7 @@ def _comparison_warnings(
             _changing_ratio_hint(changing),
         )
     yield from _carry_over_warnings(record, comparisons)
-    if slower := [
+    if with_slow_runs := [
         comparison
         for comparison in comparisons
         if comparison.slow_runs is not None and comparison.slow_runs.more_often is not None
@@ -157,23 +165,23 @@ def _comparison_warnings(
             _joined(
                 [
                     comparison.slow_runs.summary
-                    for comparison in slower
+                    for comparison in with_slow_runs
                     if comparison.slow_runs is not None
                 ]
             ),
             "a typical run takes the same; look at the modes and the shift function, or measure "
             f"with {option('tail', 1)} how often slow runs come",
         )
-    misled = [
+    misleading = [
         comparison
         for comparison in comparisons
         if comparison.minimum_misleads
         and (excludes_one(comparison.ratio_ci) or comparison.verdict != "undecided")
     ]
-    if misled:
+    if misleading:
         yield CampaignWarning(
             "minimum_misleads",
-            f"the minima contradict the distributions: {_joined(map(_minimum_clause, misled))}",
+            f"the minima contradict the distributions: {_joined(map(_minimum_clause, misleading))}",
             "do not rank by the minimum",
         )
     yield from _overstatement_warnings(
@@ -186,15 +194,15 @@ def _comparison_warnings(
     )
 
 
-def _overstatement_warnings(touching: Sequence[Comparison]) -> Iterator[CampaignWarning]:
-    """Yield a warning that effects are probably overstated, by their size.
+def _overstatement_warnings(comparisons: Sequence[Comparison]) -> Iterator[CampaignWarning]:
+    """Yield a warning that small effects are probably overstated, and one for medium effects.
 
-    A large factor gets no warning: if its size is unknown, the verdict's sentence has the smallest
-    factor.
+    An effect that reads as a factor, such as "3 times", gets no warning: if its size is uncertain,
+    the sentence of the verdict has the smallest possible factor.
     """
     ratios = [
         (comparison.candidate, comparison.ratio)
-        for comparison in touching
+        for comparison in comparisons
         if comparison.ratio is not None
     ]
     small = [name for name, ratio in ratios if 1.0 / _SMALL_EFFECT < ratio < _SMALL_EFFECT]
@@ -208,8 +216,7 @@ def _overstatement_warnings(touching: Sequence[Comparison]) -> Iterator[Campaign
     if large:
         yield CampaignWarning(
             "inflated",
-            f"{_overstatement_sentence(large)}. "
-            "The interval has the smallest effect that is possible",
+            f"{_overstatement_sentence(large)}. The interval shows the smallest possible effect",
             f"{option('precision', 10)} goes on until the interval is 10 % wide",
         )
 
@@ -227,67 +234,70 @@ def _carry_over_warnings(
     record: RunRecord, comparisons: Sequence[Comparison]
 ) -> Iterator[CampaignWarning]:
     """Yield warnings on differences that carry-over could explain, and on added washouts."""
-    checked = {
-        place: comparison.carry_over_check
-        for place, comparison in enumerate(comparisons)
+    checks = {
+        index: comparison.carry_over_check
+        for index, comparison in enumerate(comparisons)
         if comparison.carry_over_check is not None
     }
-    if washed := [check.summary for check in checked.values() if check.went_on]:
+    if with_washouts := [check.summary for check in checks.values() if check.went_on]:
         yield CampaignWarning(
             "carry_over",
-            _joined(washed),
+            _joined(with_washouts),
             f"{option('washout', True)} measures all blocks of a campaign that way",
         )
-    doubtful = {
-        place: check
-        for place, check in checked.items()
+    explainable = {
+        index: check
+        for index, check in checks.items()
         if not check.went_on and check.could_make != "nothing"
     }
-    if doubtful:
-        goes_on = may_add_washouts(record.plan) and any(
-            check.could_make == "all" for check in doubtful.values()
+    if explainable:
+        can_add_washouts = may_add_washouts(record.plan) and any(
+            check.could_make == "all" for check in explainable.values()
         )
         yield CampaignWarning(
             "carry_over",
-            _joined([check.summary for check in doubtful.values()]),
+            _joined([check.summary for check in explainable.values()]),
             f"equipoise resume {record.id} continues with washouts"
-            if goes_on
+            if can_add_washouts
             else f"{option('washout', True)} runs the same condition before all trials of a block",
         )
-    carried = [
-        f"after {comparison.candidate} takes {comparison.carry_over.ratio:.3f} times what it takes "
-        f"after {comparison.baseline}"
-        for place, comparison in enumerate(comparisons)
+    clauses = [
+        f"after {comparison.candidate}, the next trial takes {comparison.carry_over.ratio:.3f} "
+        f"times what it takes after {comparison.baseline}"
+        for index, comparison in enumerate(comparisons)
         if comparison.carry_over is not None
-        and place not in doubtful
+        and index not in explainable
         and should_warn(comparison.carry_over, min_effect=comparison.min_effect)
     ]
-    if carried:
-        subject = "the ratio is" if len(carried) == 1 else "each ratio is"
+    if clauses:
+        subject = "the ratio is" if len(clauses) == 1 else "each ratio is"
         yield CampaignWarning(
             "carry_over",
-            f"whatever runs {_joined(carried)}: {subject} off by about half of that",
+            f"{_joined(clauses)}: {subject} wrong by about half of that",
             f"{option('washout', True)} runs the same condition before all trials of a block",
         )
 
 
 def _changing_ratio_hint(changing: Sequence[Comparison]) -> str:
-    """Return the hint for comparisons without one ratio: some changed with time, or none did."""
+    """Return the hint for comparisons that one ratio does not describe.
+
+    It depends on whether the ratio changed during the campaign.
+    """
     if any(len(comparison.ratio_segments) != 1 for comparison in changing):
         return (
-            "something changed while it ran: measure the stretches separately; the interval "
-            "shown is that after the last block"
+            "something changed during the campaign: measure the time before and after the change "
+            "separately; the interval shown is that after the last block"
         )
     return "read the ratio of each quantile, not the typical one alone"
 
 
 def _joined(sentences: Iterator[str] | Sequence[str]) -> str:
-    """Join the sentences of comparisons; of many, the first and the number of the others."""
+    """Join sentences; of more than a few, only the first ones and the number of the others."""
     return listed(list(sentences), MAX_NAMED_COMPARISONS, "; ")
 
 
 def _minimum_clause(comparison: Comparison) -> str:
-    """Return the clause on the answer of the minimum for one comparison."""
+    """Return the clause with the answer that the minimum gives for one comparison."""
     answer = next((answer for answer in comparison.answers if answer.statistic == "minimum"), None)
     if answer is None or answer.ratio is None:
         return f"those of {comparison.candidate} and {comparison.baseline}"
@@ -297,21 +307,21 @@ def _minimum_clause(comparison: Comparison) -> str:
     )
 
 
-def _end_warnings(
+def _stopping_warnings(
     record: RunRecord,
     comparisons: Sequence[Comparison],
     blocks: Blocks,
     outcomes: Sequence[str] | None,
 ) -> Iterator[CampaignWarning]:
-    """Yield the warnings that follow from the time at which the campaign ended."""
+    """Yield the warnings that a campaign was too short, or stopped shortly before a verdict."""
     verdicts = [comparison.verdict for comparison in comparisons]
-    called: Sequence[str] = verdicts if outcomes is None else outcomes
+    results: Sequence[str] = verdicts if outcomes is None else outcomes
     measured_s = sum(map(block_seconds, blocks.values()))
     min_s = record.plan.stopping.min_seconds
-    if measured_s < min_s and record.segments and any(verdict != "undecided" for verdict in called):
+    if measured_s < min_s and record.segments and any(result != "undecided" for result in results):
         yield CampaignWarning(
             "short_time",
-            f"all blocks together took {measured_s:.2g} s: they saw one moment of this machine, "
+            f"all blocks together took {measured_s:.2g} s: they show one moment of this machine, "
             "and the verdict may be different at another moment",
             _longer_hint(record, len(blocks), measured_s),
         )
@@ -321,30 +331,30 @@ def _end_warnings(
 
 
 def _longer_hint(record: RunRecord, blocks: int, measured_s: float) -> str:
-    """Return the hint by which the blocks take the minimum time before a verdict."""
+    """Return the hint for a campaign whose blocks together should take longer."""
     plan, ended_because = record.plan, record.stopped_because
     min_s = plan.stopping.min_seconds
     restart = plan.rules.restart
-    again = f"equipoise resume {record.id}" if restart is None else f"{restart} with"
-    times = min_s / max(measured_s, 1e-3)
-    if (own := plan.rules.longer_hint(min_s)) is not None:
-        return own
+    start = f"equipoise resume {record.id}" if restart is None else f"{restart} with"
+    factor = min_s / max(measured_s, 1e-3)
+    if (kind_hint := plan.rules.longer_hint(min_s)) is not None:
+        return kind_hint
     match ended_because:
         case "block limit":
-            # Some more blocks, since their times differ.
-            return f"{again} --blocks {math.ceil(1.1 * blocks * times)}: that takes {min_s:g} s"
+            # The times of blocks differ, so add 10 %.
+            return f"{start} --blocks {math.ceil(1.1 * blocks * factor)}: that takes {min_s:g} s"
         case "budget":
-            total_s = 1.1 * _spent_s(record) * (times - 1.0 if restart is None else times)
+            total_s = 1.1 * _spent_s(record) * (factor - 1.0 if restart is None else factor)
             return (
-                f"{again} --budget {max(1, math.ceil(total_s))}: the blocks then take {min_s:g} s"
+                f"{start} --budget {max(1, math.ceil(total_s))}: the blocks then take {min_s:g} s"
             )
         case _ if ended_because == FAILED:
             return "correct the condition that failed, and measure again"
-    return f"{again} goes on" if restart is None else f"{restart}, undisturbed"
+    return f"{start} goes on" if restart is None else f"{restart}, undisturbed"
 
 
 def _spent_s(record: RunRecord) -> float:
-    """Return the seconds of the segments that were not killed."""
+    """Return the total seconds of the segments with a known end."""
     return sum(
         segment.ended_at - segment.started_at for segment in record.segments if segment.ended_at
     )
@@ -353,7 +363,7 @@ def _spent_s(record: RunRecord) -> float:
 def _near_verdict(
     record: RunRecord, comparisons: Sequence[Comparison], blocks: int
 ) -> tuple[str, str] | None:
-    """Return the warning, and its hint, if a little more than the budget would probably decide."""
+    """Return a warning and its hint if a little more time would probably decide; else ``None``."""
     if not blocks or record.stopped_because != "budget":
         return None
     forecasts = [
@@ -364,11 +374,11 @@ def _near_verdict(
     if more is None:
         return None
     decided = sum(forecast <= more for forecast in forecasts)
-    what = "the comparison" if len(comparisons) == 1 else f"{decided} open comparisons"
+    subject = "the comparison" if len(comparisons) == 1 else f"{decided} open comparisons"
     hint = record.plan.rules.longer_hint(None) or f"equipoise resume {record.id}"
     return (
         f"the budget ended the campaign shortly before a verdict: about {more} more blocks "
-        f"({more * block_s:.2g} s) would probably decide {what}",
+        f"({more * block_s:.2g} s) would probably decide {subject}",
         hint
         + (
             ""
@@ -379,19 +389,19 @@ def _near_verdict(
 
 
 def _stopped_at_its_verdict(record: RunRecord, comparison: Comparison, blocks: int) -> bool:
-    """Return whether a comparison received no more blocks because it was certain.
+    """Return whether a comparison received no more blocks because it had its verdict.
 
-    The campaign ended at its verdict, or the candidate was left out before.
+    Either the campaign ended at this verdict, or later blocks left the candidate out.
     """
     stopping = record.plan.stopping
     if not record.segments or stopping.precision is not None:
         return False
-    left = stopping.leave_out_decided and comparison.blocks < blocks
-    return left or record.stopped_because == "verdict"
+    was_left_out = stopping.leave_out_decided and comparison.blocks < blocks
+    return was_left_out or record.stopped_because == "verdict"
 
 
 def _is_close_to_no_difference(comparison: Comparison) -> bool:
-    """Return whether an interval almost reaches "no difference": its effect is overstated."""
+    """Return whether an interval ends near "no difference", so its effect is overstated."""
     low, high = comparison.ratio_ci
     if comparison.verdict not in ("faster", "slower") or low is None or high is None:
         return False

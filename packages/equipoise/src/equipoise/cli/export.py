@@ -101,9 +101,10 @@ def command(request: ExportRequest) -> int:
         return 0
     form = request.form or BY_ENDING.get(output.suffix.lower())
     if form is None:
+        ending = f"the ending '{output.suffix}'" if output.suffix else "a name without an ending"
         raise UnusableInput(
-            f"{output}: a run cannot be written as '{output.suffix}'",
-            hint=f"end the name in {', '.join(BY_ENDING)}, or say --format",
+            f"{output}: {ending} does not select a format",
+            hint=f"end the name in {', '.join(BY_ENDING)}, or add --format, as in --format csv",
         )
     check_folder(output)
     with open_for_reading(request.ledger) as ledger:

@@ -198,7 +198,7 @@ def _folder_error(folder: CampaignFolder, error: OSError) -> EquipoiseError:
     known_error = limit_reached(error) or environment_fault(error)
     return known_error or UnusableInput(
         f"cannot start the campaign in {folder.path}: {error.strerror or error}",
-        hint="set XDG_STATE_HOME on the host to a folder of your own with room",
+        hint="set XDG_STATE_HOME on the host to a folder of your own on a disk with free space",
     )
 
 

@@ -25,49 +25,54 @@ if TYPE_CHECKING:
     import altair as alt
 
 Sequences = Mapping[str, tuple[SequencePoint, ...]]
-"""Interval on the primary metric after each block, by candidate."""
+"""Intervals of the ratio on the primary metric, one after each block, by candidate."""
 
-_MAX_NAME = 80
-"""Letters of a figure's name: a command may be very long."""
-_NO_WORD = re.compile("[^A-Za-z0-9]+")
+_MAX_NAME_LENGTH = 80
+"""Maximum length of a figure's name, because a command in it may be very long."""
+_NOT_ALPHANUMERIC = re.compile("[^A-Za-z0-9]+")
 
 
 Document = TypeVar("Document", bound=ResultDocument)
 
 
 class Figure(Struct, frozen=True):
-    """A chart and how to read it."""
+    """A chart with its name and an explanation."""
 
     name: str
     """Name of the kind of figure, for file names and anchors."""
     how_to_read: str
+    """Explanation of the chart for its reader."""
     chart: alt.LayerChart
 
 
 class FiguresKind:
-    """The figures of an ordinary comparison; a kind of campaign overrides what it draws instead."""
+    """The figures of an ordinary comparison; other kinds of campaigns override these methods."""
 
     def gallery(self, document: Any, sequences: Sequences) -> Iterator[Figure] | None:
-        """Draw the figures of a document of the kind; ``None`` for those of a comparison."""
+        """Draw the figures of a document of this kind; ``None`` to draw those of a comparison."""
         return None
 
     def chart(self, document: Any) -> alt.LayerChart | None:
-        """Draw the one chart of the whole document; ``None`` for that of a comparison."""
+        """Draw the main chart of a document; ``None`` to draw that of a comparison."""
         return None
 
 
 def figures_kind(document: ResultDocument) -> FiguresKind:
-    """Return how the kind of a document draws."""
+    """Return the drawing methods for the kind of campaign of a document."""
     return kind_of(document).part("figures", FiguresKind)
 
 
 def gallery(
     document: ResultDocument, sequences: Sequences, *, every_trial: int = EVERY_TRIAL
 ) -> Iterator[Figure]:
-    """Draw every figure that the document has the numbers for.
+    """Draw every figure for which the document has numbers.
 
-    A candidate without a sequence gets no figure of it. A figure draws at most ``every_trial``
-    trials one by one.
+    Parameters
+    ----------
+    sequences
+        Intervals of some candidates; the other candidates have no figure of their sequence.
+    every_trial
+        Maximum number of trials for which a figure draws every trial.
     """
     from equipoise.figures import ratios, scaling, variance_by_level
     from equipoise.figures.distributions import HOW_TO_READ as READ_DISTRIBUTIONS
@@ -75,9 +80,9 @@ def gallery(
     from equipoise.figures.time_course import HOW_TO_READ as READ_TIME_COURSE
     from equipoise.figures.time_course import time_course
 
-    own = figures_kind(document).gallery(document, sequences)
-    if own is not None:
-        yield from own
+    kind_figures = figures_kind(document).gallery(document, sequences)
+    if kind_figures is not None:
+        yield from kind_figures
         return
     if not document.conditions:
         return
@@ -87,13 +92,13 @@ def gallery(
     yield from figure_of("ratios", ratios.HOW_TO_READ_RATIOS, ratios.ratios(document))
     metric = primary_metric(document)
     primary = document.primary_comparisons
-    yield from _shifts(document, [row for row in primary if not row.ratio_is_constant])
+    yield from _shift_figures(document, [row for row in primary if not row.ratio_is_constant])
     for comparison in primary:
         points = sequences.get(comparison.candidate)
         if points:
             chart = ratios.sequence(document, comparison, points)
             yield Figure("sequence", ratios.HOW_TO_READ_SEQUENCE, chart)
-    yield from _shifts(document, [row for row in primary if row.ratio_is_constant])
+    yield from _shift_figures(document, [row for row in primary if row.ratio_is_constant])
     yield from figure_of("other_ratios", ratios.HOW_TO_READ_METRICS, ratios.other_ratios(document))
     by_level = variance_by_level.variance_by_level(document)
     yield from figure_of("variance_by_level", variance_by_level.HOW_TO_READ, by_level)
@@ -106,26 +111,30 @@ def gallery(
         yield from figure_of("size_normalised", scaling.HOW_TO_READ_NORMALISED, normalised)
 
 
-def _shifts(document: ResultDocument, comparisons: Sequence[Comparison]) -> Iterator[Figure]:
-    """Yield the ratios of comparisons quantile by quantile."""
+def _shift_figures(document: ResultDocument, comparisons: Sequence[Comparison]) -> Iterator[Figure]:
+    """Yield a figure for each comparison with the ratio of each quantile (the shift function)."""
     from equipoise.figures import ratios
 
     for comparison in comparisons:
         pairs = pairs_of(document, comparison)
         if len(pairs.baseline) >= MIN_BLOCKS:
-            numbers = shift_function(pairs.baseline, pairs.candidate, seed=document.run.seed)
-            chart = ratios.shift(document, comparison, numbers)
+            shift = shift_function(pairs.baseline, pairs.candidate, seed=document.run.seed)
+            chart = ratios.shift(document, comparison, shift)
             yield Figure("shift", ratios.HOW_TO_READ_SHIFT, chart)
 
 
 def figure_of(name: str, how_to_read: str, chart: alt.LayerChart | None) -> Iterator[Figure]:
-    """Yield a figure unless its chart has nothing to show."""
+    """Yield a figure of a chart; nothing if there is no chart."""
     if chart is not None:
         yield Figure(name, how_to_read, chart)
 
 
 def of_values(document: Document, sequences: Sequences) -> tuple[Document, Sequences]:
-    """Return both with ratios of values where more of a metric is better, not of its cost."""
+    """Return the document and the sequences with ratios of values for metrics that should be high.
+
+    The ratios of all metrics are first ratios of costs. If more of a metric is better, its cost is
+    the inverse of its value.
+    """
     increasing = document.more_is_better
     comparisons = tuple(
         as_values(comparison) if comparison.metric in increasing else comparison
@@ -147,11 +156,11 @@ def _of_value(point: SequencePoint) -> SequencePoint:
 
 
 def iteration_figures(document: ResultDocument) -> Iterator[Figure]:
-    """Draw the iterations of each condition with a class, on each metric."""
+    """Draw the iterations of each condition and metric whose iterations could be classified."""
     from equipoise.figures import iterations
 
     for condition in document.conditions:
         for metric, shape in condition.iterations.items():
             chart = iterations.iterations(document, condition, metric) if shape.kind else None
-            name = _NO_WORD.sub("_", f"iterations {condition.name} {metric}").strip("_")
-            yield from figure_of(name[:_MAX_NAME], iterations.HOW_TO_READ, chart)
+            name = _NOT_ALPHANUMERIC.sub("_", f"iterations {condition.name} {metric}").strip("_")
+            yield from figure_of(name[:_MAX_NAME_LENGTH], iterations.HOW_TO_READ, chart)

@@ -61,11 +61,13 @@ def size_scaling(document: ResultDocument, factor: str) -> alt.LayerChart:
     Raise `UnusableInput` if fewer than two measured levels of the factor are positive numbers.
     """
     metric = primary_metric(document)
-    if factor not in numeric_factors(document, metric):
+    factors = numeric_factors(document, metric)
+    if factor not in factors:
         raise UnusableInput(
-            f"the factor {factor} has no two measured levels that are positive numbers",
-            hint="name one of: "
-            + (", ".join(numeric_factors(document, metric)) or "there is none"),
+            f"the factor {factor} has fewer than two measured levels that are positive numbers",
+            hint=f"draw one of these factors: {', '.join(factors)}"
+            if factors
+            else "run a study with a factor whose levels are sizes",
         )
     measured = measured_sizes(document, factor, metric)
     divisor, unit = unit_of(metric, max(summary.median for _, _, summary in measured))

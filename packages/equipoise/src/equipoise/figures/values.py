@@ -137,7 +137,7 @@ def law_sentence(law: ScalingLaw) -> str:
     """Return the fitted exponents: ``N^2.13 (2.10 to 2.16); simple laws that fit: …``."""
     parts = [f"N^{exponent_text(law.power_law)}"]
     if len(law.sizes) > MIN_SIZES:
-        parts.append(f"beside log N, N^{exponent_text(law.exponents[1])}")
+        parts.append(f"with log N, N^{exponent_text(law.exponents[1])}")
     return f"{'; '.join(parts)}; {_simple_laws(law)}"
 
 

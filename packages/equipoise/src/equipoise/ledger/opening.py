@@ -1,7 +1,7 @@
-"""Opening a ledger for reading or for writing, and the check of who could have written it.
+"""Opening a ledger for reading or for writing, and the check of its owner.
 
-`resume` runs the commands in a ledger. So, as with git's "dubious ownership", a file that another
-user owns or could replace is refused.
+`resume` runs the commands in a ledger. Therefore a ledger that another user owns or could replace
+is refused, as git refuses a repository with "dubious ownership".
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ from equipoise.model.errors import UnusableInput
 from equipoise.shared.spelling import option
 
 OWN_FOLDER = ".equipoise"
-_FOR_ITS_OWNER = 0o700
-_READABLE_BY_ITS_OWNER = 0o600
-_PATIENCE_S = 10.0
+"""Name of the folder that Equipoise creates for a ledger."""
+_PRIVATE_FOLDER_MODE = 0o700
+_PRIVATE_FILE_MODE = 0o600
+_LOCK_TIMEOUT_S = 10.0
 _PAGES_BEFORE_CHECKPOINT = 4096
 
 _CANNOT_MAKE_WAL_FILES = (
@@ -60,21 +61,21 @@ def open_for_writing(
         folder ``.equipoise`` has mode 0700 and a ``.gitignore``, so that no measurement is
         committed by accident.
     durable
-        Whether every trial survives a loss of power, which takes waits for the disk. Without it
-        every trial survives a crash of the tool.
+        Whether every trial survives a loss of power. This is slower, because each trial waits for
+        the disk. Otherwise every trial survives a crash of Equipoise.
     host
         Name of this host for new runs; by default the value of ``EQUIPOISE_HOST``, else the name of
         the machine.
     """
     file = Path(path).absolute()
     with explain_sqlite_errors(file):
-        _refuse_what_is_no_file(file)
+        _refuse_other_file_types(file)
         refuse_dubious_ownership(file)
         _make_folder(file.parent)
         _make_private_file(file)
         connection = _connect(file, "mode=rwc")
         with _closed_on_error(connection):
-            _refuse_foreign(connection, file)
+            _refuse_other_databases(connection, file)
             _use_write_ahead_log(connection)
             connection.execute(f"PRAGMA wal_autocheckpoint = {_PAGES_BEFORE_CHECKPOINT}")
             connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
@@ -98,7 +99,7 @@ def open_for_reading(path: str | os.PathLike[str]) -> Ledger:
     """
     file = Path(path).absolute()
     with explain_sqlite_errors(file):
-        _refuse_what_is_no_file(file)
+        _refuse_other_file_types(file)
         if not file.exists():
             raise UnusableInput(
                 f"no ledger at {file}",
@@ -107,7 +108,7 @@ def open_for_reading(path: str | os.PathLike[str]) -> Ledger:
         refuse_dubious_ownership(file)
         connection = _connect_to_read(file)
         with _closed_on_error(connection):
-            _refuse_foreign(connection, file)
+            _refuse_other_databases(connection, file)
             if version_of(connection) == 0:
                 raise not_a_ledger(file, "it is empty")
             if version_of(connection) < latest_version():
@@ -116,18 +117,19 @@ def open_for_reading(path: str | os.PathLike[str]) -> Ledger:
 
 
 def ledger_exists(path: str | os.PathLike[str]) -> bool:
-    """Return whether there is a ledger; the file of a killed creator has no tables and is not one.
+    """Return whether there is a ledger.
 
-    Errors for a file that is not a ledger are those of `open_for_reading`.
+    A file without tables, which a process leaves if it is killed while it creates a ledger, does
+    not count. Errors for a file that is not a ledger are those of `open_for_reading`.
     """
     file = Path(path).absolute()
     if not file.exists():
         return False
     with explain_sqlite_errors(file):
-        _refuse_what_is_no_file(file)
+        _refuse_other_file_types(file)
         refuse_dubious_ownership(file)
         with contextlib.closing(_connect_to_read(file)) as connection:
-            _refuse_foreign(connection, file)
+            _refuse_other_databases(connection, file)
             return version_of(connection) > 0
 
 
@@ -138,9 +140,9 @@ def _check_ledger(connection: sqlite3.Connection, file: Path, host: str | None =
         return Ledger(connection, file, host)
 
 
-def _connect(file: Path, how: str) -> sqlite3.Connection:
+def _connect(file: Path, query: str) -> sqlite3.Connection:
     connection = sqlite3.connect(
-        f"{file.as_uri()}?{how}", uri=True, isolation_level=None, timeout=_PATIENCE_S
+        f"{file.as_uri()}?{query}", uri=True, isolation_level=None, timeout=_LOCK_TIMEOUT_S
     )
     with _closed_on_error(connection):
         confine(connection)
@@ -157,6 +159,7 @@ def _closed_on_error(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def _connect_to_read(file: Path) -> sqlite3.Connection:
+    """Open a file to read it, also where SQLite cannot create the files of its log."""
     connection = _connect(file, "mode=ro")
     try:
         with _closed_on_error(connection):
@@ -171,8 +174,8 @@ def _connect_to_read(file: Path) -> sqlite3.Connection:
 def _connect_without_log(file: Path) -> sqlite3.Connection:
     """Open a file for which no write-ahead log can be created, as on a read-only disk.
 
-    An existing log contains trials that are not in the file yet; ignoring it would lose them
-    silently.
+    Raise `UnusableInput` if there is already a log: it contains trials that are not in the file
+    yet, and reading the file alone would leave them out silently.
     """
     log = file.with_name(f"{file.name}-wal")
     if log.exists() and log.stat().st_size > 0:
@@ -203,24 +206,25 @@ def _migrate_copy(connection: sqlite3.Connection, file: Path) -> sqlite3.Connect
     return copy
 
 
-def _refuse_what_is_no_file(file: Path) -> None:
+def _refuse_other_file_types(file: Path) -> None:
     if file.is_dir():
         raise not_a_ledger(file, "it is a folder")
     if file.exists() and not file.is_file():
         raise not_a_ledger(file, "it is not a regular file")
 
 
-def _refuse_foreign(connection: sqlite3.Connection, file: Path) -> None:
+def _refuse_other_databases(connection: sqlite3.Connection, file: Path) -> None:
+    """Refuse a database of another program, of a later version, or without tables."""
     # In one transaction: between two queries another process may create the tables.
     connection.execute("BEGIN")
     application_id = connection.execute("PRAGMA application_id").fetchone()[0]
     version = version_of(connection)
-    things = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
-    if application_id == APPLICATION_ID and 1 <= version <= latest_version() and things:
+    objects = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+    if application_id == APPLICATION_ID and 1 <= version <= latest_version() and objects:
         refuse_foreign_objects(connection, file, version)
     connection.execute("COMMIT")
     if application_id != APPLICATION_ID:
-        if application_id == version == things == 0:
+        if application_id == version == objects == 0:
             return
         raise not_a_ledger(file, "it is the SQLite database of another program")
     if version > latest_version():
@@ -229,17 +233,17 @@ def _refuse_foreign(connection: sqlite3.Connection, file: Path) -> None:
             f"reads version {latest_version()}",
             hint=f"use the Equipoise that wrote it, or {other_ledger()}",
         )
-    if version < 1 or things == 0:
+    if version < 1 or objects == 0:
         raise damaged(file, "its tables are missing")
 
 
 def _use_write_ahead_log(connection: sqlite3.Connection) -> None:
-    """Switch to the log that lets one process write while others read.
+    """Switch on the write-ahead log, with which one process can write while others read.
 
-    SQLite does not wait for other processes here, so processes that create a ledger at the same
-    moment must retry.
+    SQLite does not wait for a lock here. So this function retries if several processes create the
+    same ledger at the same moment.
     """
-    deadline = time.monotonic() + _PATIENCE_S
+    deadline = time.monotonic() + _LOCK_TIMEOUT_S
     while connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
         try:
             connection.execute("PRAGMA journal_mode = WAL")
@@ -256,35 +260,39 @@ def _make_folder(folder: Path) -> None:
     if folder.exists():
         raise UnusableInput(f"{folder} is a file, not a folder for a ledger", hint=other_ledger())
     is_own = folder.name == OWN_FOLDER
-    folder.mkdir(mode=_FOR_ITS_OWNER if is_own else 0o777, parents=True, exist_ok=True)
+    folder.mkdir(mode=_PRIVATE_FOLDER_MODE if is_own else 0o777, parents=True, exist_ok=True)
     if is_own:
         (folder / ".gitignore").write_text("*\n")
 
 
 def _make_private_file(file: Path) -> None:
-    """Create an empty file for its owner; SQLite gives the files of its log the same mode."""
-    # An existing file stays unchanged. If none can be created, SQLite fails next with an error.
+    """Create an empty file that only its owner can read, unless there is a file already.
+
+    SQLite gives the files of its log the same mode.
+    """
+    # If the file cannot be created, SQLite raises an error next.
     with contextlib.suppress(OSError):
         flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC
-        os.close(os.open(file, flags, _READABLE_BY_ITS_OWNER))
+        os.close(os.open(file, flags, _PRIVATE_FILE_MODE))
 
 
 TRUSTED_OWNERS = "EQUIPOISE_TRUSTED_OWNERS"
-"""Variable with the numbers of further users whose ledgers are trusted, separated by commas."""
+"""Environment variable with the ids of other users whose ledgers are trusted, separated by
+commas."""
 _ROOT = 0
 
 
 def refuse_dubious_ownership(ledger: Path) -> None:
     """Refuse a ledger that an untrusted user owns or could replace.
 
-    Trusted are this user, root, and the users whose numbers are in ``EQUIPOISE_TRUSTED_OWNERS``.
-    The rule holds for the file, the files of its log, its folder and every parent, also along
-    links. A folder writable by everybody is trusted if it is sticky, as ``/tmp`` is. A group
-    without other members is trusted.
+    This user, root, and the users whose ids are in ``EQUIPOISE_TRUSTED_OWNERS`` are trusted. The
+    rule applies to the file, the files of its log, its folder and every parent folder, and to the
+    same paths after links are resolved. A folder in which everybody may write is trusted if it is
+    sticky, as ``/tmp`` is. A group is trusted if all its members are trusted.
 
-    Raise `UnusableInput`; the error names the file or the folder and its owner.
+    Raise `UnusableInput` if the ledger is refused; the error names the path that is not trusted.
     """
-    trusted = {_ROOT, os.geteuid(), *_further_owners()}
+    trusted = {_ROOT, os.geteuid(), *_trusted_owners_of_environment()}
     for path in dict.fromkeys(_files_and_folders(ledger)):
         try:
             status = path.lstat()
@@ -294,7 +302,7 @@ def refuse_dubious_ownership(ledger: Path) -> None:
         if status.st_uid not in trusted:
             raise UnusableInput(
                 f"the ledger {ledger} is not trusted: {path} belongs to "
-                f"{_user_name(status.st_uid)}",
+                f"{_user_description(status.st_uid)}",
                 hint="copy the ledger to a folder of your own, or trust that user: "
                 f"{TRUSTED_OWNERS}={status.st_uid}",
             )
@@ -306,7 +314,7 @@ def refuse_dubious_ownership(ledger: Path) -> None:
 
 
 def _files_and_folders(ledger: Path) -> Iterator[Path]:
-    """Yield the files of a ledger and the folders above, by name and along links."""
+    """Yield the files of a ledger and all parent folders, also those after links are resolved."""
     for file in (ledger.absolute(), ledger.resolve()):
         yield file
         yield from (file.with_name(f"{file.name}{suffix}") for suffix in ("-wal", "-shm"))
@@ -323,21 +331,21 @@ def _others_may_write(status: os.stat_result, trusted: set[int]) -> bool:
 
 
 def _members(group: int) -> set[int]:
-    """Return the numbers of the users of a group."""
+    """Return the ids of the users in a group."""
     try:
         names = grp.getgrgid(group).gr_mem
     except KeyError:
         names = []
-    every = pwd.getpwall()
-    return {user.pw_uid for user in every if user.pw_gid == group or user.pw_name in names}
+    users = pwd.getpwall()
+    return {user.pw_uid for user in users if user.pw_gid == group or user.pw_name in names}
 
 
-def _further_owners() -> set[int]:
+def _trusted_owners_of_environment() -> set[int]:
     words = os.environ.get(TRUSTED_OWNERS, "").split(",")
     return {int(word) for word in words if word.strip().isdecimal()}
 
 
-def _user_name(user: int) -> str:
+def _user_description(user: int) -> str:
     try:
         return f"the user {pwd.getpwuid(user).pw_name}"
     except KeyError:

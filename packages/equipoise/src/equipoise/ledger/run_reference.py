@@ -1,8 +1,8 @@
 """Names of runs, such as ``20261120-113005-4f2a``, and the search for a run by a reference.
 
-Runs of two hosts may have the same id: then the first digits of its identity are added to the name
-of each, ``20261120-113005-4f2a-81c0``. Runs are in the order of their start, and runs of the same
-moment in the order of their identities, which is the same in every ledger.
+The id of a run is its name. If runs of two hosts have the same id, each name also has the first
+digits of the run's identity: ``20261120-113005-4f2a-81c0``. Runs are sorted by their start. Runs
+with the same start are sorted by their identities, so the order is the same in every ledger.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from equipoise.shared.safe_text import as_unicode
 def new_run_id(started_at: float) -> str:
     """Return an id for a run that starts at ``started_at`` (seconds since the epoch).
 
-    Ids sort by the second of the start. Two may be equal by chance; then the ledger draws another.
+    Ids sort by the second of the start. If an id already exists, the ledger draws another one.
     """
     moment = datetime.fromtimestamp(started_at, UTC)
     return f"{moment:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
@@ -31,6 +31,7 @@ def new_run_id(started_at: float) -> str:
 
 LAST = "last"
 ORDER = "run.started_at, run.identity"
+"""Order of runs in SQL."""
 _MAX_LISTED = 5
 _MIN_DIGITS = 4
 
@@ -42,13 +43,13 @@ class _Run(NamedTuple):
     host: int | None
 
     @property
-    def longest(self) -> str:
-        """The longest name, which is unique."""
+    def full_name(self) -> str:
+        """The name with the whole identity, which is unique."""
         return f"{self.id}-{self.identity}"
 
 
 def _select(connection: sqlite3.Connection, where: str = "", *values: str) -> list[_Run]:
-    """Return runs in their order."""
+    """Return the runs that match a WHERE clause, in the order of runs."""
     statement = f"SELECT number, id, lower(hex(identity)), host FROM run {where} ORDER BY {ORDER}"
     return list(map(_Run._make, connection.execute(statement, values)))
 
@@ -73,14 +74,17 @@ def find_run(connection: sqlite3.Connection, path: Path, reference: str) -> int:
 
 
 def find_named(connection: sqlite3.Connection, path: Path, reference: str) -> int:
-    """Return the number of the run with this name, which may be short; errors as in `find_run`."""
+    """Return the number of the run with this name; like `find_run`, but without ``last``.
+
+    The name may be shortened.
+    """
     candidates = _matching_runs(connection, reference)
     if len(candidates) == 1:
         return candidates[0].number
-    all_runs = _runs(connection, path)
+    all_runs = _all_runs(connection, path)
     if not candidates:
         raise UnusableInput(
-            f"no run {reference!r} in {path}; it has {_run_list(all_runs)}",
+            f"no run {reference!r} in {path}; it has {_listed_names(all_runs)}",
             hint="give the id of a run or the beginning of one, or `last`; "
             "`equipoise list runs` shows them all",
         )
@@ -93,28 +97,29 @@ def find_named(connection: sqlite3.Connection, path: Path, reference: str) -> in
         )
     raise UnusableInput(
         f"{len(candidates)} runs in {path} begin with {reference!r}: "
-        f"{_run_list(candidates, names)}",
+        f"{_listed_names(candidates, names)}",
         hint="give more of the id",
     )
 
 
 def find_mentioned(connection: sqlite3.Connection, path: Path, reference: str, run: int) -> int:
-    """Return the number of the run that the plan of another run names; errors as in `find_run`.
+    """Return the number of the run that the plan of ``run`` names; errors as in `find_run`.
 
-    If several match, it is the run of the same host: plans are made in a ledger of their host.
+    If several runs match, the result is the run of the same host, because a plan names a run in the
+    ledger of its own host.
     """
     candidates = _matching_runs(connection, reference)
     (host,) = connection.execute("SELECT host FROM run WHERE number = ?", (run,)).fetchone()
-    near = [candidate for candidate in candidates if candidate.host == host]
-    if len(candidates) > 1 and len(near) == 1:
-        return near[0].number
+    on_host = [candidate for candidate in candidates if candidate.host == host]
+    if len(candidates) > 1 and len(on_host) == 1:
+        return on_host[0].number
     return find_named(connection, path, reference)
 
 
 def name_of(connection: sqlite3.Connection, run: int) -> str:
     """Return the shortest unique name of a run in this ledger."""
     (identifier,) = connection.execute("SELECT id FROM run WHERE number = ?", (run,)).fetchone()
-    # The sign keeps SQLite from using its index, in which a damaged file may lack the run.
+    # The plus sign keeps SQLite from using its index: in a damaged file, it may lack the run.
     return _names(_select(connection, "WHERE +id = ?", identifier))[run]
 
 
@@ -124,36 +129,43 @@ def names_of(connection: sqlite3.Connection) -> dict[int, str]:
 
 
 def _names(runs: Sequence[_Run]) -> dict[int, str]:
-    """Return the shortest unique names of runs; all runs with the same ids must be given."""
-    same: dict[str, list[_Run]] = {}
+    """Return the shortest unique names of runs, by number.
+
+    If two runs have the same id, ``runs`` must contain both.
+    """
+    runs_by_id: dict[str, list[_Run]] = {}
     for run in runs:
-        same.setdefault(run.id, []).append(run)
+        runs_by_id.setdefault(run.id, []).append(run)
     return {
-        run.number: run.id if len(same[run.id]) == 1 else _longer_name(run, same[run.id])
+        run.number: run.id
+        if len(runs_by_id[run.id]) == 1
+        else _longer_name(run, runs_by_id[run.id])
         for run in runs
     }
 
 
-def _longer_name(run: _Run, same: Sequence[_Run]) -> str:
+def _longer_name(run: _Run, same_id: Sequence[_Run]) -> str:
+    """Return the id with enough digits of the identity to tell the runs of the same id apart."""
     digits = _MIN_DIGITS
-    while len({run.identity[:digits] for run in same}) < len(same):
+    while len({other.identity[:digits] for other in same_id}) < len(same_id):
         digits += 1
     return f"{run.id}-{run.identity[:digits]}"
 
 
 def _matching_runs(connection: sqlite3.Connection, reference: str) -> list[_Run]:
-    """Return the runs with this id, or else those whose name begins with it."""
+    """Return the runs with this id; if there are none, the runs whose name begins with it."""
     return _select(connection, "WHERE id = ?", as_unicode(reference)) or [
         run
         for run in _select(connection)
-        if run.longest.startswith(reference) or run.identity == reference
+        if run.full_name.startswith(reference) or run.identity == reference
     ]
 
 
 def _latest(connection: sqlite3.Connection, path: Path) -> int:
+    """Return the number of the latest run, and skip runs as `find_run` describes."""
     failed, members = _runs_failed_in_first_block(connection), _members_of_known_runs(connection)
     future = _runs_starting_after(connection, time.time())
-    numbers = [run.number for run in _runs(connection, path)]
+    numbers = [run.number for run in _all_runs(connection, path)]
     numbers = [number for number in numbers if number not in future] or numbers
     candidates = [number for number in numbers if number not in members] or numbers
     return ([number for number in candidates if number not in failed] or candidates)[-1]
@@ -182,7 +194,7 @@ def _members_of_known_runs(connection: sqlite3.Connection) -> set[int]:
     return {int(run) for (run,) in rows}
 
 
-def _runs(connection: sqlite3.Connection, path: Path) -> list[_Run]:
+def _all_runs(connection: sqlite3.Connection, path: Path) -> list[_Run]:
     runs = _select(connection)
     if not runs:
         raise UnusableInput(
@@ -191,7 +203,7 @@ def _runs(connection: sqlite3.Connection, path: Path) -> list[_Run]:
     return runs
 
 
-def _run_list(runs: Sequence[_Run], names: dict[int, str] | None = None) -> str:
+def _listed_names(runs: Sequence[_Run], names: dict[int, str] | None = None) -> str:
     known = _names(runs) if names is None else names
     latest = ", ".join(known[run.number] for run in runs[-_MAX_LISTED:])
     older = len(runs) - _MAX_LISTED

@@ -362,8 +362,8 @@ def _decode(answer: bytes) -> Report:
     if answer.startswith(b'{"refused":'):
         refused = msgspec.json.decode(answer, type=_Refusal).refused
         raise EquipoiseError(
-            f"the launcher refuses the trial: {refused}",
-            hint="check the command, its environment and its timeout",
+            f"the trial cannot start: its request is not valid: {refused}",
+            hint="correct this part of the command, its environment or its timeout",
         )
     report = msgspec.json.decode(answer, type=Report)
     reason = report.could_not_start

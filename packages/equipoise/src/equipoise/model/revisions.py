@@ -8,23 +8,23 @@ from msgspec.structs import force_setattr
 from equipoise.shared.safe_text import shortened
 
 BENCHMARK = "benchmark"
-"""Factor whose levels are benchmarks, each with its own process."""
+"""Name of the factor whose levels are benchmarks; each benchmark runs in its own process."""
 REVISION = "revision"
-"""Factor whose levels are compared."""
+"""Name of the factor whose levels are revisions, which a campaign compares."""
 BENCHMARK_SUFFIX = " time_s"
-"""Suffix of the metric by which a process reports one of several benchmarks."""
+"""Suffix in the name of a metric: the seconds of one of several benchmarks in one process."""
 _SHOWN_DIGITS = 10
 
 
 class Revision(Struct, frozen=True):
-    """One revision that was checked out."""
+    """A revision that Equipoise checked out."""
 
     asked: str
     """Name of the revision, as the user typed it."""
     commit: str
-    """The whole name of its commit."""
+    """Full hash of the commit."""
     uncommitted: bool = False
-    """Whether it includes the changes of tracked files in the working tree."""
+    """Whether the revision includes uncommitted changes of tracked files in the working tree."""
 
     @property
     def label(self) -> str:
@@ -34,68 +34,68 @@ class Revision(Struct, frozen=True):
 
 
 CHANGED_SUFFIX = "+"
-"""Suffix of the name of a commit that stands for the working tree."""
+"""Suffix of a commit's name, for the working tree with its uncommitted changes."""
 
 
 def short_name(name: str) -> str:
-    """Return the first letters of a commit's name: ``1a2b3c4d5e``, ``1a2b3c4d5e+``."""
+    """Shorten a commit's name: ``1a2b3c4d5e``, or ``1a2b3c4d5e+`` for the working tree."""
     return name[:_SHOWN_DIGITS] + (CHANGED_SUFFIX if name.endswith(CHANGED_SUFFIX) else "")
 
 
 class ShortTexts(Struct, frozen=True):
-    """A commit whose subject and author, texts of any length, are cut to the length of a name."""
+    """Base of the commits, which shortens a long subject and a long author."""
 
     def __post_init__(self) -> None:
-        """Cut both texts."""
+        """Shorten both texts."""
         for name in ("subject", "author"):
             force_setattr(self, name, shortened(getattr(self, name)))
 
 
 class Commit(ShortTexts, frozen=True):
-    """One commit of git."""
+    """A commit of git, or the working tree with uncommitted changes."""
 
     hash: str
-    """Whole name; for the working tree, that of the commit under its changes."""
+    """Full hash; for the working tree, the hash of the commit that is checked out."""
     subject: str
     author: str
     date: str
-    """Date of the author, in ISO 8601."""
+    """Author date, in ISO 8601."""
     parents: tuple[str, ...]
-    """Whole names of the parents, the first parent first; a merge has several, a root none."""
+    """Full hashes of the parents, the first parent first; a merge has several, a root none."""
     uncommitted: bool = False
-    """Whether it is the working tree: the commit with later changes of tracked files."""
+    """Whether this is the working tree: the commit with uncommitted changes of tracked files."""
 
     @property
     def name(self) -> str:
-        """Whole name of the commit; that of the working tree ends in ``+``."""
+        """Full hash of the commit; for the working tree it ends in ``+``."""
         return self.hash + (CHANGED_SUFFIX if self.uncommitted else "")
 
     @property
     def short(self) -> str:
-        """First letters of the name: ``1a2b3c4d5e``."""
+        """Short form of the name: ``1a2b3c4d5e``."""
         return short_name(self.name)
 
     @property
     def is_merge(self) -> bool:
-        """Whether it has several parents."""
+        """Whether the commit has several parents."""
         return len(self.parents) > 1
 
 
 class NamedCommit(ShortTexts, frozen=True):
-    """A commit in results."""
+    """A commit in the results of a campaign."""
 
     commit: str
-    """Whole name; that of the working tree ends in ``+``."""
+    """Full hash; for the working tree it ends in ``+``."""
     subject: str
     author: str
     date: str
 
 
 class CommitDiff(Struct, frozen=True):
-    """Changes of a commit, from git; bounded in size."""
+    """Changes of a commit, as git shows them; long changes are cut."""
 
     files: str
     """Changed files with numbers of lines (``git diff --stat``)."""
     patch: str
     is_cut: bool
-    """Whether the patch was too long to keep all of it."""
+    """Whether the patch was too long and only its beginning is kept."""

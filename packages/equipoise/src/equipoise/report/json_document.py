@@ -92,7 +92,9 @@ def decode(text: bytes, name: str) -> ResultDocument:
     of_kind: type[ResultDocument] = load(kind_named(kind).document)
     # Decimals have fewer digits; texts of digits alone are rare.
     if _LONG_NUMBER.search(text) is not None and _has_huge_integer(read):
-        raise UnusableInput(f"{name}: it holds an integer beyond 64 bits", hint=_HINT)
+        raise UnusableInput(
+            f"{name}: it contains an integer that does not fit into 64 bits", hint=_HINT
+        )
     if _LARGE_EXPONENT.search(text) is not None and any(
         map(_is_beyond_measure, _measured(read, of_kind.measured_below))
     ):

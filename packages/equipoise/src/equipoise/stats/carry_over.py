@@ -55,7 +55,7 @@ def carry_over(
 ) -> CarryOver | None:
     """Return how much longer a trial takes if the candidate, not the baseline, ran before it.
 
-    Raise `UnusableInput` if the shapes do not agree.
+    Raise `UnusableInput` if the shapes differ, or are not of two dimensions.
 
     Parameters
     ----------
@@ -77,8 +77,8 @@ def carry_over(
     """
     if orders.shape != costs.shape or orders.ndim != 2:
         raise UnusableInput(
-            f"orders of shape {orders.shape} and costs of shape {costs.shape} do not agree",
-            hint="give both by block and position",
+            f"orders has the shape {orders.shape} and costs the shape {costs.shape}",
+            hint="give both the same shape: (blocks, positions)",
         )
     if len(orders) < 2:
         return None

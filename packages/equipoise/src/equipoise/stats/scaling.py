@@ -123,8 +123,9 @@ def scaling_law(sizes: Sequence[float], costs: FloatArray, *, seed: int) -> Scal
     if not np.isfinite(medians).all():
         worst = ordered[np.flatnonzero(~np.isfinite(medians))[0]]
         raise UnusableInput(
-            f"the size {worst:g} has no positive finite median",
-            hint=f"leave the size out, or raise {option('timeout')}",
+            f"the size {worst:g} has no positive, finite median cost: too many of its trials timed "
+            "out, cost 0 or were left out",
+            hint=f"leave the size out, or give a longer {option('timeout')}",
         )
     growth = tuple(_growths(ordered, logs))
     profile, resampled = _profiles(logs[None])[0], _resampled(logs, seed)

@@ -111,7 +111,10 @@ def _study_of(options: StudyOptions) -> Study:
     if options.command is not None:
         command_line = tuple(split_command(options.command))
         if not command_line:
-            raise UnusableInput(f"{option('command')} is empty", hint="write the program to run")
+            raise UnusableInput(
+                f"{option('command')} is empty",
+                hint=f"give the program to run: {option('command', 'COMMAND')}",
+            )
         study = with_command(study, command_line)
     changes = {
         key: getattr(options, key)

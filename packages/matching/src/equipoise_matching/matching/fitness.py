@@ -1,4 +1,4 @@
-"""The fitness of weights: the balance of the covariates after a match by these weights.
+"""The fitness of a candidate: the balance of the covariates after matching with its weights.
 
 Diamond and Sekhon 2013 (Review of Economics and Statistics 95(3)); Sekhon 2011 (JSS 42(7)).
 Formulae, and where R's GenMatch differs: docs/methods/genetic-matching.md.
@@ -29,15 +29,19 @@ DISTANCES = {
     "qqmax.mean": ("max", "mean"),
     "qqmax.max": ("max", "max"),
 }
-"""Distances of distributions: how they count within a column, and across columns."""
+"""Distances of distributions: the statistic within a column, and the statistic across columns."""
 LOSSES = {1: "sorted", 2: "smallest"}
+"""Forms of the p-values, by the option ``loss``."""
 UNMATCHED_CRITERION = 9999.0
-"""Criterion of a candidate that matches no unit; a function of the caller is not called then."""
+"""Criterion of a candidate without a match; a function of the caller is not called for it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CandidateMatches:
-    """The pairs of one candidate: rows from 0 of the units that take part, and their weights."""
+    """The pairs of one candidate, and their weights.
+
+    An index counts the units that take part, from 0.
+    """
 
     treated_index: Indices
     control_index: Indices
@@ -68,9 +72,9 @@ def match_fitness(
 ) -> Floats:
     """Return the fitness of one candidate, or of several.
 
-    Raise `UnusableInput` if something cannot be used, naming column and rows, or a function given
-    as ``fitness`` or ``loss`` raises an error or returns values that cannot be compared; the
-    message has the weights.
+    Raise `UnusableInput` if the data or options cannot be used; the message names the column and
+    the rows. Raise it also if a function given as ``fitness`` or ``loss`` raises an error or
+    returns values that cannot be compared; the message has the weights of the candidate.
 
     Examples
     --------
@@ -93,16 +97,17 @@ def match_fitness(
     balance
         Shape (n, b), the covariates to balance; by default X.
     w
-        Shape (k,), a weight of 0 or more for each column of X, by which the squared differences
-        of the standardised columns count; shape (c, k) for c candidates; by default all 1.
+        Shape (k,), a weight of 0 or more for each column of X; it multiplies the squared
+        differences of the standardised column. Shape (c, k) for c candidates; by default all 1.
     options
-        As those of ``fitness_problem``.
+        Options of ``fitness_problem``.
 
     Returns
     -------
-    Criteria of shape (criteria,), or (c, criteria), which compare lexically, the first one first.
-    P-values ascend, and larger ones are better. Distances of distributions descend, and smaller
-    ones are better.
+    Criteria of shape (criteria,), or (c, criteria). Two candidates are compared by the first
+    criterion that differs (lexical order). P-values are sorted from the smallest on, and larger
+    p-values are better. Distances of distributions are sorted from the largest on, and smaller
+    distances are better.
     """
     problem = fitness_problem(treat, X, balance, **options)
     weights = np.ones(problem.columns) if w is None else np.asarray(w)
@@ -123,9 +128,9 @@ def fitness_problem(
     weights: ArrayLike | None = None,
     **pairing: Unpack[PairingOptions],
 ) -> FitnessProblem:
-    """Check the data and options by which candidates are judged.
+    """Check the data and the options, and return the problem that evaluates candidates.
 
-    Raise `UnusableInput` if something cannot be used, naming column and rows.
+    Raise `UnusableInput` if they cannot be used; the message names the column and the rows.
 
     Parameters
     ----------
@@ -133,22 +138,24 @@ def fitness_problem(
         As in ``match_fitness``.
     fitness
         "pvals": the p-values of each covariate's t-test and Kolmogorov-Smirnov test.
-        "qqmean.mean" and so on: the mean, median or max of each covariate's
-        ``|F_treated - F_control|`` over its values, then the mean or median of these, or all of
-        them ("max"), the largest first. Or a function of the matches (``CandidateMatches``) and
-        the covariates that returns a number, or several that compare lexically; smaller is better.
+        "qqmean.mean" and so on: for each covariate, the mean, median or maximum of
+        ``|F_treated - F_control|`` over its values; then the mean or the median over the
+        covariates, or the distances of all covariates, the largest first ("max"). Or a function
+        that takes the matches (``CandidateMatches``) and the covariates to balance. It returns one
+        number, or several numbers in lexical order; smaller is better.
     loss
-        Criteria from the p-values: 1 sorts them, the smallest first; 2 takes the smallest; a
-        function gets them, those of the t-tests first, and returns criteria of which larger ones
-        are better.
+        How p-values become criteria: 1 sorts them, the smallest first; 2 takes the smallest. Or a
+        function that takes the p-values, those of the t-tests first, and returns criteria; larger
+        is better.
     boot
-        Number of bootstrap samples for the p-values of Kolmogorov and Smirnov; below 10 for none.
+        Number of bootstrap samples for the Kolmogorov-Smirnov tests; a number below 10 means none.
     ks
-        Whether there are Kolmogorov-Smirnov tests.
+        Whether to use Kolmogorov-Smirnov tests.
     paired
-        Whether t-tests are paired; else they are Welch's.
+        Whether t-tests are paired; otherwise they are Welch's.
     weights, pairing
-        As in ``match``; every candidate draws the same ties and bootstrap samples from ``seed``.
+        As in ``match``. Ties and bootstrap samples, drawn with ``seed``, are the same for every
+        candidate.
     """
     units = units_of(None, treat, X, weights)
     balanced = units.x if balance is None else table(balance, "balance", "b")[0]
@@ -171,9 +178,9 @@ def fitness_problem(
 
 @dataclass(frozen=True, eq=False)
 class FitnessProblem:
-    """Checked data and options, as the native engine reads them.
+    """Checked data and options of a search, which evaluate candidates.
 
-    A problem can be pickled; each process builds its engine once.
+    A problem can be pickled; each process builds its native engine once.
 
     Parameters
     ----------
@@ -182,12 +189,12 @@ class FitnessProblem:
     balance
         Shape (rows, b), the covariates to balance, of the units that take part.
     measure
-        "sorted", "smallest" or "unsorted" p-values; or a distance: how it counts within a column
-        and across columns, each "mean", "median" or "max".
+        "sorted", "smallest" or "unsorted" for p-values. For a distance: the statistic within a
+        column and the statistic across columns, each "mean", "median" or "max".
     ks, boot, paired
-        As in ``fitness_problem``; ``boot`` is 0 for none.
+        As in ``fitness_problem``; without a bootstrap, ``boot`` is 0.
     fitness, loss
-        The caller's function, else ``None``.
+        The function of the caller; ``None`` if the option is not a function.
     maximize
         Whether larger criteria are better.
     """
@@ -214,29 +221,30 @@ class FitnessProblem:
 
     @cached_property
     def engine(self) -> _native.FitnessEngine:
-        """The native engine, built at the first use."""
+        """The native engine, built when it is first used."""
         return _native.FitnessEngine(self.problem.units, self.problem.options, self)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the engine, which each process builds for itself."""
+        """Return the state without the engine, which each process builds itself."""
         return {name: value for name, value in self.__dict__.items() if name != "engine"}
 
     def evaluate(
         self, weights: ArrayLike, progress: Callable[[int, int], None] | None = None
     ) -> Floats:
-        """Return the criteria (candidates, criteria) of candidates (candidates, columns).
+        """Return the criteria, shape (candidates, criteria), for weights (candidates, columns).
 
-        Any thread may call ``progress`` with the number of candidates that are done, and of all.
+        ``progress`` receives the number of evaluated candidates and the number of all candidates;
+        any thread may call it.
         """
         candidates = self._candidates(weights)
         if self.fitness is None and self.loss is None:
             return self.engine.evaluate(candidates, progress)
-        answers = []
+        criteria = []
         for done, candidate in enumerate(candidates, start=1):
-            answers.append(self._call_function(candidate))
+            criteria.append(self._call_function(candidate))
             if progress is not None:
                 progress(done, len(candidates))
-        return _of_one_length(answers, candidates, self._worst())
+        return _as_table(criteria, candidates, self._worst())
 
     def matches(self, weights: ArrayLike) -> CandidateMatches:
         """Return the pairs of one candidate."""
@@ -271,7 +279,7 @@ class FitnessProblem:
         return -UNMATCHED_CRITERION if self.maximize else UNMATCHED_CRITERION
 
     def _call_function(self, candidate: Floats) -> Floats | None:
-        """Call the caller's function for one candidate; ``None`` if no unit is matched."""
+        """Return the criteria of the caller's function; ``None`` if no unit is matched."""
         if self.fitness is not None:
             name, matches = "fitness", self.matches(candidate)
             if not len(matches.weights):
@@ -327,17 +335,18 @@ def _text(candidate: Floats) -> str:
     return f"[{', '.join(f'{weight:g}' for weight in candidate)}]"
 
 
-def _of_one_length(answers: list[Floats | None], candidates: Floats, worst: float) -> Floats:
-    length = next((len(answer) for answer in answers if answer is not None), 1)
-    criteria = np.full((len(answers), length), worst)
-    for row, answer in enumerate(answers):
-        if answer is None:
+def _as_table(criteria: list[Floats | None], candidates: Floats, worst: float) -> Floats:
+    """Return the criteria of all candidates, which must be equally many; ``None`` is the worst."""
+    length = next((len(row) for row in criteria if row is not None), 1)
+    matrix = np.full((len(criteria), length), worst)
+    for index, row in enumerate(criteria):
+        if row is None:
             continue
-        if len(answer) != length:
+        if len(row) != length:
             raise UnusableInput(
-                f"the function returned {len(answer)} numbers for w = {_text(candidates[row])}, "
+                f"the function returned {len(row)} numbers for w = {_text(candidates[index])}, "
                 f"and {length} before",
                 hint="return as many numbers for each candidate",
             )
-        criteria[row] = answer
-    return criteria
+        matrix[index] = row
+    return matrix

@@ -261,7 +261,7 @@ def _split_values(text: str, values: list[str], known: str) -> tuple[str, str]:
         return fitting[0]
     if not splits or not all(splits[0]):
         raise UnusableInput(
-            f"{option('treatment')}: '{text}' is not CANDIDATE:BASELINE",
+            f"{option('treatment')}: '{text}' does not have the form CANDIDATE:BASELINE",
             hint=f"name two values; {known}",
         )
     if len(fitting) > 1:

@@ -280,7 +280,7 @@ def check_strata(column: str, question: Question) -> None:
         )
     if column in (question.treatment, question.outcome):
         raise UnusableInput(
-            f"{option('strata')}: {column} is the treatment or the outcome",
+            f"{option('strata')}: {column} is the treatment or the outcome and cannot form strata",
             hint="name another column",
         )
 

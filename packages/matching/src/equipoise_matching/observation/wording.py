@@ -28,15 +28,18 @@ from equipoise_matching.shared.numbers import amount
 from equipoise_matching.shared.spelling import option
 from equipoise_matching.warning import AnalysisWarning
 
-_TIMES = ("_s", "_ms", "_us", "_ns", "seconds", "time", "latency", "duration", "elapsed")
-_TWICE = 2.0
+_TIME_SUFFIXES = ("_s", "_ms", "_us", "_ns", "seconds", "time", "latency", "duration", "elapsed")
+"""Endings of the names of outcomes that are times."""
+_MIN_RATIO_AS_FACTOR = 2.0
+"""Ratio from which an effect reads "3 times", not "200 %"."""
 _MAJORITY_SHARE = 0.5
-_FACTORS = {2: "double", 3: "triple", 4: "quadruple"}
-_NEARLY_WHOLE = 0.05
+_MULTIPLICATION_VERBS = {2: "double", 3: "triple", 4: "quadruple"}
+_WHOLE_TOLERANCE = 0.05
 MANY_DROPPED = 0.2
 """Share of dropped candidate rows above which a warning is given."""
-_ENOUGH_CLUSTERS = 2 * MIN_CLUSTERS
-_UNLIKELY = 0.01
+_TRUSTED_CLUSTERS = 2 * MIN_CLUSTERS
+"""Number of clusters below which a warning is given."""
+_MAX_P_VALUE = 0.01
 """P-value of Cochran's Q below which a warning is given."""
 
 
@@ -47,9 +50,9 @@ def answer_sentences(
     contributions: Sequence[Contribution] = (),
     hidden_bias: HiddenBias | None = None,
 ) -> str:
-    """Return the naive difference, the matched effect, the reason why they differ, and its limit.
+    """Return the answer: naive difference, matched effect, why they differ, hidden factor.
 
-    Without ``hidden_bias`` the strength of a hidden factor is left out.
+    Without ``hidden_bias``, the answer has no sentence on a hidden factor.
     """
     sentences = [
         f"Without matching, {_source(question)} suggests that {effect_clause(naive, question)}.",
@@ -62,7 +65,7 @@ def answer_sentences(
 
 
 def refusal_sentences(question: ObservationQuestion, naive: Effect, refusal: Refusal) -> str:
-    """Return the naive difference, and the reason why there is no answer."""
+    """Return the answer if the analysis refuses an effect: naive difference and reason."""
     return (
         f"Without matching, {_source(question)} suggests that {effect_clause(naive, question)}. "
         f"No answer can be given: {refusal.summary}."
@@ -70,7 +73,7 @@ def refusal_sentences(question: ObservationQuestion, naive: Effect, refusal: Ref
 
 
 def _source(question: ObservationQuestion) -> str:
-    """Return the name of the source: a log of runs, or a table of something else."""
+    """Return ``the log`` for rows that are runs, else ``the table``."""
     return "the log" if question.unit in ("rows", "runs") else "the table"
 
 
@@ -81,8 +84,8 @@ def effect_clause(effect: Effect, question: ObservationQuestion) -> str:
     if ratio is None:
         verb = "raises" if effect.difference >= 0.0 else "lowers"
         return f"{version} {verb} {outcome} by {amount(abs(effect.difference))}"
-    is_time = outcome.lower().endswith(_TIMES)
-    if ratio >= _TWICE:
+    is_time = outcome.lower().endswith(_TIME_SUFFIXES)
+    if ratio >= _MIN_RATIO_AS_FACTOR:
         times = f"{ratio:.3g}"
         return (
             f"{version} is {times} times as slow"
@@ -96,27 +99,30 @@ def effect_clause(effect: Effect, question: ObservationQuestion) -> str:
 
 
 def matched_clause(effect: Effect, question: ObservationQuestion) -> str:
-    """Return the effect with its interval, or the range in which it lies if none is shown."""
+    """Return the effect with its interval, or that no effect can be shown."""
     interval = effect.interval
     if interval is None:
         return effect_clause(effect, question)
     low, high = interval
     if not effect.excludes_zero:
-        ends = [_signed(end, is_ratio=effect.ratio is not None) for end in interval]
-        return f"no effect can be shown ({ends[0]} to {ends[1]})"
+        bounds = [_signed(bound, is_ratio=effect.ratio is not None) for bound in interval]
+        return f"no effect can be shown ({bounds[0]} to {bounds[1]})"
     if effect.ratio is None:
         near, far = sorted((abs(low), abs(high)))
-        ends = [amount(near), amount(far)]
-    elif max(effect.ratio, high) >= _TWICE:
-        ends = [f"{low:.3g}", f"{high:.3g} times"]
+        bounds = [amount(near), amount(far)]
+    elif max(effect.ratio, high) >= _MIN_RATIO_AS_FACTOR:
+        bounds = [f"{low:.3g}", f"{high:.3g} times"]
     else:
-        near, far = sorted(interval, key=lambda end: abs(end - 1.0))
-        ends = [f"{_percent(near)} %", f"{_percent(far)} %"]
-    return f"{effect_clause(effect, question)} (95 % interval {ends[0]} to {ends[1]})"
+        near, far = sorted(interval, key=lambda bound: abs(bound - 1.0))
+        bounds = [f"{_percent(near)} %", f"{_percent(far)} %"]
+    return f"{effect_clause(effect, question)} (95 % interval {bounds[0]} to {bounds[1]})"
 
 
 def reason_clause(naive: Effect, matched: Effect, contributions: Sequence[Contribution]) -> str:
-    """Return the clause on the columns that explain the raw difference; empty without any."""
+    """Return the clause with the columns that explain most of the raw difference.
+
+    The clause is empty if the raw difference and the effect agree, or no column explains them.
+    """
     if naive.ratio is None or matched.ratio is None:
         gap = naive.difference - matched.difference
         agrees = _contains(matched.difference_ci, naive.difference)
@@ -137,7 +143,7 @@ def reason_clause(naive: Effect, matched: Effect, contributions: Sequence[Contri
 
 
 def hidden_factor_sentence(hidden_bias: HiddenBias, question: ObservationQuestion) -> str:
-    """Return the sentence on the strength at which a hidden factor changes the answer."""
+    """Return the sentence on how strong a hidden factor must be to change the answer."""
     gamma = hidden_bias.gamma_to_change
     if gamma is None:
         return (
@@ -146,8 +152,8 @@ def hidden_factor_sentence(hidden_bias: HiddenBias, question: ObservationQuestio
         )
     odds = f"the odds of {question.treatment} {question.candidate}"
     whole = round(gamma)
-    if whole in _FACTORS and abs(gamma - whole) < _NEARLY_WHOLE:
-        change = f"{_FACTORS[whole]} {odds}"
+    if whole in _MULTIPLICATION_VERBS and abs(gamma - whole) < _WHOLE_TOLERANCE:
+        change = f"{_MULTIPLICATION_VERBS[whole]} {odds}"
     else:
         more = "more than " if gamma >= MAX_GAMMA else ""
         change = f"multiply {odds} by {more}{gamma:.3g}"
@@ -158,9 +164,9 @@ def hidden_factor_sentence(hidden_bias: HiddenBias, question: ObservationQuestio
 
 
 def scope_sentence(rows: int, matched: int, versions: Versions, unit: str = "rows") -> str:
-    """Return the clause on the candidate's rows that the answer covers: ``matched`` of ``rows``.
+    """Return the clause with the number of the candidate's rows that the answer covers.
 
-    ``unit`` is the name of the rows, in the plural.
+    The answer covers ``matched`` of ``rows``; ``unit`` is a plural noun for the rows.
     """
     if matched == rows:
         return f"the {rows:,} {unit} of {versions.candidate}"
@@ -172,17 +178,18 @@ def scope_sentence(rows: int, matched: int, versions: Versions, unit: str = "row
 
 
 def range_clause(effect: Effect) -> str:
-    """Return the 95 % interval of an effect, each end with its sign."""
+    """Return the 95 % interval of an effect, with a sign before each bound."""
     if effect.interval is None:
         return "interval unknown"
-    ends = (_signed(end, is_ratio=effect.ratio is not None) for end in effect.interval)
-    return f"95 % interval {' to '.join(ends)}"
+    bounds = (_signed(bound, is_ratio=effect.ratio is not None) for bound in effect.interval)
+    return f"95 % interval {' to '.join(bounds)}"
 
 
-def _signed(end: float, *, is_ratio: bool) -> str:
+def _signed(bound: float, *, is_ratio: bool) -> str:
+    """Return a bound of an interval with its sign; a ratio in percent."""
     if not is_ratio:
-        return f"{'+' if end >= 0.0 else '-'}{amount(abs(end))}"
-    return f"{'+' if end >= 1.0 else '-'}{_percent(end)} %"
+        return f"{'+' if bound >= 0.0 else '-'}{amount(abs(bound))}"
+    return f"{'+' if bound >= 1.0 else '-'}{_percent(bound)} %"
 
 
 def _contains(interval: Bounds, value: float) -> bool:
@@ -190,6 +197,7 @@ def _contains(interval: Bounds, value: float) -> bool:
 
 
 def _percent(ratio: float) -> str:
+    """Return the distance of a ratio from 1 in percent, without a sign."""
     value = 100.0 * abs(ratio - 1.0)
     if value >= 9.95:
         return f"{value:.0f}"
@@ -199,24 +207,25 @@ def _percent(ratio: float) -> str:
 def unbalanced_refusal(
     worst: ColumnBalance, missing: Sequence[MissingRows], versions: Versions
 ) -> Refusal:
-    """Refuse an effect because a covariate stays unbalanced: the ``worst`` one.
+    """Refuse an effect because at least one covariate stays unbalanced after matching.
 
-    ``missing`` are the rows that the log lacks, by unbalanced covariate, the worst first.
+    ``worst`` is the covariate with the worst balance. ``missing`` has, for each unbalanced
+    covariate, the rows that the log lacks; the worst covariate is first.
     """
-    lacking = missing[0]
+    needed = missing[0]
     others = f", and {len(missing) - 1} more columns differ" if len(missing) > 1 else ""
     return Refusal(
         "unbalanced",
         f"{unbalanced_clause(worst)} after the best matching{others}",
-        f"collect rows of {versions.baseline} with {lacking.column} between {lacking.low:.4g} and "
-        f"{lacking.high:.4g}: the log has {lacking.baseline_rows:,}, and "
-        f"{lacking.candidate_rows:,} of {versions.candidate}",
+        f"collect rows of {versions.baseline} with {needed.column} between {needed.low:.4g} and "
+        f"{needed.high:.4g}: the log has {needed.baseline_rows:,}, and "
+        f"{needed.candidate_rows:,} of {versions.candidate}",
         tuple(missing),
     )
 
 
 def unbalanced_clause(column: ColumnBalance) -> str:
-    """Return the clause on the difference that remains in a column, with its limit."""
+    """Return the clause on the difference that remains in a column, and the largest allowed one."""
     difference, term = column.difference_after, column.term_after
     if difference is None or abs(difference) > MAX_DIFFERENCE:
         size = "infinitely many" if difference is None else f"{abs(difference):.2f}"
@@ -236,12 +245,12 @@ def unbalanced_clause(column: ColumnBalance) -> str:
 
 
 def pattern_clause(pattern: str) -> str:
-    """Return the clause on a dependence of the outcome that the model does not follow."""
+    """Return the clause on a pattern in the outcome that the model does not describe."""
     return f"the outcome of comparable rows still depends on {pattern}"
 
 
 def pattern_refusal(pattern: str) -> Refusal:
-    """Refuse an effect because the model of the outcome leaves a pattern in the covariates."""
+    """Refuse an effect because the model of the outcome does not describe a pattern."""
     return Refusal(
         "unmodelled",
         f"{pattern_clause(pattern)}, so the model does not describe how the columns act",
@@ -251,7 +260,7 @@ def pattern_refusal(pattern: str) -> Refusal:
 
 
 def few_clusters_refusal(clustering: Clustering, versions: Versions) -> Refusal | None:
-    """Refuse an effect whose error would be a guess; ``None`` with enough clusters."""
+    """Refuse an effect if there are too few clusters to estimate its error; else ``None``."""
     counts = {
         versions.candidate: clustering.with_candidate,
         versions.baseline: clustering.with_baseline,
@@ -276,10 +285,18 @@ def sample_warnings(
     dropped: float,
     without_neighbors: float,
 ) -> Iterator[AnalysisWarning]:
-    """Warn of the columns, the clusters and the match, whatever the answer.
+    """Yield the warnings on the columns, the clusters and the match.
 
-    ``method`` is the one that was used, ``dropped`` the share of the candidate's rows without a
-    match, ``without_neighbors`` that of the matched rows without a neighbour of the same version.
+    They do not depend on the answer.
+
+    Parameters
+    ----------
+    method
+        The method of matching that was used in the end.
+    dropped
+        Share of the candidate's rows without a match.
+    without_neighbors
+        Share of the matched rows without a neighbour of the same version.
     """
     mediators = [
         name
@@ -300,12 +317,12 @@ def sample_warnings(
             "the interval is too narrow if rows are not",
             f"name the column that dependent rows share with {option('cluster')}",
         )
-    elif min(clustering.with_candidate, clustering.with_baseline) < _ENOUGH_CLUSTERS:
+    elif min(clustering.with_candidate, clustering.with_baseline) < _TRUSTED_CLUSTERS:
         yield AnalysisWarning(
             "few-clusters",
             f"the interval rests on {clustering.with_candidate} clusters with the candidate "
             f"and {clustering.with_baseline} with the baseline ({clustering.by})",
-            f"collect more rows: an interval that can be trusted needs {_ENOUGH_CLUSTERS} of each",
+            f"collect more rows: an interval that can be trusted needs {_TRUSTED_CLUSTERS} of each",
         )
     if clustering is None and without_neighbors > MANY_WITHOUT_NEIGHBORS:
         yield AnalysisWarning(
@@ -330,11 +347,11 @@ def sample_warnings(
 
 
 def answer_warnings(
-    placebos: Sequence[Placebo], periods: int, chance_of_equality: float | None
+    placebos: Sequence[Placebo], periods: int, p_value: float | None
 ) -> Iterator[AnalysisWarning]:
-    """Warn of placebos that show an effect, and of an effect that changes.
+    """Yield the warnings on placebos that show an effect, and on an effect that changes in time.
 
-    ``chance_of_equality`` is the p-value for one common effect in all periods.
+    ``p_value`` is that of Cochran's test of one common effect in all periods.
     """
     for placebo in placebos:
         if placebo.shows_effect:
@@ -343,10 +360,9 @@ def answer_warnings(
                 placebo.summary,
                 "find what differs and make it a covariate; do not trust the answer before",
             )
-    if chance_of_equality is not None and chance_of_equality < _UNLIKELY:
+    if p_value is not None and p_value < _MAX_P_VALUE:
         yield AnalysisWarning(
             "effect-changes",
-            f"the effect changes in time: Cochran's p = {chance_of_equality:.2g} over {periods} "
-            "periods",
+            f"the effect changes over time: Cochran's p = {p_value:.2g} over {periods} periods",
             "read the effect of each period, not their mean; find out what changed between them",
         )

@@ -1,6 +1,6 @@
-"""A match of a table, its effect, its balance and the matched data set.
+"""A match of the rows of a table, with its effect, its balance and the matched data set.
 
-``match`` and ``gen_match`` return it, and the command line shows it.
+``match`` and ``gen_match`` return a `TableMatch`, and the command line shows one.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
 Progress = Callable[[int, int], None]
 ROW, PAIR, STRATUM, WEIGHT = "row", "pair", "stratum", "weight"
+"""Columns that the matched data set adds to those of the table."""
 
 
 def match_table(
@@ -55,14 +56,21 @@ def match_table(
     propensity: bool,
     bias_adjust: bool,
     frame: Any = None,
-    **more: Any,
+    **further_options: Any,
 ) -> TableMatch:
-    """Match the rows of a table; ``frame`` is the data frame of the table, if it was not a file.
+    """Match the rows of a table.
 
-    The other options are those of ``run_match``. Raise `UnusableInput` as it does.
+    Raise `UnusableInput` if two options cannot be combined.
+
+    Parameters
+    ----------
+    frame
+        The data frame from which the table was read; ``None`` for a file.
+    metric, propensity, bias_adjust, further_options
+        Options of ``run_match``.
     """
     options = {"metric": metric, "propensity": propensity, "bias_adjust": bias_adjust}
-    array_match = run_match(table, pairing, **options, **more)
+    array_match = run_match(table, pairing, **options, **further_options)
     balance = balance_of(table, array_match, pairing, boot=0)
     return TableMatch(table, array_match, balance, pairing, options, frame=frame)
 
@@ -75,12 +83,18 @@ def search_table(
     ks: bool,
     variance_neighbors: int | None,
     frame: Any = None,
-    **more: Any,
+    **search_options: Any,
 ) -> TableMatch:
-    """Search for the weights of the covariates that balance best, and match by them.
+    """Search for the weights of the covariates with the best balance, and match with them.
 
-    The options are those of ``gen_match``, and ``variance_neighbors`` of the match. ``frame`` is
-    the data frame of the table, if it was not a file.
+    Parameters
+    ----------
+    boot, ks, search_options
+        Options of ``gen_match``.
+    variance_neighbors
+        Option of ``match``, for the standard error of the effect.
+    frame
+        The data frame from which the table was read; ``None`` for a file.
     """
     treated, covariates = table.covariates.treated.astype(float), by_name(table.covariates)
     settings: dict[str, Any] = {
@@ -89,14 +103,16 @@ def search_table(
         "weights": table.weights,
     }
     balanced = by_name(table.balance)
-    search = gen_match(treated, covariates, balanced, boot=boot, ks=ks, **settings, **more)
+    search = gen_match(
+        treated, covariates, balanced, boot=boot, ks=ks, **settings, **search_options
+    )
     array_match = search.matches
     if table.outcome is not None:
         settings |= {"seed": search.seed, "variance_neighbors": variance_neighbors}
         array_match = match(
             table.outcome, treated, covariates, metric=search.to_metric(), **settings
         )
-    options = {"population": more["population"], "fitness": search.measure}
+    options = {"population": search_options["population"], "fitness": search.measure}
     after = search.balance(boot=boot, ks=ks)
     return TableMatch(table, array_match, after, pairing, options, search, frame)
 
@@ -109,11 +125,12 @@ def run_match(
     bias_adjust: bool = False,
     **options: Any,
 ) -> MatchResult:
-    """Match the rows that take part; rows in the result count those.
+    """Match the rows of a table that take part.
 
-    ``options`` are further ones of ``match``; ``propensity`` is that of ``match``.
+    The row numbers of the result count only these rows, from 0. ``propensity``, ``bias_adjust`` and
+    ``options`` are options of ``match``.
 
-    Raise `UnusableInput` if two of the options do not go together.
+    Raise `UnusableInput` if two of the options cannot be combined.
     """
     if bias_adjust and table.outcome is None:
         raise UnusableInput(
@@ -155,19 +172,19 @@ def run_match(
 
 
 class TableMatch(Struct, frozen=True, eq=False, dict=True):
-    """A match of the rows of a table, its effect, its balance and the matched data set.
+    """A match of the rows of a table, with its effect, its balance and the matched data set.
 
     Parameters
     ----------
     table
         The columns in use.
     array_match
-        The match on arrays: its rows are numbered among the rows that take part.
+        The match on arrays; its row numbers count only the rows that take part.
     balance
         Balance of the covariates before and after matching.
     options
-        Options besides the pairing: metric, propensity and bias adjustment of a match, population
-        and fitness of a search.
+        Options that are not in ``pairing``: metric, propensity and bias adjustment of a match;
+        population and fitness of a search.
     search
         The search that found the weights; ``None`` without one.
     """
@@ -182,7 +199,7 @@ class TableMatch(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def pairs(self) -> MatchResult:
-        """The match; its rows are numbered as in the table, from 0."""
+        """The match with the row numbers of the table, from 0."""
         return self.array_match.with_row_numbers(self.table.rows, self.table.rows_read)
 
     @property
@@ -199,8 +216,8 @@ class TableMatch(Struct, frozen=True, eq=False, dict=True):
     def se(self) -> float | None:
         """Standard error of the effect, which gives ``interval``.
 
-        It is the error of Abadie and Imbens (2006). Without replacement, where no unit is in two
-        pairs, it is the error that takes pairs as independent.
+        It is the error of Abadie and Imbens (2006). Without replacement, no unit is in two pairs:
+        then it is the error for independent pairs.
         """
         return self.pairs.se_standard if self.pairs.se is None else self.pairs.se
 
@@ -221,12 +238,12 @@ class TableMatch(Struct, frozen=True, eq=False, dict=True):
 
     @property
     def missing(self) -> MissingValues:
-        """Numbers of missing values, and the policy that was applied."""
+        """Numbers of missing values, and how they were treated."""
         return self.table.missing
 
     @property
     def weights(self) -> dict[str, float] | None:
-        """Weight of each standardised covariate that the search found; ``None`` without one."""
+        """Weights of the standardised covariates from the search; ``None`` without a search."""
         if self.search is None:
             return None
         return dict(zip(self.search.names, self.search.weights.tolist(), strict=True))
@@ -239,20 +256,21 @@ class TableMatch(Struct, frozen=True, eq=False, dict=True):
     def matched_columns(self) -> Columns:
         """Return the matched data set as columns; ``matched_frame`` describes it."""
         numbers, columns = self._numbers(), self.table.columns
-        return {**take_rows(columns, numbers[ROW]), **_named(numbers, columns)}
+        return {**take_rows(columns, numbers[ROW]), **_with_unique_names(numbers, columns)}
 
     def matched_frame(self) -> Any:
         """Return the matched data set, as a frame of the library that the table came from.
 
-        A pair is a unit that looked for matches, with all its matches: one row for the unit and one
-        for each match, so that a control which serves three pairs has three rows. Behind the
-        columns of the table are ``row`` (number in the table, from 0), ``pair`` and ``stratum``
-        (from 1; strata are those of ``by``, else of ``exact``) and ``weight``. A name that the
-        table has already gets ``match_`` before it. The weighted mean of the treated less that of
-        the controls is the effect.
+        A pair is a unit for which matches were sought, with all its matches. It has one row for the
+        unit and one for each match, so a control in three pairs has three rows. After the columns
+        of the table come ``row`` (number in the table, from 0), ``pair`` and ``stratum`` (from 1;
+        strata of ``by``, else of ``exact``) and ``weight``. If the table already has a column of
+        this name, ``match_`` comes before the name. The effect is the weighted mean of the treated
+        units minus the weighted mean of the controls.
 
-        Raise `UnusableInput` if ``r_compatible`` and ``common_support`` together number rows as R
-        does; or pandas is not installed, for a table that was not a frame.
+        Raise `UnusableInput` if ``r_compatible`` and ``common_support`` are combined, because rows
+        are then numbered as in R. Raise it also if the table was not a frame and pandas is not
+        installed.
         """
         if isinstance(self.frame, str | Path | Mapping):
             return require("pandas", "frames").DataFrame(self.matched_columns())
@@ -262,27 +280,27 @@ class TableMatch(Struct, frozen=True, eq=False, dict=True):
             frame = frame.collect()
         if not isinstance(frame, narwhals.DataFrame):
             frame = narwhals.from_native(require("pyarrow", "Arrow streams").table(self.frame))
-        taken = frame[numbers[ROW].tolist()]
-        if hasattr(taken.to_native(), "reset_index"):
-            # Rows of pandas have names, and a row may be there several times.
-            taken = narwhals.from_native(taken.to_native().reset_index(drop=True))
+        matched_rows = frame[numbers[ROW].tolist()]
+        if hasattr(matched_rows.to_native(), "reset_index"):
+            # In pandas, a row that is matched several times would repeat its index.
+            matched_rows = narwhals.from_native(matched_rows.to_native().reset_index(drop=True))
         added = [
             narwhals.new_series(name, values, backend=frame.implementation).to_frame()
-            for name, values in _named(numbers, self.table.columns).items()
+            for name, values in _with_unique_names(numbers, self.table.columns).items()
         ]
-        return narwhals.concat([taken, *added], how="horizontal").to_native()
+        return narwhals.concat([matched_rows, *added], how="horizontal").to_native()
 
     def to_frame(self) -> pandas.DataFrame:
         """Return a row for each pair, with the numbers of its rows in the table (pandas)."""
         return self.pairs.to_frame()
 
     def love_plot(self) -> Any:
-        """Draw the standardized differences of every covariate, before and after."""
+        """Draw the standardized difference of each covariate before and after matching."""
         return self.balance.love_plot()
 
     @property
     def naive(self) -> Difference | None:
-        """The difference of all rows, unmatched; ``None`` without an outcome."""
+        """The difference without matching, of all rows; ``None`` without an outcome."""
         table = self.table
         if table.outcome is None:
             return None
@@ -301,7 +319,7 @@ class TableMatch(Struct, frozen=True, eq=False, dict=True):
         return search_report(self.search, effect, self.balance, naive, question)
 
     def summary(self) -> str:
-        """Return the answer, its warnings and the numbers, a line each."""
+        """Return the answer, its warnings and the numbers as text, one per line."""
         facts = self.array_match.facts() if self.search is None else self.search.facts()
         return f"{self.report().to_text()}\n\n{aligned(facts)}"
 
@@ -324,6 +342,7 @@ class TableMatch(Struct, frozen=True, eq=False, dict=True):
         return str(self._repr_mimebundle_()[0]["text/html"])
 
     def _numbers(self) -> Columns:
+        """Return the columns that the matched data set adds to those of the table."""
         if self.pairing.r_compatible and self.array_match.n != self.array_match.rows:
             raise UnusableInput(
                 "r_compatible with common_support numbers rows as R does: the matched rows are "
@@ -336,9 +355,9 @@ class TableMatch(Struct, frozen=True, eq=False, dict=True):
 
 
 def balance_of(
-    table: MatchTable, result: MatchedPairs | None, pairing: Pairing, **more: Any
+    table: MatchTable, result: MatchedPairs | None, pairing: Pairing, **options: Any
 ) -> Balance:
-    """Return the balance of the table's covariates; ``more`` as for ``match_balance``."""
+    """Return the balance of the covariates of a table; ``options`` are of ``match_balance``."""
     return match_balance(
         by_name(table.covariates),
         table.covariates.treated,
@@ -346,12 +365,12 @@ def balance_of(
         weights=table.weights,
         estimand=pairing.estimand,
         r_compatible=pairing.r_compatible,
-        **more,
+        **options,
     )
 
 
 def question_of(table: MatchTable, pairing: Pairing, options: Mapping[str, Any]) -> MatchQuestion:
-    """Return the columns of a match and its sentences; ``options`` are those of ``TableMatch``."""
+    """Return the columns of a match and its sentences; ``options`` are as in ``TableMatch``."""
     notes = [table.missing.sentence()]
     if table.other_rows:
         notes.append(f"{table.other_rows:,} rows are neither treated nor controls: left out.")
@@ -377,12 +396,18 @@ def question_of(table: MatchTable, pairing: Pairing, options: Mapping[str, Any])
 def matched_numbers(result: MatchResult, rows: Indices, cells: NDArray[np.int64] | None) -> Columns:
     """Return ``row``, ``pair``, ``stratum`` and ``weight`` of each row of the matched data.
 
-    A pair is a unit that looked for matches, with all its matches. It gives a row for the unit,
-    whose weight is the sum over its matches, and behind it a row for each match. So the mean of the
-    treated less that of the controls, both weighted, is the effect.
+    A pair is a unit for which matches were sought, with all its matches. It has a row for the unit,
+    whose weight is the sum over its matches, followed by a row for each match. So the effect is the
+    weighted mean of the treated units minus the weighted mean of the controls.
 
-    ``result`` matches the rows that take part; ``rows`` and ``cells`` are the number in the table
-    and the cell of exact matching of each of them, from 0.
+    Parameters
+    ----------
+    result
+        The match of the rows that take part.
+    rows
+        Shape (n,): the number in the table, from 0, of each row that takes part.
+    cells
+        Shape (n,): the cell of exact matching, from 0, of each row that takes part.
     """
     is_treated = result.matched_treated
     query = np.where(is_treated, result.treated_index, result.control_index)
@@ -401,8 +426,8 @@ def matched_numbers(result: MatchResult, rows: Indices, cells: NDArray[np.int64]
     }
 
 
-def _named(numbers: Columns, columns: Mapping[str, Any]) -> Columns:
-    """Return the numbers under names that no column has: a taken name gets ``match_`` before it."""
+def _with_unique_names(numbers: Columns, columns: Mapping[str, Any]) -> Columns:
+    """Rename numbers whose name is also the name of a column: ``match_`` comes before the name."""
     named: Columns = {}
     for name, values in numbers.items():
         while name in columns:
@@ -412,7 +437,7 @@ def _named(numbers: Columns, columns: Mapping[str, Any]) -> Columns:
 
 
 def exact_cells(table: MatchTable, pairing: Pairing) -> NDArray[np.int64] | None:
-    """Return for each row that takes part its cell of exact matching; ``None`` without one."""
+    """Return the cell of exact matching of each row that takes part; ``None`` without ``exact``."""
     is_exact = np.array(pairing.exact_in(table.covariates.names, table.owners))
     if not is_exact.any():
         return None
@@ -421,5 +446,5 @@ def exact_cells(table: MatchTable, pairing: Pairing) -> NDArray[np.int64] | None
 
 
 def by_name(covariates: Covariates) -> Any:
-    """Return covariates as columns by name."""
+    """Return the columns of covariates by their names."""
     return dict(zip(covariates.names, covariates.matrix.T, strict=True))

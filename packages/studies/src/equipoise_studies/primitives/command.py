@@ -125,6 +125,7 @@ def probe_names(text: str | None) -> tuple[str, ...]:
     names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
     if not all(names):
         raise UnusableInput(
-            f"--only {text!r} contains an empty name", hint="as in --only null_call,pipe"
+            f"--only {text!r} contains an empty name",
+            hint="separate names by one comma, as in --only null_call,pipe",
         )
     return names

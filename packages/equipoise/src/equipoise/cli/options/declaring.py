@@ -1,7 +1,7 @@
-"""How an option is declared, and how the options of a command become one typed request.
+"""Declarations of options, and the typed request that is made of the options of a command.
 
-A request is a struct with a field for each option, or for each group of options, which is a struct
-itself. What a field is called is what click calls the option.
+A request is a struct. Each field is either one option or a group of options; a group is a struct
+itself. A field and its option have the same name in click.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from msgspec.structs import fields
 from equipoise.design.limits import RANGES, NumberRange
 
 Option = Callable[[Any], Any]
-"""Decorator that adds an option, or several, to a command."""
+"""Decorator that adds one or several options to a command."""
 
 
 def options_of(*options: Option) -> Option:
@@ -34,12 +34,12 @@ def options_of(*options: Option) -> Option:
 
 
 def option_named(name: str) -> str:
-    """Return the option that gives an argument of this name."""
+    """Return the option for an argument of this name: ``--min-effect`` for ``min_effect``."""
     return f"--{name.replace('_', '-')}"
 
 
 class _Number(click.FloatRange):
-    """A number in one of the `RANGES`, with the error of the Python interface."""
+    """A number in one of the `RANGES`, with the same error as in the Python interface."""
 
     name = "number"
 
@@ -55,14 +55,14 @@ class _Number(click.FloatRange):
 
 
 def number_option(*names: str, number: str | None = None, **settings: Any) -> Option:
-    """Return an option that takes one of the `RANGES`: the one named like the option, or another.
+    """Return an option that takes a number in one of the `RANGES`.
 
     Parameters
     ----------
     number
-        Name of the range; by default the long name of the option.
+        Name of the range; by default the name of the option.
     settings
-        Settings of ``click.option``.
+        Further arguments of ``click.option``.
     """
     name = number or names[-1].removeprefix("--").replace("-", "_")
     settings = {"show_default": True, **settings}
@@ -85,7 +85,10 @@ def names_option(
     by_default: tuple[str, ...] | None = None,
     **settings: Any,
 ) -> Option:
-    """Return an option that takes names, separated by commas."""
+    """Return an option that takes names, separated by commas.
+
+    Without the option, the value is ``by_default``.
+    """
 
     def read(
         context: click.Context, option: click.Parameter, value: str | None
@@ -96,7 +99,7 @@ def names_option(
 
 
 def names_in(context: click.Context, option: click.Parameter, value: str) -> tuple[str, ...]:
-    """Return names that a user separated by commas."""
+    """Split a value into names at its commas; an empty name is an error."""
     names = tuple(name.strip() for name in value.split(","))
     if not all(names):
         raise click.BadParameter(f"'{value}' has an empty name.", context, option)
@@ -109,7 +112,10 @@ Request = TypeVar("Request", bound=Struct)
 def request_of(
     kind: type[Request],
 ) -> Callable[[Callable[[Request], int]], Callable[..., int]]:
-    """Return a decorator for the function of a command, which takes its options as one request."""
+    """Return a decorator that gives a command's function all options as one request.
+
+    ``kind`` is the class of the request.
+    """
 
     def decorate(function: Callable[[Request], int]) -> Callable[..., int]:
         @functools.wraps(function)
@@ -122,10 +128,10 @@ def request_of(
 
 
 def read_request(kind: type[Request], options: Mapping[str, object]) -> Request:
-    """Return the request of a class among the options of a command.
+    """Make a request of the options of a command; ``kind`` is the class of the request.
 
-    A field whose type is a struct is filled from the same options, so two groups may share one. Any
-    other field has the option of its name, or keeps its default.
+    A field whose type is a struct is made of the same options, so two groups may share an option.
+    Any other field gets the option of the same name, or keeps its default.
     """
     values: dict[str, object] = {}
     for field in fields(kind):

@@ -82,7 +82,7 @@ def compare_functions(
     given_options = [name for name, value in options_of_commands.items() if value]
     if given_options:
         raise UnusableInput(
-            f"{given_options[0]}= is for commands: all functions of a block share one process",
+            f"{given_options[0]}= is for commands: functions that are compared share one process",
             hint="leave it out, or compare programs",
         )
     sides = function_sides(functions, setup, request.names)
@@ -252,9 +252,9 @@ def refuse_copies_that_differ(
         if is_higher or is_lower:
             local_ratio, copy_ratio = statistics.median(local_ratios), statistics.median(ratios)
             raise UnusableInput(
-                f"fresh processes get copies of your data, which behave differently: "
-                f"{sides[place].name} takes {local_ratio:.2f} of the time of {sides[0].name} here, "
-                f"{copy_ratio:.2f} with the copies",
+                "fresh processes get copies of your data, and the copies change the result: "
+                f"{sides[place].name} takes {local_ratio:.2f} times the time of {sides[0].name} "
+                f"with your data, but {copy_ratio:.2f} times with the copies",
                 hint=_hint(sides[0]),
             )
 
@@ -264,7 +264,7 @@ def _hint(side: Side) -> str:
         return "make the data in each fresh process: setup='data = …', the code that makes it"
     return (
         "make the data in each fresh process: eq.compare(f, g, setup=make), where make() returns "
-        "it and f and g have it as their argument"
+        "the data and f and g take it as their argument"
     )
 
 

@@ -1,6 +1,6 @@
 """The answer of a campaign: one sentence, a claim for each comparison, and the ranking.
 
-Of one condition that is compared with nothing, the answer is how it is distributed.
+If a campaign has only one condition, the answer describes the distribution of its values.
 """
 
 from __future__ import annotations
@@ -80,28 +80,31 @@ from equipoise.report.units import (
 )
 
 OUTCOMES = ("faster", "slower", "less", "more", "equivalent", "mixed", "undecided")
-"""Verdicts in the words of their metrics, in the order in which they are counted."""
+"""All words for a verdict, in the order in which the title counts them."""
 OTHER = "OTHER COMMAND"
-"""Stands for the command to compare with."""
+"""Placeholder for the second command, in the suggested command line."""
 _TIME = "time"
-_NAMES_SHOWN = 4
-_MARGIN = 0.12
-_MIN_HALF_SPAN = 0.002
-_ROOM_FOR_A_WORD = 35.0
-"""Percent of the width of a phone, for two short words side by side."""
+"""First word of the name of each time metric."""
+_MAX_NAMES = 4
+_PADDING = 0.12
+"""Empty space at each end of a strip, as a fraction of its range."""
+_MIN_HALF_RANGE = 0.002
+"""Smallest distance of an end of a strip from "no difference", as a log ratio."""
+_MIN_WORD_SPACE = 35.0
+"""Percent of a strip's width that the word at its end needs on a phone."""
 
 
 def claims_of(document: ResultDocument) -> tuple[Claim, ...]:
-    """Return a claim for each comparison on the metric that decides, or for each of samples."""
+    """Return a claim for each comparison on the primary metric, or for each sample comparison."""
     if not document.samples:
         return tuple(_claim(comparison, document) for comparison in document.primary_comparisons)
     return tuple(_sample_claim(sample, document) for sample in document.samples)
 
 
 def campaign_answer(document: ResultDocument) -> Answer:
-    """Build what a reader sees first."""
+    """Build the answer: title, claims and tiles, which a reader sees first."""
     claims = claims_of(document)
-    # If it failed, a verdict of the blocks before is a claim below the reason.
+    # If the campaign failed, the title is the reason; claims follow from the blocks before.
     title, lines = ("", ()) if failures_of(document) else _title(document, claims)
     has_room = len(claims) <= MAX_CLAIMS and not no_difference(document)
     answer = Answer(
@@ -113,21 +116,25 @@ def campaign_answer(document: ResultDocument) -> Answer:
     return with_failures(document, answer, "The campaign")
 
 
-def with_failures(document: ResultDocument, answer: Answer, what: str) -> Answer:
-    """Put before an answer why its campaign failed, and count the other warnings."""
+def with_failures(document: ResultDocument, answer: Answer, subject: str) -> Answer:
+    """Add the number of warnings to an answer and, if the campaign failed, the reason as its title.
+
+    ``subject`` begins the title, such as ``The campaign``.
+    """
     failures = failures_of(document)
     answer = replace(answer, warnings=len(document.warnings) - len(failures))
     if not failures:
         return answer
     hints = (f"hint: {failure.hint}" for failure in failures if failure.hint)
     lines = (*hints, *filter(None, (answer.title, *answer.lines)))
-    return replace(answer, title=f"{what} ended early: {failures[-1].summary}", lines=lines)
+    return replace(answer, title=f"{subject} ended early: {failures[-1].summary}", lines=lines)
 
 
 def no_difference(document: ResultDocument) -> str:
-    """Return the one sentence of several comparisons none of which found a difference.
+    """Return a sentence that no comparison found a difference, if there are several comparisons.
 
-    Empty where one did, where a direction is certain, or where a ranking has a loser.
+    The sentence is empty if a comparison found a difference, if the direction of a difference is
+    certain, or if a ranking has excluded a condition from place 1.
     """
     primary = document.primary_comparisons
     beaten = any(len(ranking.contenders) < len(ranking.conditions) for ranking in document.ranking)
@@ -150,14 +157,14 @@ def no_difference(document: ResultDocument) -> str:
 
 
 def _is_open(comparison: Comparison) -> bool:
-    """Return whether a comparison is equivalent, or undecided without a certain direction."""
-    is_undirected = not excludes_one(comparison.ratio_ci)
+    """Return whether a comparison is equivalent, or undecided with an interval that contains 1."""
+    contains_one = not excludes_one(comparison.ratio_ci)
     verdict = comparison.verdict
-    return verdict == "equivalent" or (verdict == "undecided" and is_undirected)
+    return verdict == "equivalent" or (verdict == "undecided" and contains_one)
 
 
 def _rounded_up(bound: float) -> str:
-    """Return the next number from a bound up that has two digits: ``4.7``."""
+    """Round a bound up to two significant digits: ``4.7``."""
     if bound <= 0.0:
         return "0"
     step = 10.0 ** (math.floor(math.log10(bound)) - 1)
@@ -165,53 +172,58 @@ def _rounded_up(bound: float) -> str:
 
 
 def failures_of(document: ResultDocument) -> list[CampaignWarning]:
-    """Return why the campaign failed; nothing if it did not."""
+    """Return the warnings with the reasons why the campaign failed; empty if it did not fail."""
     return [warning for warning in document.warnings if warning.code == FAILURE]
 
 
 def verdict_counts(document: ResultDocument) -> str:
-    """Return how many comparisons came out how."""
+    """Return a sentence with the number of comparisons for each verdict."""
     primary = document.primary_comparisons
     counts = Counter(shown_verdict(document, comparison) for comparison in primary)
     outcomes = ", ".join(f"{counts[name]} {name}" for name in OUTCOMES if counts[name])
     sentence = f"{len(primary)} comparisons: {outcomes}"
-    to_go = [
+    forecasts = [
         comparison.blocks_to_go for comparison in primary if comparison.blocks_to_go is not None
     ]
-    if to_go:
-        sentence += f"; about {min(to_go)} more blocks would probably decide the next"
+    if forecasts:
+        sentence += f"; about {min(forecasts)} more blocks would probably decide the next"
     return sentence
 
 
 def strip_of(
     ratio: float | None, ratio_ci: Interval, metric: str, min_effect: float
 ) -> Strip | None:
-    """Return the strip of a ratio; ``None`` while its interval is unlimited on both sides."""
+    """Draw the interval of a ratio as a strip; ``None`` if it is unlimited on both sides."""
     low, high = (None if end is None or end < 0 else end for end in ratio_ci)
     if low is None and high is None:
         return None
-    margin = math.log1p(min_effect / 100.0)
+    negligible = math.log1p(min_effect / 100.0)
     bounds = [math.log(bound) for bound in (low, high, ratio) if bound is not None and bound > 0]
-    left = min([-margin, -_MIN_HALF_SPAN, *bounds])
-    right = max([margin, _MIN_HALF_SPAN, *bounds])
-    space = _MARGIN * (right - left)
-    left, right = left - space, right + space
+    left = min([-negligible, -_MIN_HALF_RANGE, *bounds])
+    right = max([negligible, _MIN_HALF_RANGE, *bounds])
+    padding = _PADDING * (right - left)
+    left, right = left - padding, right + padding
 
-    def place(log_ratio: float) -> float:
+    def percent_of_width(log_ratio: float) -> float:
         return round(100.0 * (log_ratio - left) / (right - left), 2)
 
     less, more = ("faster", "slower") if is_time(metric) else ("less", "more")
-    begin = 0.0 if not low else place(math.log(low))
-    end = 100.0 if not high else place(math.log(high))
+    middle = percent_of_width(0.0)
+    negligible_begin, negligible_end = map(percent_of_width, (-negligible, negligible))
+    begin = 0.0 if not low else percent_of_width(math.log(low))
+    end = 100.0 if not high else percent_of_width(math.log(high))
+    estimate = None
+    if ratio and not leaves_out(ratio_ci, ratio):
+        estimate = percent_of_width(math.log(ratio))
     return Strip(
-        no_difference=place(0.0),
-        negligible=(place(-margin), round(place(margin) - place(-margin), 2)),
+        no_difference=middle,
+        negligible=(negligible_begin, round(negligible_end - negligible_begin, 2)),
         interval=(begin, round(end - begin, 2)),
         open_low=not low,
         open_high=high is None,
-        estimate=place(math.log(ratio)) if ratio and not leaves_out(ratio_ci, ratio) else None,
-        name_low=less if place(0.0) > _ROOM_FOR_A_WORD else "",
-        name_high=more if place(0.0) < 100.0 - _ROOM_FOR_A_WORD else "",
+        estimate=estimate,
+        name_low=less if middle > _MIN_WORD_SPACE else "",
+        name_high=more if middle < 100.0 - _MIN_WORD_SPACE else "",
         description=(
             "The interval of the ratio on a line whose middle mark means no difference: "
             f"{interval_text(ratio_ci, 'still unlimited')}."
@@ -220,25 +232,25 @@ def strip_of(
 
 
 def _title(document: ResultDocument, claims: Sequence[Claim]) -> tuple[str, tuple[str, ...]]:
-    """Return the sentence above the claims and the lines below it.
+    """Return the sentence above the claims, and the lines below this sentence.
 
-    Both are empty where the first claim is the answer itself.
+    Both are empty if the first claim already is the answer.
     """
-    many, primary = len(claims) > MAX_CLAIMS, document.primary_comparisons
+    is_long, primary = len(claims) > MAX_CLAIMS, document.primary_comparisons
     counts = verdict_counts(document)
-    if (own := report_kind(document).title(document, claims)) is not None:
-        return own
+    if (kind_title := report_kind(document).title(document, claims)) is not None:
+        return kind_title
     if document.findings is not None and document.findings.answer:
-        return document.findings.answer, (f"{counts}.",) if many else ()
-    if alike := no_difference(document):
-        return alike, (f"{counts}.",)
+        return document.findings.answer, (f"{counts}.",) if is_long else ()
+    if sentence := no_difference(document):
+        return sentence, (f"{counts}.",)
     ranking = ranking_of_all(document)
     if ranking is not None:
-        return ranking.summary, (f"{counts}.",) if many else ()
+        return ranking.summary, (f"{counts}.",) if is_long else ()
     if not primary and document.against is not None:
         lines = (*largest_changes(document.against), f"{reference_title(document.against)}.")
         return reference_answer(document.against), lines
-    if primary and (many or any(comparison.stratum for comparison in primary)):
+    if primary and (is_long or any(comparison.stratum for comparison in primary)):
         return counts, tuple(_largest_difference(primary))
     if claims:
         return "", ()
@@ -251,18 +263,19 @@ def _title(document: ResultDocument, claims: Sequence[Claim]) -> tuple[str, tupl
 
 
 def _largest_difference(primary: Sequence[Comparison]) -> Iterator[str]:
-    called = [
-        (abs(math.log(comparison.ratio)), place)
-        for place, comparison in enumerate(primary)
+    sizes = [
+        (abs(math.log(comparison.ratio)), index)
+        for index, comparison in enumerate(primary)
         if comparison.ratio is not None and comparison.verdict in ("faster", "slower", "mixed")
     ]
-    if called:
-        yield f"The largest difference: {primary[max(called)[1]].summary}"
+    if sizes:
+        _, index = max(sizes)
+        yield f"The largest difference: {primary[index].summary}"
 
 
 def _claim(comparison: Comparison, document: ResultDocument) -> Claim:
     shown = shown_comparison(document, comparison)
-    quantity, ratio, ratio_ci = _as_speed(shown)
+    quantity, ratio, ratio_ci = _time_or_speed(shown)
     estimate, interval = estimate_and_interval(ratio, ratio_ci)
     return Claim(
         badge=shown_verdict(document, comparison),
@@ -278,8 +291,11 @@ def _claim(comparison: Comparison, document: ResultDocument) -> Claim:
     )
 
 
-def _as_speed(shown: Comparison) -> tuple[str, float | None, Interval]:
-    """Return the quantity of a claim and its ratio: a speed, where the sentence has "as fast"."""
+def _time_or_speed(shown: Comparison) -> tuple[str, float | None, Interval]:
+    """Return the quantity of a claim, its ratio and the interval of the ratio.
+
+    The quantity is a speed, not a time, if the summary reads "3 times as fast".
+    """
     quantity, ratio, ratio_ci = metric_name(shown.metric), shown.ratio, shown.ratio_ci
     is_speed = quantity.startswith(_TIME) and ratio is not None and ratio < 1.0
     if not is_speed or ratio is None or not reads_as_factor(ratio):
@@ -288,15 +304,16 @@ def _as_speed(shown: Comparison) -> tuple[str, float | None, Interval]:
 
 
 def _certainty(comparison: Comparison, document: ResultDocument) -> Iterator[str]:
-    these = comparison.in_these_layouts
-    if these is not None:
-        estimate, ends = estimate_and_interval(these.ratio, these.ratio_ci)
-        interval = with_coverage(ends, comparison.level, comparison.alpha)
-        yield f"in these layouts alone: {these.verdict}, {estimate}, {interval}"
-    if apart := _fast_and_slow(comparison):
-        yield apart
-    drawn = "" if these is None else " in these layouts"
-    parts = [f"{_evidence(comparison)} against no difference{drawn}{_of_which_time(comparison)}"]
+    in_layouts = comparison.in_these_layouts
+    if in_layouts is not None:
+        estimate, bounds = estimate_and_interval(in_layouts.ratio, in_layouts.ratio_ci)
+        interval = with_coverage(bounds, comparison.level, comparison.alpha)
+        yield f"in these layouts alone: {in_layouts.verdict}, {estimate}, {interval}"
+    if sentence := _fast_and_slow(comparison):
+        yield sentence
+    scope = "" if in_layouts is None else " in these layouts"
+    note = _lower_e_value_note(comparison)
+    parts = [f"{_e_value(comparison)} against no difference{scope}{note}"]
     if comparison.probability_slower is not None:
         costs_more = _costs_more(comparison, document)
         parts.append(f"{costs_more} in {100 * comparison.probability_slower:.0f} % of blocks")
@@ -307,24 +324,24 @@ def _certainty(comparison: Comparison, document: ResultDocument) -> Iterator[str
         yield comparison.adjusted_by.summary
     if equivalence := equivalence_text(comparison):
         yield equivalence
-    if three := _three_numbers(comparison):
-        yield three
+    if ratios := _three_ratios(comparison):
+        yield ratios
     if comparison.disagreement and not comparison.minimum_misleads:
-        # Where the minimum misleads, a warning explains it.
+        # If the minimum misleads, a warning explains the disagreement.
         yield f"statistics disagree: {comparison.disagreement}"
 
 
 def _costs_more(comparison: Comparison, document: ResultDocument) -> str:
-    """Return ``slower`` in the words of a metric."""
+    """Return the phrase for a candidate that costs more: ``slower``, ``has more``."""
     more_is_better = comparison.metric in document.more_is_better
     word = verdict_word("slower", comparison.metric, more_is_better=more_is_better)
     return word if word == "slower" else f"has {word}"
 
 
-def _three_numbers(comparison: Comparison) -> str:
-    """Return typical ratio, ratio of medians and ratio of means, and which is which.
+def _three_ratios(comparison: Comparison) -> str:
+    """Return the typical ratio, the ratio of medians and the ratio of means, and their meanings.
 
-    Empty unless they differ by more than the smallest effect that matters.
+    The text is empty unless they differ by more than the smallest effect that matters.
     """
     medians = [answer.ratio for answer in comparison.answers if answer.statistic == "p50"]
     ratios = (comparison.ratio, *medians, comparison.mean_ratio)
@@ -333,21 +350,21 @@ def _three_numbers(comparison: Comparison) -> str:
         return ""
     typical, median, mean = in_one_unit(*known)
     return (
-        f"typical {typical}, medians {median}, means {mean}: the first compares the two runs of a "
-        "block and has the interval, the second the middle run of each, the third the total of "
-        "many runs; the last two are description"
+        f"typical {typical}, medians {median}, means {mean}: the typical ratio compares the two "
+        "runs of a block, and the interval is for it; the ratio of medians compares the middle "
+        "runs, the ratio of means the total of many runs, and these two are only descriptions"
     )
 
 
-def _evidence(comparison: Comparison) -> str:
+def _e_value(comparison: Comparison) -> str:
     return f"e-value {significant(comparison.e_value)}"
 
 
-def _of_which_time(comparison: Comparison) -> str:
-    """Return the words on an e-value that has fallen since the interval left out no difference.
+def _lower_e_value_note(comparison: Comparison) -> str:
+    """Explain an e-value that is too small for its interval; empty if the two agree.
 
-    Empty where the two agree. The interval at the stop leaves it out only with an e-value of
-    1/level and more.
+    An interval excludes "no difference" at the first block with an e-value of at least 1/level,
+    and never includes it again. The e-value may fall after this block.
     """
     if not excludes_one(comparison.ratio_ci) or comparison.e_value * comparison.level >= 1.0:
         return ""
@@ -355,7 +372,7 @@ def _of_which_time(comparison: Comparison) -> str:
 
 
 def _fast_and_slow(comparison: Comparison) -> str:
-    """Return the ratios of fast, middle and slow runs; empty where one ratio describes them."""
+    """Return the ratios of fast, middle and slow runs; empty if one ratio describes all runs."""
     if comparison.ratio_is_constant:
         return ""
     known = {answer.statistic: answer.ratio for answer in comparison.answers}
@@ -371,22 +388,23 @@ def _fast_and_slow(comparison: Comparison) -> str:
 
 
 def _facts(comparison: Comparison, document: ResultDocument) -> Iterator[tuple[str, str]]:
-    if apart := _fast_and_slow(comparison):
-        yield "Fast and slow runs", apart
+    if sentence := _fast_and_slow(comparison):
+        yield "Fast and slow runs", sentence
     if equivalence := equivalence_text(comparison):
         yield "Decided by", equivalence
-    if three := _three_numbers(comparison):
-        yield "Three numbers", three
-    these = comparison.in_these_layouts
-    if these is not None:
-        estimate, interval = estimate_and_interval(these.ratio, these.ratio_ci)
-        yield "In these layouts alone", f"{these.verdict}, {estimate} ({interval})"
-    yield "Evidence against no difference", f"{_evidence(comparison)}{_of_which_time(comparison)}"
+    if ratios := _three_ratios(comparison):
+        yield "Three ratios", ratios
+    in_layouts = comparison.in_these_layouts
+    if in_layouts is not None:
+        estimate, interval = estimate_and_interval(in_layouts.ratio, in_layouts.ratio_ci)
+        yield "In these layouts alone", f"{in_layouts.verdict}, {estimate} ({interval})"
+    evidence = f"{_e_value(comparison)}{_lower_e_value_note(comparison)}"
+    yield "Evidence against no difference", evidence
     if comparison.probability_slower is not None:
         low, high = comparison.probability_slower_ci
-        between = "" if low is None or high is None else f" ({100 * low:.0f} to {100 * high:.0f} %)"
+        bounds = "" if low is None or high is None else f" ({100 * low:.0f} to {100 * high:.0f} %)"
         share = f"{100 * comparison.probability_slower:.0f} % of blocks"
-        yield f"Candidate {_costs_more(comparison, document)} in", f"{share}{between}"
+        yield f"Candidate {_costs_more(comparison, document)} in", f"{share}{bounds}"
     if comparison.mean_ratio is not None:
         means, interval = estimate_and_interval(comparison.mean_ratio, comparison.mean_ratio_ci)
         yield "Total cost of many runs", f"{means} ({interval}; description)"
@@ -404,7 +422,7 @@ def _facts(comparison: Comparison, document: ResultDocument) -> Iterator[tuple[s
         blocks = comparison.blocks_to_go
         yield "Blocks to go", f"about {blocks} more would probably decide it"
     if comparison.minimum_misleads:
-        yield "Minimum", "the fastest single runs name another winner: do not rank by the minimum"
+        yield "Minimum", "another condition has the fastest single run: do not rank by the minimum"
     yield "Smallest effect that matters", f"{comparison.min_effect:g} %"
     yield "Holds for", comparison.scope
 
@@ -430,13 +448,16 @@ def _sample_claim(comparison: SampleComparison, document: ResultDocument) -> Cla
 
 
 def sample_effect(comparison: SampleComparison, unknown: str, missing: str) -> tuple[str, str]:
-    """Return the estimate of samples or ``unknown``, and the interval or ``missing``."""
-    estimate, ends = estimate_and_interval(
+    """Return the text for the estimate of a sample comparison, and the text for its interval.
+
+    ``unknown`` replaces an estimate, and ``missing`` an interval, that is not known.
+    """
+    estimate, bounds = estimate_and_interval(
         comparison.ratio, comparison.ratio_ci, unknown=unknown, unlimited=""
     )
-    known = ends and not comparison.unknown
-    interval = f"{_ordinary_interval(comparison)} {ends} ({comparison.method})"
-    return estimate, interval if known else missing
+    is_known = bounds and not comparison.unknown
+    interval = f"{_ordinary_interval(comparison)} {bounds} ({comparison.method})"
+    return estimate, interval if is_known else missing
 
 
 def _ordinary_interval(comparison: SampleComparison) -> str:
@@ -444,7 +465,7 @@ def _ordinary_interval(comparison: SampleComparison) -> str:
 
 
 def ranking_of_all(document: ResultDocument) -> Ranking | None:
-    """Return the ranking that is the answer, since it has every condition; or ``None``."""
+    """Return the ranking if it has every condition and is the answer; else ``None``."""
     rankings, findings = document.ranking, document.findings
     if len(rankings) != 1 or (findings is not None and findings.answer):
         return None
@@ -453,9 +474,9 @@ def ranking_of_all(document: ResultDocument) -> Ranking | None:
 
 
 def ranking_parts(document: ResultDocument) -> Iterator[Part]:
-    """Build a sentence for each ranking, and the table of all; nothing without a ranking.
+    """Build a sentence for each ranking, and one table of all rankings; empty without a ranking.
 
-    The sentence of a ranking of all conditions is already the answer.
+    A ranking of all conditions gets no sentence here, because its sentence is already the answer.
     """
     rankings = document.ranking
     if not rankings:
@@ -466,18 +487,18 @@ def ranking_parts(document: ResultDocument) -> Iterator[Part]:
         yield Bullets(summaries, max_items=ALIKE_SHOWN, forms=SCREEN)
     alpha = f"{100 * rankings[0].alpha:g} %"
     note = (
-        "Claims among candidates are a family of their own, next to the comparisons with the "
-        f"baseline: of each family at most {alpha} are expected to be false. Place 1 is open to "
-        "each condition that may be the fastest. The fastest ever loses it with a chance of at "
-        f"most {alpha}; where several are equally fast, this holds for each alone, not for all "
-        "at once."
+        "Claims among candidates are one family, comparisons with the baseline are another: of "
+        f"each family at most {alpha} are expected to be false. Place 1 is open to each condition "
+        "that may be the fastest. The chance that the fastest condition ever loses place 1 is at "
+        f"most {alpha}; if several are equally fast, this holds for each alone, not for all at "
+        "once."
     )
     sentences = map(Paragraph, summaries[:ALIKE_SHOWN])
-    table = Table(*headed(_rows(document)), label="Ranking", notes=(note,))
+    table = Table(*headed(_ranking_rows(document)), label="Ranking", notes=(note,))
     yield Section("Ranking", (*sentences, table), forms=WRITTEN)
 
 
-def _rows(document: ResultDocument) -> Iterator[Mapping[str, Cell]]:
+def _ranking_rows(document: ResultDocument) -> Iterator[Mapping[str, Cell]]:
     for ranking in document.ranking:
         if ranking.stratum:
             levels = (f"{factor} {level}" for factor, level in ranking.stratum.items())
@@ -490,9 +511,9 @@ def _rows(document: ResultDocument) -> Iterator[Mapping[str, Cell]]:
                 "Against baseline:number": "baseline"
                 if is_baseline
                 else _change(document, condition),
-                "Slower than:words": _names(condition.slower_than),
-                "Tied with:words": _names(condition.tied_with),
-                "Order open to:words": _names(condition.undecided),
+                "Slower than:words": _name_list(condition.slower_than),
+                "Tied with:words": _name_list(condition.tied_with),
+                "Order open to:words": _name_list(condition.undecided),
             }
 
 
@@ -511,12 +532,12 @@ def _place(condition: RankedCondition, ranking: Ranking) -> str:
     return str(first) if first == last else f"{first} to {last}"
 
 
-def _names(names: Sequence[str]) -> str:
-    return listed(names, _NAMES_SHOWN) or UNKNOWN
+def _name_list(names: Sequence[str]) -> str:
+    return listed(names, _MAX_NAMES) or UNKNOWN
 
 
 def typical_lines(document: ResultDocument) -> Iterator[str]:
-    """Yield lines on the distribution of the one condition, below its typical value."""
+    """Yield lines on the distribution of the only condition, for below its typical value."""
     value, condition = document.typical, document.conditions[0]
     summary = None if value is None else condition.metrics.get(value.metric)
     if value is None or summary is None:
@@ -537,10 +558,10 @@ def typical_lines(document: ResultDocument) -> Iterator[str]:
 
 
 def how_to_compare(document: ResultDocument) -> Iterator[Part]:
-    """Build the line that compares the one condition with another command."""
+    """Build the command line that compares the only condition with another command."""
     if document.typical is None or document.run.study != COMPARE_STUDY:
         return
-    command = _as_typed(document.conditions[0])
+    command = _typed_command(document.conditions[0])
     words = ["equipoise", "compare", *words_after_options([command, OTHER])]
     purpose = "Nothing was compared. To compare it with another command:"
     yield Command(shell_line_with_placeholders(words), purpose)
@@ -555,8 +576,8 @@ def _resources(condition: ConditionResult) -> Iterator[str]:
     yield f"peak memory {'unknown' if memory is None else byte_count(memory.median)}"
 
 
-def _as_typed(condition: ConditionResult) -> str:
-    """Return the command, as the user typed it where that is its name."""
+def _typed_command(condition: ConditionResult) -> str:
+    """Return the condition's name if it is the command as the user typed it, else the command."""
     command = list(condition.command)
     try:
         words = shlex.split(condition.name)

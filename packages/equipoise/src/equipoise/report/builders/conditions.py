@@ -1,4 +1,4 @@
-"""Tables with a row for each condition: of a comparison, and of a study in groups."""
+"""Tables with a row for each condition, for the terminal, pages and other written forms."""
 
 from __future__ import annotations
 
@@ -52,8 +52,10 @@ from equipoise.stats.scaling import ScalingLaw, describe_law
 
 MAX_OTHER_METRICS = 60
 MAX_METRIC_COLUMNS = 3
-"""Number of metrics that have a column next to that of the metric that decides; others are in
-tables of their own below, so many in each."""
+"""Maximum number of metrics with a column next to the primary metric.
+
+Further metrics are in tables below, with one metric more in each.
+"""
 
 
 def screen_table(document: ResultDocument) -> Table:
@@ -69,17 +71,19 @@ def screen_table(document: ResultDocument) -> Table:
             ends = metric_value(summary.min, metric), metric_value(summary.max, metric)
             shape = Histogram(values[condition.name], summary.min, summary.max, ends)
         name = ("condition:name", condition.name)
-        rows.append((name, *shown.median(condition), ("shape", shape), *shown.last(condition)))
+        rows.append(
+            (name, *shown.primary_cells(condition), ("shape", shape), *shown.other_cells(condition))
+        )
     return Table(*headed(rows), notes=shown.notes)
 
 
 def grouped_table(document: ResultDocument) -> Table:
-    """Build the terminal's table of a study: a group for each combination of the other factors."""
+    """Build the terminal's table of a study, grouped by the levels that are not compared."""
     shown, primary = _ShownMetrics.of(document), document.primary_comparisons
     factor = compared_factor(document, primary[0])
-    judged = {comparison.candidate: comparison for comparison in primary}
+    by_candidate = {comparison.candidate: comparison for comparison in primary}
     baselines = {comparison.baseline for comparison in primary}
-    # The names of `compare` have all values of a condition.
+    # In `compare`, the name of a condition already contains its levels.
     is_named = document.run.study == COMPARE_STUDY
     heading = "condition" if is_named else factor or "condition"
     rows: list[HeadedCells] = []
@@ -93,9 +97,9 @@ def grouped_table(document: ResultDocument) -> Table:
             rows.append(
                 (
                     (f"{heading}:name", shown_name),
-                    *shown.median(condition),
-                    *_verdict_cells(judged.get(name), document, name in baselines),
-                    *shown.last(condition),
+                    *shown.primary_cells(condition),
+                    *_verdict_cells(by_candidate.get(name), document, name in baselines),
+                    *shown.other_cells(condition),
                 )
             )
     return Table(*headed(rows), notes=shown.notes, forms=SCREEN)
@@ -105,38 +109,38 @@ def written_table(document: ResultDocument) -> Table:
     """Build the table for Markdown, LaTeX and a notebook, with the verdict of each condition."""
     metrics, primary = _ShownMetrics.of(document), document.primary_comparisons
     samples = document.samples
-    judged: dict[str, tuple[str, str, str]] = {}
+    verdicts: dict[str, tuple[str, str, str]] = {}
     for comparison in primary:
         shown = shown_comparison(document, comparison)
         change, interval = estimate_and_interval(shown.ratio, shown.ratio_ci)
         word = shown_verdict(document, comparison)
-        judged[comparison.candidate] = (change, _intervals(shown, interval), word)
+        verdicts[comparison.candidate] = (change, _intervals_text(shown, interval), word)
     for sample in samples:
         change, interval = estimate_and_interval(
             sample.ratio, sample.ratio_ci, unknown="unknown", unlimited="unknown"
         )
-        judged[sample.candidate] = (change, interval, document.kind.name)
+        verdicts[sample.candidate] = (change, interval, document.kind.name)
     baselines = {row.baseline for row in primary} | {sample.baseline for sample in samples}
     rows: list[HeadedCells] = []
     for condition in document.conditions:
-        nothing = ("baseline" if condition.name in baselines else UNKNOWN, "", "")
-        verdict = judged.get(condition.name, nothing) if judged else ()
+        no_verdict = ("baseline" if condition.name in baselines else UNKNOWN, "", "")
+        verdict = verdicts.get(condition.name, no_verdict) if verdicts else ()
         headings = ("Against baseline:number", "Interval:number", "Verdict:number")
         rows.append(
             (
                 ("Condition:name", condition.name),
-                *_distribution(condition, metrics.primary),
-                *metrics.memory(condition, "Peak memory"),
-                ("Trials:number", _trials(condition)),
+                *_distribution_cells(condition, metrics.primary),
+                *metrics.memory_cells(condition, "Peak memory"),
+                ("Trials:number", _trials_text(condition)),
                 *zip(headings, verdict, strict=False),
-                *metrics.written_last(condition),
+                *metrics.capitalized_other_cells(condition),
             )
         )
     return Table(*headed(rows), notes=metrics.notes, forms=TEXT)
 
 
 def page_table(document: ResultDocument) -> Table:
-    """Build the page's table, with the command and the colour of each condition."""
+    """Build the table of an HTML page, with the command and the colour of each condition."""
     metrics = _ShownMetrics.of(document)
     metric = metrics.primary
     rows: list[HeadedCells] = []
@@ -144,41 +148,44 @@ def page_table(document: ResultDocument) -> Table:
         command = shlex.join(condition.command)
         name = Name(condition.name, color_of(index), "" if command == condition.name else command)
         summary = condition.metrics.get(metric)
-        least = UNKNOWN if summary is None else metric_value(summary.min, metric)
+        minimum = UNKNOWN if summary is None else metric_value(summary.min, metric)
         drift = None if summary is None or summary.drift is None else summary.drift.ratio
         rows.append(
             (
                 ("Condition:name", name),
-                *_distribution(condition, metric),
-                ("Fastest:number" if is_time(metric) else "Least:number", least),
-                *metrics.memory(condition, "Peak memory"),
+                *_distribution_cells(condition, metric),
+                ("Fastest:number" if is_time(metric) else "Least:number", minimum),
+                *metrics.memory_cells(condition, "Peak memory"),
                 ("Drift:number", change_text(drift, UNKNOWN)),
-                ("Trials:number", _trials(condition)),
-                *metrics.written_last(condition),
+                ("Trials:number", _trials_text(condition)),
+                *metrics.capitalized_other_cells(condition),
             )
         )
     return Table(*headed(rows), label="Conditions", notes=metrics.notes, forms=PAGE)
 
 
 def further_tables(document: ResultDocument) -> Iterator[Table]:
-    """Build the tables of the requested metrics that have no column above."""
+    """Build the tables of the requested metrics that have no column in the main table."""
     further = _ShownMetrics.of(document).further
     for first in range(0, len(further), MAX_METRIC_COLUMNS + 1):
         metrics = further[first : first + MAX_METRIC_COLUMNS + 1]
         increasing = [metric for metric in metrics if metric in document.more_is_better]
         rows = (
-            (("condition:name", condition.name), *_medians(condition, metrics, "median {}"))
+            (("condition:name", condition.name), *_median_cells(condition, metrics, "median {}"))
             for condition in document.conditions
         )
         yield Table(
             *headed(rows),
             label="Medians of further metrics",
-            notes=tuple(f"Of {metric_name(metric)} more is better." for metric in increasing),
+            notes=tuple(f"For {metric_name(metric)}, more is better." for metric in increasing),
         )
 
 
 def equivalence_text(comparison: Comparison) -> str:
-    """Return the interval that decided on ``equivalent``; empty where another one decided."""
+    """Return the equivalence interval if it decided the verdict and differs from the ratio's.
+
+    The text is empty otherwise.
+    """
     level, interval = comparison.equivalence_level, comparison.equivalence_ci
     decided = comparison.verdict == "equivalent" or comparison.means_veto
     if not decided or interval == comparison.ratio_ci:
@@ -188,8 +195,8 @@ def equivalence_text(comparison: Comparison) -> str:
     return with_coverage(text, level, shared, "equivalence interval")
 
 
-def _intervals(comparison: Comparison, ratio_ci: str) -> str:
-    """Return the interval of a ratio, and the one that decided where that is another."""
+def _intervals_text(comparison: Comparison, ratio_ci: str) -> str:
+    """Return the interval of a ratio, and the equivalence interval if it decided the verdict."""
     return ", ".join(filter(None, (ratio_ci, equivalence_text(comparison))))
 
 
@@ -208,7 +215,7 @@ def others_table(document: ResultDocument, others: Sequence[Comparison]) -> Tabl
 
 
 def scaling_tables(document: ResultDocument, metric: str, compared: str | None) -> Iterator[Table]:
-    """Build a table for each factor that is a size and not what is compared."""
+    """Build a table for each factor that is a size, except the compared factor."""
     for factor in numeric_factors(document, metric):
         laws = scaling_laws(document, factor, metric)
         if factor != compared and laws:
@@ -225,12 +232,15 @@ def compared_factor(document: ResultDocument, comparison: Comparison) -> str | N
 
 
 def shown_comparison(document: ResultDocument, comparison: ComparisonT) -> ComparisonT:
-    """Return a comparison with the ratios that a reader is shown: of values, not of a cost."""
+    """Return a comparison with the ratios that reports show.
+
+    If more of the metric is better, they are ratios of its values, not of its cost.
+    """
     return as_values(comparison) if comparison.metric in document.more_is_better else comparison
 
 
 def shown_verdict(document: ResultDocument, comparison: Comparison) -> str:
-    """Return the verdict in the words of its metric."""
+    """Return the verdict as a word that fits its metric, such as ``slower`` or ``more``."""
     return verdict_word(
         comparison.verdict,
         comparison.metric,
@@ -239,16 +249,17 @@ def shown_verdict(document: ResultDocument, comparison: Comparison) -> str:
 
 
 class _ShownMetrics(Struct, frozen=True):
-    """Metrics that the tables of a result show: the requested ones come first."""
+    """Metrics that the tables of a result show, the requested metrics first."""
 
     primary: str
     heading: str
-    last_metrics: tuple[str, ...]
-    """Metrics whose medians are at the end: the others, then the process's wall time."""
+    """Heading of the median of the primary metric."""
+    other_metrics: tuple[str, ...]
+    """Metrics in the last columns: requested metrics, then the process's wall time."""
     further: tuple[str, ...]
-    """Further requested metrics."""
+    """Requested metrics without a column in the main table."""
     has_memory: bool
-    """Whether peak memory has a column without a request for it."""
+    """Whether the peak memory has a column although it was not requested."""
     notes: tuple[str, ...]
 
     @classmethod
@@ -260,29 +271,29 @@ class _ShownMetrics(Struct, frozen=True):
         )
         if document.typical is not None:
             compared += document.typical.other_metrics
-        others = dict.fromkeys(
-            metric for metric in compared if metric not in (primary, PRIMARY_METRIC)
+        requested = list(
+            dict.fromkeys(metric for metric in compared if metric not in (primary, PRIMARY_METRIC))
         )
-        last = list(others)[:MAX_METRIC_COLUMNS]
-        is_ours = document.has_random_order
+        others = requested[:MAX_METRIC_COLUMNS]
+        has_random_order = document.has_random_order
         has_time = any(PRIMARY_METRIC in condition.metrics for condition in document.conditions)
-        # Functions share a process, whose time and memory are of none of them.
-        alone = not document.shares_processes
-        if is_ours and alone and has_time and primary != PRIMARY_METRIC:
-            last.append(PRIMARY_METRIC)
-        named = primary != PRIMARY_METRIC and is_ours
-        increasing = [metric for metric in (primary, *last) if metric in document.more_is_better]
+        # Functions share a process: its time and memory do not belong to one of them.
+        owns_process = not document.shares_processes
+        if has_random_order and owns_process and has_time and primary != PRIMARY_METRIC:
+            others.append(PRIMARY_METRIC)
+        names_metric = primary != PRIMARY_METRIC and has_random_order
+        increasing = [metric for metric in (primary, *others) if metric in document.more_is_better]
         return cls(
             primary,
-            f"median {metric_name(primary)}" if named else "median",
-            tuple(last),
-            tuple(list(others)[MAX_METRIC_COLUMNS:]),
-            alone and "max_rss_bytes" not in (primary, *others),
-            tuple(f"Of {metric_name(metric)} more is better." for metric in increasing),
+            f"median {metric_name(primary)}" if names_metric else "median",
+            tuple(others),
+            tuple(requested[MAX_METRIC_COLUMNS:]),
+            owns_process and "max_rss_bytes" not in (primary, *requested),
+            tuple(f"For {metric_name(metric)}, more is better." for metric in increasing),
         )
 
-    def median(self, condition: ConditionResult) -> Iterator[tuple[str, Cell]]:
-        """Yield the median of the metric that decides, its interval, the spread and the peak."""
+    def primary_cells(self, condition: ConditionResult) -> Iterator[tuple[str, Cell]]:
+        """Yield the median of the primary metric, its interval and spread, and the peak memory."""
         cost = condition.metrics.get(self.primary)
         median: Cell = UNKNOWN
         interval, spread = UNKNOWN, UNKNOWN
@@ -293,27 +304,27 @@ class _ShownMetrics(Struct, frozen=True):
         yield f"{self.heading}:number", median
         yield "95 % interval", interval
         yield "spread:number", spread
-        yield from self.memory(condition, "peak")
+        yield from self.memory_cells(condition, "peak")
 
-    def memory(self, condition: ConditionResult, heading: str) -> Iterator[tuple[str, Cell]]:
-        """Yield the peak memory, where it has a column."""
+    def memory_cells(self, condition: ConditionResult, heading: str) -> Iterator[tuple[str, Cell]]:
+        """Yield the peak memory if it has a column."""
         if self.has_memory:
             memory = condition.metrics.get("max_rss_bytes")
             yield f"{heading}:number", "unknown" if memory is None else byte_count(memory.median)
 
-    def last(self, condition: ConditionResult) -> Iterator[tuple[str, Cell]]:
+    def other_cells(self, condition: ConditionResult) -> Iterator[tuple[str, Cell]]:
         """Yield the medians of the other metrics."""
-        return _medians(condition, self.last_metrics, "{}")
+        return _median_cells(condition, self.other_metrics, "{}")
 
-    def written_last(self, condition: ConditionResult) -> Iterator[tuple[str, Cell]]:
+    def capitalized_other_cells(self, condition: ConditionResult) -> Iterator[tuple[str, Cell]]:
         """Yield the medians of the other metrics under capitalized headings."""
-        return ((capitalized(heading), cell) for heading, cell in self.last(condition))
+        return ((capitalized(heading), cell) for heading, cell in self.other_cells(condition))
 
 
-def _medians(
+def _median_cells(
     condition: ConditionResult, metrics: Sequence[str], heading: str
 ) -> Iterator[tuple[str, Cell]]:
-    """Yield the median of each metric of a condition; ``{}`` in the heading is its name."""
+    """Yield the median of each metric; the name of the metric replaces ``{}`` in the heading."""
     for metric in metrics:
         summary = condition.metrics.get(metric)
         median = UNKNOWN if summary is None else metric_value(summary.median, metric)
@@ -334,15 +345,15 @@ def _verdict_cells(
 
 
 def _effect_cells(comparison: Comparison) -> Mapping[str, str]:
-    """Return the estimate of a comparison and its intervals."""
+    """Return the cells with the estimate and the intervals of a comparison."""
     change, interval = estimate_and_interval(
         comparison.ratio, comparison.ratio_ci, unknown=UNKNOWN, unlimited="open"
     )
-    return {"change:number": change, "interval": _intervals(comparison, interval)}
+    return {"change:number": change, "interval": _intervals_text(comparison, interval)}
 
 
-def _distribution(condition: ConditionResult, metric: str) -> Iterator[tuple[str, Cell]]:
-    """Yield median, interval and middle 90 %."""
+def _distribution_cells(condition: ConditionResult, metric: str) -> Iterator[tuple[str, Cell]]:
+    """Yield the median, its interval and the range of the middle 90 % of the values."""
     summary = condition.metrics.get(metric)
     median, interval, middle = condition.unknown.get(metric, UNKNOWN), UNKNOWN, UNKNOWN
     if summary is not None:
@@ -355,7 +366,7 @@ def _distribution(condition: ConditionResult, metric: str) -> Iterator[tuple[str
     yield "Middle 90 %:number", middle
 
 
-def _trials(condition: ConditionResult) -> str:
+def _trials_text(condition: ConditionResult) -> str:
     failures = f", {condition.failures} failed" if condition.failures else ""
     return f"{condition.trials}{failures}"
 
@@ -363,7 +374,7 @@ def _trials(condition: ConditionResult) -> str:
 def _groups(
     conditions: Sequence[ConditionResult], factor: str | None
 ) -> dict[tuple[tuple[str, str], ...], list[ConditionResult]]:
-    """Group conditions, in the order of the plan, by the levels of the other factors that vary."""
+    """Group conditions by their levels of the varying factors, without ``factor``."""
     names = {name for condition in conditions for name in condition.levels} - {factor}
     varying = {name for name in names if len({other.levels.get(name) for other in conditions}) > 1}
     groups: dict[tuple[tuple[str, str], ...], list[ConditionResult]] = {}
@@ -374,17 +385,17 @@ def _groups(
 
 
 def _scaling_table(factor: str, metric: str, laws: dict[str, ScalingLaw]) -> Table:
-    several = any(len(law.sizes) > MIN_SIZES for law in laws.values())
+    has_simple_laws = any(len(law.sizes) > MIN_SIZES for law in laws.values())
     rows: list[Mapping[str, Cell]] = []
     for name, law in laws.items():
         row: dict[str, Cell] = {
             f"{metric} by {factor} (N):name": name,
             "N^": exponent_text(law.power_law),
         }
-        if several:
+        if has_simple_laws:
             simple = ", ".join(describe_law(*power) for power in law.simple) or "none"
             row |= {
-                "N^ beside log N": exponent_text(law.exponents[1]),
+                "N^ with log N": exponent_text(law.exponents[1]),
                 "misses by:number": f"{100 * law.power_law.largest_miss:.1f} %",
                 "simple laws that fit every size:name": simple
                 if law.can_tell

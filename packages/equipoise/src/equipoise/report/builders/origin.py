@@ -1,4 +1,4 @@
-"""Where a result comes from: the question, the command, the time and the machine."""
+"""The origin of a result: the question, the command, the time and the machine."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from equipoise.report.document import Origin
 from equipoise.report.kind import report_kind
 
 _MAX_NAME_LETTERS = 32
-"""Letters of a condition's name up to which a question names it."""
+"""Maximum length of a name in a question; a longer name is replaced by a general word."""
 
 
 def origin_of(document: ResultDocument, command: str) -> Origin:
-    """Return where a campaign comes from, and the command that runs it again."""
+    """Return the origin of a result; ``command`` is the command that runs its campaign again."""
     folder, _, rest = command.partition(" && ")
     if folder.startswith("cd ") and rest:
-        # A reader copies the command, so its folder comes before it.
+        # Show the command without its change of folder.
         command = rest
     kind = report_kind(document)
     return Origin(
@@ -34,7 +34,7 @@ def origin_of(document: ResultDocument, command: str) -> Origin:
 
 
 def machine_of(environment: Mapping[str, Any]) -> str:
-    """Return a host in a few words: its processor, how many CPUs, and its system."""
+    """Describe a host briefly: its processor, the number of CPUs, and its system."""
 
     def parts() -> Iterator[str]:
         yield str(environment.get("cpu_model") or "unknown processor")
@@ -71,25 +71,28 @@ def _question(document: ResultDocument) -> str:
         )
     if document.run.study == CHANCE_STUDY:
         command = shlex.join(conditions[0].command)
-        it = command if len(command) <= _MAX_NAME_LETTERS else "one command"
-        return f"What makes the time of {it} vary?"
+        name = command if len(command) <= _MAX_NAME_LETTERS else "one command"
+        return f"What makes the time of {name} vary?"
     if document.run.study != COMPARE_STUDY and not document.shares_processes:
         return f"Study {document.run.study}: {len(conditions)} conditions, {metric_name(metric)}"
     compared = document.primary_comparisons
     stratum = compared[0].stratum if compared else {}
     if not stratum:
-        return f"{_question_among(names, metric)}?"
+        return f"{_comparison_question(names, metric)}?"
     members = [compared[0].baseline]
     members += [row.candidate for row in compared if row.stratum == stratum]
     commands = {condition.name: condition.levels.get("command", "") for condition in conditions}
     names = [
         commands[member] if len(commands[member]) <= _MAX_NAME_LETTERS else "" for member in members
     ]
-    return f"{_question_among(names, metric)}, at each {' and '.join(stratum)}?"
+    return f"{_comparison_question(names, metric)}, at each {' and '.join(stratum)}?"
 
 
-def _question_among(names: Sequence[str], metric: str) -> str:
-    """Return the question about conditions, without its question mark; a long name is empty."""
+def _comparison_question(names: Sequence[str], metric: str) -> str:
+    """Return the question that compares conditions, without its question mark.
+
+    An empty name stands for a name that is too long.
+    """
     is_time = metric in (PRIMARY_METRIC, CALL_METRIC)
     if len(names) != 2:
         best = "the fastest" if is_time else f"the best by {metric_name(metric)}"

@@ -448,7 +448,7 @@ def _measure(
                 "[workload] reports",
             )
         if metrics.count(metric) > 1:
-            raise table.fail("metrics", f"{metric} is there twice", "leave one of them out")
+            raise table.fail("metrics", f"{metric} appears twice", "leave one of them out")
     if form.blocks is not None and form.min_blocks is not None and form.min_blocks > form.blocks:
         raise table.fail(
             "min_blocks", f"it is {form.min_blocks}, more than blocks = {form.blocks}", "lower it"

@@ -137,7 +137,7 @@ class Table(Struct, frozen=True):
             if isinstance(name, bool) or not isinstance(name, str | int | float):
                 raise self.fail(key, f"{name!r} is neither a string nor a number", "write a value")
             if str(name) in names:
-                raise self.fail(key, f"{name} is there twice", "leave one of them out")
+                raise self.fail(key, f"{name} appears twice", "leave one of them out")
             names.append(str(name))
         return tuple(names)
 
@@ -250,7 +250,8 @@ def _not_toml(name: str, text: str, message: str) -> UnusableInput:
         line = 1 + text.rstrip("\n").count("\n")
     if what.startswith(("Cannot overwrite", "Cannot declare")):
         return UnusableInput(
-            f"{name}:{line}: this name is there twice", hint="leave one of them out"
+            f"{name}:{line}: the key or table on this line is defined twice",
+            hint="remove one of the two definitions",
         )
     return UnusableInput(
         f"{name}:{line}: it is not TOML: {what or message}",
