@@ -14,7 +14,7 @@ from rich.console import Console
 from equipoise.campaign.progress import CampaignProgress, ComparisonStatus
 from equipoise.cli.progress import ProgressLines
 from equipoise.cli.progress_bars import Bar
-from equipoise.cli.study_forecast import WORTH_SAYING_S
+from equipoise.cli.study_forecast import MIN_FORECAST_S
 from equipoise.kinds.bisect.terms import BisectPlan
 from equipoise.model.plan import Plan
 from equipoise.model.revisions import Revision
@@ -76,7 +76,7 @@ def test_without_a_terminal_a_search_says_how_far_it_is_but_not_after_every_bloc
     seconds = [0.0]
     lines = ProgressLines(None, clock=lambda: seconds[0])
     lines.segment_started("run", searched(), 5, 0)
-    for block, left, now in ((1, 5, 0.0), (2, 4, 1.0), (3, 3, WORTH_SAYING_S), (9, 3, 900.0)):
+    for block, left, now in ((1, 5, 0.0), (2, 4, 1.0), (3, 3, MIN_FORECAST_S), (9, 3, 900.0)):
         seconds[0] = now
         lines.block_ended(progress_of(block, left))
     said = capsys.readouterr().err.splitlines()

@@ -18,10 +18,14 @@ def study(budget_s: float) -> Plan:
 
 
 def lines(
-    plan: Plan, capsys: pytest.CaptureFixture[str], *, trial_s: float, about_s: float | None = None
+    plan: Plan,
+    capsys: pytest.CaptureFixture[str],
+    *,
+    trial_s: float,
+    author_block_s: float | None = None,
 ) -> list[str]:
     """Lines on stderr, not a terminal, of two blocks of equal trials."""
-    watcher = ProgressLines(about_s)
+    watcher = ProgressLines(author_block_s)
     watcher.segment_started("run", plan, 8, 0)
     for _ in range(2 * len(NAMES)):
         watcher.trial_ended(trial_s, len(NAMES))
@@ -33,7 +37,7 @@ def lines(
 def test_a_long_study_says_what_its_file_tells_and_then_what_it_finds(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    beforehand, during, at_its_end = lines(study(3600.0), capsys, trial_s=6.0, about_s=200.0)
+    beforehand, during, at_its_end = lines(study(3600.0), capsys, trial_s=6.0, author_block_s=200.0)
     assert beforehand == (
         "equipoise: 40 conditions, about 3 min a block where the study was written: first verdicts "
         "after about 27 min, the end after at most 63 min"

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from equipoise.cli.work_bars import work_in_sentences
+from equipoise.cli.work_bars import status_line
 from packages.equipoise.tests.payloads import PAYLOADS
 
 
@@ -25,7 +25,7 @@ def test_a_column_in_brackets_is_no_mark_up_and_no_escape_is_sent(
     screen = Terminal()
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys, "stderr", screen)
-    with work_in_sentences(quiet=False, color=False) as tell:
+    with status_line(quiet=False, color=False) as tell:
         for name in (*PAYLOADS, "[bold]last[/bold]"):
             tell(name)
         screen.write("[/]")
@@ -35,6 +35,6 @@ def test_a_column_in_brackets_is_no_mark_up_and_no_escape_is_sent(
 
 
 def test_where_nobody_watches_nothing_is_said(capsys: pytest.CaptureFixture[str]) -> None:
-    with work_in_sentences(quiet=True, color=False) as tell:
+    with status_line(quiet=True, color=False) as tell:
         tell("anything")
     assert capsys.readouterr().err == ""

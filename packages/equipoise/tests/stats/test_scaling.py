@@ -58,10 +58,10 @@ def test_the_true_law_is_seldom_excluded_and_distant_ones_are() -> None:
 
 def test_only_enough_blocks_show_whether_there_is_a_logarithm() -> None:
     many = scaling_law(SIZES, costs_of(2.0, 1, blocks=60, noise=0.005), seed=1)
-    assert many.can_tell
+    assert many.has_intervals
     assert many.simple == ((2.0, 1),)
     few = scaling_law(SIZES, costs_of(2.0, 1, blocks=3), seed=1)
-    assert not few.can_tell
+    assert not few.has_intervals
     assert few.power_law.power_ci == (None, None)
 
 

@@ -32,7 +32,7 @@ FOLDER = "figures"
 def measuring(
     output: OutputOptions,
     *,
-    about_s: float | None = None,
+    author_block_s: float | None = None,
     after_interrupt: str = "equipoise resume {run}",
 ) -> Iterator[tuple[Ledger, ProgressListener]]:
     """Hold the measurement lock of this host, with the ledger open for writing.
@@ -41,12 +41,12 @@ def measuring(
 
     Parameters
     ----------
-    about_s
+    author_block_s
         Seconds that a block takes, if they are known beforehand.
     after_interrupt
         Hint after an interruption; ``{run}`` is replaced by the run id.
     """
-    listener = progress_for(quiet=output.quiet, color=output.color, about_s=about_s)
+    listener = progress_for(quiet=output.quiet, color=output.color, author_block_s=author_block_s)
     with (
         measurement_lock(say_who_measures, allow_concurrent=output.allow_concurrent),
         open_for_writing(output.ledger, durable=output.durable, host=output.host) as ledger,

@@ -244,7 +244,7 @@ def command(request: ObserveRequest) -> int:
     ledger: its trials are then the rows. Where no comparison holds, Equipoise refuses to answer
     (exit status 2), and says which rows would be needed.
     """
-    from equipoise.cli.work_bars import work_in_sentences
+    from equipoise.cli.work_bars import status_line
     from equipoise.report.builders.matching import observation_document
     from equipoise.report.json_document import encode
 
@@ -255,7 +255,7 @@ def command(request: ObserveRequest) -> int:
             hint="fill in or leave out the rows before, or observe without --strata",
         )
     access, question = request.access(), request.question()
-    with work_in_sentences(quiet=output.quiet, color=output.color) as progress:
+    with status_line(quiet=output.quiet, color=output.color) as progress:
         if request.strata is None:
             result = _observe_log(question, request, progress)
         else:

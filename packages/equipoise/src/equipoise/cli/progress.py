@@ -13,31 +13,33 @@ from collections.abc import Callable
 
 from equipoise.campaign.progress import CampaignProgress, ProgressListener
 from equipoise.cli.streams import say
-from equipoise.cli.study_forecast import WORTH_SAYING_S, StudyForecast
+from equipoise.cli.study_forecast import MIN_FORECAST_S, StudyForecast
 from equipoise.model.plan import COMMAND, Plan
 
 LONG_S = 120.0
 """Minimum budget of a study for which a forecast is printed before its first block."""
 
 
-def progress_for(*, quiet: bool, color: bool, about_s: float | None = None) -> ProgressListener:
+def progress_for(
+    *, quiet: bool, color: bool, author_block_s: float | None = None
+) -> ProgressListener:
     """Return a listener: a live bar on a terminal, else lines for a long study, or silence.
 
     Parameters
     ----------
-    about_s
+    author_block_s
         Seconds of one block on the machine of the study's author; ``None`` if they are unknown.
     """
     if quiet:
         return ProgressListener()
     if not sys.stderr.isatty():
-        return ProgressLines(about_s)
+        return ProgressLines(author_block_s)
     # The import of rich is slow, so it happens only if there is a terminal.
     from rich.console import Console
 
     from equipoise.cli.progress_bars import Bar
 
-    return Bar(Console(stderr=True, no_color=not color), about_s)
+    return Bar(Console(stderr=True, no_color=not color), author_block_s)
 
 
 class ProgressLines(ProgressListener):
@@ -46,8 +48,10 @@ class ProgressLines(ProgressListener):
     A comparison of two commands (`equipoise compare`) prints no lines.
     """
 
-    def __init__(self, about_s: float | None, clock: Callable[[], float] = time.monotonic) -> None:
-        self._about_s = about_s
+    def __init__(
+        self, author_block_s: float | None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._about_s = author_block_s
         self._clock = clock
         self._forecast: StudyForecast | None = None
         self._printed_search = ""
@@ -71,12 +75,12 @@ class ProgressLines(ProgressListener):
         if forecast is None or forecast.first_block_is_over:
             return
         sentence = forecast.trial_ended(seconds, of)
-        if sentence is not None and forecast.first_block_s >= WORTH_SAYING_S:
+        if sentence is not None and forecast.first_block_s >= MIN_FORECAST_S:
             say(sentence)
 
     def block_ended(self, progress: CampaignProgress) -> None:
         """Print the state of a search if it has changed and the last such line is old enough."""
         search = "; ".join(status.search for status in progress.statuses if status.search)
-        if search != self._printed_search and self._clock() - self._printed_at >= WORTH_SAYING_S:
+        if search != self._printed_search and self._clock() - self._printed_at >= MIN_FORECAST_S:
             say(f"block {progress.blocks}: {search}")
             self._printed_search, self._printed_at = search, self._clock()

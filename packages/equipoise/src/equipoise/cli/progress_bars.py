@@ -51,11 +51,11 @@ class Bar(ProgressListener):
     def __init__(
         self,
         console: Console,
-        about_s: float | None = None,
+        author_block_s: float | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._console = console
-        self._about_s = about_s
+        self._about_s = author_block_s
         self._clock = clock
         self._progress = _ProgressAndTable(
             SpinnerColumn(),

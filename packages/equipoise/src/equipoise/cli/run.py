@@ -108,7 +108,7 @@ def command(request: RunRequest) -> int:
             build_folders=folders,
             warnings=(*prepared.warnings, *more),
         )
-    with measuring(output, about_s=study.measure.about) as (ledger, listener):
+    with measuring(output, author_block_s=study.measure.about) as (ledger, listener):
         if planned is None:
             grid = prepared.grid(prepared.built(output.ledger))
             planned = study_plan(study, grid, limits, ranking=ranking)

@@ -8,7 +8,7 @@ from equipoise.campaign.progress import forecast_block
 from equipoise.model.plan import Plan
 from equipoise.report.units import waiting_time
 
-WORTH_SAYING_S = 20.0
+MIN_FORECAST_S = 20.0
 """Time of a first block from which it is forecast while it runs."""
 
 
@@ -23,12 +23,12 @@ class StudyForecast:
         First block after which a verdict is possible.
     blocks_before
         Number of complete blocks of earlier segments.
-    about_s
+    author_block_s
         Seconds of a block where the study was written.
     """
 
     def __init__(
-        self, plan: Plan, earliest: int, blocks_before: int, about_s: float | None
+        self, plan: Plan, earliest: int, blocks_before: int, author_block_s: float | None
     ) -> None:
         self._conditions = len(plan.conditions)
         self._compares = bool(plan.contrasts)
@@ -37,7 +37,7 @@ class StudyForecast:
         self._blocks = math.inf if stopping.blocks is None else stopping.blocks - blocks_before
         self._before_budget = stopping.blocks_before_budget - blocks_before
         self._earliest = max(1, earliest - blocks_before)
-        self._about_s = about_s
+        self._about_s = author_block_s
         self._seconds: list[float] = []
         self._was_given = False
 
@@ -79,7 +79,7 @@ class StudyForecast:
             block_s = self.first_block_s
             return f"{of} conditions, {waiting_time(block_s)} a block: {self._then(block_s)}"
         forecast = forecast_block(self._seconds, self._conditions)
-        if forecast is None or self._was_given or self.first_block_s < WORTH_SAYING_S:
+        if forecast is None or self._was_given or self.first_block_s < MIN_FORECAST_S:
             return None
         self._was_given = True
         return (

@@ -86,7 +86,7 @@ def work_bar(
 
 
 @contextmanager
-def work_in_sentences(*, quiet: bool, color: bool) -> Iterator[Callable[[str], object]]:
+def status_line(*, quiet: bool, color: bool) -> Iterator[Callable[[str], object]]:
     """Show the current step of long work as a sentence; yield the function that replaces it.
 
     The function does nothing if ``quiet`` is set or stderr is not a terminal.

@@ -150,7 +150,7 @@ def exponent_text(exponent: Exponent) -> str:
 
 def _simple_laws(law: ScalingLaw) -> str:
     """Return the simple laws that fit."""
-    if not law.can_tell:
+    if not law.has_intervals:
         return "too few blocks to exclude a law"
     fitting = ", ".join(describe_law(*powers) for powers in law.simple)
     return f"simple laws that fit every size: {fitting or 'none'}"

@@ -72,7 +72,7 @@ class ScalingLaw(Struct, frozen=True):
     growth: tuple[Growth, ...]
     simple: tuple[tuple[float, int], ...]
     """Pairs (a, b) of the simple laws that agree with the interval of each growth."""
-    can_tell: bool
+    has_intervals: bool
     """Whether every growth has an interval; without intervals, no law can be excluded."""
 
     @property
@@ -142,7 +142,7 @@ def scaling_law(sizes: Sequence[float], costs: FloatArray, *, seed: int) -> Scal
             for exponent in SIMPLE_EXPONENTS
             if all(_agrees(step, exponent, log_power) for step in growth)
         ),
-        can_tell=all(step.ratio_ci != (None, None) for step in growth),
+        has_intervals=all(step.ratio_ci != (None, None) for step in growth),
     )
 
 

@@ -58,7 +58,7 @@ def busy_processes(state: HostState) -> Iterator[Disturbance]:
             "disturbs",
             f"process {process.number} ({process.name}) uses {100 * process.share:.0f} % of a CPU",
             "a thread of the kernel: wait until it is done; see: top -b -n 1 | head -30"
-            if process.of_the_kernel
+            if process.is_kernel_thread
             else f"end it, or halt it meanwhile: kill -STOP {process.number}, "
             f"afterwards kill -CONT {process.number}",
         )

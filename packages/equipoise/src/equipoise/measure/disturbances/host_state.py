@@ -32,7 +32,7 @@ class Process(Struct, frozen=True):
     """Ticks since boot, which distinguish the process from another with the same number."""
     ticks: int
     """CPU time used so far."""
-    of_the_kernel: bool = False
+    is_kernel_thread: bool = False
     """Whether it is a thread of the kernel."""
 
 
@@ -53,7 +53,7 @@ class BusyProcess(Struct, frozen=True):
     number: int
     name: str
     share: float
-    of_the_kernel: bool
+    is_kernel_thread: bool
 
 
 class Activity(Struct, frozen=True):
@@ -82,7 +82,7 @@ class Activity(Struct, frozen=True):
     def busy_processes(self) -> list[BusyProcess]:
         """Return the processes of others that used CPU time, the busiest first."""
         processes = (
-            BusyProcess(number, process.name, self._used(number, process), process.of_the_kernel)
+            BusyProcess(number, process.name, self._used(number, process), process.is_kernel_thread)
             for number, process in self.last.processes.items()
             if number != self.own_process
         )
@@ -172,9 +172,9 @@ def _processes(host: Host) -> Iterator[tuple[int, Process]]:
         fields = after.split()
         if len(fields) > _STARTED:
             ticks = int(fields[_USER_TIME]) + int(fields[_SYSTEM_TIME])
-            of_the_kernel = bool(int(fields[_FLAGS]) & _KERNEL_THREAD)
+            is_kernel_thread = bool(int(fields[_FLAGS]) & _KERNEL_THREAD)
             program = _printable(before.partition("(")[2])
-            yield int(name), Process(program, int(fields[_STARTED]), ticks, of_the_kernel)
+            yield int(name), Process(program, int(fields[_STARTED]), ticks, is_kernel_thread)
 
 
 def _printable(name: str) -> str:

@@ -398,7 +398,7 @@ def _scaling_table(factor: str, metric: str, laws: dict[str, ScalingLaw]) -> Tab
                 "N^ with log N": exponent_text(law.exponents[1]),
                 "misses by:number": f"{100 * law.power_law.largest_miss:.1f} %",
                 "simple laws that fit every size:name": simple
-                if law.can_tell
+                if law.has_intervals
                 else "too few blocks to exclude one",
             }
         rows.append(row)
