@@ -332,7 +332,7 @@ class CommitsSegment(SegmentInProgress, kw_only=True):
 class CommitsAnalysis(AnalysisKind):
     """Common part of the analyses of campaigns over commits."""
 
-    def terms_replaced(self, terms: Any, replacement: Replace) -> Any:
+    def replace_in_terms(self, terms: Any, replacement: Replace) -> Any:
         """Return the terms with replaced values of the variables that their build sets."""
         return replace(
             terms,

@@ -77,11 +77,11 @@ class CommitsPlan(Struct, Terms, frozen=True, kw_only=True):
         """The commit of each condition."""
         return self.commits
 
-    def arranged(self, order: list[int]) -> list[int]:
+    def execution_order(self, order: list[int]) -> list[int]:
         """Return the order with the conditions of each command next to each other."""
         return adjacent(order, self.process_of)
 
-    def built_before(self, plan: Plan) -> Plan:
+    def with_initial_conditions(self, plan: Plan) -> Plan:
         """Return the plan with the commits that exist before the first block.
 
         Each other commit is built before its own first block.

@@ -35,7 +35,7 @@ class BisectPlan(CommitsPlan, frozen=True, kw_only=True, tag_field=TAG, tag="bis
 
     noun: ClassVar[str] = "bisection"
     not_adjustable_because: ClassVar[str | None] = "a bisection is never adjusted"
-    restart_advice: ClassVar[str] = "bisect again"
+    restart_hint: ClassVar[str] = "bisect again"
     good: Revision
     bad: Revision
     likely: tuple[str, ...] = ()

@@ -286,7 +286,7 @@ class FleetComparison(Comparison, frozen=True, kw_only=True):
     fleet: FleetAnswers | None = None
     """Answers over the hosts."""
 
-    def own_parts_of_values(self) -> dict[str, Any]:
+    def additional_values(self) -> dict[str, Any]:
         """Return the hosts and the answers with ratios of values, not of costs."""
         return {
             "hosts": tuple(map(invert_ratio, self.hosts)),

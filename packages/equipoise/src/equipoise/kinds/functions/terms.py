@@ -50,7 +50,7 @@ class FunctionsPlan(Struct, Terms, frozen=True, tag_field=TAG, tag="functions"):
         """Line of Python that repeats the comparison with the same seed."""
         return self.again
 
-    def what_runs(self, runs: Sequence[Any]) -> Any:
+    def shared_part(self, runs: Sequence[Any]) -> Any:
         """Return the digests of the functions, which all run in one program."""
         return {"functions": self.digests}
 

@@ -43,7 +43,7 @@ class HistoryPlan(CommitsPlan, frozen=True, kw_only=True, tag_field=TAG, tag="hi
 
     noun: ClassVar[str] = "history"
     not_adjustable_because: ClassVar[str | None] = "a history is never adjusted"
-    restart_advice: ClassVar[str] = "begin another campaign of the history"
+    restart_hint: ClassVar[str] = "begin another campaign of the history"
     baseline: Revision
     latest: Revision
     """The last of the commits, as the user named it."""

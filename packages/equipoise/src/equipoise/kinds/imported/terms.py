@@ -35,7 +35,7 @@ class ImportSource(Struct, Terms, frozen=True, tag_field=TAG, tag="imported"):
     no_series: tuple[str, ...] = ()
     """Metrics whose iterations are not in time order, so that no warm-up is searched in them."""
 
-    def what_runs(self, runs: Sequence[Any]) -> Any:
+    def shared_part(self, runs: Sequence[Any]) -> Any:
         """Return the identity of its runs, which only another import can share.
 
         Benchmarks of another tool differ from commands of Equipoise, whatever their names are.
