@@ -1,9 +1,8 @@
-"""The pages of methods name files and functions that exist."""
+"""The files and functions that pages of methods name as their code exist."""
 
 from __future__ import annotations
 
 import re
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -17,61 +16,62 @@ FOLDER = re.compile(r"(?:[\w-]+/)+[\w-]+")
 NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 
 
-def section(page: Path) -> str:
+def section_of(page: Path) -> str:
     """Return the section of a page that says where the code is."""
     text = page.read_text(encoding="utf-8")
     return text.partition("\n## Where the code is\n")[2].partition("\n## ")[0]
 
 
-def places(page: Path) -> list[str]:
-    """Return the words in backticks, with one word for each file or function."""
-    return re.findall(r"`([^`\s]+)`", section(page))
+def places_in(section: str) -> list[str]:
+    """Return the words in backticks: files, folders, and names of functions and types."""
+    return re.findall(r"`([^`\s]+)`", section)
 
 
-@cache
-def find_source(path: str) -> tuple[Path, ...]:
-    """Return the files or folders with this path, from the root or from a folder of sources."""
-    return tuple(ROOT / base / path for base in BASES if (ROOT / base / path).exists())
+def paths_of(place: str, folder: Path | None = None) -> list[Path]:
+    """Return the files or folders with this path, from a folder of sources or from ``folder``."""
+    bases = [ROOT / base for base in BASES] + ([folder] if folder else [])
+    return [base / place for base in bases if (base / place).exists()]
 
 
-def sources_of(page: Path) -> list[Path]:
-    """Return all source files of a section; a folder holds the short names after it."""
-    found: list[Path] = []
+def missing_in(section: str) -> list[str]:
+    """Return the files, folders and names of a section that are not in the sources it names.
+
+    A file name without a folder is in the folder that the section named before.
+    """
+    files: list[Path] = []
+    missing: list[str] = []
     folder: Path | None = None
-    for place in places(page):
+    for place in places_in(section):
         if FILE.fullmatch(place):
-            inside = (folder / place,) if folder and (folder / place).is_file() else ()
-            found += inside or find_source(place)
+            paths = paths_of(place, folder)
+            files += paths
         elif FOLDER.fullmatch(place):
-            for folder in find_source(place):
-                found += [file for file in folder.rglob("*") if file.suffix in {".py", ".rs"}]
-    return found
-
-
-def missing_in(page: Path) -> list[str]:
-    """Return the files, folders and names of a section that are not in the source."""
-    sources = sources_of(page)
-    text = "\n".join(file.read_text(encoding="utf-8") for file in sources)
-    missing = []
-    for place in places(page):
-        if FILE.fullmatch(place):
-            if not any(file.as_posix().endswith(f"/{place}") for file in sources):
+            paths = paths_of(place)
+            folder = paths[0] if paths else None
+        else:
+            continue
+        if not paths:
+            missing.append(place)
+    text = "\n".join(file.read_text(encoding="utf-8") for file in files)
+    for place in places_in(section):
+        if NAME.fullmatch(place) and not FILE.fullmatch(place):
+            parts = place.split(".")
+            defined = (rf"\b(?:def|class|fn|struct|enum) {part}\b" for part in parts)
+            if not all(re.search(pattern, text) for pattern in defined):
                 missing.append(place)
-        elif FOLDER.fullmatch(place):
-            if not find_source(place):
-                missing.append(place)
-        elif NAME.fullmatch(place):
-            for name in place.split("."):
-                if not re.search(rf"\b(?:def|class|fn|struct|enum) {name}\b", text):
-                    missing.append(place)
     return missing
 
 
 @pytest.mark.parametrize("page", METHODS, ids=lambda page: page.stem)
-def test_a_page_of_methods_says_where_the_code_is(page: Path) -> None:
-    assert sources_of(page), f"{page.name} names no source file in backticks"
+def test_a_page_of_methods_names_source_files(page: Path) -> None:
+    assert any(FILE.fullmatch(place) for place in places_in(section_of(page)))
 
 
 @pytest.mark.parametrize("page", METHODS, ids=lambda page: page.stem)
 def test_each_file_and_function_of_the_section_exists(page: Path) -> None:
-    assert missing_in(page) == []
+    assert missing_in(section_of(page)) == []
+
+
+def test_missing_files_folders_and_functions_are_found() -> None:
+    section = "`stats/verdict.py`: `judge`, `no_such`; `stats/no_such.py`, `no/such/folder`"
+    assert missing_in(section) == ["stats/no_such.py", "no/such/folder", "no_such"]
