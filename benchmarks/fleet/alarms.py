@@ -22,7 +22,7 @@ BETTORS = (
     (0.34, 0.925, 0.76),
     (0.25, 2.25, 0.95),
 )
-"""Weight, stake and cap of each bettor of the engine (docs/methods/interval.md)."""
+"""Weight, stake and cap of each bettor of the engine (docs/explanation/verdict.md)."""
 
 
 class Evidence(Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""``python -m benchmarks.validity.statements``: figures of docs/methods/verdict.md.
+"""``python -m benchmarks.validity.statements``: figures of docs/evidence/simulations.md.
 
 Three answers of one comparison, how much a first verdict overstates, and how much wider the
 median's interval is that holds at every stop. Twenty seconds on one core.

@@ -1,6 +1,6 @@
 """Where R's package differs from the right result, both results are available.
 
-See docs/methods/matching.md.
+See docs/evidence/r-packages.md.
 """
 
 from __future__ import annotations

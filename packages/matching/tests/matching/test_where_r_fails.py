@@ -1,6 +1,6 @@
 """Cases in which R's package Matching stops or loses its digits, and our answers.
 
-Each case is in docs/methods/matching.md#not-reproduced.
+Each case is in docs/evidence/r-packages.md#not-reproduced.
 """
 
 from __future__ import annotations

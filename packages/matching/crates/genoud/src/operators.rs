@@ -1,7 +1,7 @@
 //! The operators 2 to 8 of Mebane & Sekhon (2011), table 1: parents in, children out.
 //!
-//! If the table and R's package differ, the table decides; docs/methods/genetic-matching.md lists
-//! the differences.
+//! If the table and R's package differ, the table decides; docs/evidence/r-packages.md lists the
+//! differences.
 
 use crate::domain::{Boundary, Domain};
 use crate::individual::Individual;
