@@ -12,6 +12,13 @@ class EquipoiseError(Exception):
 
     ``what`` is the problem, with the name and the place; ``hint`` is one thing to type or change.
     Of a text longer than `MAX_TEXT_LETTERS` letters, the middle is left out.
+
+    Examples
+    --------
+    >>> error = EquipoiseError("no run is named x", hint="equipoise list shows the runs")
+    >>> print(error)
+    no run is named x
+    equipoise list shows the runs
     """
 
     exit_status = EXIT_UNUSABLE_INPUT

@@ -58,7 +58,7 @@ def test_one_campaign_is_not_pooled(equipoise: Equipoise) -> None:
     assert equipoise(*SHORT, "--quiet").status == 0
     answer = equipoise("show", "last", "--pool")
     assert answer.status == 2
-    assert "one campaign of these commands only" in answer.err
+    assert "there is only one campaign of these commands" in answer.err
     assert "hint: run it again" in answer.err
 
 

@@ -102,7 +102,7 @@ def test_a_ranking_over_layouts_is_refused_with_a_hint(equipoise: Equipoise) -> 
     refused = equipoise("compare", *COMMANDS, "--layouts", "2", "--ranking", "on")
     assert refused.status == 2
     assert "with --layouts 3 conditions cannot be ranked" in refused.err
-    assert "hint: --ranking off" in refused.err
+    assert "hint: give --ranking off" in refused.err
 
 
 @pytest.mark.parametrize("run_id", [*PAYLOADS, LONG], ids=lambda name: name[:20])

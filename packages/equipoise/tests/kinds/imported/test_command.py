@@ -159,7 +159,7 @@ def test_iterations_of_one_process_have_no_interval(capsys: pytest.CaptureFixtur
         (None, None)
     }
     assert {comparison["unknown"] for comparison in imported["comparisons"]} == {
-        "one process says nothing about the next one"
+        "one process does not show how much processes differ"
     }
 
 
@@ -256,7 +256,7 @@ def test_an_import_cannot_be_resumed_or_pooled(folder: Path) -> None:
 
 
 def test_an_unusable_file_is_not_recorded(folder: Path) -> None:
-    with pytest.raises(UnusableInput, match="of no format"):
+    with pytest.raises(UnusableInput, match="its format is unknown"):
         run_import(str(written(folder, "poem.txt", "the quick brown fox")))
     with pytest.raises(UnusableInput, match="2 files but 1 names"):
         run_import("-n", "old", "a.json", "b.json")

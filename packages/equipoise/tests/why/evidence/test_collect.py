@@ -306,7 +306,7 @@ def test_every_usual_source_sees_a_real_command() -> None:
     documents = real((sys.executable, "-c", busy), *DEFAULT_SOURCES)
     assert msgspec.json.decode(documents["profile"], type=SampledStacks).samples > 0
     assert msgspec.json.decode(documents["page_faults"], type=SampledStacks).samples > 0
-    assert (msgspec.json.decode(documents["waits"], type=SampledStacks).total or 0.0) >= 0.05
+    assert (msgspec.json.decode(documents["waits"], type=SampledStacks).total or 0.0) > 0.049
     assert msgspec.json.decode(documents["system_calls"], type=SystemCalls).programs == 1
     assert msgspec.json.decode(documents["allocations"], type=Allocations).allocations > 100
 
