@@ -192,12 +192,12 @@ def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path: Path) -> None:
         open_for_writing(tmp_path / "file" / "ledger.db", durable=False)
 
 
-def test_an_empty_file_becomes_a_ledger_when_written_and_is_an_error_when_read(
+def test_an_empty_file_has_no_run_when_read_and_becomes_a_ledger_when_written(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "empty.db"
     path.write_bytes(b"")
-    with pytest.raises(UnusableInput, match="it is empty"):
+    with pytest.raises(UnusableInput, match="empty.db has no run yet"):
         open_for_reading(path)
     assert not ledger_exists(path)
     with open_for_writing(path, durable=False) as ledger:

@@ -24,6 +24,7 @@ from equipoise.ledger.file import (
     other_ledger,
     primary_code,
 )
+from equipoise.ledger.run_reference import no_run_yet
 from equipoise.ledger.schema import APPLICATION_ID, latest_version, migrate, version_of
 from equipoise.ledger.store import Ledger
 from equipoise.ledger.untrusted import check_small_tables, confine, refuse_foreign_objects
@@ -110,7 +111,8 @@ def open_for_reading(path: str | os.PathLike[str]) -> Ledger:
         with _closed_on_error(connection):
             _refuse_other_databases(connection, file)
             if version_of(connection) == 0:
-                raise not_a_ledger(file, "it is empty")
+                # A process that is killed while it creates a ledger leaves an empty file.
+                raise no_run_yet(file)
             if version_of(connection) < latest_version():
                 connection = _migrate_copy(connection, file)
             return _check_ledger(connection, file)

@@ -197,10 +197,13 @@ def _members_of_known_runs(connection: sqlite3.Connection) -> set[int]:
 def _all_runs(connection: sqlite3.Connection, path: Path) -> list[_Run]:
     runs = _select(connection)
     if not runs:
-        raise UnusableInput(
-            f"the ledger {path} has no run yet", hint="run `equipoise compare` first"
-        )
+        raise no_run_yet(path)
     return runs
+
+
+def no_run_yet(path: Path) -> UnusableInput:
+    """Return the error for a ledger without runs, or for a file that is not even a ledger yet."""
+    return UnusableInput(f"the ledger {path} has no run yet", hint="run `equipoise compare` first")
 
 
 def _listed_names(runs: Sequence[_Run], names: dict[int, str] | None = None) -> str:
