@@ -83,18 +83,6 @@ ELSEWHERE = {
         CLUSTER,
         "packages/equipoise/tests/kinds/fleet/test_command.py::test_compare_on_a_cluster_shows_what_its_hosts_measured",
     ),
-    "equipoise genmatch people.csv --treatment treat --covariates age,educ"
-    " --cluster tcp://10.0.0.5:8786": Elsewhere(
-        CLUSTER,
-        "packages/equipoise/tests/cli/test_genmatch.py::test_a_scheduler_evaluates_and_changes_nothing",
-    ),
-    "equipoise genmatch people.csv --treatment treat --covariates age,educ"
-    " --cluster tls://10.0.0.5:8786"
-    " --tls-ca ca.pem --tls-cert me.pem --tls-key me.key": Elsewhere(
-        CLUSTER,
-        "packages/equipoise/tests/cluster/test_connection.py::"
-        "test_scheduler_with_tls_accepts_only_clients_with_its_certificate",
-    ),
     'gen_match(treat, X, executor=Client("tcp://10.0.0.5:8786"), seed=1)': Elsewhere(
         CLUSTER,
         "packages/equipoise/tests/cli/test_genmatch.py::test_a_scheduler_evaluates_and_changes_nothing",

@@ -14,7 +14,6 @@ FUNCTION = """
 import numpy
 nvars = 2
 fn = lambda x: -float(numpy.sum(numpy.square(x)))
-evaluate = lambda points: numpy.sum(numpy.square(points), axis=1)[:, None]
 """
 DOCUMENT = """
 from pathlib import Path

@@ -122,6 +122,13 @@ def genoud(
         Whether the best of each generation is polished, and number of generations before that.
     operators
         Nine weights P1 to P9; ``None`` weighs the first eight alike and leaves out the ninth.
+        P1 keeps the best (cloning). P2 draws one parameter between its bounds (uniform mutation).
+        P3 sets one parameter to a bound. P4 moves one parameter towards a bound by (1 - t/T)^6 u,
+        with the generation t, the largest number of generations T and u uniform; P7 does so for
+        every parameter. P5 makes a convex combination of max(2, nvars) parents (polytope
+        crossover). P6 swaps the parameters of two parents behind a cut, except a tenth. P8 goes
+        beyond the better of two parents, on the line from the worse (heuristic crossover). P9
+        takes a point between a parent and its result of BFGS (local-minimum crossover).
     p9mix
         The share of the polished point in operator 9; drawn again each time if ``None``.
     solution_tolerance
