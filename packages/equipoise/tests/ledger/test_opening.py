@@ -263,7 +263,7 @@ def test_random_damage_never_escapes_as_another_error(filled: Path) -> None:
 
 
 def test_a_locked_ledger_is_reported(filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opening, "_PATIENCE_S", 0.05)
+    monkeypatch.setattr(opening, "_LOCK_TIMEOUT_S", 0.05)
     other = sqlite3.connect(filled, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     with pytest.raises(UnusableInput, match="is locked by another process"):
@@ -277,7 +277,7 @@ def test_a_locked_ledger_is_reported(filled: Path, monkeypatch: pytest.MonkeyPat
 def test_a_lock_during_a_write_is_reported_and_writing_can_continue(
     filled: Path, make_plan: Callable[..., Plan], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(opening, "_PATIENCE_S", 0.05)
+    monkeypatch.setattr(opening, "_LOCK_TIMEOUT_S", 0.05)
     with open_for_writing(filled, durable=False) as ledger:
         other = sqlite3.connect(filled, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
