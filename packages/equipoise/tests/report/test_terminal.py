@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
+from rich.console import Console
 
 from equipoise.model.record import CampaignWarning, RunSummary
 from equipoise.model.result import ControlResult, Drift, ResultDocument
 from equipoise.report.builders.runs import runs_document, runs_table
+from equipoise.report.renderers import terminal
 from equipoise.report.renderers.terminal import BARS, print_document, print_parts, text_histogram
 from packages.equipoise.tests.documents import (
     by_level_of,
@@ -153,6 +155,19 @@ def test_levels_that_cannot_be_separated_have_a_reason(capsys: pytest.CaptureFix
         capsys, replace(document, comparisons=(replace(comparison, by_level=unknown),))
     )
     assert "variance by level: unknown: one layout" in printed
+
+
+def test_rows_of_levels_keep_their_names_on_a_narrow_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def narrow_console(color: bool, *, stderr: bool = False) -> Console:
+        return Console(width=80, no_color=not color, stderr=stderr, highlight=False)
+
+    monkeypatch.setattr(terminal, "console_for", narrow_console)
+    printed = screen(capsys, layered_document("a", "b"))
+    table = printed[printed.index("by level") :].splitlines()
+    assert table[1].startswith("b again")
+    assert all(len(line) <= 80 for line in table[:3])
 
 
 def test_trials_alone_have_no_table_of_levels(capsys: pytest.CaptureFixture[str]) -> None:

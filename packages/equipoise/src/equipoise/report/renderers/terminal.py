@@ -271,7 +271,11 @@ def _narrower(columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> Iter
         if place not in needed:
             kept.remove(place)
             yield _columns_of(columns, rows, kept, layouts[-1])
-    yield _columns_of(columns, rows, kept, replace(layouts[-1], name_width=_MIN_NAME_WIDTH))
+    narrow = replace(layouts[-1], name_width=_MIN_NAME_WIDTH)
+    yield _columns_of(columns, rows, kept, narrow)
+    # Fewer intervals are better than rows without names.
+    for last in reversed(intervals[:-1]):
+        yield _columns_of(columns, rows, [place for place in kept if place <= last], narrow)
 
 
 def _columns_of(
