@@ -255,7 +255,7 @@ def test_the_law_of_each_line_is_fitted_and_in_the_notes() -> None:
 def test_a_factor_without_numbers_is_refused_by_name() -> None:
     with pytest.raises(UnusableInput, match="the factor algorithm") as refusal:
         size_scaling(sized_document(), "algorithm")
-    assert refusal.value.hint == "name one of: rows"
+    assert refusal.value.hint == "draw one of these factors: rows"
 
 
 @pytest.mark.parametrize(
