@@ -53,7 +53,7 @@ def main() -> int:
             print(f"{tool} is missing: apt-get install {tool}", file=sys.stderr)
             return 2
     version = subprocess.run(["hyperfine", "--version"], capture_output=True, text=True, check=True)
-    print(f"beside {version.stdout.strip()}\n")
+    print(f"next to {version.stdout.strip()}\n")
     with tempfile.TemporaryDirectory(prefix="equipoise-live-") as folder:
         bench = Bench(Path(folder), asked.milliseconds)
         if asked.scenario in ("copy", "all"):
