@@ -137,16 +137,20 @@ def canaries(place: Workplace) -> Iterator[Canaries]:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
     # A shell elsewhere is its parent: a process that was killed would stay as a zombie otherwise.
+    script = '(cd "$1" && echo && exec sleep 3600 >/dev/null) & wait'
     process = subprocess.Popen(
-        ["sh", "-c", '(cd "$1" && exec sleep 3600) & wait', "sh", place.temporary / CANARY_FOLDER],
+        ["sh", "-c", script, "sh", place.temporary / CANARY_FOLDER],
         process_group=0,
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
     )
+    # A disk that is mounted over the folder before the process is in it would end the process.
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"\n"
     try:
         yield Canaries(place, process)
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        process.communicate()
