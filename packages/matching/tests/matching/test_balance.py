@@ -250,6 +250,11 @@ def with_column(**columns: Any) -> pandas.DataFrame:
         ("t ~ 1", FRAME, "no covariate"),
         ("t ~ x | x", FRAME, "several parts"),
         (
+            "t ~ C(x, levels=['a', 'b'])",
+            with_column(x=["a", "b", "c", "a"]),
+            "the levels of C\\(\\) leave out values",
+        ),
+        (
             "t ~ np.log(x)",
             with_column(x=[0, 1, 2, 3]),
             "np.log\\(x\\) is infinite in row 0",

@@ -6,6 +6,7 @@ lists are matrices. Columns of words become numbers, too. Rows are counted from 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -163,6 +164,22 @@ def formula_columns(formula: str, columns: Mapping[str, NDArray[Any]]) -> tuple[
 
 
 @contextmanager
+def _refuse_left_out_values(formula: str) -> Iterator[None]:
+    """Raise `UnusableInput` if the levels of ``C()`` leave out a value: it would become a NaN."""
+    from formulaic.errors import DataMismatchWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DataMismatchWarning)
+        try:
+            yield
+        except DataMismatchWarning:
+            raise UnusableInput(
+                f"formula '{formula}': the levels of C() leave out values of the column",
+                hint="name every value of the column in levels=[…], or leave levels out",
+            ) from None
+
+
+@contextmanager
 def _errors_of_formula(formula: str) -> Iterator[None]:
     """Report the errors of formulaic, pandas and Python as the user's."""
     unreadable = require("formulaic.errors", "formulae").FormulaicError
@@ -215,7 +232,7 @@ def _from_formula(formula: str, data: Any) -> Covariates:
         frame = pandas.DataFrame(used)
         _refuse_large_table(formula, parsed, frame, text)
         # Values that overflow or have no logarithm are named below with their rows.
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), _refuse_left_out_values(formula):
             matrices = parsed.get_model_matrix(frame, na_action="ignore")
         left, right = matrices["lhs"], matrices["rhs"]
     if not hasattr(left, "columns") or not hasattr(right, "columns"):
