@@ -166,13 +166,12 @@ def formula_columns(formula: str, columns: Mapping[str, NDArray[Any]]) -> tuple[
 @contextmanager
 def _refuse_left_out_values(formula: str) -> Iterator[None]:
     """Raise `UnusableInput` if the levels of ``C()`` leave out a value: it would become a NaN."""
-    from formulaic.errors import DataMismatchWarning
-
+    left_out = require("formulaic", "formulae").errors.DataMismatchWarning
     with warnings.catch_warnings():
-        warnings.simplefilter("error", DataMismatchWarning)
+        warnings.simplefilter("error", left_out)
         try:
             yield
-        except DataMismatchWarning:
+        except left_out:
             raise UnusableInput(
                 f"formula '{formula}': the levels of C() leave out values of the column",
                 hint="name every value of the column in levels=[…], or leave levels out",
