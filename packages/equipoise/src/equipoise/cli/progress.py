@@ -51,7 +51,7 @@ class ProgressLines(ProgressListener):
     def __init__(
         self, author_block_s: float | None, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._about_s = author_block_s
+        self._author_block_s = author_block_s
         self._clock = clock
         self._forecast: StudyForecast | None = None
         self._printed_search = ""
@@ -65,7 +65,7 @@ class ProgressLines(ProgressListener):
         if is_compare or not plan.rules.runs_whole_blocks:
             return
         earliest = max(earliest_block, plan.stopping.min_blocks)
-        self._forecast = StudyForecast(plan, earliest, blocks_before, self._about_s)
+        self._forecast = StudyForecast(plan, earliest, blocks_before, self._author_block_s)
         if plan.stopping.budget_s >= LONG_S:
             say(self._forecast.before_it_begins())
 

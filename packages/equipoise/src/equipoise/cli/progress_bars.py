@@ -55,7 +55,7 @@ class Bar(ProgressListener):
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._console = console
-        self._about_s = author_block_s
+        self._author_block_s = author_block_s
         self._clock = clock
         self._progress = _ProgressAndTable(
             SpinnerColumn(),
@@ -82,8 +82,8 @@ class Bar(ProgressListener):
         self._say(f"campaign {run_id}: at most {blocks}{self._budget_s:g} s{verdict}")
         # If a block runs only some conditions, the first block does not predict the next ones.
         if len(plan.conditions) > PAIR_SIZE and plan.rules.runs_whole_blocks:
-            self._forecast = StudyForecast(plan, earliest, blocks_before, self._about_s)
-            if self._about_s is not None:
+            self._forecast = StudyForecast(plan, earliest, blocks_before, self._author_block_s)
+            if self._author_block_s is not None:
                 self._say(self._forecast.before_it_begins())
         self._progress.start()
         self._task = self._progress.add_task("warming up", total=1.0)

@@ -37,7 +37,7 @@ class StudyForecast:
         self._blocks = math.inf if stopping.blocks is None else stopping.blocks - blocks_before
         self._before_budget = stopping.blocks_before_budget - blocks_before
         self._earliest = max(1, earliest - blocks_before)
-        self._about_s = author_block_s
+        self._author_block_s = author_block_s
         self._seconds: list[float] = []
         self._was_given = False
 
@@ -53,14 +53,14 @@ class StudyForecast:
 
     def before_it_begins(self) -> str:
         """Return a forecast from the facts that are known before the first trial."""
-        if self._about_s is None:
+        if self._author_block_s is None:
             return (
                 f"{self._conditions} conditions, no new block after "
                 f"{waiting_time(self._budget_s)}; the first block will show how long a block takes"
             )
         return (
-            f"{self._conditions} conditions, about {waiting_time(self._about_s)} a block where "
-            f"the study was written: {self._then(self._about_s)}"
+            f"{self._conditions} conditions, about {waiting_time(self._author_block_s)} a block where "
+            f"the study was written: {self._then(self._author_block_s)}"
         )
 
     def trial_ended(self, seconds: float, of: int) -> str | None:
