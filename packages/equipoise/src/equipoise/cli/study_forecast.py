@@ -59,7 +59,8 @@ class StudyForecast:
                 f"{waiting_time(self._budget_s)}; the first block will show how long a block takes"
             )
         return (
-            f"{self._conditions} conditions, about {waiting_time(self._author_block_s)} a block where "
+            f"{self._conditions} conditions, "
+            f"about {waiting_time(self._author_block_s)} a block where "
             f"the study was written: {self._then(self._author_block_s)}"
         )
 
