@@ -18,7 +18,7 @@ from packages.equipoise.tests.cli.conftest import Equipoise
 def test_the_two_programs_run_and_differ(equipoise: Equipoise, tmp_path: Path) -> None:
     """With few words and few runs; the ledger holds all that the figures need."""
     answer = equipoise(
-        *("run", "tratt2019", "--factor", "words=1000", "--blocks", "40", "--min-blocks", "40"),
+        *("run", "tratt2019", "--factor", "words=4000", "--blocks", "40", "--min-blocks", "40"),
         *("--json", "found.json", "--allow-concurrent", "--quiet"),
     )
     assert answer.status == 0, answer.err

@@ -87,6 +87,20 @@ def test_half_of_the_surplus_of_calls_must_be_gone(after: int, sentence: str | N
     assert unchanged_sentence("tiny_reads", READS, run, syscall="read") == sentence
 
 
+def test_counts_of_a_run_with_lost_records_are_not_compared() -> None:
+    complete = system_calls(calls("read", 20_013, 0.9))
+    after = system_calls(calls("read", 20_013, 0.9), lost_records=1)
+    assert unchanged_sentence("tiny_reads", READS, after, syscall="read") is None
+    runs = READS.evidence.system_calls
+    lossy = (system_calls(calls("read", 15_000, 0.9), lost_records=10_026),)
+    some_lost = KnownEvidence(
+        EvidenceSet(system_calls=replace(runs, candidate=lossy + runs.candidate))
+    )
+    assert unchanged_sentence("tiny_reads", some_lost, complete, syscall="read") == OFTEN_AS_BEFORE
+    all_lost = KnownEvidence(EvidenceSet(system_calls=replace(runs, candidate=lossy)))
+    assert unchanged_sentence("tiny_reads", all_lost, complete, syscall="read") is None
+
+
 def test_an_intervention_that_could_not_be_observed_is_tried_as_before() -> None:
     assert unchanged_sentence("tiny_reads", READS, None, syscall="read") is None
 

@@ -16,7 +16,7 @@ from equipoise.measure.installation import host_site
 from equipoise.model.plan import Judgement, Measure, Plan, Stopping
 from equipoise.model.record import RunRecord
 from equipoise.why.evidence.collect import collect, draw_runs
-from equipoise.why.evidence.sources import decode_evidence
+from equipoise.why.evidence.sources import EvidenceSet, decode_evidence
 from packages.equipoise.tests.kinds.explain.simulated import cause_of
 from packages.equipoise.tests.why.evidence.test_sampled import needs_kernel
 from packages.equipoise.tests.why.planted.pairs import built, pairs
@@ -42,6 +42,18 @@ class PlantedProgram:
     """Evidence in addition to that of the pair."""
     before: str | None = None
     """Sentence about the calls that stayed unchanged."""
+
+
+def evidence_with_all_records(plan: Plan) -> EvidenceSet:
+    """Observe both commands; beside other work the observer may come too late for some records."""
+    lost: list[int] = []
+    for seed in range(5):
+        runs = draw_runs(0, 1, ("system_calls",), 1, seed)
+        evidence = decode_evidence(tuple(collect(plan, runs, longest_s=1.0)), 0, 1)
+        lost.append(sum(run.lost_records for run in evidence.system_calls.all_runs))
+        if lost[-1] == 0:
+            return evidence
+    pytest.skip(f"the observer lost records of system calls in every pair of runs: {lost}")
 
 
 TRIES = (
@@ -93,8 +105,7 @@ def test_an_observed_run_shows_whether_the_named_calls_are_reached(
         judgement=Judgement(),
         seed=1,
     )
-    runs = draw_runs(0, 1, ("system_calls",), 1, 1)
-    evidence = decode_evidence(tuple(collect(plan, runs, longest_s=1.0)), 0, 1)
+    evidence = evidence_with_all_records(plan)
     record = RunRecord("20260301-101500-ab12", plan, 1.7e9, (), (), (), ())
     named = {planted.key: planted.value, **program.evidence}
     shown = {

@@ -90,9 +90,12 @@ def system_calls(
     files: tuple[FileUse, ...] = (),
     locks: tuple[LockWaits, ...] = (),
     threads: int = 1,
+    lost_records: int = 0,
 ) -> SystemCalls:
     """One run with these calls."""
-    return SystemCalls("tracepoints", 1.0, SUCCESS, 1, threads, 1, 0.0, tuple(of), files, locks, ())
+    return SystemCalls(
+        "tracepoints", 1.0, SUCCESS, 1, threads, 1, 0.0, tuple(of), files, locks, (), lost_records
+    )
 
 
 def sizes(**counts: int) -> tuple[Frequency, ...]:

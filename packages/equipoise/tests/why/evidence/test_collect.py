@@ -47,7 +47,7 @@ from packages.equipoise.tests.why.evidence.programs import NOBODY, by_name, comp
 
 CALLS = (
     '{"version":1,"method":"ptrace","wall_s":0.1,"end":{"exit":%d,"signal":null},"processes":1,'
-    '"threads":1,"programs":1,"waiting_s":0.0,"calls":[],"files":[],"locks":[],"unseen":[]}'
+    '"threads":1,"programs":1,"waiting_s":0.0,"calls":[],"files":[],"locks":[],"unseen":[],"lost_records":0}'
 )
 
 

@@ -16,6 +16,8 @@ pub struct Observation {
     pub end: End,
     /// Sentences about what could not be observed.
     pub remarks: Vec<String>,
+    /// Records for which the kernel had no room: the counts are too low by up to so many.
+    pub lost_records: u64,
 }
 
 /// The calls of one number.

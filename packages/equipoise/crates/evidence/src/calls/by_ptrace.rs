@@ -64,6 +64,7 @@ pub fn observe(mut paused: PausedCommand) -> Result<Observation, Problem> {
         account: tracer.account,
         end,
         remarks,
+        lost_records: 0,
     })
 }
 

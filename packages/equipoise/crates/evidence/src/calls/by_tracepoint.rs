@@ -71,6 +71,7 @@ pub fn observe(tracepoints: &Tracepoints, paused: PausedCommand) -> Result<Obser
     Ok(Observation {
         end,
         remarks: merged.remarks(),
+        lost_records: merged.lost,
         account: merged.account,
     })
 }

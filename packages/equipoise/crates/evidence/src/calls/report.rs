@@ -33,6 +33,7 @@ pub struct Report {
     files: Vec<FileReport>,
     locks: Vec<LockReport>,
     unseen: Vec<String>,
+    lost_records: u64,
 }
 
 #[derive(Debug, Serialize)]
@@ -118,6 +119,7 @@ impl Report {
             files,
             locks,
             unseen,
+            lost_records: observation.lost_records,
         }
     }
 }

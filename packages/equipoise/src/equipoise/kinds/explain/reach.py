@@ -230,13 +230,19 @@ def _other_allocator(known_evidence: KnownEvidence) -> Check | None:
 
 def _unchanged(check: Check, known_evidence: KnownEvidence, condition_with: Any) -> str | None:
     runs = known_evidence.evidence.by_source()[check.source]
-    if not runs.has_both:
-        return None
     faster: Side = "baseline" if known_evidence.slower == "candidate" else "candidate"
     before, of_faster = (
-        fmean(map(check.value, runs.of(side))) for side in (known_evidence.slower, faster)
+        [check.value(run) for run in runs.of(side) if _is_complete(run)]
+        for side in (known_evidence.slower, faster)
     )
-    return check.unchanged(before, of_faster, check.value(condition_with))
+    if not before or not of_faster or not _is_complete(condition_with):
+        return None
+    return check.unchanged(fmean(before), fmean(of_faster), check.value(condition_with))
+
+
+def _is_complete(run: Any) -> bool:
+    """Return whether the counts of an observed run can be compared with those of another."""
+    return not isinstance(run, SystemCalls) or run.lost_records == 0
 
 
 def _observed_run(observation: Observation | None) -> Any:

@@ -169,6 +169,8 @@ class SystemCalls(Struct, frozen=True):
     locks: tuple[LockWaits, ...]
     unseen: tuple[str, ...]
     """Sentences about what could not be seen."""
+    lost_records: int
+    """Number of records of calls that the kernel had no room for: the counts are too low."""
 
 
 def wrap_calls(process: Process, folder: Path, method: Method = "best") -> Process:
