@@ -11,9 +11,9 @@ from msgspec.structs import replace
 from equipoise.analysis.result import analyse_campaign
 from equipoise.campaign.blocks import block_seconds, complete_blocks
 from equipoise.campaign.conduct import Interrupted
-from equipoise.campaign.interim import latest_analysed
+from equipoise.campaign.interim import latest_analysis_block
 from equipoise.campaign.plans import study_plan
-from equipoise.campaign.progress import nearest_enough
+from equipoise.campaign.progress import blocks_to_near_verdicts
 from equipoise.campaign.segment import StopReason
 from equipoise.design.grid import grid_of
 from equipoise.design.limits import CampaignLimits
@@ -155,9 +155,9 @@ def test_a_patient_campaign_continues_only_to_a_near_verdict() -> None:
 
 
 def test_a_verdict_is_near_within_half_of_the_budget_again() -> None:
-    assert nearest_enough([100, 40, 49, 50], block_s=0.1, budget_s=10.0) == 49
-    assert nearest_enough([50], block_s=0.1, budget_s=10.0) is None
-    assert nearest_enough([], block_s=0.1, budget_s=10.0) is None
+    assert blocks_to_near_verdicts([100, 40, 49, 50], block_s=0.1, budget_s=10.0) == 49
+    assert blocks_to_near_verdicts([50], block_s=0.1, budget_s=10.0) is None
+    assert blocks_to_near_verdicts([], block_s=0.1, budget_s=10.0) is None
 
 
 @pytest.mark.parametrize("patient", [False, True])
@@ -177,11 +177,11 @@ def test_a_budget_that_ends_shortly_before_a_verdict_has_a_warning(
 
 
 def test_a_long_campaign_is_analysed_whenever_its_blocks_have_grown_by_a_64th() -> None:
-    assert [latest_analysed(block) for block in range(257)] == list(range(257))
-    assert [latest_analysed(block) for block in (257, 259, 260, 263, 264)] == [
+    assert [latest_analysis_block(block) for block in range(257)] == list(range(257))
+    assert [latest_analysis_block(block) for block in (257, 259, 260, 263, 264)] == [
         *(256, 256, 260, 260, 264)
     ]
-    analysed = {latest_analysed(block) for block in range(20_000)}
+    analysed = {latest_analysis_block(block) for block in range(20_000)}
     assert len(analysed) < 256 + 320
 
 

@@ -290,7 +290,7 @@ def sources_of_spread(
     costs = block_costs(plan, blocks, plan.judgement.primary_metric)
     changes: dict[str, SpreadChange] = {}
     for index, condition in enumerate(plan.conditions[1:], start=1):
-        both = costs.both(Contrast(0, index))
+        both = costs.has_both(Contrast(0, index))
         pairs = costs.costs[both][:, [0, index]]
         pairs = pairs[(np.isfinite(pairs) & (pairs > 0)).all(axis=1)]
         change = spread_change(pairs[:, 0], pairs[:, 1], seed=plan.seed + index)

@@ -44,11 +44,11 @@ from equipoise.analysis.wording import control_sentence
 from equipoise.campaign.blocks import (
     ACCOUNTABLE,
     complete_blocks,
-    known_values,
     left_out_because,
     resolution_of,
+    values_by_metric,
 )
-from equipoise.campaign.interim import DESCRIBED
+from equipoise.campaign.interim import DESCRIBED_CONDITION
 from equipoise.campaign.washouts import decisive_blocks
 from equipoise.design.command_line import command_of_plan
 from equipoise.model.kinds import load
@@ -223,7 +223,7 @@ def _condition_result(
     compared = (primary, *plan.judgement.other_metrics)
     accounted = (*ACCOUNTED, *filter(ACCOUNTABLE.__contains__, compared))
     described = dict.fromkeys((*accounted, *plan.measure.counters, *reported))
-    for metric, values in known_values(ended, described).items():
+    for metric, values in values_by_metric(ended, described).items():
         known = ~np.isnan(values)
         if not known.any():
             continue
@@ -232,7 +232,7 @@ def _condition_result(
         if metric == primary:
             by_level = cost_by_level(plan, analysed, by_condition.draws)
             summary = replace(summary, by_level=by_level)
-            if typical is not None and index == DESCRIBED:
+            if typical is not None and index == DESCRIBED_CONDITION:
                 summary = replace(summary, median_ci=typical.median_ci)
         metrics[metric] = summary
         if metric in condition.reports and is_wide(summary):

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 
 from equipoise.analysis.comparisons import Blocks
 from equipoise.analysis.wording import constancy_sentence, signed_change
-from equipoise.campaign.blocks import block_seconds, cut_blocks
-from equipoise.campaign.progress import nearest_enough
+from equipoise.campaign.blocks import block_seconds, cut_block_count
+from equipoise.campaign.progress import blocks_to_near_verdicts
 from equipoise.campaign.washouts import may_add_washouts
 from equipoise.model.quantities import excludes_one, listed, names_of, reads_as_factor
 from equipoise.model.record import FAILED, FAILURE, CampaignWarning, RunRecord
@@ -101,7 +101,7 @@ def _campaign_warnings(
     record: RunRecord, control: ControlResult | None, blocks: Blocks
 ) -> Iterator[CampaignWarning]:
     yield from _ignored_failures(record, blocks)
-    cut = cut_blocks(record, blocks)
+    cut = cut_block_count(record, blocks)
     started = sum(draw.phase == "measured" for draw in record.draws)
     if started and cut / started > CUT_SHARE:
         yield CampaignWarning(
@@ -370,7 +370,7 @@ def _near_verdict(
         comparison.blocks_to_go for comparison in comparisons if comparison.blocks_to_go is not None
     ]
     block_s = _spent_s(record) / blocks
-    more = nearest_enough(forecasts, block_s, record.plan.stopping.budget_s)
+    more = blocks_to_near_verdicts(forecasts, block_s, record.plan.stopping.budget_s)
     if more is None:
         return None
     decided = sum(forecast <= more for forecast in forecasts)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import asdict, replace
 
 from equipoise.campaign.blocks import complete_blocks, seconds_of_segments
-from equipoise.campaign.interim import judge_for, latest_analysed
+from equipoise.campaign.interim import judge_for, latest_analysis_block
 from equipoise.campaign.progress import ProgressListener
 from equipoise.campaign.segment import (
     Judge,
@@ -186,7 +186,7 @@ def resume(
         blocks = complete_blocks(record.draws, record.trials)
         for number, block in enumerate(blocks.values(), start=1):
             judge.add(block)
-            if number == latest_analysed(len(blocks)):
+            if number == latest_analysis_block(len(blocks)):
                 judge.analyse()
         if judge.runs_washouts():
             # The analyses count from the first block with washouts.

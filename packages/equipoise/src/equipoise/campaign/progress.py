@@ -84,7 +84,9 @@ MAX_EXTRA_BUDGET_SHARE = 0.5
 """Maximum share by which a near verdict may exceed the budget."""
 
 
-def nearest_enough(forecasts: Sequence[int], block_s: float, budget_s: float) -> int | None:
+def blocks_to_near_verdicts(
+    forecasts: Sequence[int], block_s: float, budget_s: float
+) -> int | None:
     """Return the number of blocks that decide all near verdicts; ``None`` if no verdict is near.
 
     A verdict is near if it takes less than half of the budget again.

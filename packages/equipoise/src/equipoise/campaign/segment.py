@@ -12,7 +12,7 @@ from equipoise.campaign.progress import (
     CampaignProgress,
     ComparisonStatus,
     ProgressListener,
-    nearest_enough,
+    blocks_to_near_verdicts,
 )
 from equipoise.design.coin import draw_block
 from equipoise.ledger import FIRST_SEGMENT
@@ -215,7 +215,7 @@ class SegmentInProgress(Struct):
         if not self.stopping.patient:
             return 0
         forecasts = self.judge.blocks_to_verdict()
-        return nearest_enough(forecasts, block_s, self.stopping.budget_s) or 0
+        return blocks_to_near_verdicts(forecasts, block_s, self.stopping.budget_s) or 0
 
     def _warn_of(self, report: TrialReport) -> None:
         """Record the first warning of each kind about a condition; later warnings hardly differ."""

@@ -26,7 +26,7 @@ from equipoise.analysis.assignments import (
     replace_values,
 )
 from equipoise.analysis.kind import AnalysisKind
-from equipoise.analysis.redaction import HiddenValues
+from equipoise.analysis.redaction import TextReplacements
 from equipoise.campaign.blocks import BlockRead, complete_blocks, cost_function, read_block
 from equipoise.campaign.segment import Judge, Runner, SegmentInProgress, fails
 from equipoise.measure.untimed import stderr_suffix
@@ -173,7 +173,9 @@ class CommitsJudge(Judge, ABC):
         return replace(
             read,
             costs={commit_of(condition): cost for condition, cost in read.costs.items()},
-            places={commit_of(condition): place for condition, place in read.places.items()},
+            positions={
+                commit_of(condition): position for condition, position in read.positions.items()
+            },
         )
 
     def _withdraw_before(self, block: int) -> None:
@@ -339,12 +341,12 @@ class CommitsAnalysis(AnalysisKind):
             build=terms.build and replace_values(terms.build, replacement),
         )
 
-    def hide_in_terms(self, terms: Any, hidden: HiddenValues) -> Any:
+    def hide_in_terms(self, terms: Any, hidden: TextReplacements) -> Any:
         """Return the terms without hidden values in the names of benchmarks."""
         return replace(
             terms,
             benchmarks=tuple(
-                replace(benchmark, name=hidden.in_text(benchmark.name))
+                replace(benchmark, name=hidden.replace_in_text(benchmark.name))
                 for benchmark in terms.benchmarks
             ),
         )
