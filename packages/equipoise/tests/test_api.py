@@ -246,5 +246,7 @@ def test_a_user_who_waits_for_another_campaign_gets_a_message(measure: str, tmp_
         said = waiting.stderr.readline()
         lock.close()
         waiting.stderr.read()
-    assert said.startswith(f"another campaign runs on this host (process {os.getpid()} of")
+    assert said.startswith(
+        f"waiting for the end of another campaign on this host (process {os.getpid()} of"
+    )
     assert "allow_concurrent=True" in said

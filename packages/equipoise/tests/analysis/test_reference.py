@@ -153,7 +153,7 @@ def test_a_stored_result_is_held_against_as_the_document_itself() -> None:
 
 def test_results_with_nothing_in_common_are_refused() -> None:
     earlier = result(1)
-    with pytest.raises(UnusableInput, match="no row with a number in common"):
+    with pytest.raises(UnusableInput, match="no condition with a number in both"):
         compared(replace(earlier, trials=()), result(2))
 
 

@@ -215,7 +215,7 @@ def test_a_campaign_with_a_failed_condition_cannot_continue(tmp_path: Path) -> N
 def test_a_campaign_at_its_block_limit_wants_a_higher_one(tmp_path: Path) -> None:
     stage = Stage(tmp_path)
     run_id = stage.start(plan_of(stopping=Stopping(blocks=3)))
-    with pytest.raises(UnusableInput, match="has its 3 blocks already"):
+    with pytest.raises(UnusableInput, match="already has 3 blocks, and its limit is"):
         stage.resume(run_id)
 
 

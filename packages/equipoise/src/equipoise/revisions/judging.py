@@ -250,7 +250,7 @@ class CommitsSegment(SegmentInProgress, kw_only=True):
     def _warm_up(self, runner: Runner) -> None:
         """Do nothing: each condition is warmed up before its first block."""
 
-    def _conditions_of(self, runner: Runner, block: int) -> tuple[int, ...]:
+    def _next_conditions(self, runner: Runner, block: int) -> tuple[int, ...]:
         terms = commits_of(self.plan)
         all_benchmarks = range(len(benchmarks_of(self.plan)))
         while True:
@@ -267,7 +267,7 @@ class CommitsSegment(SegmentInProgress, kw_only=True):
                 self._withdraw(commit, all_benchmarks, block, NOT_BUILT, reason)
             if not failures and self._warm_up_new(runner, conditions, block):
                 return conditions
-            is_over = self._elapsed() >= self.stopping.budget_s
+            is_over = self._elapsed_s() >= self.stopping.budget_s
             if is_over and not self.stopping.min_blocks_explicit:
                 return ()
 
@@ -287,7 +287,7 @@ class CommitsSegment(SegmentInProgress, kw_only=True):
             if self._withdraw_failed(warmups, block):
                 return False
         if len(self._warm) == len(new):
-            self._check_warm_ups(warmups)
+            self._check_for_timeouts(warmups)
         return True
 
     def _run_measured(self, runner: Runner, block: int, conditions: tuple[int, ...]) -> None:
