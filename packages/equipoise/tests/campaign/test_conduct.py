@@ -253,9 +253,9 @@ def test_a_slot_effect_is_taken_out_not_taken_for_a_difference(tmp_path: Path) -
     stage = Stage(tmp_path, noise=0.005)
 
     class Slotted(ScriptedRunner):
-        def run_place(self, draw: Draw, place: int):  # type: ignore[no-untyped-def]
+        def trials_at(self, draw: Draw, place: int):  # type: ignore[no-untyped-def]
             self.medians = (0.010 * (1 + 0.05 * place), 0.0101 * (1 + 0.05 * place))
-            return super().run_place(draw, place)
+            return super().trials_at(draw, place)
 
     stage.runner = Slotted(stage.clock, noise=0.005)
     plan = plan_of(stopping=Stopping(budget_s=1e9), judgement=Judgement(min_effect=0.5))

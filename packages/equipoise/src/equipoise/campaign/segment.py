@@ -42,8 +42,8 @@ class TrialStore(Protocol):
 class Runner(Protocol):
     """What runs the trials of a segment."""
 
-    def run_place(self, draw: Draw, place: int) -> tuple[Callable[[], TrialReport], ...]:
-        """Return the trials at one place of a block; each runs when it is called."""
+    def trials_at(self, draw: Draw, position: int) -> tuple[Callable[[], TrialReport], ...]:
+        """Return the trials at one position of a block, as functions that run them."""
 
 
 class Judge(Protocol):
@@ -157,7 +157,7 @@ class SegmentInProgress(Struct):
         if warmups and all(trial.timed_out for trial in warmups):
             raise ConditionFailed(
                 f"every condition {warmups[0].failure}",
-                hint=f"raise {option('timeout')}; if the program waits for input, give "
+                hint=f"raise {option('timeout')}; a program that waits for input needs "
                 f"{option('input', 'FILE')}",
             )
 
@@ -185,7 +185,7 @@ class SegmentInProgress(Struct):
         trials: list[Trial] = []
         for position in range(len(draw.order)):
             start_s = self.clock()
-            for run in runner.run_place(draw, position):
+            for run in runner.trials_at(draw, position):
                 report = run()
                 self.store.record_trial(self.run_id, report.trial)
                 self._record_warnings(report)
@@ -247,8 +247,8 @@ class SegmentInProgress(Struct):
                 self.store.record_notice(self.run_id, warning)
 
 
-def fails(plan: Plan, trial: Trial) -> bool:
-    """Return whether a trial ends its campaign; a timeout does not, it counts as slowest."""
+def ends_campaign(plan: Plan, trial: Trial) -> bool:
+    """Return whether a failed trial ends its campaign; a timeout counts as slowest instead."""
     if trial.failure is None or trial.timed_out:
         return False
     started = trial.exit is not None or trial.accounting.wall_s is not None
@@ -259,7 +259,7 @@ def fails(plan: Plan, trial: Trial) -> bool:
 
 def check_for_failure(plan: Plan, trial: Trial, judge: Judge) -> None:
     """Raise `ConditionFailed` for a trial that ends its campaign."""
-    if not fails(plan, trial) or judge.tolerates(trial):
+    if not ends_campaign(plan, trial) or judge.tolerates(trial):
         return
     what = f"{plan.conditions[trial.condition].name} failed: {trial.failure}"
     if trial.failure_kind == "no room":

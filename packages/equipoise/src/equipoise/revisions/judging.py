@@ -28,7 +28,7 @@ from equipoise.analysis.assignments import (
 from equipoise.analysis.kind import AnalysisKind
 from equipoise.analysis.redaction import TextReplacements
 from equipoise.campaign.blocks import BlockRead, complete_blocks, cost_function, read_block
-from equipoise.campaign.segment import Judge, Runner, SegmentInProgress, fails
+from equipoise.campaign.segment import Judge, Runner, SegmentInProgress, ends_campaign
 from equipoise.measure.untimed import stderr_suffix
 from equipoise.model.plan import Plan, Stopping
 from equipoise.model.quantities import joined
@@ -102,7 +102,7 @@ def _unmeasured_benchmarks(plan: Plan, trial: Trial) -> tuple[int, ...]:
         place
         for place, benchmark in enumerate(benchmarks_of(plan))
         if benchmark.process == terms.process_of(trial.condition)
-        and (fails(plan, trial) or cost_function(benchmark.metric)(trial) is None)
+        and (ends_campaign(plan, trial) or cost_function(benchmark.metric)(trial) is None)
     )
 
 
@@ -158,7 +158,7 @@ class CommitsJudge(Judge, ABC):
                 if self.terms.process_of(trial.condition) == benchmark.process
             )
             has_failed = any(
-                fails(self.plan, trial) or place in _unmeasured_benchmarks(self.plan, trial)
+                ends_campaign(self.plan, trial) or place in _unmeasured_benchmarks(self.plan, trial)
                 for trial in trials
             )
             if trials and not has_failed:

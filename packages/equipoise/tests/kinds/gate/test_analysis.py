@@ -143,8 +143,8 @@ class PreemptedRunner(ScriptedRunner):
 
     tells_system_time = True
 
-    def run_place(self, draw: Draw, place: int) -> tuple[Callable[[], TrialReport], ...]:
-        (run,) = super().run_place(draw, place)
+    def trials_at(self, draw: Draw, place: int) -> tuple[Callable[[], TrialReport], ...]:
+        (run,) = super().trials_at(draw, place)
 
         def preempted() -> TrialReport:
             ran = run()
@@ -209,8 +209,8 @@ def test_a_decided_benchmark_gets_no_more_blocks(tmp_path: Path) -> None:
 class ReportingRunner(ScriptedRunner):
     """Processes that report two benchmarks of their own; the second is slower later on."""
 
-    def run_place(self, draw: Draw, place: int) -> tuple[Callable[[], TrialReport], ...]:
-        (run,) = super().run_place(draw, place)
+    def trials_at(self, draw: Draw, place: int) -> tuple[Callable[[], TrialReport], ...]:
+        (run,) = super().trials_at(draw, place)
 
         def reporting() -> TrialReport:
             ran = run()
