@@ -362,12 +362,7 @@ def run(
         for name, levels in (factors or {}).items()
     ]
     options = StudyOptions(
-        study=str(study),
-        quick=quick,
-        command=command,
-        factors=chosen,
-        layouts=layouts,
-        aslr=aslr,
+        study=str(study), quick=quick, command=command, factors=chosen, layouts=layouts, aslr=aslr
     )
     prepared = prepare_study(options, ledger_path)
     with _open_measurement(ledger_path, allow_concurrent=allow_concurrent) as store:
@@ -495,9 +490,7 @@ def _common_options(
     return {"layouts": layouts, "aslr": aslr, "ranking": on_or_off, **asdict(limits), "seed": seed}
 
 
-def _checked_commands(
-    commands: Sequence[str | Sequence[str]],
-) -> tuple[str | tuple[str, ...], ...]:
+def _checked_commands(commands: Sequence[str | Sequence[str]]) -> tuple[str | tuple[str, ...], ...]:
     """Return commands as strings or tuples of arguments.
 
     Raise `UnusableInput` if a list contains commands instead of arguments.
@@ -525,12 +518,7 @@ def _are_commands(arguments: tuple[object, ...], *, is_alone: bool) -> bool:
     return is_alone and len(texts) > 1 and all(map(shutil.which, texts))
 
 
-def show(
-    run: str = "last",
-    *,
-    ledger: Path | str | None = None,
-    show_env: bool = False,
-) -> Result:
+def show(run: str = "last", *, ledger: Path | str | None = None, show_env: bool = False) -> Result:
     """Compute the result of a campaign again from the ledger.
 
     Raise `UnusableInput` if there is no such ledger or no such run.

@@ -142,11 +142,7 @@ def pairings_of(plan: Plan, blocks: Blocks, metric: str) -> list[Pairing]:
 
 
 def pairing_of(
-    plan: Plan,
-    metric: str,
-    costs: BlockCosts,
-    contrast: Contrast,
-    resolution: Resolution,
+    plan: Plan, metric: str, costs: BlockCosts, contrast: Contrast, resolution: Resolution
 ) -> Pairing:
     """Pair a candidate with its baseline, and with the control if there is one."""
     pairs = costs.paired(
@@ -249,10 +245,7 @@ def _comparison(
     if is_constant:
         is_constant = one_ratio_describes(pairs, judged.low, judged.high, share_of_alpha)
     statistics = statistic_answers(
-        baseline_costs,
-        pairs.candidate,
-        min_effect=judgement.min_effect,
-        level=share_of_alpha,
+        baseline_costs, pairs.candidate, min_effect=judgement.min_effect, level=share_of_alpha
     )
     comparison = Comparison(
         baseline=baseline.name,

@@ -16,13 +16,7 @@ from equipoise.analysis.wording import ranking_sentence
 from equipoise.campaign.blocks import block_costs, resolution_of
 from equipoise.model.plan import Contrast, Plan
 from equipoise.model.result import Comparison, RankedCondition, RankedPair, Ranking, Verdict
-from equipoise.stats.ranking import (
-    Pair,
-    RankedGroup,
-    contenders_of,
-    judge_candidates,
-    ranked_group,
-)
+from equipoise.stats.ranking import Pair, RankedGroup, contenders_of, judge_candidates, ranked_group
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import ComparisonVerdict
 

@@ -58,11 +58,7 @@ class _Row(Struct, frozen=True):
 
 
 def compare_with_reference(
-    reference: ResultDocument,
-    result: ResultDocument,
-    *,
-    min_effect: float,
-    alpha: float,
+    reference: ResultDocument, result: ResultDocument, *, min_effect: float, alpha: float
 ) -> ReferenceComparison:
     """Compare every row of either result.
 

@@ -54,13 +54,7 @@ from equipoise.design.command_line import command_of_plan
 from equipoise.model.kinds import load
 from equipoise.model.plan import Condition, Plan
 from equipoise.model.quantities import excludes_one, iso_time
-from equipoise.model.record import (
-    Draw,
-    RunRecord,
-    Segment,
-    Trial,
-    paused_garbage_collector,
-)
+from equipoise.model.record import Draw, RunRecord, Segment, Trial, paused_garbage_collector
 from equipoise.model.result import (
     SCHEMA,
     ConditionResult,
@@ -211,10 +205,7 @@ def _trials_by_condition(record: RunRecord, blocks: Blocks) -> _TrialsByConditio
 
 
 def _condition_result(
-    plan: Plan,
-    index: int,
-    by_condition: _TrialsByCondition,
-    typical: TypicalValue | None = None,
+    plan: Plan, index: int, by_condition: _TrialsByCondition, typical: TypicalValue | None = None
 ) -> ConditionResult:
     condition = plan.conditions[index]
     analysed = by_condition.analysed.get(index, [])

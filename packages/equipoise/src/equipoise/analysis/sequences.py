@@ -107,11 +107,7 @@ def _record_of(document: ResultDocument, primary: Sequence[Comparison]) -> RunRe
         ),
         measure=Measure(working_folder="/"),
         stopping=Stopping(),
-        judgement=Judgement(
-            primary[0].alpha,
-            primary[0].min_effect,
-            primary[0].metric,
-        ),
+        judgement=Judgement(primary[0].alpha, primary[0].min_effect, primary[0].metric),
         seed=document.run.seed,
         layouts=document.run.layouts,
         control=len(results) - 1 if document.control else None,

@@ -14,12 +14,7 @@ from msgspec.structs import replace
 
 from equipoise.analysis.comparisons import Blocks
 from equipoise.analysis.wording import typical_sentence
-from equipoise.campaign.blocks import (
-    TIMED_OUT,
-    resolution_in,
-    resolution_of,
-    values_by_metric,
-)
+from equipoise.campaign.blocks import TIMED_OUT, resolution_in, resolution_of, values_by_metric
 from equipoise.campaign.interim import DESCRIBED_CONDITION
 from equipoise.model.plan import Plan
 from equipoise.model.record import CampaignWarning, Draw, Trial
@@ -46,11 +41,7 @@ RANDOM_ADDRESSES = "random_addresses"
 
 
 def shape_of(
-    plan: Plan,
-    metric: str,
-    values: FloatArray,
-    trials: Sequence[Trial],
-    draws: Mapping[int, Draw],
+    plan: Plan, metric: str, values: FloatArray, trials: Sequence[Trial], draws: Mapping[int, Draw]
 ) -> MetricSummary:
     """Describe one metric of one condition; if it has several modes, also what varies with them.
 

@@ -216,11 +216,7 @@ def _outside_clause(comparison: Comparison) -> str:
 
 
 def ratio_clause(
-    metric: str,
-    baseline: str,
-    candidate: str,
-    ratio: float,
-    ratio_ci: Interval = (None, None),
+    metric: str, baseline: str, candidate: str, ratio: float, ratio_ci: Interval = (None, None)
 ) -> str:
     """Return the clause on a ratio: ``zstd uses 5.04 times the memory of gzip (4.98 to 5.11)``.
 

@@ -305,11 +305,7 @@ class BlockCosts(Struct, frozen=True):
     """Values of c covariates before each trial, shape (n, k, c); NaN if unknown."""
 
     def paired(
-        self,
-        contrast: Contrast,
-        *,
-        resolution: Resolution,
-        control: int | None = None,
+        self, contrast: Contrast, *, resolution: Resolution, control: int | None = None
     ) -> PairedBlocks:
         """Return the costs of a candidate and its baseline in the blocks in which both ran.
 

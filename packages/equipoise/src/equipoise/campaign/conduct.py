@@ -17,12 +17,7 @@ from msgspec.structs import asdict, replace
 from equipoise.campaign.blocks import complete_blocks, seconds_of_segments
 from equipoise.campaign.interim import judge_for, latest_analysis_block
 from equipoise.campaign.progress import ProgressListener
-from equipoise.campaign.segment import (
-    Judge,
-    Runner,
-    SegmentInProgress,
-    check_for_failure,
-)
+from equipoise.campaign.segment import Judge, Runner, SegmentInProgress, check_for_failure
 from equipoise.campaign.verification import check_effects, mapped_by_condition
 from equipoise.design.limits import CampaignLimits
 from equipoise.ledger import Ledger
@@ -97,13 +92,7 @@ def native_runner(plan: Plan, on_wait: Callable[[], None]) -> Iterator[Runner]:
         _servers(plan, scratch) as servers,
     ):
         runner = TrialRunner(
-            plan,
-            launcher,
-            scratch,
-            own_environment(),
-            covariates,
-            servers=servers,
-            on_wait=on_wait,
+            plan, launcher, scratch, own_environment(), covariates, servers=servers, on_wait=on_wait
         )
         try:
             yield runner

@@ -39,12 +39,7 @@ from equipoise.stats.ranking import (
 from equipoise.stats.resolution import Resolution
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.slow_runs import blocks_to_show
-from equipoise.stats.verdict import (
-    ComparisonVerdict,
-    blocks_to_go,
-    is_precise,
-    judge,
-)
+from equipoise.stats.verdict import ComparisonVerdict, blocks_to_go, is_precise, judge
 from equipoise.stats.verdict import earliest_block as earliest_possible
 
 DIFFERENCE_VERDICTS = ("faster", "slower", "mixed")

@@ -14,12 +14,7 @@ from numpy.typing import NDArray
 
 from equipoise.figures.building import quantity_axis, quantity_scale
 from equipoise.figures.quantity import Quantity, quantity_of, rounded
-from equipoise.figures.values import (
-    MAX_DOTS,
-    analysed_values,
-    primary_metric,
-    trials_with_values,
-)
+from equipoise.figures.values import MAX_DOTS, analysed_values, primary_metric, trials_with_values
 from equipoise.model.result import MetricSummary, ResultDocument, TrialRow
 from equipoise.shared.chart_parts import (
     Rows,

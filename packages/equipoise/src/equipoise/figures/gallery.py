@@ -9,12 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from equipoise.figures.values import (
-    MAX_DOTS,
-    numeric_factors,
-    pairs_of,
-    primary_metric,
-)
+from equipoise.figures.values import MAX_DOTS, numeric_factors, pairs_of, primary_metric
 from equipoise.model.kinds import kind_of
 from equipoise.model.metrics import as_values, inverse_interval
 from equipoise.model.result import Comparison, ResultDocument

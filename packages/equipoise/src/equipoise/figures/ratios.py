@@ -10,12 +10,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from equipoise.figures.building import (
-    RATIO_TOOLTIPS,
-    condition_index,
-    count_axis,
-    ratio_axis,
-)
+from equipoise.figures.building import RATIO_TOOLTIPS, condition_index, count_axis, ratio_axis
 from equipoise.figures.quantity import extent, metric_name
 from equipoise.figures.values import primary_metric
 from equipoise.model.result import Comparison, ResultDocument, SampleComparison
@@ -164,10 +159,7 @@ def sequence(
     y = axis.channel(alt.Y, f"{name} against the baseline")
     step = -(-len(points) // MAX_POINTS)
     rows: Rows = [
-        {
-            "block": point.block,
-            **axis.coordinates(point.ratio, (point.low, point.high)),
-        }
+        {"block": point.block, **axis.coordinates(point.ratio, (point.low, point.high))}
         # Evenly spaced, the last one included.
         for point in points[::-1][::step][::-1]
     ]
@@ -262,8 +254,7 @@ def _draw(
         drawn_rows = [*rows[: MAX_ROWS - 1], rows[-1]]
         notes = [*notes, f"{len(drawn_rows)} of {len(rows)} comparisons are drawn."]
     axis = ratio_axis(
-        extent([(row.comparison.ratio, row.comparison.ratio_ci) for row in drawn_rows]),
-        min_effect,
+        extent([(row.comparison.ratio, row.comparison.ratio_ci) for row in drawn_rows]), min_effect
     )
     notes = [*notes, *axis.edge_note(row.comparison.ratio_ci for row in drawn_rows)]
     names = list(dict.fromkeys(row.label for row in drawn_rows))

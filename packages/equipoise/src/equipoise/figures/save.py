@@ -15,13 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from equipoise.files.writing import write_or_refuse
 from equipoise.model.errors import UnusableInput
-from equipoise.shared.pictures import (
-    PIXELS_PER_POINT,
-    png,
-    require_figures,
-    svg,
-    vega_lite_version,
-)
+from equipoise.shared.pictures import PIXELS_PER_POINT, png, require_figures, svg, vega_lite_version
 from equipoise.shared.theme import Theme, configuration
 
 if TYPE_CHECKING:

@@ -8,13 +8,7 @@ from typing import Any
 
 import altair as alt
 
-from equipoise.figures.building import (
-    bars,
-    interval_ends,
-    lines,
-    log_x,
-    log_y,
-)
+from equipoise.figures.building import bars, interval_ends, lines, log_x, log_y
 from equipoise.figures.quantity import log_ticks, metric_name, rounded, unit_of
 from equipoise.figures.values import (
     Measurement,
@@ -27,13 +21,7 @@ from equipoise.figures.values import (
 )
 from equipoise.model.errors import UnusableInput
 from equipoise.model.result import ResultDocument
-from equipoise.shared.chart_parts import (
-    Rows,
-    frame,
-    layer,
-    rule,
-    tooltips,
-)
+from equipoise.shared.chart_parts import Rows, frame, layer, rule, tooltips
 from equipoise.stats.scaling import SIMPLE_EXPONENTS, ScalingLaw, describe_law
 
 HOW_TO_READ_SCALING = (

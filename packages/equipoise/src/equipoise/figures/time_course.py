@@ -18,20 +18,9 @@ from equipoise.figures.building import (
     quantity_scale,
 )
 from equipoise.figures.quantity import Quantity, quantity_of
-from equipoise.figures.values import (
-    MAX_DOTS,
-    analysed_values,
-    primary_metric,
-    trials_with_values,
-)
+from equipoise.figures.values import MAX_DOTS, analysed_values, primary_metric, trials_with_values
 from equipoise.model.result import ResultDocument
-from equipoise.shared.chart_parts import (
-    Rows,
-    frame,
-    layer,
-    rule,
-    tooltips,
-)
+from equipoise.shared.chart_parts import Rows, frame, layer, rule, tooltips
 
 HOW_TO_READ = (
     "Trials from first to last, with a running median for each condition. Lines that rise "
