@@ -32,19 +32,21 @@ def with_carry_over_checks(
     Functions, campaigns under ``--washout``, experiments of `why` and campaigns with very many
     conditions have no checks.
     """
-    ordinary = blocks_before_washouts(plan, complete)
+    earlier_blocks = blocks_before_washouts(plan, complete)
     has_no_checks = not plan.rules.checks_carry_over or plan.measure.washout
-    if has_no_checks or len(plan.conditions) > MAX_CONDITIONS or not (comparisons and ordinary):
+    if (
+        has_no_checks
+        or len(plan.conditions) > MAX_CONDITIONS
+        or not (comparisons and earlier_blocks)
+    ):
         return tuple(comparisons)
     trials = CarryOverTrials(plan)
-    for number, block in ordinary.items():
+    for number, block in earlier_blocks.items():
         order = (trial.condition for trial in block)
         trials.add(number, order, read_block(block, plan).costs)
-    first_washout = first_washout_block(plan, complete)
-    restarted = (
-        set() if first_washout is None else {trial.condition for trial in complete[first_washout]}
-    )
-    verdicts_before = _verdicts_before_washouts(plan, ordinary) if restarted else {}
+    first = first_washout_block(plan, complete)
+    restarted = set() if first is None else {trial.condition for trial in complete[first]}
+    verdicts_before = _verdicts_before_washouts(plan, earlier_blocks) if restarted else {}
     checked = []
     for contrast, comparison in zip(plan.contrasts, comparisons, strict=True):
         has_restarted = set(contrast.pair) <= restarted
@@ -55,7 +57,7 @@ def with_carry_over_checks(
         if fitted is not None:
             block_count = sum(
                 {*contrast.pair} <= {trial.condition for trial in block}
-                for block in ordinary.values()
+                for block in earlier_blocks.values()
             )
             check = _check(
                 fitted, comparison, verdict, ratio, block_count, has_restarted=has_restarted
@@ -67,16 +69,12 @@ def with_carry_over_checks(
 
 
 def _verdicts_before_washouts(
-    plan: Plan, ordinary: Blocks
+    plan: Plan, blocks: Blocks
 ) -> Mapping[tuple[int, int], tuple[Verdict, float | None]]:
     """Return the verdict and the ratio of each contrast before the washouts."""
-    pairings = pairings_of(plan, ordinary, plan.judgement.primary_metric)
-    judgement = plan.judgement
-    judged = judge(
-        [pairing.pairs for pairing in pairings],
-        min_effect=judgement.min_effect,
-        alpha=judgement.alpha,
-    )
+    pairings = pairings_of(plan, blocks, plan.judgement.primary_metric)
+    effect, alpha = plan.judgement.min_effect, plan.judgement.alpha
+    judged = judge([pairing.pairs for pairing in pairings], min_effect=effect, alpha=alpha)
     return {
         pairing.contrast.pair: (judgement.verdict, judgement.ratio)
         for pairing, judgement in zip(pairings, judged, strict=True)

@@ -16,6 +16,7 @@ from msgspec import Struct
 from equipoise.analysis.comparisons import primary_comparisons
 from equipoise.campaign import conduct
 from equipoise.campaign.blocks import block_costs
+from equipoise.campaign.interim import DIFFERENCE_VERDICTS
 from equipoise.campaign.progress import ProgressListener
 from equipoise.campaign.washouts import analysed_blocks
 from equipoise.design.coin import fresh_seed
@@ -30,7 +31,6 @@ from equipoise.model.record import RunRecord
 from equipoise.stats.arrays import FloatArray
 from equipoise.stats.verdict import smallest_effect
 
-DIFFERENCE_VERDICTS = ("faster", "slower", "mixed")
 SECONDS_PER_MINUTE = 60.0
 
 

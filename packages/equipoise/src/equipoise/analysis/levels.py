@@ -46,13 +46,10 @@ def cost_by_level(
     if not _has_levels(plan, trials):
         return None
     metric = plan.judgement.primary_metric
-    costs_of_trials = [
-        (trial, _block_logarithms(metric, (trial,), draws[trial.block])) for trial in trials
-    ]
-    samples = [
-        _Sample(block.logarithms[trial.condition], block.units, block)
-        for trial, block in costs_of_trials
-    ]
+    samples: list[_Sample] = []
+    for trial in trials:
+        block = _block_logarithms(metric, (trial,), draws[trial.block])
+        samples.append(_Sample(block.logarithms[trial.condition], block.units, block))
     return _by_level(plan, (LAYOUT, TRIAL), samples)
 
 
@@ -70,12 +67,9 @@ def ratios_by_level(
         return tuple(comparisons)
     metric = plan.judgement.primary_metric
     # Read each block once, because there may be very many comparisons.
-    block_logarithms = [
-        _block_logarithms(metric, block, draws[number]) for number, block in blocks.items()
-    ]
+    logs = [_block_logarithms(metric, block, draws[number]) for number, block in blocks.items()]
     variances = (
-        _by_level(plan, (LAYOUT, TRIAL), [*_pairs(contrast, block_logarithms)])
-        for contrast in plan.contrasts
+        _by_level(plan, (LAYOUT, TRIAL), [*_pairs(contrast, logs)]) for contrast in plan.contrasts
     )
     return tuple(
         replace(comparison, by_level=_with_interval_of_verdict(by_level, comparison))
@@ -180,7 +174,6 @@ def _logarithms(trial: Trial, metric: str) -> FloatArray:
 
 
 def _iterations(trial: Trial, metric: str) -> list[float]:
-    """Return the cost of each iteration of a trial."""
     return [
         as_cost(sample)
         for sample in trial.samples
@@ -227,12 +220,9 @@ def _by_level(
         return replace(unknown, unknown_because=error.what)
     advised = _advice(plan, levels, samples)
     advice_summary = describe_advice(advised) if advised else None
-    if (
-        advised
-        and plan.layouts
-        and any(condition.has_programs_by_layout for condition in plan.conditions)
-    ):
-        advice_summary = f"{describe_advice(advised)} (linking new layouts not counted)"
+    links_programs = any(condition.has_programs_by_layout for condition in plan.conditions)
+    if advised and plan.layouts and links_programs:
+        advice_summary = f"{advice_summary} (without the time to link new layouts)"
     return replace(
         unknown,
         mean=math.exp(levels.mean),
@@ -311,24 +301,22 @@ def sources_of_spread(
         if change is not None:
             changes[condition.levels[HELD]] = change
     sources = [name for name in changes if name != EVERYTHING]
-    adjusted_p_values = dict(
+    adjusted = dict(
         zip(sources, holm([changes[source].p_value for source in sources]), strict=True)
     )
     return tuple(
-        _explanation(name, change, adjusted_p_values.get(name), plan.judgement.alpha)
+        _explanation(name, change, adjusted.get(name), plan.judgement.alpha)
         for name, change in changes.items()
     )
 
 
 def _explanation(
-    name: str, change: SpreadChange, adjusted_p_value: float | None, alpha: float
+    name: str, change: SpreadChange, adjusted_p: float | None, alpha: float
 ) -> Explanation:
     status: Status = "not shown"
-    if adjusted_p_value is None:
+    if adjusted_p is None:
         status = "remainder"
-    elif (
-        adjusted_p_value <= alpha and change.share is not None and change.share >= MIN_SOURCE_SHARE
-    ):
+    elif adjusted_p <= alpha and change.share is not None and change.share >= MIN_SOURCE_SHARE:
         status = "source"
     return Explanation(
         cause=name,
@@ -336,7 +324,7 @@ def _explanation(
         evidence={
             "spread": change.varying,
             "spread_held": change.fixed,
-            "p_value": change.p_value if adjusted_p_value is None else adjusted_p_value,
+            "p_value": change.p_value if adjusted_p is None else adjusted_p,
             "blocks": change.blocks,
         },
         status=status,

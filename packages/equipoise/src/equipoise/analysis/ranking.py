@@ -90,11 +90,11 @@ def _ranking(
     def ranked_conditions(names: Sequence[str]) -> tuple[RankedCondition, ...]:
         """Return the conditions of the ranking under these names."""
 
-        def others_with(member: int, *verdicts_of_member: Verdict) -> tuple[str, ...]:
+        def others(member: int, *wanted: Verdict) -> tuple[str, ...]:
             return tuple(
                 names[other]
                 for other in ordered
-                if other != member and _verdict(verdicts, member, other) in verdicts_of_member
+                if other != member and _verdict(verdicts, member, other) in wanted
             )
 
         return tuple(
@@ -103,10 +103,10 @@ def _ranking(
                 ratio=1.0
                 if member == first.baseline
                 else with_baseline[first.baseline, member].ratio,
-                slower_than=others_with(member, "slower"),
-                faster_than=others_with(member, "faster"),
-                tied_with=others_with(member, "equivalent"),
-                undecided=others_with(member, "undecided", "mixed"),
+                slower_than=others(member, "slower"),
+                faster_than=others(member, "faster"),
+                tied_with=others(member, "equivalent"),
+                undecided=others(member, "undecided", "mixed"),
             )
             for member in ordered
         )
@@ -161,17 +161,13 @@ def _verdict(verdicts: Mapping[Pair, Verdict], member: int, other: int) -> Verdi
 def _ordered_members(ratios: Mapping[int, float], verdicts: Mapping[Pair, Verdict]) -> list[int]:
     """Order the members by ratio, but none before a member that is certainly faster."""
     remaining, order = sorted(ratios, key=ratios.__getitem__), []
+
+    def is_slower(member: int) -> bool:
+        rivals = (rival for rival in remaining if rival != member)
+        return any(_verdict(verdicts, member, rival) == "slower" for rival in rivals)
+
     while remaining:
-        unbeaten = (
-            member
-            for member in remaining
-            if all(
-                _verdict(verdicts, member, rival) != "slower"
-                for rival in remaining
-                if rival != member
-            )
-        )
-        # Three claims can form a cycle; then the ratios decide.
-        order.append(next(unbeaten, remaining[0]))
+        # Three verdicts can form a cycle; then the ratios decide.
+        order.append(next((each for each in remaining if not is_slower(each)), remaining[0]))
         remaining.remove(order[-1])
     return order

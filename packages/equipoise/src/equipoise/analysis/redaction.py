@@ -104,43 +104,39 @@ def _hide_imported_variables(file_facts: Mapping[str, Any]) -> Mapping[str, Any]
     return {**file_facts, VARIABLES: hidden}
 
 
-def _replace_plan_values(plan: Plan, placeholder_of: Replace) -> Plan:
+def _replace_plan_values(plan: Plan, new_value: Replace) -> Plan:
     """Replace the values of all variables that a plan sets, in the order of its conditions."""
     return replace(
         plan,
         conditions=tuple(
             replace(
                 condition,
-                environment=_replace_in_environment(condition.environment, placeholder_of),
-                command=replace_command_values(condition.command, placeholder_of),
-                hooks=_replace_in_hooks(condition.hooks, placeholder_of),
-                server=condition.server and _replace_in_server(condition.server, placeholder_of),
+                environment=_replace_in_environment(condition.environment, new_value),
+                command=replace_command_values(condition.command, new_value),
+                hooks=_replace_in_hooks(condition.hooks, new_value),
+                server=condition.server and _replace_in_server(condition.server, new_value),
             )
             for condition in plan.conditions
         ),
-        command_line=replace_command_line_values(plan.command_line, placeholder_of),
-        terms=plan.terms and analysis_of(plan.terms).replace_in_terms(plan.terms, placeholder_of),
+        command_line=replace_command_line_values(plan.command_line, new_value),
+        terms=plan.terms and analysis_of(plan.terms).replace_in_terms(plan.terms, new_value),
     )
 
 
-def _replace_in_environment(
-    environment: Mapping[str, str], placeholder_of: Replace
-) -> dict[str, str]:
-    return {name: placeholder_of(name, value) or value for name, value in environment.items()}
+def _replace_in_environment(environment: Mapping[str, str], new_value: Replace) -> dict[str, str]:
+    return {name: new_value(name, value) or value for name, value in environment.items()}
 
 
-def _replace_in_hooks(hooks: Hooks, placeholder_of: Replace) -> Hooks:
+def _replace_in_hooks(hooks: Hooks, new_value: Replace) -> Hooks:
     lines: dict[str, str | None] = asdict(hooks)
-    return Hooks(
-        **{key: line and replace_values(line, placeholder_of) for key, line in lines.items()}
-    )
+    return Hooks(**{key: line and replace_values(line, new_value) for key, line in lines.items()})
 
 
-def _replace_in_server(server: Server, placeholder_of: Replace) -> Server:
-    environment = _replace_in_environment(server.environment, placeholder_of)
+def _replace_in_server(server: Server, new_value: Replace) -> Server:
+    environment = _replace_in_environment(server.environment, new_value)
     commands = {key: getattr(server, key) for key in _SERVER_COMMANDS}
     changed: dict[str, Any] = {
-        key: command and replace_command_values(command, placeholder_of)
+        key: command and replace_command_values(command, new_value)
         for key, command in commands.items()
     }
     return replace(server, environment=environment, **changed)

@@ -89,11 +89,9 @@ def compare_with_reference(
         )
     sessions = tuple([rows[name].session for name in common_names] for rows in (earlier, later))
     differences = document_differences(reference, result)
-    session_difference = 0.0 if differences else difference_between_sessions(*sessions)
-    changes = changes_between(
-        *sessions, min_effect=min_effect, alpha=alpha, between=session_difference
-    )
-    change_by_name = dict(zip(common_names, changes.rows, strict=True))
+    drift = 0.0 if differences else difference_between_sessions(*sessions)
+    changes = changes_between(*sessions, min_effect=min_effect, alpha=alpha, between=drift)
+    by_name = dict(zip(common_names, changes.rows, strict=True))
     sides = {"there": (reference, earlier), "here": (result, later)}
     names = dict.fromkeys(
         condition.name for condition in (*result.conditions, *reference.conditions)
@@ -101,7 +99,7 @@ def compare_with_reference(
     return ReferenceComparison(
         run=reference.run.id,
         started=reference.run.started,
-        rows=tuple(_row(name, sides, change_by_name.get(name), metrics) for name in names),
+        rows=tuple(_row(name, sides, by_name.get(name), metrics) for name in names),
         differences=differences,
         geometric_mean=math.exp(changes.mean),
         geometric_mean_ci=_interval(changes.mean_low, changes.mean_high),
@@ -109,8 +107,8 @@ def compare_with_reference(
         min_effect=min_effect,
         alpha=alpha,
         level=changes.level,
-        between_sessions=100.0 * math.expm1(session_difference),
-        scope=_scope(changes, session_difference, same_environment=not differences),
+        between_sessions=100.0 * math.expm1(drift),
+        scope=_scope(changes, drift, same_environment=not differences),
     )
 
 
@@ -118,17 +116,15 @@ def _with_names_of(reference: ResultDocument, result: ResultDocument) -> ResultD
     """Rename the conditions of the reference whose commands have other names in the result."""
     names = {condition.name for condition in result.conditions}
     old_names = {condition.name for condition in reference.conditions}
-    name_by_command = {
+    by_command = {
         condition.command: condition.name
         for condition in result.conditions
         if condition.name not in old_names
     }
     new_names = {
-        condition.name: name_by_command[condition.command]
+        condition.name: by_command[condition.command]
         for condition in reference.conditions
-        if condition.command
-        and condition.name not in names
-        and condition.command in name_by_command
+        if condition.command and condition.name not in names and condition.command in by_command
     }
     if len(set(new_names.values())) < len(new_names):
         return reference
@@ -235,7 +231,7 @@ def _interval(low: float, high: float) -> Interval:
     return (math.exp(low), math.exp(high))
 
 
-def _scope(changes: Changes, session_difference: float, *, same_environment: bool) -> str:
+def _scope(changes: Changes, drift: float, *, same_environment: bool) -> str:
     """Return what the ratios generalise to, and what their intervals include."""
     variance_factor = max(changes.later.variance_factor, changes.earlier.variance_factor)
     common_percent = 100.0 * math.expm1(
@@ -254,7 +250,7 @@ def _scope(changes: Changes, session_difference: float, *, same_environment: boo
         return (
             f"{scope}. No difference of the two environments is known, so the typical difference "
             "of the rows is taken for that of the sessions: "
-            f"±{100.0 * math.expm1(session_difference):.2g} % more"
+            f"±{100.0 * math.expm1(drift):.2g} % more"
         )
     return (
         f"{scope}. How much more another session would differ is not known: measure each side twice"

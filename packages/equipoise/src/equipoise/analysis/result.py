@@ -101,6 +101,7 @@ def _document_of(record: RunRecord) -> ResultDocument:
     control = _control(plan, blocks, by_condition)
     additions = kind.result(record, blocks)
     typical = typical_value(plan, blocks)
+    compared = () if additions.has_own_sentences else primary
     document_class: type[ResultDocument] = load(plan.kind.document)
     return document_class(
         schema=SCHEMA,
@@ -116,13 +117,7 @@ def _document_of(record: RunRecord) -> ResultDocument:
         control=control,
         why=sources_of_spread(plan, blocks),
         warnings=(
-            *warnings_of(
-                record,
-                () if additions.has_own_sentences else primary,
-                control,
-                blocks,
-                additions.outcomes,
-            ),
+            *warnings_of(record, compared, control, blocks, additions.outcomes),
             *unknown_metrics,
             *additions.warnings,
             *warnings_of_typical(plan, blocks),
@@ -213,20 +208,18 @@ def _condition_result(
         sample.metric for trial in analysed for sample in trial.samples if sample.iteration is None
     )
     # A trial that timed out used unknown amounts; a trial that this host cannot run used none.
-    finished = [trial for trial in analysed if not trial.timed_out and not trial.is_unavailable]
+    ended = [trial for trial in analysed if not trial.timed_out and not trial.is_unavailable]
     metrics: dict[str, MetricSummary] = {}
     spread_because: dict[str, str] = {}
     primary = plan.judgement.primary_metric
     compared = (primary, *plan.judgement.other_metrics)
     measured_metrics = (*DESCRIBED_METRICS, *filter(ACCOUNTABLE.__contains__, compared))
     described = dict.fromkeys((*measured_metrics, *plan.measure.counters, *reported))
-    for metric, values in values_by_metric(finished, described).items():
+    for metric, values in values_by_metric(ended, described).items():
         is_known = ~np.isnan(values)
         if not is_known.any():
             continue
-        trials = (
-            finished if is_known.all() else list(itertools.compress(finished, is_known.tolist()))
-        )
+        trials = ended if is_known.all() else list(itertools.compress(ended, is_known.tolist()))
         summary = shape_of(plan, metric, values[is_known], trials, by_condition.draws)
         if metric == primary:
             by_level = cost_by_level(plan, analysed, by_condition.draws)

@@ -46,9 +46,9 @@ _DESCRIPTION = "(description, without an error rate)"
 def typical_sentence(value: TypicalValue) -> str:
     """Return the sentence on a condition that is compared with nothing, with its interval."""
     metric = value.metric
-    format_value = metric_formatter(metric)
+    show = metric_formatter(metric)
     runs = counted(value.trials, "run")
-    words, median = WORDS.get(metric), format_value(value.median)
+    words, median = WORDS.get(metric), show(value.median)
     if words is None:
         claim = f"{value.condition} has a {metric} of {median}"
     else:
@@ -61,7 +61,7 @@ def typical_sentence(value: TypicalValue) -> str:
     if low is None and high is None:
         interval = f"{runs}: too few for an interval"
     else:
-        ends = " to ".join("unlimited" if end is None else format_value(end) for end in (low, high))
+        ends = " to ".join("unlimited" if end is None else show(end) for end in (low, high))
         interval = f"{100 * (1 - value.level):g} % interval {ends}; {runs}"
     return f"{claim} in a typical run ({interval})."
 
@@ -84,12 +84,10 @@ def adjustment_sentence(
             None if bound is None else _inverse(bound) for bound in (typical, high, low)
         )
     as_times = ratio is not None and reads_as_factor(ratio)
-    format_ratio = _three_digits if as_times else _signed_percent
-    interval = " to ".join(
-        "unknown" if bound is None else format_ratio(bound) for bound in (low, high)
-    )
+    show = _three_digits if as_times else _signed_percent
+    interval = " to ".join("unknown" if bound is None else show(bound) for bound in (low, high))
     times = " times" if as_times else ""
-    before = "unknown" if typical is None else f"{format_ratio(typical)}{times} ({interval})"
+    before = "unknown" if typical is None else f"{show(typical)}{times} ({interval})"
     return (
         f"{adjustment.blocks} of {blocks} blocks were adjusted by {adjustment.covariate}, read "
         f"before each trial, which saved about {saved:.0f} % of the blocks; unadjusted: {before}"
@@ -402,11 +400,7 @@ def disagreement_sentence(
         if answer.certain and answer.says != "equivalent":
             by_direction[answer.says].append(answer.statistic)
     directions = [direction for direction, statistics in by_direction.items() if statistics]
-    agrees = (
-        not directions
-        if verdict == "equivalent"
-        else all(direction == verdict for direction in directions)
-    )
+    agrees = not directions if verdict == "equivalent" else set(directions) <= {verdict}
     if agrees or (verdict in ("undecided", "mixed") and len(directions) < 2):
         return None
     subject, other, words = candidate, baseline, {"faster": "faster", "slower": "slower"}
@@ -583,8 +577,8 @@ def signed_change(ratio: float) -> str:
 def signed_changes(interval: Interval) -> tuple[str, str]:
     """Return both ends of an interval as changes, both in percent or both as factors."""
     largest = max((end for end in interval if end is not None), default=1.0)
-    format_ratio = as_factor if reads_as_factor(largest) else _signed_percent
-    low, high = ("unlimited" if end is None else format_ratio(end) for end in interval)
+    show = as_factor if reads_as_factor(largest) else _signed_percent
+    low, high = ("unlimited" if end is None else show(end) for end in interval)
     return low, high
 
 

@@ -115,8 +115,7 @@ def left_out_because(
 ) -> str | None:
     """Return the reason why a trial is not analysed; ``None`` if it is.
 
-    ``decisive`` has the blocks and trials that decide the verdict, by default all complete blocks.
-    Washouts replace earlier trials.
+    ``decisive`` has the blocks and trials that decide the verdict; by default all complete blocks.
     """
     if trial.phase == "warmup":
         return WARMUP_RUN
@@ -213,9 +212,7 @@ def resolution_of(blocks: Mapping[int, tuple[Trial, ...]], metric: str) -> Resol
     No later block can change it, because the bets on the metric depend on it.
     """
     resolutions = (resolution_in(block, metric) for block in blocks.values())
-    return next(
-        (resolution for resolution in resolutions if resolution is not None), Resolution(None)
-    )
+    return next(filter(None, resolutions), Resolution(None))
 
 
 class BlockRead(Struct, frozen=True):
@@ -313,10 +310,8 @@ class BlockCosts(Struct, frozen=True):
         """
         blocks, (baseline, candidate) = self.has_both(contrast), contrast.pair
         orders = self._orders(blocks, baseline, candidate)
-        baseline_costs, candidate_costs = (
-            self.costs[blocks, baseline],
-            self.costs[blocks, candidate],
-        )
+        baseline_costs = self.costs[blocks, baseline]
+        candidate_costs = self.costs[blocks, candidate]
         if control is None:
             return PairedBlocks(
                 baseline_costs,
@@ -408,10 +403,7 @@ def arrange_costs(
 
 
 def _refuse_unknown_cost(plan: Plan, trial: Trial, metric: str) -> None:
-    """Raise `UnusableInput` for a trial without a cost, if the result needs the cost.
-
-    Costs of interventions may be unknown.
-    """
+    """Raise `UnusableInput` if the result needs this cost; interventions may have unknown costs."""
     if not plan.rules.needs_every_cost and all(
         trial.condition not in contrast.pair for contrast in plan.contrasts
     ):

@@ -182,12 +182,8 @@ class InterimAnalysis(Judge):
         for comparison in self._every_comparison:
             if comparison.metric in self._resolutions:
                 comparison.pairs.set_resolution(self._resolutions[comparison.metric])
-            add_block(
-                comparison.pairs,
-                block_reads[comparison.metric],
-                comparison.contrast,
-                comparison.plan,
-            )
+            block_read = block_reads[comparison.metric]
+            add_block(comparison.pairs, block_read, comparison.contrast, comparison.plan)
             if self._across_layouts and len(comparison.pairs) > len(comparison.layouts):
                 comparison.layouts.append(layout_of_block(self.plan, "measured", block[0].block))
         if self._may_restart and not self._has_washouts:
@@ -263,11 +259,11 @@ class InterimAnalysis(Judge):
         """Return the undecided pairs of contenders in all ranked groups."""
         judgement, min_blocks = self.plan.judgement, self._stopping.min_blocks
         effect, alpha = judgement.min_effect, judgement.alpha
-        groups_with_contenders = [
+        races = [
             (group, contenders_of(group, effect, alpha, min_blocks=min_blocks))
             for group in self._ranked_groups
         ]
-        if all(len(contenders) < 2 for _, contenders in groups_with_contenders):
+        if all(len(contenders) < 2 for _, contenders in races):
             return ()
         with_baseline = zip(self._comparisons, self._latest, strict=True)
         verdicts = {
@@ -281,9 +277,7 @@ class InterimAnalysis(Judge):
             if judgement.blocks >= min_blocks
         }
         return tuple(
-            pair
-            for group, contenders in groups_with_contenders
-            for pair in open_pairs(group, contenders, verdicts)
+            pair for group, contenders in races for pair in open_pairs(group, contenders, verdicts)
         )
 
     @property
@@ -322,10 +316,10 @@ class InterimAnalysis(Judge):
         given the past, its interval and its e-value hold, and a resumed campaign continues in the
         same way (docs/methods/several-comparisons.md).
         """
-        every_condition = tuple(range(len(self.plan.conditions)))
+        every_index = tuple(range(len(self.plan.conditions)))
         leaves_out = self._stopping.leave_out_decided or self.runs_washouts()
         if not leaves_out or not self._latest:
-            return every_condition
+            return every_index
         compared: set[int] = set()
         open_pairs = (*self._open_contenders, *self._unclear_pairs)
         if self.runs_washouts():
@@ -340,11 +334,7 @@ class InterimAnalysis(Judge):
             # The control runs only together with the baseline.
             compared.add(control)
             needed |= {control} if self._comparisons[0].contrast.baseline in needed else set()
-        return tuple(
-            condition
-            for condition in every_condition
-            if condition in needed or condition not in compared
-        )
+        return tuple(index for index in every_index if index in needed or index not in compared)
 
     def earliest_block(self) -> int:
         """Return the number of the first block after which a verdict is possible."""

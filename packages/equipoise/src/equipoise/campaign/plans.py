@@ -65,7 +65,7 @@ PlanAndWarnings = tuple[Plan, tuple[CampaignWarning, ...]]
 
 
 class FunctionsRequest(Struct, frozen=True):
-    """Options of a comparison of functions; the functions themselves are not in it."""
+    """Options of a comparison of functions, without the functions themselves."""
 
     limits: CampaignLimits
     names: Sequence[str] = ()
@@ -126,9 +126,8 @@ def compare_plan(options: CompareOptions) -> PlanAndWarnings:
     }
     for conflict, is_set in conflicts.items():
         if is_set:
-            raise UnusableInput(
-                f"{option('what_varies')} {conflict}", hint="leave out one of the two options"
-            )
+            what = f"{option('what_varies')} {conflict}"
+            raise UnusableInput(what, hint="leave out one of the two options")
     return _hold_sources_of_chance(plan)
 
 
@@ -281,14 +280,9 @@ def _with_ranking_warnings(planned: PlanAndWarnings, ranking: bool | None) -> Pl
 def ranking_warnings(
     members: int, ranking: bool | None, *, layouts: bool = False
 ) -> tuple[CampaignWarning, ...]:
-    """Return a warning if the conditions cannot be ranked.
+    """Return a warning if the conditions cannot be ranked; ``members`` is their number in a group.
 
     Raise `UnusableInput` instead if the user requested a ranking: ``ranking`` is true.
-
-    Parameters
-    ----------
-    members
-        Number of conditions in the largest group.
     """
     if ranking and members < 2:
         raise UnusableInput(

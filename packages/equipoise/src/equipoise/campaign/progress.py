@@ -46,10 +46,7 @@ class CampaignProgress(Struct, frozen=True):
 
 
 class ProgressListener:
-    """Receives the events of a campaign, except for `trial_running` between trials.
-
-    The methods of this class do nothing.
-    """
+    """Receives the events of a campaign between trials; the methods of this class do nothing."""
 
     def segment_started(
         self, run_id: str, plan: Plan, earliest_block: int, blocks_before: int
@@ -65,10 +62,7 @@ class ProgressListener:
         """
 
     def trial_ended(self, seconds: float, trial_count: int) -> None:
-        """Receive the end of a trial in a block of ``trial_count`` trials.
-
-        With washouts, ``seconds`` is the time of the trial and of its washout.
-        """
+        """Receive the seconds of a trial with its washout; its block has ``trial_count`` trials."""
 
     def warmed_up(self) -> None:
         """Receive the end of the warm-up trials."""
@@ -110,11 +104,8 @@ def blocks_to_near_verdicts(
 
 MIN_TRIALS = 5
 _STANDARD_ERRORS = 2.0
-"""Half width of the forecast's interval, in standard errors.
-
-It covers 95 % for similar trials, and about 80 % if trials differ a hundredfold
-(tests/campaign/test_progress.py).
-"""
+"""Half width of the interval of the forecast. The interval covers 95 % for similar trials, and
+about 80 % if trials differ a hundredfold (tests/campaign/test_progress.py)."""
 
 
 class BlockForecast(Struct, frozen=True):
@@ -146,7 +137,6 @@ def forecast_block(seconds: Sequence[float], conditions: int) -> BlockForecast |
         return None
     block_s = conditions * float(np.mean(seconds))
     deviation = float(np.std(seconds, ddof=1)) if count > 1 else 0.0
-    half_width = (
-        _STANDARD_ERRORS * conditions * deviation * math.sqrt((1.0 - count / conditions) / count)
-    )
+    root = math.sqrt((1.0 - count / conditions) / count)
+    half_width = _STANDARD_ERRORS * conditions * deviation * root
     return BlockForecast(block_s, max(sum(seconds), block_s - half_width), block_s + half_width)

@@ -40,14 +40,14 @@ class TrialStore(Protocol):
 
 
 class Runner(Protocol):
-    """What runs the trials of a segment."""
+    """Runs the trials of a segment."""
 
     def trials_at(self, draw: Draw, position: int) -> tuple[Callable[[], TrialReport], ...]:
         """Return the trials at one position of a block, as functions that run them."""
 
 
 class Judge(Protocol):
-    """What analyses new blocks, and decides what runs next and when to stop."""
+    """Analyses new blocks, and decides what runs next and when to stop."""
 
     def recall(self, record: RunRecord) -> None:
         """Restore the state of a recorded campaign, before its blocks are added again."""
@@ -141,16 +141,11 @@ class SegmentInProgress(Struct):
         return reason
 
     def _warm_up(self, runner: Runner) -> None:
-        """Run the warm-up blocks."""
-        self._check_for_timeouts(
-            [
-                trial
-                for block in range(self.next_warmup, self.next_warmup + self.plan.warmup_blocks)
-                for trial in self._run_block(
-                    runner, "warmup", block, self.judge.needed_conditions("warmup", block)
-                )
-            ]
-        )
+        warmups: list[Trial] = []
+        for block in range(self.next_warmup, self.next_warmup + self.plan.warmup_blocks):
+            conditions = self.judge.needed_conditions("warmup", block)
+            warmups += self._run_block(runner, "warmup", block, conditions)
+        self._check_for_timeouts(warmups)
 
     def _check_for_timeouts(self, warmups: Sequence[Trial]) -> None:
         """Raise `ConditionFailed` if every warm-up trial timed out."""
@@ -197,9 +192,9 @@ class SegmentInProgress(Struct):
 
     def _reason_to_stop(self, complete: int, elapsed_s: float) -> StopReason | None:
         """Return the reason to stop after a block; ``None`` to continue."""
-        verdict_reason = self.judge.stop_reason()
-        if verdict_reason is not None:
-            return verdict_reason
+        reason = self.judge.stop_reason()
+        if reason is not None:
+            return reason
         stopping = self.stopping
         if stopping.blocks is not None and complete >= stopping.blocks:
             return "block limit"

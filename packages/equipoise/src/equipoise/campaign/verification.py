@@ -68,10 +68,7 @@ def check_effects(plan: Plan, mapped: Mapping[str, Mapped], environment: Mapping
         launch = _launch(condition, plan, environment)
         _check_process(condition)
         _check_preloads(launch, mapped[condition.name])
-        if (
-            any(launch.variables.get(variable) for variable in CORE_VARIABLES)
-            or condition.tuned_for
-        ):
+        if condition.tuned_for or any(map(launch.variables.get, CORE_VARIABLES)):
             _check_core_type(launch)
         if launch.variables.get(TUNABLES_VARIABLE):
             _check_tunables(launch)
@@ -111,10 +108,8 @@ def _check_preloads(launch: _Launch, mapped: Mapped) -> None:
             continue
         if "/" not in library and library in mapped.libraries:
             continue
-        problem_of_loader = next(
-            (problem for problem in mapped.problems if "LD_PRELOAD" in problem), None
-        )
-        reason = "" if problem_of_loader is None else f" ({problem_of_loader})"
+        problem = next((problem for problem in mapped.problems if "LD_PRELOAD" in problem), None)
+        reason = "" if problem is None else f" ({problem})"
         raise TookNoEffect(
             launch.condition.name,
             f"{mapped.program} does not load {library}{reason}",
@@ -161,7 +156,7 @@ def _check_core_type(launch: _Launch) -> None:
         return
     variable = next((name for name in CORE_VARIABLES if variables.get(name)), None)
     hint = "run the command in a terminal to see why"
-    with _verifying(launch, "its core type", hint=hint, key="env", value=variable):
+    with _verifying(launch, "the core type", hint=hint, key="env", value=variable):
         cores = blas_cores(condition.command, launch.environment, launch.folder, launch.timeout_s)
     difference = _core_difference(condition, variables, cores)
     if difference is not None:
@@ -184,7 +179,7 @@ def _core_difference(
     for core in cores.openblas if requested else ():
         if core.casefold() != str(requested).casefold():
             return f"{OPENBLAS_VARIABLE} is {requested}, and OpenBLAS is tuned for {core}"
-    # A number is a core type of BLIS; the level then also has the name of the core type.
+    # BLIS also accepts a number as core type; then `tuned_for` has the name.
     requested = variables.get(BLIS_VARIABLE)
     for core in cores.blis if requested else ():
         if not str(requested).isdecimal() and core != requested:

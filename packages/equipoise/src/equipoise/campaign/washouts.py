@@ -6,8 +6,7 @@ continues with washouts: the coin draws one condition for a block, which runs be
 trial. From then on only blocks with washouts count for this difference
 (docs/methods/carry-over.md).
 
-In the ledger, the first counted trial of a block with washouts has position 1. So a resumed
-campaign sees that it has washouts.
+In the ledger, the first counted trial of a block with washouts has position 1.
 """
 
 from __future__ import annotations
@@ -59,9 +58,8 @@ def is_washout_block(block: tuple[Trial, ...]) -> bool:
 def restarted_conditions(plan: Plan, conditions: Collection[int]) -> frozenset[int]:
     """Return the conditions whose trials before the washouts no longer count.
 
-    ``conditions`` are the conditions of the first complete block with washouts. A comparison starts
-    again if both of its conditions are among them. A baseline and its control keep their trials if
-    another comparison needs them.
+    A comparison starts again if both of its conditions are among ``conditions``, those of the first
+    block with washouts. A baseline and its control keep their trials for other comparisons.
     """
     restarted = [contrast for contrast in plan.contrasts if set(contrast.pair) <= set(conditions)]
     still_needed = {contrast.baseline for contrast in plan.contrasts if contrast not in restarted}
@@ -91,13 +89,10 @@ def decisive_blocks(plan: Plan, complete: Blocks) -> dict[int, tuple[Trial, ...]
     has_washouts = False
     for number, block in complete.items():
         has_washouts = has_washouts or number == first
-        decisive_trials = (
-            block
-            if has_washouts
-            else tuple(trial for trial in block if trial.condition not in left_out)
-        )
-        if decisive_trials:
-            decisive[number] = decisive_trials
+        excluded = frozenset() if has_washouts else left_out
+        trials = tuple(trial for trial in block if trial.condition not in excluded)
+        if trials:
+            decisive[number] = trials
     return decisive
 
 
