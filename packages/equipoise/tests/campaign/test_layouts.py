@@ -41,9 +41,9 @@ def test_if_addresses_cannot_be_held_all_layouts_have_random_ones_and_a_notice_s
 ) -> None:
     host.setattr(plans, "addresses_can_be_held", lambda: False)
     found, (words,) = addresses(None)
-    assert (found, "cannot hold" in words) == ({True}, True)
+    assert (found, "cannot keep addresses fixed" in words) == ({True}, True)
     assert addresses("on") == ({True}, [])
-    with pytest.raises(UnusableInput, match="cannot hold"):
+    with pytest.raises(UnusableInput, match="cannot keep addresses fixed"):
         addresses("off")
 
 

@@ -368,7 +368,7 @@ def _adjustment(
 
 
 def scope_of(plan: Plan) -> str:
-    """Return what the verdicts of a plan generalise to: processes, intervals or layouts."""
+    """Return the scope of the verdicts of a plan: across processes, intervals or layouts."""
     if any(
         condition.server is not None and condition.server.trial == "interval"
         for condition in plan.conditions

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class KindResult(Struct, frozen=True):
-    """What a kind of campaign adds to a result document."""
+    """Additions of a kind of campaign to a result document."""
 
     fields: dict[str, Any] = field(default_factory=dict)
     """Values of the additional fields of the document, by name."""
@@ -39,7 +39,7 @@ class AnalysisKind:
         return None
 
     def result(self, record: RunRecord, blocks: Blocks) -> KindResult:
-        """Return what the kind adds to the document; ``blocks`` are those that decide."""
+        """Return the additions of the kind to the document; ``blocks`` decide the verdicts."""
         return KindResult()
 
     keeps_rows_with_failures = False

@@ -232,7 +232,7 @@ def _interval(low: float, high: float) -> Interval:
 
 
 def _scope(changes: Changes, drift: float, *, same_environment: bool) -> str:
-    """Return what the ratios generalise to, and what their intervals include."""
+    """Return the scope of the ratios, and a description of their intervals."""
     variance_factor = max(changes.later.variance_factor, changes.earlier.variance_factor)
     common_percent = 100.0 * math.expm1(
         math.hypot(changes.later.block_sd, changes.earlier.block_sd)

@@ -55,8 +55,8 @@ QUANTA = {
 """Resolution of each metric, in its unit.
 
 The launcher's clock counts nanoseconds. The kernel splits CPU time into user and system time by its
-ticks, and rounds both down to a microsecond. Their sum is otherwise exact (cputime_adjust in the
-sources of the kernel).
+ticks, and rounds both down to a microsecond. Apart from this their sum is exact (cputime_adjust in
+the sources of the kernel).
 """
 
 
