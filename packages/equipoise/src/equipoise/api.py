@@ -245,7 +245,7 @@ def compare(
         ``"on"``, False or ``"off"``. By default they are ranked, unless there are layouts or more
         than 20 commands.
     metrics
-        Metrics to compare; the first one decides when the campaign stops.
+        Metrics to compare; the first one decides when to stop.
     layouts
         Number of memory layouts; ``{layout}`` in a command becomes the number of the layout.
     aslr
@@ -347,7 +347,7 @@ def run(
     study
         Path of a TOML file, or the name of a built-in study (``equipoise list studies``).
     quick
-        Whether to run the short version of the study.
+        Whether to run the quick form of the study, which takes less time.
     factors
         Levels to run, a value or a list, by the name of the factor; other factors keep all levels.
     command

@@ -62,7 +62,7 @@ def _compare_code(line: str, cell: str | None, names: dict[str, object]) -> Resu
     if not all(code.strip() for code in codes):
         raise UnusableInput(
             "%compare needs code before and after each ---",
-            hint="write for example %compare sorted(x) --- x.sort()",
+            hint="write %compare sorted(x) --- x.sort(), or --- on a line of its own in a cell",
         )
     return compare_code(
         *(code.strip() if cell is None else code for code in codes),
@@ -79,7 +79,9 @@ def _split_options(line: str) -> tuple[dict[str, Any], str]:
     while match := re.match(r"--([a-z][a-z-]*)(?:=|\s+)(\S+)\s*", rest):
         name, value = match.group(1).replace("-", "_"), _option_value(match)
         if name not in _OPTION_TYPES:
-            raise UnusableInput(f"there is no option --{match.group(1)}", hint=USAGE)
+            options = ", ".join(f"--{option.replace('_', '-')}" for option in _OPTION_TYPES)
+            hint = f"use one of the options {options}"
+            raise UnusableInput(f"there is no option --{match.group(1)}", hint=hint)
         # `CampaignLimits` checks the number.
         limits[name] = _parse_number(value, _OPTION_TYPES[name])
         rest = rest[match.end() :]

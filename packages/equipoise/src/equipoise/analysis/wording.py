@@ -1,7 +1,7 @@
 """Makes the sentences of verdicts, rankings and estimates.
 
 Conditions are *faster* or *slower* in time. For every other metric, `equipoise.model.metrics` has
-the words.
+the words. A stratum is a combination of levels at which conditions are compared.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ def constancy_sentence(comparison: Comparison) -> str:
     first_segment, *later_segments = comparison.ratio_segments or (None,)
     if first_segment is not None and not later_segments:
         pair = f"{comparison.candidate} and {comparison.baseline}"
-        sentence = f"no single ratio describes {pair}: see fast and slow runs apart"
+        sentence = f"no single ratio describes {pair}: fast and slow runs have different ratios"
         return sentence + _outside_clause(comparison)
     sentence = (
         f"no constant ratio of {comparison.candidate} to {comparison.baseline} fits this campaign"
