@@ -149,20 +149,11 @@ def _comparison_warnings(
             _changing_ratio_hint(changing),
         )
     yield from _carry_over_warnings(record, comparisons)
-    if with_slow_runs := [
-        comparison
-        for comparison in comparisons
-        if comparison.slow_runs is not None and comparison.slow_runs.more_often is not None
-    ]:
+    slow_runs = [each.slow_runs for each in comparisons if each.slow_runs is not None]
+    if sentences := [runs.summary for runs in slow_runs if runs.more_often is not None]:
         yield CampaignWarning(
             "slow_runs",
-            _joined(
-                [
-                    comparison.slow_runs.summary
-                    for comparison in with_slow_runs
-                    if comparison.slow_runs is not None
-                ]
-            ),
+            _joined(sentences),
             "typical runs take the same time; look at the modes and the shift function, or add "
             f"{option('tail', 1)} to measure how often slow runs come",
         )

@@ -78,7 +78,7 @@ def log_x(field: str, title: str, padding: int, **axis: Any) -> alt.X:
 
 
 def log_y(title: str, low: float, high: float) -> alt.Y:
-    """Return a logarithmic vertical axis from ``low`` to ``high``, with labels at round numbers."""
+    """Return a logarithmic vertical axis, with labels at round numbers from ``low`` to ``high``."""
     scale = alt.Scale(type="log", nice=False, padding=12)
     axis = alt.Axis(values=log_ticks(low, high), format="~r")
     return alt.Y("value:Q", title=title, scale=scale, axis=axis)

@@ -292,14 +292,14 @@ class _Panel(Struct, frozen=True):
 
     def notes(self) -> list[str]:
         """Return the notes on unknown values and on the scale."""
-        lines = []
+        notes = []
         known = sum(row.analysed for _, row, _ in trials_with_values(self.document, self.metric))
         unknown = sum(row.analysed for row in self.document.trials) - known
         if unknown:
-            lines.append(f"{unknown} analysed trials have no known {self.quantity.name}.")
+            notes.append(f"{unknown} analysed trials have no known {self.quantity.name}.")
         if self.quantity.logarithmic:
-            lines.append("The axis is logarithmic: the conditions lie far apart.")
-        return lines
+            notes.append("The axis is logarithmic: the conditions lie far apart.")
+        return notes
 
     def describe(self) -> str:
         """Return the medians as text, for readers who cannot see the chart."""
