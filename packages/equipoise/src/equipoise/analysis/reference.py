@@ -73,13 +73,13 @@ def compare_with_reference(
     metrics = analysis_of(result).row_metrics(result)
     reference = _with_names_of(reference, result)
     more_is_better = {*reference.more_is_better, *result.more_is_better}
-    earlier, later = (
+    earlier_rows, later_rows = (
         dict(_rows(document, metrics, more_is_better)) for document in (reference, result)
     )
     common_names = [
         name
-        for name, row in later.items()
-        if name in earlier and earlier[name].metric == row.metric
+        for name, row in later_rows.items()
+        if name in earlier_rows and earlier_rows[name].metric == row.metric
     ]
     if not common_names:
         raise UnusableInput(
@@ -87,12 +87,14 @@ def compare_with_reference(
             hint="choose a reference result that has some of the same conditions and the metric "
             f"{' or '.join(metrics)}",
         )
-    sessions = tuple([rows[name].session for name in common_names] for rows in (earlier, later))
+    sessions = tuple(
+        [rows[name].session for name in common_names] for rows in (earlier_rows, later_rows)
+    )
     differences = document_differences(reference, result)
     drift = 0.0 if differences else difference_between_sessions(*sessions)
     changes = changes_between(*sessions, min_effect=min_effect, alpha=alpha, between=drift)
     by_name = dict(zip(common_names, changes.rows, strict=True))
-    sides = {"there": (reference, earlier), "here": (result, later)}
+    sides = {"there": (reference, earlier_rows), "here": (result, later_rows)}
     names = dict.fromkeys(
         condition.name for condition in (*result.conditions, *reference.conditions)
     )
@@ -187,8 +189,8 @@ def _row(
     metrics: Sequence[str],
 ) -> ReferenceRow:
     """Return a row of the comparison; without a change, the row has the reason."""
-    earlier, later = (rows.get(name) for _, rows in sides.values())
-    known_rows = [row for row in (later, earlier) if row is not None]
+    earlier_row, later_row = (rows.get(name) for _, rows in sides.values())
+    known_rows = [row for row in (later_row, earlier_row) if row is not None]
     unknown_because = None
     if change is None:
         reasons = [
@@ -202,8 +204,8 @@ def _row(
     return ReferenceRow(
         name=name,
         metric=known_rows[0].metric if known_rows else metrics[0],
-        there=None if earlier is None else earlier.median,
-        here=None if later is None else later.median,
+        there=None if earlier_row is None else earlier_row.median,
+        here=None if later_row is None else later_row.median,
         ratio=None if change is None else math.exp(change.difference),
         ratio_ci=(None, None) if change is None else _interval(change.low, change.high),
         p_value=None if change is None or unknown_because else change.p_value,
@@ -238,23 +240,20 @@ def _scope(changes: Changes, drift: float, *, same_environment: bool) -> str:
         math.hypot(changes.later.block_sd, changes.earlier.block_sd)
     )
     scope = (
-        "across processes, of these two sessions, which were not interleaved: every difference "
-        "between them is part of the ratio. The intervals include the spread between processes"
+        "across processes, for these two sessions, which were not interleaved: the ratio includes "
+        "every difference between them. The intervals include the spread between processes"
     )
     if min(changes.later.blocks, changes.earlier.blocks) == 0:
-        return f"{scope}; there are too few rows to estimate how sessions drift"
+        return f"{scope}; there are too few rows to estimate the drift of sessions"
     if variance_factor > 1.0:
-        scope += f", its variance ×{variance_factor:.2g} because halves of a session differ"
-    scope += f", and ±{common_percent:.2g} % for the movement that all rows share"
+        scope += f" (its variance ×{variance_factor:.2g}, because the halves of a session differ)"
+    scope += f", and ±{common_percent:.2g} % for changes that all rows share"
     if same_environment:
         return (
-            f"{scope}. No difference of the two environments is known, so the typical difference "
-            "of the rows is taken for that of the sessions: "
-            f"±{100.0 * math.expm1(drift):.2g} % more"
+            f"{scope}. The two environments have no known difference, so the typical difference "
+            f"of the rows counts as drift: ±{100.0 * math.expm1(drift):.2g} % more"
         )
-    return (
-        f"{scope}. How much more another session would differ is not known: measure each side twice"
-    )
+    return f"{scope}. The drift between sessions is not known: measure each side twice"
 
 
 IGNORED_FACTS = frozenset(

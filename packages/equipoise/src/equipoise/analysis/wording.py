@@ -364,8 +364,8 @@ def _superlative(metric: str, *, more_is_better: bool) -> tuple[str, str]:
     words = WORDS.get(metric)
     if words is None or words.is_duration or words.noun == "amount":
         return "has", f"the {'highest' if more_is_better else 'lowest'} {metric}"
-    least = "fewest" if words.less == "fewer" else "least"
-    return words.verb, f"the {'most' if more_is_better else least} {words.noun}"
+    smallest = "fewest" if words.less == "fewer" else "least"
+    return words.verb, f"the {'most' if more_is_better else smallest} {words.noun}"
 
 
 def _capitalised(words: MetricWords, sentence: str) -> str:

@@ -126,8 +126,8 @@ def compare_plan(options: CompareOptions) -> PlanAndWarnings:
     }
     for conflict, is_set in conflicts.items():
         if is_set:
-            what = f"{option('what_varies')} {conflict}"
-            raise UnusableInput(what, hint="leave out one of the two options")
+            problem = f"{option('what_varies')} {conflict}"
+            raise UnusableInput(problem, hint="leave out one of the two options")
     return _hold_sources_of_chance(plan)
 
 
@@ -292,13 +292,13 @@ def ranking_warnings(
     if ranking is False or members < MIN_RANKED_CONDITIONS:
         return ()
     if layouts:
-        what = f"{members} conditions cannot be ranked with {option('layouts')}"
+        problem = f"{members} conditions cannot be ranked with {option('layouts')}"
         hint = (
             f"give {option('ranking', False)} to compare only with the baseline, or leave out "
             f"{option('layouts')}"
         )
     elif members > MAX_RANKED_CONDITIONS:
-        what = (
+        problem = (
             f"{members} conditions cannot be ranked: a ranking has at most {MAX_RANKED_CONDITIONS}"
         )
         hint = (
@@ -308,8 +308,8 @@ def ranking_warnings(
     else:
         return ()
     if ranking:
-        raise UnusableInput(what, hint=hint)
-    return (CampaignWarning("no_ranking", what, hint),)
+        raise UnusableInput(problem, hint=hint)
+    return (CampaignWarning("no_ranking", problem, hint),)
 
 
 def _with_blocks_for_verdicts(

@@ -256,13 +256,13 @@ def check_for_failure(plan: Plan, trial: Trial, judge: Judge) -> None:
     """Raise `ConditionFailed` for a trial that ends its campaign."""
     if not ends_campaign(plan, trial) or judge.tolerates(trial):
         return
-    what = f"{plan.conditions[trial.condition].name} failed: {trial.failure}"
+    problem = f"{plan.conditions[trial.condition].name} failed: {trial.failure}"
     if trial.failure_kind == "no room":
         raise ConditionFailed(
-            what, hint="free space in this folder, or set TMPDIR to a folder on another disk"
+            problem, hint="free space in this folder, or set TMPDIR to a folder on another disk"
         )
     hint = plan.rules.failure_hint or (
         "correct the command, or count failed trials like others with "
         f"{option('ignore_failure', True)}"
     )
-    raise ConditionFailed(what + stderr_suffix(trial.error_tail), hint=hint)
+    raise ConditionFailed(problem + stderr_suffix(trial.error_tail), hint=hint)
