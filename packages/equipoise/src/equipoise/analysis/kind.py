@@ -35,7 +35,7 @@ class AnalysisKind:
     """Analysis of a kind of campaign; by default the analysis of a comparison."""
 
     def document(self, record: RunRecord) -> ResultDocument | None:
-        """Return the document of this kind; ``None`` to use that of comparisons and `result`."""
+        """Return the kind's own document; ``None`` to extend the ordinary document by `result`."""
         return None
 
     def result(self, record: RunRecord, blocks: Blocks) -> KindResult:

@@ -37,7 +37,7 @@ _SERVER_COMMANDS = ("start", "install", "fill", "prepare", "ready", "stop")
 Assignment = tuple[str, str]
 """Name and value of a variable."""
 MIN_VALUE_LETTERS = 8
-"""Minimum length of a value that is hidden even where its variable is not named."""
+"""Minimum length of a value that is hidden even without the name of its variable."""
 _ORDINARY_WORDS = re.compile(r"[a-z]+(?:[-_ ][a-z]+)*|[0-9.]+[A-Za-z%]*")
 """Ordinary words, or a number with its unit: texts may show them, because names need them."""
 

@@ -322,7 +322,7 @@ def environment_differences(
 
 
 def flat_facts(environment: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the names and values of all facts; a nested name begins with that of its table."""
+    """Yield the names and values of all facts; a nested name includes the name of its table."""
     for name, value in environment.items():
         if not prefix and name in IGNORED_FACTS:
             continue

@@ -127,7 +127,7 @@ def is_wide(summary: MetricSummary) -> bool:
 def why_wide(metric: str, values: FloatArray, trials: Sequence[Trial], *, seed: int) -> str:
     """Return the spread of a metric by level, and the factor with the strongest association.
 
-    The values are those of `shape_of`.
+    Values and trials are as for `shape_of`.
     """
     association = strongest_association(values, observed_covariates(trials))
     phrases = (_spread_by_level(metric, trials, seed), _association_phrase(association))

@@ -291,7 +291,7 @@ def _minimum_clause(comparison: Comparison) -> str:
     """Return the clause that says which condition is faster by its minimum."""
     answer = next((answer for answer in comparison.answers if answer.statistic == "minimum"), None)
     if answer is None or answer.ratio is None:
-        return f"those of {comparison.candidate} and {comparison.baseline}"
+        return f"the minima of {comparison.candidate} and {comparison.baseline}"
     return (
         f"by the minimum {comparison.candidate} is {answer.says} than {comparison.baseline} "
         f"({signed_change(answer.ratio)})"

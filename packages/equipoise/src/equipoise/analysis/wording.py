@@ -99,7 +99,7 @@ def verdict_sentence(
 ) -> str:
     """Return the sentence on the verdict of one comparison.
 
-    If more of the metric is better, the ratio of the comparison is that of the inverse values.
+    If more of the metric is better, the comparison has the ratio of the inverse values.
     """
     metric, verdict = comparison.metric, comparison.verdict
     is_wall_time = metric in _WALL_TIMES

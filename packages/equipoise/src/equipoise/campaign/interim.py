@@ -105,7 +105,7 @@ def latest_analysis_block(block: int) -> int:
 
 
 class InterimAnalysis(Judge):
-    """The judge of a campaign with comparisons; its rule is also that of the result."""
+    """Judges a campaign with comparisons, by the same rule as its result."""
 
     def __init__(self, plan: Plan, stopping: Stopping) -> None:
         self.plan = plan
@@ -383,7 +383,7 @@ class InterimAnalysis(Judge):
 
 
 class DescribingAnalysis(Judge):
-    """The judge of a campaign of one condition, in which nothing is compared.
+    """Judges a campaign of one condition, in which nothing is compared.
 
     The budget ends the campaign. With ``--precision`` it stops once the interval of the median is
     narrow enough. With ``--tail`` it stops once slow runs of that share would have appeared.

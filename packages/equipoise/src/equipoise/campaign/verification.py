@@ -34,7 +34,7 @@ def mapped_by_condition(plan: Plan, environment: Mapping[str, str]) -> dict[str,
     mapped: dict[str, Mapped] = {}
     for condition in plan.conditions:
         launch = _launch(condition, plan, environment)
-        # Of the arguments, only those of `env` can change the program that starts.
+        # Only the arguments of `env` can change the program that starts.
         is_env = os.path.basename(launch.command[0]) == "env"
         arguments = launch.command if is_env else launch.command[:1]
         key = (arguments, tuple(sorted(launch.variables.items())), launch.folder)
@@ -81,7 +81,7 @@ class _Launch(Struct, frozen=True):
 
     condition: Condition
     command: tuple[str, ...]
-    """Command; with several layouts, that of the first layout."""
+    """Command, in the first layout if there are several layouts."""
     variables: dict[str, str]
     """Environment variables that the condition sets."""
     environment: dict[str, str]

@@ -58,8 +58,8 @@ def is_washout_block(block: tuple[Trial, ...]) -> bool:
 def restarted_conditions(plan: Plan, conditions: Collection[int]) -> frozenset[int]:
     """Return the conditions whose trials before the washouts no longer count.
 
-    A comparison starts again if both of its conditions are among ``conditions``, those of the first
-    block with washouts. A baseline and its control keep their trials for other comparisons.
+    ``conditions`` ran in the first block with washouts. A comparison starts again if both of its
+    conditions are among them. A baseline and its control keep their trials for other comparisons.
     """
     restarted = [contrast for contrast in plan.contrasts if set(contrast.pair) <= set(conditions)]
     still_needed = {contrast.baseline for contrast in plan.contrasts if contrast not in restarted}

@@ -40,14 +40,14 @@ class Figure(Struct, frozen=True):
 
 
 class FiguresKind:
-    """Figures of a kind of campaign; by default those of a comparison."""
+    """Figures of a kind of campaign; by default the figures of a comparison."""
 
     def gallery(self, document: Any, sequences: Sequences) -> Iterator[Figure] | None:
-        """Draw the figures of a document of this kind; ``None`` to draw those of a comparison."""
+        """Draw the figures of a document; ``None`` to draw the figures of a comparison."""
         return None
 
     def chart(self, document: Any) -> alt.LayerChart | None:
-        """Draw the main chart of a document; ``None`` to draw that of a comparison."""
+        """Draw the main chart of a document; ``None`` to draw the chart of a comparison."""
         return None
 
 

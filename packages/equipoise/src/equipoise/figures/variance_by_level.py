@@ -23,7 +23,7 @@ from equipoise.shared.chart_parts import (
 HOW_TO_READ = (
     "Each mark is the standard deviation that one level adds, with its interval. More units of the "
     "level farthest to the right narrow the interval most. The first lines are the ratios within "
-    "blocks, the others the conditions."
+    "blocks, the other lines are the conditions."
 )
 MAX_ROWS = 12
 ROW_HEIGHT = 26
