@@ -25,7 +25,7 @@ from benchmarks.validity.machine import Machine
 from benchmarks.validity.pieces import in_pieces, source
 from benchmarks.validity.shares import Share
 from equipoise.analysis.result import analyse_campaign
-from equipoise.campaign.interim import CALLS, InterimAnalysis
+from equipoise.campaign.interim import DIFFERENCE_VERDICTS, InterimAnalysis
 from equipoise.design.coin import draw_block
 from equipoise.model.plan import Condition, Judgement, Measure, Plan, Stopping
 from equipoise.model.record import Accounting, Draw, RunRecord, Trial
@@ -162,7 +162,7 @@ def campaign(case: Case, seed: int, number: int) -> Outcome:
             break
     assert before is not None, "the judge with washouts ruled out stops first"
     washed = len(draws) > ordinary
-    called = status.verdict in CALLS
+    called = status.verdict in DIFFERENCE_VERDICTS
     return Outcome(
         *before,
         status.verdict,
@@ -204,17 +204,17 @@ class Row:
     @property
     def called_before(self) -> Share:
         """Called different, with washouts ruled out."""
-        return self.share(lambda one: one.verdict_before in CALLS)
+        return self.share(lambda one: one.verdict_before in DIFFERENCE_VERDICTS)
 
     @property
     def called(self) -> Share:
         """Called different."""
-        return self.share(lambda one: one.verdict in CALLS)
+        return self.share(lambda one: one.verdict in DIFFERENCE_VERDICTS)
 
     @property
     def unwarned(self) -> Share:
         """Called different, without a warning of carry-over or by washouts."""
-        return self.share(lambda one: one.verdict in CALLS and not one.warned)
+        return self.share(lambda one: one.verdict in DIFFERENCE_VERDICTS and not one.warned)
 
     @property
     def washed(self) -> Share:

@@ -67,12 +67,12 @@ class Runs(ScriptedRunner):
     """Number of trials of a failing condition that succeed."""
     ran: dict[int, int] = field(default_factory=dict)
 
-    def run_place(self, draw: Draw, place: int) -> tuple[Callable[[], TrialReport], ...]:
+    def trials_at(self, draw: Draw, place: int) -> tuple[Callable[[], TrialReport], ...]:
         condition = draw.order[place]
         self.ran[condition] = self.ran.get(condition, 0) + 1
         if condition in self.failing and self.ran[condition] > self.fails_from:
             self.fails_at = (draw.phase, draw.block, condition)
-        return super().run_place(draw, place)
+        return super().trials_at(draw, place)
 
 
 class Stage(ProgressListener):

@@ -43,7 +43,7 @@ class ScriptedRunner:
     """Log ratio by which each condition slows whatever runs next; nothing by default."""
     ran_before: int | None = None
 
-    def run_place(self, draw: Draw, place: int) -> tuple[Callable[[], TrialReport], ...]:
+    def trials_at(self, draw: Draw, place: int) -> tuple[Callable[[], TrialReport], ...]:
         """One trial at one place of a block, with the washout before it."""
         if draw.washout is None:
             return (lambda: self._run(draw, place),)

@@ -89,8 +89,8 @@ class ReportsSeveral(Runs):
     lacks: frozenset[tuple[str, int]] = frozenset()
     """Benchmarks that the command does not report in some commits."""
 
-    def run_place(self, draw: Draw, place: int) -> tuple[Callable[[], TrialReport], ...]:
-        (run,) = super().run_place(draw, place)
+    def trials_at(self, draw: Draw, place: int) -> tuple[Callable[[], TrialReport], ...]:
+        (run,) = super().trials_at(draw, place)
         return (lambda: self._reporting(run(), draw.order[place]),)
 
     def _reporting(self, report: TrialReport, commit: int) -> TrialReport:

@@ -178,7 +178,7 @@ def test_importing_it_loads_nothing_heavy() -> None:
 def test_a_list_of_commands_gets_the_right_call_as_a_hint(ledger: Path, given: Any) -> None:
     with pytest.raises(UnusableInput) as refused:
         eq.compare(*given, ledger=ledger)
-    assert "give each command alone: equipoise.compare(*commands)" in str(refused.value.hint)
+    assert "give each command separately: equipoise.compare(*commands)" in str(refused.value.hint)
     assert not ledger.exists()
 
 
@@ -194,9 +194,9 @@ def test_a_ranking_has_the_words_of_the_command_line(
 
 def test_a_ranking_of_an_unknown_word_is_refused(ledger: Path) -> None:
     unknown: Any = "no"
-    with pytest.raises(UnusableInput, match="there is no ranking 'no'"):
+    with pytest.raises(UnusableInput, match="'no' is not a value of ranking"):
         eq.compare("true", "true 1", "true 2", ranking=unknown, ledger=ledger)
-    with pytest.raises(UnusableInput, match="there is no ranking 'no'"):
+    with pytest.raises(UnusableInput, match="'no' is not a value of ranking"):
         eq.compare_code("1", "2", "3", ranking=unknown, ledger=ledger)
 
 
@@ -246,5 +246,7 @@ def test_a_user_who_waits_for_another_campaign_gets_a_message(measure: str, tmp_
         said = waiting.stderr.readline()
         lock.close()
         waiting.stderr.read()
-    assert said.startswith(f"another campaign runs on this host (process {os.getpid()} of")
+    assert said.startswith(
+        f"waiting for the end of another campaign on this host (process {os.getpid()} of"
+    )
     assert "allow_concurrent=True" in said

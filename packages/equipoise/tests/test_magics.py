@@ -60,7 +60,7 @@ def test_a_result_shows_itself(shell: Any) -> None:
         ("", "needs code"),
         ("1 + 1 ---", "needs code before and after each ---"),
         ("--blocks none 1 --- 2", "blocks=none is not a whole number"),
-        ("--budget ' 1 --- 2", "the quotation of --budget ' has no end"),
+        ("--budget ' 1 --- 2", "--budget ' has no closing quotation mark"),
         ("--frobnicate 3 1 --- 2", "there is no option --frobnicate"),
         ("1 + --- 2", "is not code that can be timed"),
     ],

@@ -1,8 +1,9 @@
 """Equipoise measures whether one thing is really faster than another, and by how much.
 
-``compare`` runs commands in random blocks and returns a :class:`Result`; the error rate of its
-verdict counts every look. ``match``, ``match_balance``, ``gen_match`` and ``observe`` take data
-frames with the names of columns; they and ``genoud`` need ``equipoise[matching]``.
+``compare`` runs commands in random blocks and returns a :class:`Result`. The error rate of its
+verdict stays valid however often you look. ``match``, ``match_balance``, ``gen_match`` and
+``observe`` take data frames and names of columns; they and ``genoud`` need
+``equipoise[matching]``.
 """
 
 from __future__ import annotations
@@ -29,30 +30,30 @@ __all__ = [
     "show",
 ]
 
-_HOMES = {
+_MODULES = {
     "EquipoiseError": "model.errors",
     **dict.fromkeys(("Result", "compare", "compare_code", "run", "show"), "api"),
 }
 
-_OF_MATCHING = frozenset({"gen_match", "genoud", "match", "match_balance", "observe"})
-"""Functions of the extra ``equipoise[matching]``, which `equipoise.matching` hands on."""
+_MATCHING_FUNCTIONS = frozenset({"gen_match", "genoud", "match", "match_balance", "observe"})
+"""Functions of the extra ``equipoise[matching]``, which `equipoise.matching` imports."""
 
 
 def __getattr__(name: str) -> Any:
-    # Imported when used: `equipoise --help` must not wait for NumPy.
+    # Import late, so that `equipoise --help` does not wait for NumPy.
     import importlib
 
-    if name in _OF_MATCHING:
-        from equipoise.matching import handed_on
+    if name in _MATCHING_FUNCTIONS:
+        from equipoise.matching import matching_function
 
-        return handed_on(name)
-    if name not in _HOMES:
+        return matching_function(name)
+    if name not in _MODULES:
         raise AttributeError(f"module 'equipoise' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"equipoise.{_HOMES[name]}"), name)
+    return getattr(importlib.import_module(f"equipoise.{_MODULES[name]}"), name)
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """Give IPython the magics ``%compare`` and ``%%compare``: ``%load_ext equipoise``."""
+    """Give IPython the magics ``%compare`` and ``%%compare``, after ``%load_ext equipoise``."""
     from equipoise.magics import register
 
     register(shell)

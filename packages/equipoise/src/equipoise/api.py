@@ -1,4 +1,4 @@
-"""The Python interface: ``equipoise.compare`` and its result."""
+"""The Python interface: `compare`, `compare_code`, `run`, `show` and their `Result`."""
 
 from __future__ import annotations
 
@@ -42,44 +42,44 @@ if TYPE_CHECKING:
 
 
 class Limits(TypedDict, total=False):
-    """The numbers that limit and judge a campaign; ``None`` is the default, or the study's own."""
+    """Numbers that limit and judge a campaign; ``None`` is the default, or that of the study."""
 
     alpha: float | None
-    """The largest chance of a wrong verdict: by default 0.05."""
+    """Largest chance of a wrong verdict; by default 0.05."""
     min_effect: float | None
-    """Smallest effect that matters, in percent: by default 1."""
+    """Smallest effect that matters, in percent; by default 1."""
     blocks: int | None
     """Maximum number of blocks; by default the budget alone is the limit."""
     min_blocks: int | None
-    """Number of blocks before the first verdict, by default 5; a given one beats the budget."""
+    """Minimum blocks before a verdict; by default 5. A value that you set outweighs the budget."""
     min_seconds: float | None
-    """Seconds of measured blocks before the first verdict, by default 1; 0 for none."""
+    """Minimum seconds of measured blocks before a verdict; by default 1."""
     budget: float | None
-    """Seconds: by default 60, or 10 for one command."""
+    """Maximum seconds of the campaign; by default 60, or 10 for one command."""
     patient: bool | None
-    """Exceed the budget, by less than half, where a forecast says that a verdict is near."""
+    """Whether to exceed the budget, by less than half, if a verdict is probably near."""
     precision: float | None
-    """Go on until the interval is at most so many percent wide."""
+    """Measure until the interval is at most this wide, in percent."""
     tail: float | None
-    """Go on until slow runs that come in this percentage of runs would have shown."""
+    """Measure until slow runs would have appeared if they are this frequent, in percent."""
     warmup: int | None
-    """Trials of each condition before the first block, never analysed: by default 1."""
+    """Number of trials of each condition before the first block, never analysed; by default 1."""
     timeout: float | None
-    """Seconds after which a trial is ended, and counts as slowest: by default 600."""
+    """Maximum seconds of a trial, which then ends and counts as slowest; by default 600."""
     seed: int | None
-    """Seed of the coin; drawn and recorded by default."""
+    """Seed of the random orders; by default drawn and recorded."""
 
 
 OnOrOff = Literal["on", "off"]
-_OF_FUNCTIONS = ("that compare Python functions", "compare programs: eq.compare('a', 'b')")
-"""The campaigns that an installation without them lacks, and the hint."""
+_FUNCTIONS_KIND = ("that compare Python functions", "compare programs: eq.compare('a', 'b')")
+"""Name and hint for an error, if the installation lacks comparisons of functions."""
 
 
 class Result(Struct, frozen=True):
     """Result of a campaign.
 
-    ``verdict``, ``ratio`` and ``interval`` describe the first candidate; ``document`` holds
-    everything, as the ``--json`` file does.
+    ``verdict``, ``ratio`` and ``interval`` describe the first candidate. ``document`` has
+    everything, like the file of ``--json``.
 
     Examples
     --------
@@ -97,50 +97,50 @@ class Result(Struct, frozen=True):
 
     @property
     def comparison(self) -> Comparison:
-        """The first candidate against the baseline, on the primary metric.
+        """Comparison of the first candidate with the baseline, on the primary metric.
 
         Raise `UnusableInput` if nothing was compared.
         """
         if not self.document.comparisons:
             raise UnusableInput(
                 "nothing was compared, so there is no verdict",
-                hint="give two commands; result.document.typical describes one",
+                hint="give two commands, or read result.document.typical for a single command",
             )
         return self.document.comparisons[0]
 
     @property
     def verdict(self) -> Verdict:
-        """``faster``, ``slower``, ``equivalent``, ``mixed`` or ``undecided``."""
+        """Verdict: ``faster``, ``slower``, ``equivalent``, ``mixed`` or ``undecided``."""
         return self.comparison.verdict
 
     @property
     def ratio(self) -> float | None:
-        """Candidate over baseline of a cost: 0.5 is twice as fast."""
+        """Cost of the candidate over that of the baseline: 0.5 is twice as fast."""
         return self.comparison.ratio
 
     @property
     def interval(self) -> Interval:
-        """The confidence sequence of ``ratio`` where the campaign stopped."""
+        """Interval of ``ratio`` at the stop, from a confidence sequence."""
         return self.comparison.ratio_ci
 
     def to_frame(self, library: Library = "pandas") -> pandas.DataFrame | polars.DataFrame:
-        """Return the trials as a data frame, a row for each.
+        """Return the trials as a data frame, one row for each trial.
 
-        Raise `UnusableInput` if the library is another, or not installed.
+        Raise `UnusableInput` if ``library`` is not installed, or neither pandas nor polars.
         """
         return frame_of([asdict(row) for row in self.document.trials], library)
 
     def plot(self) -> altair.LayerChart:
-        """Return a chart of the distributions with every trial, or of a bisection or a history.
+        """Return the main chart: the distributions with every trial, or a bisection or a history.
 
-        Of a bisection of several benchmarks it shows the search of the first one.
+        For a bisection of several benchmarks it shows the search for the first benchmark.
 
         Raise `UnusableInput` if altair or vl-convert is not installed.
         """
         require_figures()
-        from equipoise.figures.gallery import figures_kind
+        from equipoise.figures.gallery import figures_of
 
-        chart = figures_kind(self.document).chart(self.document)
+        chart = figures_of(self.document).chart(self.document)
         if chart is not None:
             return chart
         from equipoise.figures.distributions import distributions
@@ -159,13 +159,13 @@ class Result(Struct, frozen=True):
         return str(self._repr_mimebundle_()[0]["text/html"])
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """Print what IPython shows on a terminal."""
+        """Print the result on a terminal of IPython."""
         printer.text(str(self))
 
     def __str__(self) -> str:
-        """Return a sentence for each comparison or search, or of a history or a condition.
+        """Return a sentence for each comparison, or the summary of another kind of campaign.
 
-        Each ranking comes before the comparisons. The interval of a comparison is below it.
+        Rankings come before the comparisons. Each comparison has its interval on a line of its own.
         """
         if self.document.own_summary is not None:
             return self.document.own_summary
@@ -176,7 +176,7 @@ class Result(Struct, frozen=True):
         return "\n".join((*rankings, *comparisons))
 
     def _with_interval(self, comparison: Comparison) -> str:
-        """Return the sentence of a comparison, and its interval on a line of its own, if any."""
+        """Return the sentence of a comparison and, if known, its interval on the next line."""
         from equipoise.report.builders.conditions import shown_comparison
         from equipoise.report.units import interval_text, with_coverage
 
@@ -207,13 +207,13 @@ def compare(
     progress: ProgressListener | None = None,
     **limits: Unpack[Limits],
 ) -> Result:
-    """Compare commands, or Python functions; the first is the baseline.
+    """Compare commands, or Python functions; the first one is the baseline.
 
-    One command or function alone is described. Functions run in fresh processes, each of which
-    runs all of them and gives one trial of each (docs/how-to/compare-functions.md). Only
-    ``setup``, ``names``, ``ranking``, the limits and the ledger are for functions too.
+    A single command or function is described. Functions run in fresh processes. Each process runs
+    all functions and gives one trial of each (docs/how-to/compare-functions.md). Functions accept
+    only ``setup``, ``names``, ``ranking``, the limits and the ledger.
 
-    Raise `UnusableInput` if the commands or the numbers make no campaign; nothing was measured.
+    Raise `UnusableInput` if no campaign is possible; nothing was measured then.
     Raise `ConditionFailed` if a command failed. Raise `KeyboardInterrupt` if the user interrupted
     it; every finished trial is in the ledger.
 
@@ -227,44 +227,44 @@ def compare(
     Parameters
     ----------
     commands
-        Each a string, split as a POSIX shell splits words, or a sequence of words. No shell
-        runs them. Or functions, which are called without an argument, or with what ``setup``
-        returns; those that are ``async`` are awaited.
+        A command is a sequence of arguments, or a string that is split like in a POSIX shell;
+        no shell runs it. A function is called with the value of ``setup``, or without an
+        argument. An ``async`` function is awaited.
     setup
         Function that makes the argument of functions, untimed: once in each process, or before
-        each call where a function changes its argument.
+        each call if a function changes its argument.
     environments
-        Variables that are set for one condition, by its position from 1.
+        Environment variables for some commands, by the position of the command, from 1.
     control
         Run the baseline a second time, to check the tool.
     adjust
-        Adjust two commands by load, pressure or another reading before each trial. It assumes that
-        both leave the host alike for the trial after them.
+        Adjust two commands by load, pressure or another value read before each trial. This assumes
+        that both commands leave the host in the same state.
     ranking
-        Also ask which command is the fastest, not only how each compares with the baseline; by
-        default, unless there are layouts or more than 20 commands. The words ``"on"`` and ``"off"``
-        are taken, too.
+        Whether to rank the commands, instead of only comparing each with the baseline: True,
+        ``"on"``, False or ``"off"``. By default they are ranked, unless there are layouts or more
+        than 20 commands.
     metrics
-        Metrics to compare; the first decides, the others are judged too.
+        Metrics to compare; the first one decides when to stop.
     layouts
-        Number of memory layouts; ``{layout}`` in a command is the number of each.
+        Number of memory layouts; ``{layout}`` in a command becomes the number of the layout.
     aslr
-        Whether the kernel draws addresses in a layout: ``drawn`` by a coin, ``on`` or ``off``.
+        Whether the kernel draws random addresses: ``on``, ``off``, or ``drawn`` for each layout.
     ledger
-        Ledger that keeps the campaign: by default ``$EQUIPOISE_LEDGER``, or
+        Path of the ledger for the campaign; by default ``$EQUIPOISE_LEDGER``, or
         ``.equipoise/ledger.db``.
     allow_concurrent
         Measure even if another campaign runs on this host, instead of waiting for its end.
     show_env
-        Keep the values of all environment variables; by default those of known tuning variables.
+        Show the values of all environment variables; by default only of known tuning variables.
     progress
-        Listener that hears of every trial and block.
+        Listener that receives an event for each trial and block.
     limits
-        Numbers that limit and judge the campaign, by the names of `Limits`.
+        Numbers that limit and judge the campaign (`Limits`).
     """
-    asks_ranking, numbers = _ranking_of(ranking), CampaignLimits(**limits)
+    is_ranked, numbers = _parse_ranking(ranking), CampaignLimits(**limits)
     if setup is not None or any(map(callable, commands)):
-        others: dict[str, object] = {
+        command_options: dict[str, object] = {
             "environments": environments,
             "washout": washout,
             "control": control,
@@ -274,16 +274,16 @@ def compare(
             "layouts": layouts,
             "aslr": aslr,
         }
-        request = FunctionsRequest(numbers, names, asks_ranking, ledger, allow_concurrent, progress)
-        compare_functions = provided("compare_callables", *_OF_FUNCTIONS)
-        record = compare_functions(commands, setup, request, others)
+        request = FunctionsRequest(numbers, names, is_ranked, ledger, allow_concurrent, progress)
+        compare_functions = provided("compare_callables", *_FUNCTIONS_KIND)
+        record = compare_functions(commands, setup, request, command_options)
         return _result_of(record, show_env=show_env)
     options = CompareOptions(
         commands=_checked_commands([command for command in commands if not callable(command)]),
         names=tuple(names),
         environments=tuple(
-            f"{which}:{key}={value}"
-            for which, variables in (environments or {}).items()
+            f"{position}:{key}={value}"
+            for position, variables in (environments or {}).items()
             for key, value in variables.items()
         ),
         metrics=metrics,
@@ -293,12 +293,12 @@ def compare(
         adjust=adjust,
         layouts=layouts,
         aslr=aslr,
-        ranking=asks_ranking,
+        ranking=is_ranked,
         limits=numbers,
     )
     plan, warnings = compare_plan(options)
-    plan = replace(plan, command_line=_comparison_as_typed(options, plan.seed))
-    with _measuring(ledger, allow_concurrent=allow_concurrent) as store:
+    plan = replace(plan, command_line=_comparison_command_line(options, plan.seed))
+    with _open_measurement(ledger, allow_concurrent=allow_concurrent) as store:
         run_id = conduct.start(plan, store, progress or ProgressListener(), warnings=warnings)
         record = store.read_run(run_id)
     return _result_of(record, show_env=show_env)
@@ -322,7 +322,7 @@ def run(
 ) -> Result:
     """Run a study: a workload under every combination of its factors' levels.
 
-    Raise `UnusableInput` if there is no such study, factor or level, or nothing of it can run here.
+    Raise `UnusableInput` if there is no such study, factor or level, or no part of it can run here.
     Raise `ConditionFailed` if a command failed. Raise `KeyboardInterrupt` if the user interrupted
     it; every finished trial is in the ledger.
 
@@ -347,16 +347,16 @@ def run(
     study
         Path of a TOML file, or the name of a built-in study (``equipoise list studies``).
     quick
-        Run the study's quick form.
+        Whether to run the quick form of the study, which takes less time.
     factors
-        The level to run of a factor, or a list of them, by its name; all others keep theirs.
+        Levels to run, a value or a list, by the name of the factor; other factors keep all levels.
     command
-        Program to ask it of instead of the study's own workload.
+        Program to measure instead of the workload of the study.
     ranking, layouts, aslr, ledger, allow_concurrent, show_env, progress, limits
-        As for ``compare``; ``None`` for the study's own, or else the usual default.
+        As for ``compare``; ``None`` is the value of the study, or else the default.
     """
-    asks_ranking, numbers = _ranking_of(ranking), CampaignLimits(**limits)
-    place = Path(ledger or default_ledger())
+    is_ranked, numbers = _parse_ranking(ranking), CampaignLimits(**limits)
+    ledger_path = Path(ledger or default_ledger())
     chosen = [
         f"{name}={','.join(map(str, levels)) if isinstance(levels, list | tuple) else levels}"
         for name, levels in (factors or {}).items()
@@ -364,20 +364,20 @@ def run(
     options = StudyOptions(
         study=str(study), quick=quick, command=command, factors=chosen, layouts=layouts, aslr=aslr
     )
-    prepared = prepare_study(options, place)
-    with _measuring(place, allow_concurrent=allow_concurrent) as store:
-        builds = prepared.built(place) if prepared.build_lines else {}
-        plan, more = study_plan(
-            prepared.study, prepared.grid(builds), numbers, ranking=asks_ranking
+    prepared = prepare_study(options, ledger_path)
+    with _open_measurement(ledger_path, allow_concurrent=allow_concurrent) as store:
+        builds = prepared.built(ledger_path) if prepared.build_lines else {}
+        plan, plan_warnings = study_plan(
+            prepared.study, prepared.grid(builds), numbers, ranking=is_ranked
         )
-        words = {
+        option_values = {
             "quick": quick,
             "factor": chosen,
             "command": command,
-            **_common_options(layouts, aslr, asks_ranking, numbers, plan.seed),
+            **_common_options(layouts, aslr, is_ranked, numbers, plan.seed),
         }
-        plan = replace(plan, command_line=command_line_of("run", (str(study),), words))
-        warnings = (*prepared.warnings, *more)
+        plan = replace(plan, command_line=command_line_of("run", (str(study),), option_values))
+        warnings = (*prepared.warnings, *plan_warnings)
         with prepared.errors_at_settings(plan):
             run_id = conduct.start(plan, store, progress or ProgressListener(), warnings=warnings)
         record = store.read_run(run_id)
@@ -385,8 +385,8 @@ def run(
 
 
 @contextmanager
-def _measuring(ledger: Path | str | None, *, allow_concurrent: bool) -> Iterator[Ledger]:
-    """Hold the measurement lock of this host, with the ledger open for writing."""
+def _open_measurement(ledger: Path | str | None, *, allow_concurrent: bool) -> Iterator[Ledger]:
+    """Open the ledger for writing, and hold the measurement lock of this host."""
     with (
         conduct.measurement_lock(conduct.warn_of_wait, allow_concurrent=allow_concurrent),
         open_for_writing(Path(ledger or default_ledger()), durable=False) as store,
@@ -412,9 +412,9 @@ def compare_code(
 ) -> Result:
     """Compare pieces of Python code, as `compare` compares functions; the first is the baseline.
 
-    One piece alone is described.
+    A single piece is described.
 
-    Raise `UnusableInput` if the code or the numbers make no campaign; nothing was measured. Raise
+    Raise `UnusableInput` if no campaign is possible; nothing was measured then. Raise
     `ConditionFailed` if a piece of code failed. Raise `KeyboardInterrupt` if the user interrupted
     it; every finished trial is in the ledger.
 
@@ -437,35 +437,35 @@ def compare_code(
     codes
         Statements, as ``timeit`` takes them; they may ``await``.
     setup
-        Statements that run before, untimed, for each piece alone: once in each process, or
-        before each run of a piece where a piece changes what it works on.
+        Statements that run first, untimed and separately for each piece: once in each process, or
+        before each run if a piece changes its data.
     globals
-        Values of names that the code may use, such as ``globals()``; only those that it uses are
-        sent to the fresh processes.
+        Names that the code may use, with their values, such as ``globals()``; the values of the
+        used names are sent to the fresh processes.
     """
-    asks_ranking, numbers = _ranking_of(ranking), CampaignLimits(**limits)
-    request = FunctionsRequest(numbers, names, asks_ranking, ledger, allow_concurrent, progress)
-    record = provided("compare_code", *_OF_FUNCTIONS)(codes, setup, globals or {}, request)
+    is_ranked, numbers = _parse_ranking(ranking), CampaignLimits(**limits)
+    request = FunctionsRequest(numbers, names, is_ranked, ledger, allow_concurrent, progress)
+    record = provided("compare_code", *_FUNCTIONS_KIND)(codes, setup, globals or {}, request)
     return _result_of(record, show_env=show_env)
 
 
-def _ranking_of(ranking: bool | OnOrOff | None) -> bool | None:
+def _parse_ranking(ranking: bool | OnOrOff | None) -> bool | None:
     """Return whether a ranking is requested; ``None`` for the default."""
-    words = {None: None, True: True, False: False, "on": True, "off": False}
-    if ranking not in words:
+    choices = {None: None, True: True, False: False, "on": True, "off": False}
+    if ranking not in choices:
         raise UnusableInput(
-            f"there is no ranking {ranking!r}", hint="give True or 'on', or False or 'off'"
+            f"{ranking!r} is not a value of ranking", hint="give True or 'on', or False or 'off'"
         )
-    return words[ranking]
+    return choices[ranking]
 
 
-def _comparison_as_typed(options: CompareOptions, seed: int) -> tuple[str, ...]:
-    """Return the words of the command line that compares the same commands."""
+def _comparison_command_line(options: CompareOptions, seed: int) -> tuple[str, ...]:
+    """Return the arguments of the command line that compares the same commands."""
     commands = [
         command if isinstance(command, str) else shlex.join(command) for command in options.commands
     ]
     metrics = tuple(options.metrics)
-    words = {
+    option_values = {
         "command-name": options.names,
         "env": options.environments,
         "metrics": None if metrics == (PRIMARY_METRIC,) else ",".join(metrics),
@@ -475,7 +475,7 @@ def _comparison_as_typed(options: CompareOptions, seed: int) -> tuple[str, ...]:
         "adjust": options.adjust,
         **_common_options(options.layouts, options.aslr, options.ranking, options.limits, seed),
     }
-    return command_line_of("compare", commands, words)
+    return command_line_of("compare", commands, option_values)
 
 
 def _common_options(
@@ -485,49 +485,41 @@ def _common_options(
     limits: CampaignLimits,
     seed: int,
 ) -> dict[str, object]:
-    """Return the options that a comparison and a study share, by their names."""
+    """Return the options that comparisons and studies share, by name."""
     on_or_off = None if ranking is None else "on" if ranking else "off"
     return {"layouts": layouts, "aslr": aslr, "ranking": on_or_off, **asdict(limits), "seed": seed}
 
 
-def _checked_commands(
-    commands: Sequence[str | Sequence[str]],
-) -> tuple[str | tuple[str, ...], ...]:
-    """Return commands as strings or tuples of words.
+def _checked_commands(commands: Sequence[str | Sequence[str]]) -> tuple[str | tuple[str, ...], ...]:
+    """Return commands as strings or tuples of arguments.
 
-    Raise `UnusableInput` if a list of commands was given in the place of a command.
+    Raise `UnusableInput` if a list contains commands instead of arguments.
     """
     checked = tuple(command if isinstance(command, str) else tuple(command) for command in commands)
-    for words in checked:
-        if not isinstance(words, str) and _are_commands(words, alone=len(checked) == 1):
+    for command in checked:
+        if not isinstance(command, str) and _are_commands(command, is_alone=len(checked) == 1):
             raise UnusableInput(
-                f"{[*words]} looks like several commands, but a list holds the words of one",
-                hint="give each command alone: equipoise.compare(*commands); one command may "
-                "be a string",
+                f"{[*command]} looks like several commands, but a list has the arguments of one",
+                hint="give each command separately: equipoise.compare(*commands)",
             )
     return checked
 
 
-def _are_commands(words: tuple[object, ...], *, alone: bool) -> bool:
-    """Return whether the words of one command look like commands.
+def _are_commands(arguments: tuple[object, ...], *, is_alone: bool) -> bool:
+    """Return whether the arguments of a command look like several commands.
 
-    Where nothing else is compared, several words that all name programs are several commands.
+    If nothing else is compared, arguments that all name programs are several commands.
     """
-    texts = [word for word in words if isinstance(word, str)]
-    if len(texts) < len(words):
+    texts = [argument for argument in arguments if isinstance(argument, str)]
+    if len(texts) < len(arguments):
         return True
     if texts and " " in texts[0].strip() and not Path(texts[0]).exists():
         return True
-    return alone and len(texts) > 1 and all(map(shutil.which, texts))
+    return is_alone and len(texts) > 1 and all(map(shutil.which, texts))
 
 
-def show(
-    run: str = "last",
-    *,
-    ledger: Path | str | None = None,
-    show_env: bool = False,
-) -> Result:
-    """Compute a campaign's result again from the ledger.
+def show(run: str = "last", *, ledger: Path | str | None = None, show_env: bool = False) -> Result:
+    """Compute the result of a campaign again from the ledger.
 
     Raise `UnusableInput` if there is no such ledger or no such run.
 
@@ -541,7 +533,7 @@ def show(
     Parameters
     ----------
     show_env
-        Keep the values of all environment variables; by default those of known tuning variables.
+        Show the values of all environment variables; by default only of known tuning variables.
     """
     with open_for_reading(Path(ledger or default_ledger())) as store:
         record = store.read_run(run)
@@ -550,6 +542,6 @@ def show(
 
 
 def _result_of(*records: RunRecord, show_env: bool) -> Result:
-    """Return the result of a campaign, and of the one that tested its causes, if any."""
+    """Return the result of a campaign; a second record is the campaign that tested its causes."""
     document = result_of(*records_for_display(records, show_env=show_env))
     return Result(with_findings(document))

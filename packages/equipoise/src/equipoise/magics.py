@@ -1,4 +1,4 @@
-"""``%compare`` and ``%%compare`` in IPython and notebooks; ``%load_ext equipoise`` brings them."""
+"""The magics ``%compare`` and ``%%compare`` of IPython, after ``%load_ext equipoise``."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ CODE
 ---
 CODE
 
-Compare pieces of Python code in fresh processes; the first is the baseline, and one alone is
-described. They may use the names of the notebook, whose values are sent along. SETUP runs for
-each piece alone.
+Compare pieces of Python code in fresh processes; the first piece is the baseline. A single piece
+is described. The code may use names of the notebook; their values are sent to the processes. SETUP
+runs separately for each piece.
 
 Options: --budget SECONDS, --blocks N, --alpha P, --min-effect PERCENT, --seed N."""
 _SEPARATOR = re.compile(r"(?:^|\s)---(?:\s|$)")
 _SEPARATOR_LINE = re.compile(r"(?m)^[ \t]*---[ \t]*$\n?")
-_NUMBERS: dict[str, type[int] | type[float]] = {
+_OPTION_TYPES: dict[str, type[int] | type[float]] = {
     "budget": float,
     "blocks": int,
     "alpha": float,
@@ -34,70 +34,72 @@ _NUMBERS: dict[str, type[int] | type[float]] = {
 
 
 def register(shell: Any) -> None:
-    """Give a running IPython the two magics."""
+    """Register both magics in a running IPython."""
     from IPython.core.error import UsageError
     from IPython.core.magic import no_var_expand
 
-    # Otherwise IPython replaces {…} and $name in the code before it is measured.
+    # Without this, IPython would replace {…} and $name in the measured code.
     @no_var_expand
     def compare(line: str, cell: str | None = None) -> Result:
         try:
-            return _compared(line, cell, shell.user_ns)
+            return _compare_code(line, cell, shell.user_ns)
         except EquipoiseError as error:
             hint = "" if error.hint is None else f"\n  hint: {error.hint}"
-            # IPython shows it in its own manner, without a stack trace.
+            # IPython shows a UsageError without a stack trace.
             raise UsageError(f"{error.what}{hint}") from None
 
     compare.__doc__ = USAGE
     shell.register_magic_function(compare, "line_cell", "compare")
 
 
-def _compared(line: str, cell: str | None, names: dict[str, object]) -> Result:
-    numbers, rest = _numbers(line)
+def _compare_code(line: str, cell: str | None, names: dict[str, object]) -> Result:
+    limits, code_or_setup = _split_options(line)
     if cell is None:
-        codes, setup = _SEPARATOR.split(rest), ""
+        codes, setup = _SEPARATOR.split(code_or_setup), ""
     else:
-        codes, setup = _SEPARATOR_LINE.split(cell), rest
+        codes, setup = _SEPARATOR_LINE.split(cell), code_or_setup
     codes = [code.strip("\n") for code in codes]
     if not all(code.strip() for code in codes):
         raise UnusableInput(
             "%compare needs code before and after each ---",
-            hint="%compare sorted(x) --- x.sort(), or in a cell a line of --- between the two",
+            hint="write %compare sorted(x) --- x.sort(), or --- on a line of its own in a cell",
         )
     return compare_code(
         *(code.strip() if cell is None else code for code in codes),
         setup=setup,
         globals=names,
-        **numbers,
+        **limits,
     )
 
 
-def _numbers(line: str) -> tuple[dict[str, Any], str]:
-    """Return the options at the beginning of a line, and what follows them."""
-    numbers: dict[str, Any] = {}
+def _split_options(line: str) -> tuple[dict[str, Any], str]:
+    """Return the options at the start of a line, and the rest of the line."""
+    limits: dict[str, Any] = {}
     rest = line.strip()
     while match := re.match(r"--([a-z][a-z-]*)(?:=|\s+)(\S+)\s*", rest):
-        name, value = match.group(1).replace("-", "_"), _unquoted(match)
-        if name not in _NUMBERS:
-            raise UnusableInput(f"there is no option --{match.group(1)}", hint=USAGE)
-        # `CampaignLimits` names a bad number.
-        numbers[name] = _read(value, _NUMBERS[name])
+        name, value = match.group(1).replace("-", "_"), _option_value(match)
+        if name not in _OPTION_TYPES:
+            options = ", ".join(f"--{option.replace('_', '-')}" for option in _OPTION_TYPES)
+            hint = f"use one of the options {options}"
+            raise UnusableInput(f"there is no option --{match.group(1)}", hint=hint)
+        # `CampaignLimits` checks the number.
+        limits[name] = _parse_number(value, _OPTION_TYPES[name])
         rest = rest[match.end() :]
-    return numbers, rest
+    return limits, rest
 
 
-def _unquoted(option: re.Match[str]) -> str:
+def _option_value(option: re.Match[str]) -> str:
     """Return the value of an option without its quotation marks."""
     try:
         return shlex.split(option.group(2))[0]
     except ValueError:
         raise UnusableInput(
-            f"the quotation of --{option.group(1)} {option.group(2)} has no end",
+            f"--{option.group(1)} {option.group(2)} has no closing quotation mark",
             hint=f"write the number without quotation marks: --{option.group(1)} NUMBER",
         ) from None
 
 
-def _read(value: str, kind: type[int] | type[float]) -> int | float | str:
+def _parse_number(value: str, kind: type[int] | type[float]) -> int | float | str:
     try:
         return kind(value)
     except ValueError:

@@ -1,7 +1,7 @@
-"""The functions of `equipoise_matching`, with errors of this package.
+"""Offers the functions of `equipoise_matching`, with the errors of this package.
 
-``eq.match``, ``eq.match_balance``, ``eq.gen_match``, ``eq.observe`` and ``eq.genoud`` are found
-here. The package is the extra ``equipoise[matching]``: an error names the line that installs it.
+They are ``eq.match``, ``eq.match_balance``, ``eq.gen_match``, ``eq.observe`` and ``eq.genoud``. If
+the extra ``equipoise[matching]`` is missing, an error has the line that installs it.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import Any
 from equipoise.model.errors import UnusableInput
 from equipoise.shared.extras import install_line
 
-FUNCTIONS = {
+MODULES = {
     **dict.fromkeys(
         ("gen_match", "match", "match_balance", "observe"), "equipoise_matching.tables"
     ),
     "genoud": "equipoise_matching",
 }
-"""Functions that this package hands on, each with its module."""
+"""Module of each function."""
 
 
 class UnknownArgument(UnusableInput, TypeError):
@@ -35,11 +35,11 @@ def require_matching(module: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name != "equipoise_matching":
             raise
-        raise matching_is_missing() from error
+        raise missing_matching_error() from error
 
 
-def matching_is_missing() -> UnusableInput:
-    """Return the error of an installation without `equipoise_matching`."""
+def missing_matching_error() -> UnusableInput:
+    """Return the error for an installation without `equipoise_matching`."""
     return UnusableInput(
         "matching and observation need equipoise-matching, which is not installed",
         hint=install_line("equipoise[matching]"),
@@ -47,23 +47,23 @@ def matching_is_missing() -> UnusableInput:
 
 
 @contextmanager
-def own_errors() -> Iterator[None]:
+def converted_errors() -> Iterator[None]:
     """Raise an error of `equipoise_matching` as the same error of this package."""
-    theirs = require_matching("equipoise_matching.shared.errors")
+    matching_errors = require_matching("equipoise_matching.shared.errors")
     try:
         yield
-    except theirs.UnusableInput as error:
-        own = UnknownArgument if isinstance(error, TypeError) else UnusableInput
-        raise own(error.what, hint=error.hint) from error
+    except matching_errors.UnusableInput as error:
+        error_class = UnknownArgument if isinstance(error, TypeError) else UnusableInput
+        raise error_class(error.what, hint=error.hint) from error
 
 
-def handed_on(name: str) -> Callable[..., Any]:
-    """Return a function of `equipoise_matching`; its errors are those of this package."""
-    function = getattr(require_matching(FUNCTIONS[name]), name)
+def matching_function(name: str) -> Callable[..., Any]:
+    """Return a function of `equipoise_matching` that raises the errors of this package."""
+    function = getattr(require_matching(MODULES[name]), name)
 
     @functools.wraps(function)
-    def called(*args: Any, **kwargs: Any) -> Any:
-        with own_errors():
+    def with_converted_errors(*args: Any, **kwargs: Any) -> Any:
+        with converted_errors():
             return function(*args, **kwargs)
 
-    return called
+    return with_converted_errors

@@ -57,7 +57,7 @@ def test_the_steady_states_are_compared_without_the_warm_up() -> None:
     [
         (restless, "b: it has no steady state (no steady state in all 20 trials)"),
         (short, "b: 20 of its 20 trials reported fewer than 20 iterations"),
-        (lambda generator, block: np.array([]), "b reported no iterations of it"),
+        (lambda generator, block: np.array([]), "b reported no iterations of this metric"),
         (lambda generator, block: -np.ones(40), "b: its iterations have values below 0, which"),
     ],
 )

@@ -254,9 +254,9 @@ class LayoutRunner(ScriptedRunner):
         super().__init__(clock)
         self.began: list[Draw] = []
 
-    def run_place(self, draw: Draw, place: int) -> tuple[Callable[[], TrialReport], ...]:
+    def trials_at(self, draw: Draw, place: int) -> tuple[Callable[[], TrialReport], ...]:
         self.began.append(draw)
-        return super().run_place(draw, place)
+        return super().trials_at(draw, place)
 
 
 def test_a_resumed_campaign_has_the_layouts_that_it_would_have_had(tmp_path: Path) -> None:

@@ -9,10 +9,10 @@ import pytest
 from msgspec.structs import replace
 
 from equipoise.analysis.redaction import (
-    hidden_values,
     hide_document_values,
     hide_values,
     hide_variables,
+    value_replacements,
 )
 from equipoise.analysis.result import analyse_campaign
 from equipoise.design.command_line import command_of_plan
@@ -265,8 +265,10 @@ def test_a_document_without_values_comes_back_as_it_is() -> None:
 
 
 def test_a_short_value_is_replaced_behind_its_name_alone() -> None:
-    hidden = hidden_values([("N", "1"), ("N", "12")])
-    assert hidden.in_text("N=1 and N=12, MAN=1, 1 of 12") == "N=$N and N=$N_2, MAN=1, 1 of 12"
+    hidden = value_replacements([("N", "1"), ("N", "12")])
+    assert (
+        hidden.replace_in_text("N=1 and N=12, MAN=1, 1 of 12") == "N=$N and N=$N_2, MAN=1, 1 of 12"
+    )
 
 
 def trial_names(record: RunRecord) -> set[str]:

@@ -125,7 +125,7 @@ def test_differences_between_the_hosts_are_listed_without_a_new_boot() -> None:
 
 def test_the_scope_says_that_the_sessions_were_not_interleaved() -> None:
     assert "not interleaved" in compared(result(1), result(2)).scope
-    assert "No difference of the two environments is known" in compared(result(1), result(2)).scope
+    assert "The two environments have no known difference" in compared(result(1), result(2)).scope
     other = compared(result(1), result(2, environment={"kernel": "6.2.0"}))
     assert "measure each side twice" in other.scope
 
@@ -138,7 +138,7 @@ def test_too_few_rows_for_drift_are_named() -> None:
         for document in (result(1), result(2))
     )
     comparison = compared(earlier, later)
-    assert "there are too few rows to estimate how sessions drift" in comparison.scope
+    assert "there are too few rows to estimate the drift of sessions" in comparison.scope
     assert row(comparison, "fork").changed is False
 
 
@@ -153,7 +153,7 @@ def test_a_stored_result_is_held_against_as_the_document_itself() -> None:
 
 def test_results_with_nothing_in_common_are_refused() -> None:
     earlier = result(1)
-    with pytest.raises(UnusableInput, match="no row with a number in common"):
+    with pytest.raises(UnusableInput, match="no condition with a number in both"):
         compared(replace(earlier, trials=()), result(2))
 
 
@@ -168,7 +168,7 @@ def test_trials_of_files_that_know_no_blocks_do_not_move_together() -> None:
         )
         for document in (result(1), result(2))
     )
-    assert "too few rows to estimate how sessions drift" in compared(earlier, later).scope
+    assert "too few rows to estimate the drift of sessions" in compared(earlier, later).scope
 
 
 def test_a_reported_metric_that_is_better_when_higher_costs_its_inverse() -> None:

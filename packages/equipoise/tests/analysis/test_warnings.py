@@ -215,7 +215,7 @@ def test_the_same_notice_about_several_conditions_appears_once() -> None:
 @pytest.mark.parametrize(
     ("stopped", "hint"),
     [
-        ("interrupted", "equipoise resume r goes on"),
+        ("interrupted", "run equipoise resume r to measure more blocks"),
         ("a condition failed", "correct the condition that failed, and measure again"),
     ],
 )

@@ -13,7 +13,7 @@ from equipoise.campaign.blocks import (
     block_costs,
     complete_blocks,
     cost_function,
-    cut_blocks,
+    cut_block_count,
     left_out_because,
     read_block,
     resolution_in,
@@ -81,7 +81,7 @@ def test_interrupted_blocks_are_counted_from_the_draws() -> None:
         trials=tuple(block_of(1, FORWARD, 1.0, 1.0) + block_of(2, FORWARD, 1.0)),
         notices=(),
     )
-    assert cut_blocks(record, complete_blocks(record.draws, record.trials)) == 2
+    assert cut_block_count(record, complete_blocks(record.draws, record.trials)) == 2
 
 
 def test_blocks_pair_the_candidate_with_the_baseline_and_remember_the_order() -> None:

@@ -215,7 +215,7 @@ def test_a_campaign_with_a_failed_condition_cannot_continue(tmp_path: Path) -> N
 def test_a_campaign_at_its_block_limit_wants_a_higher_one(tmp_path: Path) -> None:
     stage = Stage(tmp_path)
     run_id = stage.start(plan_of(stopping=Stopping(blocks=3)))
-    with pytest.raises(UnusableInput, match="has its 3 blocks already"):
+    with pytest.raises(UnusableInput, match="already has 3 blocks, and its limit is"):
         stage.resume(run_id)
 
 
@@ -253,9 +253,9 @@ def test_a_slot_effect_is_taken_out_not_taken_for_a_difference(tmp_path: Path) -
     stage = Stage(tmp_path, noise=0.005)
 
     class Slotted(ScriptedRunner):
-        def run_place(self, draw: Draw, place: int):  # type: ignore[no-untyped-def]
+        def trials_at(self, draw: Draw, place: int):  # type: ignore[no-untyped-def]
             self.medians = (0.010 * (1 + 0.05 * place), 0.0101 * (1 + 0.05 * place))
-            return super().run_place(draw, place)
+            return super().trials_at(draw, place)
 
     stage.runner = Slotted(stage.clock, noise=0.005)
     plan = plan_of(stopping=Stopping(budget_s=1e9), judgement=Judgement(min_effect=0.5))

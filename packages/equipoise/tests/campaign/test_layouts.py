@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from equipoise.campaign import plans
-from equipoise.campaign.plans import over_layouts
+from equipoise.campaign.plans import plan_with_layouts
 from equipoise.design.coin import Addresses
 from equipoise.model.errors import UnusableInput
 from packages.equipoise.tests.plans import plan_of
@@ -21,7 +21,7 @@ def host(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 
 def addresses(aslr: Addresses | None) -> tuple[set[bool], list[str]]:
     """Whether the layouts have random addresses, and the notices about it."""
-    plan, notices = over_layouts(plan_of(), 40, aslr)
+    plan, notices = plan_with_layouts(plan_of(), 40, aslr)
     return {layout.random_addresses for layout in plan.layouts}, [
         notice.summary for notice in notices
     ]
@@ -41,9 +41,9 @@ def test_if_addresses_cannot_be_held_all_layouts_have_random_ones_and_a_notice_s
 ) -> None:
     host.setattr(plans, "addresses_can_be_held", lambda: False)
     found, (words,) = addresses(None)
-    assert (found, "cannot hold" in words) == ({True}, True)
+    assert (found, "cannot keep addresses fixed" in words) == ({True}, True)
     assert addresses("on") == ({True}, [])
-    with pytest.raises(UnusableInput, match="cannot hold"):
+    with pytest.raises(UnusableInput, match="cannot keep addresses fixed"):
         addresses("off")
 
 
@@ -59,4 +59,4 @@ def test_without_random_addresses_on_the_host_no_layout_has_them_and_a_notice_sa
 
 def test_without_layouts_the_plan_is_unchanged() -> None:
     plan = plan_of()
-    assert over_layouts(plan, None, None) == (plan, ())
+    assert plan_with_layouts(plan, None, None) == (plan, ())

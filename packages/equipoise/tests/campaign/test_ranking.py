@@ -254,7 +254,7 @@ def test_an_impossible_ranking_gives_a_notice_or_an_error_if_it_was_requested() 
         CompareOptions(("true",), ranking=True),
         CompareOptions(many[:3], layouts=2, aslr="on", ranking=True),
     ):
-        with pytest.raises(UnusableInput, match="cannot be ranked|there is no ranking"):
+        with pytest.raises(UnusableInput, match="cannot be ranked|there is nothing to rank"):
             compare_plan(asked)
 
 

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 from equipoise.analysis.result import analyse_campaign
 from equipoise.campaign.blocks import block_seconds, complete_blocks
 from equipoise.campaign.conduct import Interrupted
-from equipoise.campaign.interim import latest_analysed
+from equipoise.campaign.interim import latest_analysis_block
 from equipoise.campaign.plans import study_plan
-from equipoise.campaign.progress import nearest_enough
+from equipoise.campaign.progress import blocks_to_near_verdicts
 from equipoise.campaign.segment import StopReason
 from equipoise.design.grid import grid_of
 from equipoise.design.limits import CampaignLimits
@@ -155,9 +155,9 @@ def test_a_patient_campaign_continues_only_to_a_near_verdict() -> None:
 
 
 def test_a_verdict_is_near_within_half_of_the_budget_again() -> None:
-    assert nearest_enough([100, 40, 49, 50], block_s=0.1, budget_s=10.0) == 49
-    assert nearest_enough([50], block_s=0.1, budget_s=10.0) is None
-    assert nearest_enough([], block_s=0.1, budget_s=10.0) is None
+    assert blocks_to_near_verdicts([100, 40, 49, 50], block_s=0.1, budget_s=10.0) == 49
+    assert blocks_to_near_verdicts([50], block_s=0.1, budget_s=10.0) is None
+    assert blocks_to_near_verdicts([], block_s=0.1, budget_s=10.0) is None
 
 
 @pytest.mark.parametrize("patient", [False, True])
@@ -177,11 +177,11 @@ def test_a_budget_that_ends_shortly_before_a_verdict_has_a_warning(
 
 
 def test_a_long_campaign_is_analysed_whenever_its_blocks_have_grown_by_a_64th() -> None:
-    assert [latest_analysed(block) for block in range(257)] == list(range(257))
-    assert [latest_analysed(block) for block in (257, 259, 260, 263, 264)] == [
+    assert [latest_analysis_block(block) for block in range(257)] == list(range(257))
+    assert [latest_analysis_block(block) for block in (257, 259, 260, 263, 264)] == [
         *(256, 256, 260, 260, 264)
     ]
-    analysed = {latest_analysed(block) for block in range(20_000)}
+    analysed = {latest_analysis_block(block) for block in range(20_000)}
     assert len(analysed) < 256 + 320
 
 
@@ -255,8 +255,8 @@ def short_time_hint(folder: Path, stopping: Stopping, seconds: float = 0.001) ->
     assert document.run.stopped_because == ("budget" if stopping.blocks is None else "block limit")
     assert document.comparisons[0].verdict == "slower"
     hint = next(warning.hint for warning in document.warnings if warning.code == "short_time")
-    assert hint.startswith(f"equipoise resume {document.run.id} ")
-    return hint.removeprefix(f"equipoise resume {document.run.id} ")
+    assert hint.startswith(f"run equipoise resume {document.run.id} ")
+    return hint.removeprefix(f"run equipoise resume {document.run.id} ")
 
 
 def test_the_hint_of_a_short_time_names_the_limit_that_ended_the_campaign(tmp_path: Path) -> None:
@@ -264,11 +264,11 @@ def test_the_hint_of_a_short_time_names_the_limit_that_ended_the_campaign(tmp_pa
     option, blocks, *_ = hint.split()
     assert option == "--blocks"
     # A block takes 3 ms.
-    assert 334 <= int(blocks.rstrip(":")) <= 400
+    assert 334 <= int(blocks.rstrip(",")) <= 400
     hint = short_time_hint(tmp_path / "budget", Stopping(budget_s=0.5))
     option, seconds, *_ = hint.split()
     assert option == "--budget"
-    assert 1 <= int(seconds.rstrip(":")) <= 5
+    assert 1 <= int(seconds.rstrip(",")) <= 5
 
 
 def test_a_campaign_that_follows_the_hint_of_a_short_time_has_measured_long_enough(
@@ -281,7 +281,7 @@ def test_a_campaign_that_follows_the_hint_of_a_short_time_has_measured_long_enou
         for warning in analyse_campaign(stage.ledger.read_run(run_id)).warnings
         if warning.code == "short_time"
     )
-    blocks = int(hint.split("--blocks ")[1].split(":")[0])
+    blocks = int(hint.split("--blocks ")[1].split(",")[0])
     stage.resume(run_id, CampaignLimits(blocks=blocks))
     document = analyse_campaign(stage.ledger.read_run(run_id))
     assert document.run.stopped_because == "verdict"

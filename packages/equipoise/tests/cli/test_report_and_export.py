@@ -206,7 +206,7 @@ def test_the_sequence_ends_where_the_document_stands(ledger: Path) -> None:
 def test_a_long_sequence_is_looked_at_now_and_then_and_at_its_end(
     ledger: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sequences, "MAX_INTERIMS", 7)
+    monkeypatch.setattr(sequences, "MAX_POINTS", 7)
     with open_for_reading(ledger) as store:
         points = sequences.sequences_of(store.read_run("last"))["b"]
     assert [point.block for point in points] == [5, 10, 15, 20, 25, 30]

@@ -101,7 +101,7 @@ def test_a_ranking_is_printed_unless_it_is_off(equipoise: Equipoise) -> None:
 def test_a_ranking_over_layouts_is_refused_with_a_hint(equipoise: Equipoise) -> None:
     refused = equipoise("compare", *COMMANDS, "--layouts", "2", "--ranking", "on")
     assert refused.status == 2
-    assert "with --layouts 3 conditions cannot be ranked" in refused.err
+    assert "3 conditions cannot be ranked with --layouts" in refused.err
     assert "hint: give --ranking off" in refused.err
 
 

@@ -66,7 +66,7 @@ def test_the_median_and_its_interval_are_those_of_the_document() -> None:
 
 
 def test_beyond_the_limit_bars_count_every_trial_and_the_chart_says_so() -> None:
-    chart = distributions(document_of(blocks=60), every_trial=100)
+    chart = distributions(document_of(blocks=60), max_dots=100)
     assert not tables(chart, "circle")
     counted = [sum(row["trials"] for row in bars) for bars in tables(chart, "rect")]
     assert counted == [60, 60]
@@ -194,7 +194,7 @@ def test_quantiles_without_a_ratio_are_left_out_and_counted() -> None:
     numbers = shift_function(baseline, baseline * 1.04, seed=1)
     chart = shift(document, document.comparisons[0], numbers)
     assert len(tables(chart, "point")[0]) == 9 - int(np.isnan(numbers.ratio).sum())
-    assert "timeouts on both sides" in notes(chart)
+    assert "both sides timed out" in notes(chart)
 
 
 def test_the_course_holds_every_trial_in_the_order_in_which_it_ran() -> None:
@@ -224,7 +224,7 @@ def test_the_running_median_follows_the_drift() -> None:
 
 
 def test_a_course_of_many_trials_is_binned_from_least_to_most() -> None:
-    chart = time_course(document_of(blocks=600), every_trial=1000)
+    chart = time_course(document_of(blocks=600), max_dots=1000)
     bands = tables(chart, "area")[0]
     assert sum(row["trials"] for row in bands) == 1202
     assert all(row["value"] <= row["most"] for row in bands)

@@ -32,13 +32,13 @@ def test_the_title_names_the_metric_and_its_unit(
 def test_the_range_holds_all_of_an_ordinary_sample() -> None:
     values = list(np.random.default_rng(1).normal(0.05, 0.001, 200))
     quantity = quantity_of("wall_s", [values])
-    assert not any(quantity.beyond(value) for value in values)
+    assert not any(quantity.is_beyond(value) for value in values)
 
 
 def test_an_outlier_is_moved_to_the_edge_and_known_to_lie_beyond() -> None:
     values = [*np.random.default_rng(1).normal(0.05, 0.001, 200), 5.0]
     quantity = quantity_of("wall_s", [values])
-    assert quantity.beyond(5.0)
+    assert quantity.is_beyond(5.0)
     assert quantity.clipped(5.0) == quantity.high
 
 

@@ -36,7 +36,7 @@ class Stage:
             runner = TrialRunner(
                 plan, self.client, self.scratch, own_environment(), beside, servers=self.servers
             )
-            (run,) = runner.run_place(Draw("measured", 1, (0,), 0), 0)
+            (run,) = runner.trials_at(Draw("measured", 1, (0,), 0), 0)
             return run()
 
     def nothing_is_left(self) -> bool:

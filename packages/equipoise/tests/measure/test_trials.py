@@ -48,7 +48,7 @@ def test_a_trial_gets_the_callers_environment_its_own_settings_and_the_padding(
     second = msgspec.structs.replace(plan.conditions[1], environment={"HOME": "/tmp", "A": "1"})
     plan = msgspec.structs.replace(plan, conditions=(plan.conditions[0], second))
     starter = ScriptedStarter()
-    runner(starter, plan, tmp_path).run_place(DRAW, 0)[0]()
+    runner(starter, plan, tmp_path).trials_at(DRAW, 0)[0]()
     request = starter.requests[0]
     assert request.argv == ("/bin/b",)
     assert request.environment == {
@@ -64,7 +64,7 @@ def test_input_output_folder_and_timeout_are_those_of_the_plan(tmp_path: Path) -
     output = Output("file", "/tmp/out")
     plan = plan_of(measure=Measure("/srv", input="/etc/words", output=output, timeout_s=3.0))
     starter = ScriptedStarter()
-    runner(starter, plan, tmp_path).run_place(DRAW, 0)[0]()
+    runner(starter, plan, tmp_path).trials_at(DRAW, 0)[0]()
     request = starter.requests[0]
     assert (request.working_folder, request.input, request.output, request.timeout_s) == (
         "/srv",
@@ -81,7 +81,7 @@ def test_a_condition_may_send_its_output_elsewhere(tmp_path: Path) -> None:
     plan = msgspec.structs.replace(plan, conditions=(first, second))
     starter = ScriptedStarter()
     for place in (0, 1):
-        runner(starter, plan, tmp_path).run_place(DRAW, place)[0]()
+        runner(starter, plan, tmp_path).trials_at(DRAW, place)[0]()
     assert [request.output for request in starter.requests] == [
         Output("discard"),
         Output("file", "/tmp/out"),
@@ -89,7 +89,7 @@ def test_a_condition_may_send_its_output_elsewhere(tmp_path: Path) -> None:
 
 
 def test_a_finished_trial_is_reported_as_measured(tmp_path: Path) -> None:
-    report = runner(ScriptedStarter(), plan_of(), tmp_path).run_place(DRAW, 1)[0]()
+    report = runner(ScriptedStarter(), plan_of(), tmp_path).trials_at(DRAW, 1)[0]()
     trial = report.trial
     assert (trial.phase, trial.block, trial.position, trial.condition) == ("measured", 4, 1, 0)
     assert trial.started_at == 123.0
@@ -107,14 +107,14 @@ def test_metrics_of_a_workload_belong_only_to_their_own_trial(tmp_path: Path) ->
 
     starter = ScriptedStarter(does=report_once)
     trials = runner(starter, plan_of(), tmp_path)
-    assert trials.run_place(DRAW, 0)[0]().trial.samples == (Sample("latency_s", 0.5),)
-    assert trials.run_place(DRAW, 1)[0]().trial.samples == ()
+    assert trials.trials_at(DRAW, 0)[0]().trial.samples == (Sample("latency_s", 0.5),)
+    assert trials.trials_at(DRAW, 1)[0]().trial.samples == ()
 
 
 def test_washouts_run_the_drawn_condition_before_each_trial(tmp_path: Path) -> None:
     trials = runner(ScriptedStarter(), plan_of(), tmp_path)
     draw = msgspec.structs.replace(DRAW, washout=0)
-    report = [run().trial for place in (0, 1) for run in trials.run_place(draw, place)]
+    report = [run().trial for place in (0, 1) for run in trials.trials_at(draw, place)]
     assert [(t.condition, t.position, t.washout) for t in report] == [
         (0, 0, True),
         (1, 1, False),
@@ -168,7 +168,7 @@ def test_hooks_run_around_each_trial_and_around_all_of_them(tmp_path: Path) -> N
 
     trials = runner(ScriptedStarter(does=trial_runs), plan, tmp_path)
     for place in (0, 1, 0, 1):
-        trials.run_place(DRAW, place)[0]()
+        trials.trials_at(DRAW, place)[0]()
     trials.clean_up()
     assert (tmp_path / "diary").read_text(encoding="ascii").split() == [
         "/bin/b",
@@ -199,7 +199,7 @@ def test_in_a_layout_the_path_is_longer_and_the_arguments_are_unchanged(tmp_path
     trials = runner(starter, plan, tmp_path)
     draw = msgspec.structs.replace(DRAW, layout=2)
     for place in range(2):
-        for run in trials.run_place(draw, place):
+        for run in trials.trials_at(draw, place):
             run()
     first, second = starter.requests
     assert first.argv == ("/bin/b-2", "x", "2")

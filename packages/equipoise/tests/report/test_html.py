@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from equipoise.analysis.result import analyse_campaign as result_of
-from equipoise.figures.values import EVERY_TRIAL
+from equipoise.figures.values import MAX_DOTS
 from equipoise.model.record import CampaignWarning
 from equipoise.model.result import (
     CarryOver,
@@ -328,8 +328,8 @@ def test_the_same_campaign_gives_the_same_bytes() -> None:
 
 
 def test_a_page_of_five_thousand_trials_is_small_enough_to_send() -> None:
-    document = document_of(blocks=(EVERY_TRIAL - 2) // 2)
-    assert len(document.trials) == EVERY_TRIAL
+    document = document_of(blocks=(MAX_DOTS - 2) // 2)
+    assert len(document.trials) == MAX_DOTS
     text = page_of(document)
     assert len(text.encode()) < LARGEST
     assert "too many" not in text

@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import Struct
 
 from equipoise.figures.quantity import unit_of
-from equipoise.figures.values import analysed_values, known_values
+from equipoise.figures.values import analysed_values, trials_with_values
 from equipoise.model.quantities import FACTOR_FROM, Interval, reads_as_factor
 from equipoise.model.result import (
     Comparison,
@@ -178,7 +178,7 @@ class StudyData(Struct, frozen=True):
 
     def _pairs(self, metric: str, candidate: str, baseline: str) -> PairedBlocks:
         blocks: dict[int, dict[str, tuple[int, float]]] = {}
-        for _, row, value in known_values(self.document, metric):
+        for _, row, value in trials_with_values(self.document, metric):
             if row.analysed and row.condition in (candidate, baseline) and 0 < value < math.inf:
                 blocks.setdefault(row.block, {})[row.condition] = (row.position, value)
         pairs = [

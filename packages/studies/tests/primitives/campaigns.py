@@ -85,7 +85,7 @@ class ProbeRunner:
     covariates: Callable[[int], dict[str, float | None]] = lambda block: {"load_1_minute": 0.1}
     before_trial: Callable[[Draw, int], None] = lambda draw, place: None
 
-    def run_place(self, draw: Draw, place: int) -> tuple[Callable[[], TrialReport], ...]:
+    def trials_at(self, draw: Draw, place: int) -> tuple[Callable[[], TrialReport], ...]:
         """One process at one place of a block."""
         return (lambda: TrialReport(self._run(draw, place), 0, None),)
 
@@ -124,7 +124,7 @@ def record_of(runner: ProbeRunner, environment: Mapping[str, object] | None = No
         run().trial
         for draw in draws
         for place in range(len(draw.order))
-        for run in runner.run_place(draw, place)
+        for run in runner.trials_at(draw, place)
     )
     surroundings = {"kernel": "6.1.0", "cpu_model": "Example CPU", **(environment or {})}
     segment = Segment(1.7e9, surroundings, 1.7e9 + 60.0, "block limit")

@@ -1,4 +1,7 @@
-"""Assignments of environment variables in commands and lines for a shell, and their redaction."""
+"""Finds the environment variables that a command or a shell line sets, and replaces their values.
+
+A command is a sequence of arguments. A shell line is one text that a shell splits and runs.
+"""
 
 from __future__ import annotations
 
@@ -11,127 +14,129 @@ from typing import Literal
 from msgspec import Struct
 
 MAX_DEPTH = 32
-"""Maximum depth of substitutions within substitutions; no line written by hand is deeper."""
+"""Maximum depth of nested command substitutions; deeper ones are not searched."""
 _SEPARATORS = ";&|()\n#"
 _BLANKS = " \t\r"
 _CLOSING_SIGNS = {"$(": ")", "<(": ")", ">(": ")", "=(": ")", "${": "}", "`": "`"}
-"""Sign that closes each opening; ``=(`` opens the values of a list in bash."""
+"""Closing sign of each opening sign; ``=(`` opens a list of values in bash."""
 _SUBSTITUTIONS = frozenset(("$(", "<(", ">(", "`"))
-_PIECE = re.compile(
+_WORD_PART = re.compile(
     r"\$'(?P<ansi>(?:\\.?|[^'\\])*)'?|'(?P<single>[^']*)'?|"
     r'\$?"(?P<double>(?:\\.?|[^"\\])*)"?|\\(?P<escaped>.?)|(?P<plain>[^ \t\r\n;&|()<>])',
     re.DOTALL,
 )
-"""One quoted piece of a word, or one character of it."""
-_SKIPPED = re.compile(r"\\.?|'[^']*'?|\"(?:\\.?|[^\"\\])*\"?|.", re.DOTALL)
+"""A quoted part of a word, or one character without quotes."""
+_QUOTED_OR_CHARACTER = re.compile(r"\\.?|'[^']*'?|\"(?:\\.?|[^\"\\])*\"?|.", re.DOTALL)
 _IN_DOUBLE_QUOTES = re.compile(r"\\.|\$\(|`", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "f": "\f"}
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|([0-7]{1,3})|(.))", re.DOTALL)
 
 
 class Word(Struct, frozen=True):
-    """One word of a shell's line."""
+    """A word of a shell line."""
 
     start: int
     end: int
-    """Index in the line after the word's last character."""
+    """Index of the first character after the word."""
     text: str
     """Text of the word without its quotes; substitutions stay unchanged."""
 
 
 def simple_commands(line: str) -> Iterator[tuple[Word, ...]]:
-    """Split a line at operators and comments; commands in substitutions follow separately.
+    """Yield the words of each simple command in a shell line.
 
-    The targets of redirections are left out.
+    A command in a substitution follows the command that contains it. Targets of redirections are
+    left out.
     """
-    yield from _commands(line, 0, len(line), MAX_DEPTH)
+    yield from _commands_in(line, 0, len(line), MAX_DEPTH)
 
 
-def _commands(line: str, at: int, end: int, depth: int) -> Iterator[tuple[Word, ...]]:
+def _commands_in(line: str, index: int, end: int, depth: int) -> Iterator[tuple[Word, ...]]:
     words: list[Word] = []
-    inner: list[tuple[int, int]] = []
+    inner_ranges: list[tuple[int, int]] = []
     is_target = False
-    while at < end:
-        character = line[at]
+    while index < end:
+        character = line[index]
         if character in _BLANKS:
-            at += 1
+            index += 1
         elif character in _SEPARATORS:
             if words:
                 yield tuple(words)
             words, is_target = [], False
-            at += 1
-        elif character in "<>" and line[at + 1 : at + 2] != "(":
-            if words and words[-1].end == at and words[-1].text.isdigit():
+            index += 1
+        elif character in "<>" and line[index + 1 : index + 2] != "(":
+            if words and words[-1].end == index and words[-1].text.isdigit():
                 del words[-1]
-            while at < end and line[at] in "<>&|-":
-                at += 1
+            while index < end and line[index] in "<>&|-":
+                index += 1
             is_target = True
         else:
-            word, inside = _word(line, at, end)
-            inner.extend(inside)
+            word, ranges_in_word = _read_word(line, index, end)
+            inner_ranges.extend(ranges_in_word)
             if not is_target:
                 words.append(word)
             is_target = False
-            at = word.end
+            index = word.end
     if words:
         yield tuple(words)
-    for first, last in inner if depth else ():
-        yield from _commands(line, first, last, depth - 1)
+    for first, last in inner_ranges if depth else ():
+        yield from _commands_in(line, first, last, depth - 1)
 
 
-def _word(line: str, start: int, end: int) -> tuple[Word, list[tuple[int, int]]]:
-    """Read one word; also return the places of the commands substituted in it."""
-    at = start
+def _read_word(line: str, start: int, end: int) -> tuple[Word, list[tuple[int, int]]]:
+    """Return the word at an index, and the ranges of the commands substituted in the word."""
+    index = start
     text: list[str] = []
-    inner: list[tuple[int, int]] = []
-    while at < end:
+    inner_ranges: list[tuple[int, int]] = []
+    while index < end:
         opening = next(
-            (sign for sign in (line[at : at + 2], line[at]) if sign in _CLOSING_SIGNS), None
+            (sign for sign in (line[index : index + 2], line[index]) if sign in _CLOSING_SIGNS),
+            None,
         )
         if opening is not None:
-            first = at + len(opening)
+            first = index + len(opening)
             close = _closing_index(line, first, end, _CLOSING_SIGNS[opening])
             if opening in _SUBSTITUTIONS:
-                inner.append((first, close))
-            text.append(line[at : close + 1])
-            at = close + 1
+                inner_ranges.append((first, close))
+            text.append(line[index : close + 1])
+            index = close + 1
             continue
-        piece = _PIECE.match(line, at, end)
+        piece = _WORD_PART.match(line, index, end)
         if piece is None:
             break
         match piece.lastgroup:
             case "ansi":
                 text.append(_ESCAPE.sub(_unescape, piece["ansi"]))
             case "double":
-                inner.extend(_substitutions(line, *piece.span("double")))
+                inner_ranges.extend(_substitutions(line, *piece.span("double")))
                 text.append(re.sub(r"\\([\"\\$`\n])", r"\1", piece["double"]))
             case "escaped":
                 text.append(piece["escaped"].removesuffix("\n"))
             case _:
                 text.append(piece["single"] or piece["plain"] or "")
-        at = piece.end()
-    return Word(start, min(at, end), "".join(text)), inner
+        index = piece.end()
+    return Word(start, min(index, end), "".join(text)), inner_ranges
 
 
-def _closing_index(line: str, at: int, end: int, closing: str) -> int:
-    """Return the index of the sign that closes an opening before ``at``; the end without one."""
+def _closing_index(line: str, start: int, end: int, closing: str) -> int:
+    """Return the index of the closing sign for an opening before ``start``; ``end`` without one."""
     opening = {")": "(", "}": "{"}.get(closing)
     depth = 1
-    for token in _SKIPPED.finditer(line, at, end):
+    for token in _QUOTED_OR_CHARACTER.finditer(line, start, end):
         depth += (token[0] == opening) - (token[0] == closing)
         if not depth:
             return token.start()
     return end
 
 
-def _substitutions(line: str, at: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield the places of the commands substituted between double quotes."""
-    while opening := _IN_DOUBLE_QUOTES.search(line, at, end):
-        at = opening.end()
+def _substitutions(line: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield the ranges of the commands substituted between double quotes."""
+    while opening := _IN_DOUBLE_QUOTES.search(line, start, end):
+        start = opening.end()
         if closing := _CLOSING_SIGNS.get(opening[0]):
-            close = _closing_index(line, at, end, closing)
-            yield at, close
-            at = close + 1
+            close = _closing_index(line, start, end, closing)
+            yield start, close
+            start = close + 1
 
 
 def _unescape(escape: re.Match[str]) -> str:
@@ -142,70 +147,70 @@ def _unescape(escape: re.Match[str]) -> str:
 
 
 Replace = Callable[[str, str], str | None]
-"""Function from a variable's name and value to its replacement, or to ``None``."""
-_Kind = Literal["assignment", "line"]
+"""Function from a variable's name and value to a new value; ``None`` keeps the value."""
+_ArgumentRole = Literal["assignment", "shell line"]
 _ASSIGNMENT = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?P<sign>\+?=)")
 _REFERENCE = re.compile(r"\"?\$(?:[A-Za-z_][A-Za-z0-9_]*|\{[A-Za-z_][A-Za-z0-9_]*\})\"?")
-"""Reference to another variable, which is not a value of its own."""
+"""Reference to another variable: a value that needs no replacement."""
 
-_KEYWORDS = frozenset(
+_SHELL_KEYWORDS = frozenset(
     ("{", "}", "!", "if", "then", "elif", "else", "do", "while", "until", "time", "coproc")
 )
-_DECLARING_BUILTINS = frozenset(("export", "declare", "typeset", "local", "readonly", "alias"))
-_SETTING_PROGRAMS = frozenset(("env", "sudo", "doas"))
-_OPTIONS_WITH_A_WORD = frozenset(("-u", "-C", "-g", "-h", "-p", "--unset", "--chdir", "--user"))
-_PROGRAMS_WITH_LINE = frozenset(
+_ASSIGNING_BUILTINS = frozenset(("export", "declare", "typeset", "local", "readonly", "alias"))
+_ASSIGNING_PROGRAMS = frozenset(("env", "sudo", "doas"))
+_OPTIONS_WITH_VALUE = frozenset(("-u", "-C", "-g", "-h", "-p", "--unset", "--chdir", "--user"))
+_SHELLS = frozenset(
     ("sh", "bash", "dash", "ash", "ksh", "mksh", "zsh", "busybox", "su", "runuser", "flock")
 )
 _BUILTINS_WITH_LINES = frozenset(("eval", "trap"))
-_LINE_OPTION = re.compile(r"-[A-Za-z]*c|--command")
-_SPLIT_OPTION = re.compile(r"-[A-Za-z]*S|--split-string")
+_SHELL_LINE_OPTION = re.compile(r"-[A-Za-z]*c|--command")
+_ENV_SPLIT_OPTION = re.compile(r"-[A-Za-z]*S|--split-string")
 
 
 def replace_values(line: str, replace: Replace) -> str:
-    """Replace the values of the variables that a shell's line sets."""
+    """Replace the values of the variables that a shell line sets."""
     changes: list[tuple[int, int, str]] = []
     for words in simple_commands(line):
         changes.extend(_changes(line, words, replace))
     pieces: list[str] = []
-    at = 0
+    index = 0
     for start, end, text in _outermost(changes):
-        pieces += (line[at:start], text)
-        at = end
-    return "".join((*pieces, line[at:]))
+        pieces += (line[index:start], text)
+        index = end
+    return "".join((*pieces, line[index:]))
 
 
-def replace_command_values(words: Sequence[str], replace: Replace) -> tuple[str, ...]:
-    """Replace the values of the variables that the words of a command set."""
-    changed = list(words)
-    for place, kind in _settings_and_lines(words):
-        if kind == "line":
-            changed[place] = replace_values(words[place], replace)
+def replace_command_values(command: Sequence[str], replace: Replace) -> tuple[str, ...]:
+    """Replace the values of the variables that a command sets."""
+    changed = list(command)
+    for index, role in _roles(command):
+        if role == "shell line":
+            changed[index] = replace_values(command[index], replace)
             continue
-        name, sign, value = _split_assignment(words[place])
-        text = replace(name, value) if value else None
-        if text is not None:
-            changed[place] = f"{name}{sign}{text}"
+        name, sign, value = _split_assignment(command[index])
+        new_value = replace(name, value) if value else None
+        if new_value is not None:
+            changed[index] = f"{name}{sign}{new_value}"
     return tuple(changed)
 
 
 def _changes(line: str, words: Sequence[Word], replace: Replace) -> Iterator[tuple[int, int, str]]:
-    """Yield the start, the end and the replacement of each word that changes."""
+    """Yield the start, the end and the new text of each changed word of a command."""
     first = 0
-    while first < len(words) and words[first].text in _KEYWORDS:
+    while first < len(words) and words[first].text in _SHELL_KEYWORDS:
         first += 1
     while first < len(words) and _ASSIGNMENT.match(line, words[first].start):
         yield from _assignment_changes(line, words[first], replace)
         first += 1
     rest = words[first:]
-    if rest and rest[0].text in _DECLARING_BUILTINS:
+    if rest and rest[0].text in _ASSIGNING_BUILTINS:
         for word in rest[1:]:
             if _ASSIGNMENT.match(word.text):
                 yield from _assignment_changes(line, word, replace)
         return
-    for place, kind in _settings_and_lines([word.text for word in rest]):
-        word = rest[place]
-        if kind == "assignment":
+    for index, role in _roles([word.text for word in rest]):
+        word = rest[index]
+        if role == "assignment":
             yield from _assignment_changes(line, word, replace)
             continue
         changed = replace_values(word.text, replace)
@@ -218,44 +223,46 @@ def _assignment_changes(line: str, word: Word, replace: Replace) -> Iterator[tup
     written = line[word.start : word.end].removeprefix(f"{name}{sign}")
     if not value or _REFERENCE.fullmatch(written):
         return
-    text = replace(name, value)
-    if text is not None:
-        yield word.start, word.end, f'{name}{sign}"{text}"'
+    new_value = replace(name, value)
+    if new_value is not None:
+        yield word.start, word.end, f'{name}{sign}"{new_value}"'
 
 
 def _split_assignment(text: str) -> tuple[str, str, str]:
     """Return the name, the sign (``=`` or ``+=``) and the value of an assignment."""
     assignment = _ASSIGNMENT.match(text)
-    assert assignment is not None, "only an assignment is taken apart"
+    assert assignment is not None, f"{text!r} is not an assignment"
     return assignment["name"], assignment["sign"], text[assignment.end() :]
 
 
-def _settings_and_lines(words: Sequence[str]) -> Iterator[tuple[int, _Kind]]:
-    """Yield the places of arguments that set a variable or are a line for a shell."""
+def _roles(command: Sequence[str]) -> Iterator[tuple[int, _ArgumentRole]]:
+    """Yield the index and the role of each argument that sets a variable or is a shell line."""
     program = ""
-    is_setting = False
+    may_set_variables = False
     has_line_next = False
-    for place, word in enumerate(words):
-        before = words[place - 1] if place else ""
+    for index, argument in enumerate(command):
+        previous = command[index - 1] if index else ""
         if has_line_next:
-            yield place, "line"
+            yield index, "shell line"
             has_line_next = program in _BUILTINS_WITH_LINES
-        elif is_setting and _ASSIGNMENT.match(word):
-            yield place, "assignment"
-        elif is_setting and _SPLIT_OPTION.fullmatch(word):
+        elif may_set_variables and _ASSIGNMENT.match(argument):
+            yield index, "assignment"
+        elif may_set_variables and _ENV_SPLIT_OPTION.fullmatch(argument):
             has_line_next = True
-        elif program in _PROGRAMS_WITH_LINE and _LINE_OPTION.fullmatch(word):
+        elif program in _SHELLS and _SHELL_LINE_OPTION.fullmatch(argument):
             has_line_next = True
-        elif not (is_setting and (word.startswith("-") or before in _OPTIONS_WITH_A_WORD)):
-            name = os.path.basename(word)
-            if name in _SETTING_PROGRAMS | _PROGRAMS_WITH_LINE | _BUILTINS_WITH_LINES:
+        elif not (
+            may_set_variables and (argument.startswith("-") or previous in _OPTIONS_WITH_VALUE)
+        ):
+            name = os.path.basename(argument)
+            if name in _ASSIGNING_PROGRAMS | _SHELLS | _BUILTINS_WITH_LINES:
                 program = name
                 has_line_next = name in _BUILTINS_WITH_LINES
-            is_setting = name in _SETTING_PROGRAMS
+            may_set_variables = name in _ASSIGNING_PROGRAMS
 
 
 def _outermost(changes: Sequence[tuple[int, int, str]]) -> Iterator[tuple[int, int, str]]:
-    """Yield the changes that are not within another change, which replaces them as well."""
+    """Yield the changes that no other change contains."""
     covered = 0
     for start, end, text in sorted(changes, key=lambda change: (change[0], -change[1])):
         if start >= covered:
@@ -263,49 +270,49 @@ def _outermost(changes: Sequence[tuple[int, int, str]]) -> Iterator[tuple[int, i
             covered = end
 
 
-_LINE_OPTIONS = frozenset(("--build", "--setup", "--prepare", "--conclude", "--cleanup"))
-"""Options of Equipoise that take a line for a shell."""
+_EQUIPOISE_LINE_OPTIONS = frozenset(("--build", "--setup", "--prepare", "--conclude", "--cleanup"))
+"""Options of Equipoise whose value is a shell line."""
 _NAMED_COMMAND_OPTIONS = frozenset(("--bench", "--try-command"))
 _SHELL_OPTIONS = frozenset(("--shell", "--default-shell", "-S"))
-"""Options that let a shell run the commands."""
+"""Options of Equipoise with which a shell runs the commands."""
 
 
-def replace_command_line_values(words: Sequence[str], replace: Replace) -> tuple[str, ...]:
-    """Replace the values that the words of a command line of Equipoise set.
+def replace_command_line_values(argv: Sequence[str], replace: Replace) -> tuple[str, ...]:
+    """Replace the values that a command line of Equipoise sets.
 
-    Its commands are single words, or the words after ``--``.
+    Each command is one argument, or all arguments after ``--`` are one command.
     """
-    first = words.index("--") + 1 if "--" in words else len(words)
-    has_shell = not _SHELL_OPTIONS.isdisjoint(words[:first])
-    typed = (*words[:first], *replace_command_values(words[first:], replace))
-    shown: list[str] = []
-    for option, word in zip(("", *words), typed, strict=False):
+    first = argv.index("--") + 1 if "--" in argv else len(argv)
+    has_shell = not _SHELL_OPTIONS.isdisjoint(argv[:first])
+    arguments = (*argv[:first], *replace_command_values(argv[first:], replace))
+    replaced: list[str] = []
+    for option, argument in zip(("", *argv), arguments, strict=False):
         if option in _NAMED_COMMAND_OPTIONS:
-            shown.append(replace_named_command_values(word, replace))
-        elif has_shell or option in _LINE_OPTIONS:
-            shown.append(replace_values(word, replace))
+            replaced.append(replace_named_command_values(argument, replace))
+        elif has_shell or option in _EQUIPOISE_LINE_OPTIONS:
+            replaced.append(replace_values(argument, replace))
         else:
-            shown.append(_replace_text_values(word, replace))
-    return tuple(shown)
+            replaced.append(_replace_text_values(argument, replace))
+    return tuple(replaced)
 
 
 def _replace_text_values(text: str, replace: Replace) -> str:
-    """Replace the values that a text sets, if it is a command."""
+    """Replace the values that a text sets if it is read as a command."""
     try:
-        words = tuple(shlex.split(text))
+        arguments = tuple(shlex.split(text))
     except ValueError:
         return text
-    shown = replace_command_values(words, replace)
-    if shown == words:
+    replaced = replace_command_values(arguments, replace)
+    if replaced == arguments:
         return text
     return " ".join(
         new if new != old and " " not in new else shlex.quote(new)
-        for old, new in zip(words, shown, strict=True)
+        for old, new in zip(arguments, replaced, strict=True)
     )
 
 
 def replace_named_command_values(text: str, replace: Replace) -> str:
-    """Replace the values that the command in ``NAME=COMMAND`` sets."""
+    """Replace the values that the command of a text ``NAME=COMMAND`` sets."""
     name, equals, line = text.partition("=")
     command = tuple(shlex.split(line))
     changed = replace_command_values(command, replace)

@@ -1,4 +1,8 @@
-"""Certifying a host: its rate of false alarms, and the effects that it can detect."""
+"""Certifies a host: measures its rate of false alarms, and the effects that it can detect.
+
+Some campaigns compare a program with itself, and the others compare it with a program that has a
+known amount of additional work.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +13,10 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 
-from equipoise.analysis.comparisons import Blocks, primary_comparisons
+from equipoise.analysis.comparisons import primary_comparisons
 from equipoise.campaign import conduct
 from equipoise.campaign.blocks import block_costs
+from equipoise.campaign.interim import DIFFERENCE_VERDICTS
 from equipoise.campaign.progress import ProgressListener
 from equipoise.campaign.washouts import analysed_blocks
 from equipoise.design.coin import fresh_seed
@@ -26,19 +31,18 @@ from equipoise.model.record import RunRecord
 from equipoise.stats.arrays import FloatArray
 from equipoise.stats.verdict import smallest_effect
 
-CALLED_DIFFERENT = ("faster", "slower", "mixed")
-MINUTE_S = 60.0
+SECONDS_PER_MINUTE = 60.0
 
 
 class CertifyOptions(Struct, frozen=True):
-    """Options of certifying a host; the programs are the package's own workload ``spin``."""
+    """Options for certifying a host; both programs are the workload ``spin`` of Equipoise."""
 
     campaigns: int = 60
     blocks: int = 40
     injected_campaigns: int = 20
     injected_blocks: int = 120
     injected: float = 3.0
-    """Percentage of additional work of the second program."""
+    """Additional work of the second program, in percent."""
     work: int = 5_000_000
     alpha: float = 0.05
 
@@ -53,7 +57,7 @@ def certify(
 ) -> Certificate:
     """Measure this host's rate of false alarms, and the effects that it can detect.
 
-    ``on_campaign`` is called with the number of finished campaigns and that of all campaigns.
+    ``on_campaign`` receives the number of finished campaigns and the number of all campaigns.
 
     Raise `ConditionFailed` if the certifying program failed. Raise `Interrupted` if the user
     interrupted it.
@@ -73,8 +77,8 @@ def certify(
 
 def _plan(options: CertifyOptions, *, equal: bool) -> Plan:
     program = find_program("equipoise-workload", native_programs(), own_environment())
-    more = options.work if equal else round(options.work * (1.0 + options.injected / 100.0))
-    works = {"spin": options.work, "spin again" if equal else "spin more": more}
+    second_work = options.work if equal else round(options.work * (1.0 + options.injected / 100.0))
+    works = {"spin": options.work, "spin again" if equal else "spin more": second_work}
     return Plan(
         study=CERTIFICATE_STUDY,
         conditions=tuple(
@@ -98,7 +102,7 @@ def _certificate(
     environment: dict[str, Any],
     made_at: float,
 ) -> Certificate:
-    called_different = sum(_verdict(record) in CALLED_DIFFERENT for record in equal)
+    called_different = sum(_verdict(record) in DIFFERENCE_VERDICTS for record in equal)
     detected = [record for record in injected if _verdict(record) == "slower"]
     differences = np.concatenate([_differences(record) for record in equal])
     trial_s = statistics.median(
@@ -106,15 +110,9 @@ def _certificate(
     )
     block_s = statistics.median(_block_seconds(record) for record in equal)
 
-    def smallest(seconds: float) -> float | None:
-        blocks = int(seconds / block_s)
-        plan = equal[0].plan
-        effect = smallest_effect(
-            differences,
-            blocks,
-            alpha=options.alpha,
-            seed=plan.seed,
-        )
+    def smallest_percent(seconds: float) -> float | None:
+        blocks, seed = int(seconds / block_s), equal[0].plan.seed
+        effect = smallest_effect(differences, blocks, alpha=options.alpha, seed=seed)
         return None if effect is None else float(100.0 * np.expm1(effect))
 
     deviations = np.abs(differences - np.median(differences))
@@ -128,31 +126,29 @@ def _certificate(
         injected=options.injected,
         injected_campaigns=len(injected),
         injected_found=len(detected),
-        injected_blocks=statistics.median(len(_blocks(campaign)) for campaign in detected)
+        injected_blocks=statistics.median(len(analysed_blocks(campaign)) for campaign in detected)
         if detected
         else 0.0,
         trial_s=trial_s,
         spread=float(100.0 * 1.4826 * np.median(deviations)),
-        smallest_in_a_minute=smallest(MINUTE_S),
-        smallest_in_ten_minutes=smallest(10 * MINUTE_S),
+        smallest_in_a_minute=smallest_percent(SECONDS_PER_MINUTE),
+        smallest_in_ten_minutes=smallest_percent(10 * SECONDS_PER_MINUTE),
         runs=tuple(record.id for record in (*equal, *injected)),
     )
 
 
-def _blocks(record: RunRecord) -> Blocks:
-    return analysed_blocks(record)
-
-
 def _verdict(record: RunRecord) -> str:
-    return primary_comparisons(record.plan, _blocks(record))[0].verdict
+    return primary_comparisons(record.plan, analysed_blocks(record))[0].verdict
 
 
 def _differences(record: RunRecord) -> FloatArray:
-    logs = np.log(block_costs(record.plan, _blocks(record), "wall_s").costs)
+    """Return the differences of the log wall times, shape (blocks,)."""
+    logs = np.log(block_costs(record.plan, analysed_blocks(record), "wall_s").costs)
     return np.asarray(logs[:, 1] - logs[:, 0])
 
 
 def _block_seconds(record: RunRecord) -> float:
+    """Return the mean seconds of a block, with the pauses between blocks."""
     measured = [trial for trial in record.trials if trial.phase == "measured"]
-    spent = measured[-1].started_at - measured[0].started_at
-    return (spent + (measured[-1].accounting.wall_s or 0.0)) / len(_blocks(record))
+    seconds = measured[-1].started_at - measured[0].started_at
+    return (seconds + (measured[-1].accounting.wall_s or 0.0)) / len(analysed_blocks(record))

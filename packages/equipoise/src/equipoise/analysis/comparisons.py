@@ -1,4 +1,8 @@
-"""Each candidate against its baseline, on the primary metric and on the others."""
+"""Compares and judges each candidate with its baseline, on the primary metric and on the others.
+
+A contrast names a baseline and a candidate by their indices in the plan. A pairing has the costs of
+one contrast on one metric.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,7 @@ from equipoise.analysis.wording import (
     verdict_sentence,
     waiting_sentence,
 )
-from equipoise.campaign.blocks import CONTROLLED, BlockCosts, block_costs, resolution_of
+from equipoise.campaign.blocks import CONTROLLED_CONDITION, BlockCosts, block_costs, resolution_of
 from equipoise.design.coin import layout_of_block
 from equipoise.measure.environment.covariates import RUN_DELAY
 from equipoise.model.errors import UnusableInput
@@ -49,10 +53,11 @@ SCOPE_ACROSS_LAYOUTS = "across processes and memory layouts, in this campaign on
 SCOPE_OF_INTERVALS = "across intervals of one life of each server, in this campaign on this host"
 
 Blocks = dict[int, tuple[Trial, ...]]
+"""Complete blocks by number, each with its trials in the order in which they ran."""
 
 
 class Pairing(Struct, frozen=True):
-    """One candidate and its baseline on one metric."""
+    """A candidate and its baseline on one metric."""
 
     metric: str
     contrast: Contrast
@@ -63,7 +68,7 @@ class Pairing(Struct, frozen=True):
 
 
 def primary_comparisons(plan: Plan, blocks: Blocks) -> tuple[Comparison, ...]:
-    """Compare every candidate on the primary metric, at the whole alpha."""
+    """Compare every candidate on the primary metric; all these comparisons share alpha."""
     pairings = pairings_of(plan, blocks, plan.judgement.primary_metric) if blocks else ()
     judged = zip(pairings, judge_pairings(plan, pairings), strict=True)
     return tuple(
@@ -72,25 +77,26 @@ def primary_comparisons(plan: Plan, blocks: Blocks) -> tuple[Comparison, ...]:
 
 
 def _with_waiting(comparison: Comparison, contrast: Contrast, blocks: Blocks) -> Comparison:
-    """Add a clause to the summary if most of the extra time is waiting for a processor."""
+    """Add a clause to the summary if most of the extra time was waiting for a processor."""
     if comparison.metric != PRIMARY_METRIC or comparison.verdict not in ("faster", "slower"):
         return comparison
     pair = contrast.pair
-    quicker, slower = pair if comparison.verdict == "slower" else pair[::-1]
-    rows: list[tuple[float, float]] = []
+    faster, slower = pair if comparison.verdict == "slower" else pair[::-1]
+    differences: list[tuple[float, float]] = []
     for block in blocks.values():
         by_condition = {trial.condition: trial for trial in block}
-        if quicker in by_condition and slower in by_condition:
-            less, more = map(_wall_and_waiting, (by_condition[quicker], by_condition[slower]))
-            rows.append((more[0] - less[0], more[1] - less[1]))
-    extra_s, waiting_s = np.array(rows, dtype=np.float64).reshape(-1, 2).T
+        if faster in by_condition and slower in by_condition:
+            times = (_wall_and_waiting(by_condition[index]) for index in (faster, slower))
+            (faster_wall_s, faster_waiting_s), (slower_wall_s, slower_waiting_s) = times
+            differences.append((slower_wall_s - faster_wall_s, slower_waiting_s - faster_waiting_s))
+    extra_s, waiting_s = np.array(differences, dtype=np.float64).reshape(-1, 2).T
     if np.isnan(waiting_s).any() or not is_mostly_waiting(extra_s, waiting_s):
         return comparison
     return replace(comparison, summary=waiting_sentence(comparison.summary))
 
 
 def _wall_and_waiting(trial: Trial) -> tuple[float, float]:
-    """Return the wall time and the run delay in seconds; both NaN if one is unknown."""
+    """Return the wall time and the waiting time in seconds; both are NaN if one is unknown."""
     wall_s, waiting_s = trial.accounting.wall_s, trial.covariates.get(RUN_DELAY)
     known = wall_s is not None and waiting_s is not None and not trial.timed_out
     return (wall_s or 0.0, waiting_s or 0.0) if known else (math.nan, math.nan)
@@ -101,28 +107,28 @@ def other_comparisons(
 ) -> tuple[tuple[Comparison, ...], tuple[CampaignWarning, ...]]:
     """Compare every candidate on every other metric; all these comparisons share alpha.
 
-    A metric that a trial does not have is named in a warning and left out.
+    A metric that some trial does not have is left out, with a warning.
     """
     pairings: list[Pairing] = []
-    unknown: list[CampaignWarning] = []
+    warnings: list[CampaignWarning] = []
     for metric in plan.judgement.other_metrics if blocks else ():
         try:
             pairings.extend(pairings_of(plan, blocks, metric))
         except UnusableInput as error:
-            unknown.append(CampaignWarning("metric_unknown", error.what, error.hint or ""))
-    return judge_pairings(plan, pairings), tuple(unknown)
+            warnings.append(CampaignWarning("metric_unknown", error.what, error.hint or ""))
+    return judge_pairings(plan, pairings), tuple(warnings)
 
 
 def control_comparison(plan: Plan, blocks: Blocks) -> Comparison | None:
-    """Compare the control with the baseline; this comparison has its own alpha."""
+    """Compare the control with the baseline, at a separate alpha."""
     if plan.control is None or not blocks:
         return None
-    contrasts = (Contrast(CONTROLLED, plan.control),)
+    contrasts = (Contrast(CONTROLLED_CONDITION, plan.control),)
     control_plan = replace(plan, control=None, chosen_contrasts=contrasts)
     pairings = pairings_of(control_plan, blocks, plan.judgement.primary_metric)
     pairs = [pairing.pairs for pairing in pairings]
-    # The control checks the tool, in the layouts that were drawn.
-    return _judge_in_these_layouts(control_plan, pairings, pairs)[0]
+    # The control checks the tool, so no claim about other layouts is needed.
+    return _judge_in_drawn_layouts(control_plan, pairings, pairs)[0]
 
 
 def pairings_of(plan: Plan, blocks: Blocks, metric: str) -> list[Pairing]:
@@ -136,17 +142,13 @@ def pairings_of(plan: Plan, blocks: Blocks, metric: str) -> list[Pairing]:
 
 
 def pairing_of(
-    plan: Plan,
-    metric: str,
-    costs: BlockCosts,
-    contrast: Contrast,
-    resolution: Resolution,
+    plan: Plan, metric: str, costs: BlockCosts, contrast: Contrast, resolution: Resolution
 ) -> Pairing:
     """Pair a candidate with its baseline, and with the control if there is one."""
     pairs = costs.paired(
         contrast,
         resolution=resolution,
-        control=plan.control if contrast.baseline == CONTROLLED else None,
+        control=plan.control if contrast.baseline == CONTROLLED_CONDITION else None,
     )
     return Pairing(metric, contrast, costs, pairs, resolution.more_is_better)
 
@@ -156,18 +158,18 @@ def judge_pairings(
 ) -> tuple[Comparison, ...]:
     """Judge comparisons that share alpha.
 
-    ``unreported`` comparisons share alpha without being reported: each counts as a comparison
-    without evidence.
+    ``unreported`` is the number of comparisons that share alpha but are not reported. Each counts
+    as a comparison without evidence.
     """
     if not pairings:
         return ()
-    nothing = (PairedBlocks() for _ in range(unreported))
-    pairs = [*(pairing.pairs for pairing in pairings), *nothing]
-    drawn = _judge_in_these_layouts(plan, pairings, pairs)
-    return _judge_across_layouts(plan, pairings, pairs, drawn) if plan.layouts else drawn
+    without_evidence = (PairedBlocks() for _ in range(unreported))
+    pairs = [*(pairing.pairs for pairing in pairings), *without_evidence]
+    within = _judge_in_drawn_layouts(plan, pairings, pairs)
+    return _judge_across_layouts(plan, pairings, pairs, within) if plan.layouts else within
 
 
-def _judge_in_these_layouts(
+def _judge_in_drawn_layouts(
     plan: Plan, pairings: Sequence[Pairing], pairs: Sequence[PairedBlocks]
 ) -> tuple[Comparison, ...]:
     effect, alpha = plan.judgement.min_effect, plan.judgement.alpha
@@ -175,10 +177,10 @@ def _judge_in_these_layouts(
     to_go = blocks_to_go(pairs, judged, min_effect=effect, alpha=alpha, seed=plan.seed)
     return tuple(
         replace(
-            _comparison(plan, pairing, verdict, more, alpha / len(pairs)),
+            _comparison(plan, pairing, verdict, more_blocks, alpha / len(pairs)),
             adjusted_by=_adjustment(plan, pairing, verdict, len(pairs)),
         )
-        for pairing, verdict, more in zip(pairings, judged, to_go, strict=False)
+        for pairing, verdict, more_blocks in zip(pairings, judged, to_go, strict=False)
     )
 
 
@@ -186,36 +188,39 @@ def _judge_across_layouts(
     plan: Plan,
     pairings: Sequence[Pairing],
     pairs: Sequence[PairedBlocks],
-    drawn: Sequence[Comparison],
+    within_layouts: Sequence[Comparison],
 ) -> tuple[Comparison, ...]:
-    """Return comparisons across layouts in general, each with its claim on these layouts."""
+    """Return comparisons across layouts in general; each has its claim within these layouts."""
     layouts: list[list[int]] = [[] for _ in pairs]
-    for places, pairing in zip(layouts, pairings, strict=False):
-        numbers = pairing.costs.numbers[pairing.costs.both(pairing.contrast)].tolist()
-        places += [layout_of_block(plan, "measured", number) for number in numbers]
+    for layouts_of_blocks, pairing in zip(layouts, pairings, strict=False):
+        numbers = pairing.costs.numbers[pairing.costs.has_both(pairing.contrast)].tolist()
+        layouts_of_blocks += [layout_of_block(plan, "measured", number) for number in numbers]
     effect, alpha = plan.judgement.min_effect, plan.judgement.alpha
     count = len(plan.layouts)
     judged = judge_across_layouts(pairs, layouts, count=count, min_effect=effect, alpha=alpha)
     return tuple(
-        _with_claim_on_these_layouts(
+        _with_claim_on_drawn_layouts(
             _comparison(plan, pairing, judgement, None, alpha / len(pairs)),
-            these,
+            within,
             judgement.lost_analyses,
         )
-        for pairing, judgement, these in zip(pairings, judged, drawn, strict=False)
+        for pairing, judgement, within in zip(pairings, judged, within_layouts, strict=False)
     )
 
 
-def _with_claim_on_these_layouts(
-    across: Comparison, these: Comparison, lost_analyses: int
+def _with_claim_on_drawn_layouts(
+    across: Comparison, within: Comparison, lost_analyses: int
 ) -> Comparison:
-    claim = TheseLayouts(these.verdict, these.ratio, these.ratio_ci, these.scope, these.summary)
+    """Add the claim of the same comparison within the drawn layouts."""
+    claim = TheseLayouts(
+        within.verdict, within.ratio, within.ratio_ci, within.scope, within.summary
+    )
     return replace(
         across,
         scope=SCOPE_ACROSS_LAYOUTS,
         summary=f"Across layouts: {across.summary}{lost_analyses_clause(lost_analyses)}",
         in_these_layouts=claim,
-        # Layouts may differ, so a ratio that is not constant does no harm.
+        # The ratio may differ between layouts, so it need not be constant.
         ratio_is_constant=True,
         ratio_segments=(),
     )
@@ -229,20 +234,18 @@ def _comparison(
     share_of_alpha: float,
 ) -> Comparison:
     judgement, pairs, contrast = plan.judgement, pairing.pairs, pairing.contrast
-    baseline, candidate = (plan.conditions[place] for place in contrast.pair)
+    baseline, candidate = (plan.conditions[index] for index in contrast.pair)
     means = ratio_of_means(pairs.baseline, pairs.candidate, seed=plan.seed)
     slower = probability_slower(pairs, level=judgement.alpha)
-    both = pairing.costs.both(contrast)
-    baseline_costs = pairing.costs.costs[both, contrast.baseline]
+    costs = pairing.costs
+    both_ran = costs.has_both(contrast)
+    baseline_costs = costs.costs[both_ran, contrast.baseline]
     _, is_constant = running_interval(pairs.engine, share_of_alpha)
     is_constant = is_constant and judged.ratio_is_constant
     if is_constant:
         is_constant = one_ratio_describes(pairs, judged.low, judged.high, share_of_alpha)
     statistics = statistic_answers(
-        baseline_costs,
-        pairs.candidate,
-        min_effect=judgement.min_effect,
-        level=share_of_alpha,
+        baseline_costs, pairs.candidate, min_effect=judgement.min_effect, level=share_of_alpha
     )
     comparison = Comparison(
         baseline=baseline.name,
@@ -255,7 +258,7 @@ def _comparison(
         equivalence_level=judged.equivalence_level,
         means_veto=judged.means_veto,
         ratio_is_constant=is_constant,
-        ratio_segments=() if is_constant else ratio_segments(pairs, pairing.costs.numbers[both]),
+        ratio_segments=() if is_constant else ratio_segments(pairs, costs.numbers[both_ran]),
         e_value=judged.e_value,
         verdict=judged.verdict,
         min_effect=judgement.min_effect,
@@ -297,7 +300,7 @@ def _comparison(
 def _names_in_sentence(
     contrast: Contrast, baseline: Condition, candidate: Condition
 ) -> tuple[str, str]:
-    """Return the names of two conditions in a sentence: their levels if a factor is compared."""
+    """Return the names of both conditions, or their levels of the compared factor."""
     factor = contrast.factor or ""
     return baseline.levels.get(factor, baseline.name), candidate.levels.get(factor, candidate.name)
 
@@ -305,18 +308,16 @@ def _names_in_sentence(
 def _slow_runs(
     plan: Plan, pairing: Pairing, judged: ComparisonVerdict, share_of_alpha: float
 ) -> SlowRuns:
-    """Return the slow runs of a comparison, and the test of which condition has more.
+    """Return the slow runs of a comparison, and a test of which condition has more of them.
 
-    The test is made only if the typical runs do not differ: otherwise a common threshold for both
-    conditions would not separate slow runs.
+    The test needs typical runs that do not differ. Otherwise one threshold for both conditions
+    would not separate slow runs.
     """
     judgement, pairs = plan.judgement, pairing.pairs
-    margin, (baseline, candidate) = (
-        margin_of(judgement.min_effect),
-        (plan.conditions[place] for place in pairing.contrast.pair),
-    )
+    margin = margin_of(judgement.min_effect)
+    baseline, candidate = (plan.conditions[index] for index in pairing.contrast.pair)
     counts = slow_run_counts(pairs.own_baseline, pairs.candidate, margin)
-    slow = SlowRuns(
+    slow_runs = SlowRuns(
         factor=counts.factor,
         baseline=counts.baseline,
         candidate=counts.candidate,
@@ -327,17 +328,16 @@ def _slow_runs(
         test = slow_run_test(
             pairs.own_baseline, pairs.candidate, margin=margin, alpha=share_of_alpha
         )
-        named: dict[int, Literal["baseline", "candidate"]] = {-1: "baseline", 1: "candidate"}
-        slow = replace(
-            slow, more_often=named.get(test.side), e_value=test.e_value, level=test.level
-        )
+        sides: dict[int, Literal["baseline", "candidate"]] = {-1: "baseline", 1: "candidate"}
+        side = sides.get(test.side)
+        slow_runs = replace(slow_runs, more_often=side, e_value=test.e_value, level=test.level)
     sentence = slow_runs_sentence(
-        slow,
+        slow_runs,
         *_names_in_sentence(pairing.contrast, baseline, candidate),
         metric=pairing.metric,
         more_is_better=pairing.more_is_better,
     )
-    return replace(slow, summary=sentence)
+    return replace(slow_runs, summary=sentence)
 
 
 def _adjustment(
@@ -345,20 +345,20 @@ def _adjustment(
 ) -> Adjustment | None:
     """Return the effect of adjusting by a covariate; ``None`` if no block was adjusted.
 
-    ``compared`` is the number of comparisons that were judged together.
+    ``compared`` is the number of comparisons that share alpha.
     """
     pairs, effect = pairing.pairs, plan.judgement.min_effect
-    adjusted = pairs.engine.adjustment()
-    if adjusted is None:
+    fitted = pairs.engine.adjustment()
+    if fitted is None:
         return None
-    place, blocks, spread_ratio = adjusted
-    without = judge_unadjusted(pairs, judged, min_effect=effect, compared=compared)
+    index, blocks, spread_ratio = fitted
+    unadjusted = judge_unadjusted(pairs, judged, min_effect=effect, compared=compared)
     adjustment = Adjustment(
-        covariate=plan.adjust_by[place],
+        covariate=plan.adjust_by[index],
         blocks=blocks,
         spread_ratio=spread_ratio,
-        unadjusted_ratio=without.ratio,
-        unadjusted_ratio_ci=without.ratio_ci,
+        unadjusted_ratio=unadjusted.ratio,
+        unadjusted_ratio_ci=unadjusted.ratio_ci,
         summary="",
     )
     sentence = adjustment_sentence(
@@ -368,7 +368,7 @@ def _adjustment(
 
 
 def scope_of(plan: Plan) -> str:
-    """Return the scope of a plan's verdicts, by what its trials replicate."""
+    """Return the scope of the verdicts of a plan: across processes, intervals or layouts."""
     if any(
         condition.server is not None and condition.server.trial == "interval"
         for condition in plan.conditions
@@ -380,13 +380,13 @@ def scope_of(plan: Plan) -> str:
 
 
 def _carry_over(plan: Plan, pairing: Pairing) -> CarryOver | None:
-    """Return the carry-over; ``None`` if each condition ran before itself, or it is unknown."""
+    """Return the carry-over; ``None`` if it is unknown, or each condition ran before itself."""
     costs = pairing.costs
-    # Functions share a process, in which their batches alternate: none runs before another.
+    # Functions alternate within a process, so no function runs before another.
     if plan.rules.shares_processes or plan.measure.washout or np.isnan(costs.end_costs).any():
         return None
     return carry_over(
-        costs.ends,
+        costs.end_conditions,
         costs.end_costs,
         candidate=pairing.contrast.candidate,
         baseline=pairing.contrast.baseline,

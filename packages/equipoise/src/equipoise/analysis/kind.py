@@ -1,4 +1,7 @@
-"""Interface with which a kind of campaign extends the result document of its comparisons."""
+"""How a kind of campaign extends or replaces the result document of its comparisons.
+
+A kind of campaign, such as a gate or a bisection, overrides methods of `AnalysisKind`.
+"""
 
 from __future__ import annotations
 
@@ -13,55 +16,55 @@ from equipoise.model.result import ResultDocument
 
 if TYPE_CHECKING:
     from equipoise.analysis.comparisons import Blocks
-    from equipoise.analysis.redaction import HiddenValues
+    from equipoise.analysis.redaction import TextReplacements
 
 
 class KindResult(Struct, frozen=True):
-    """Additions of one kind of campaign to the result document of its comparisons."""
+    """Additions of a kind of campaign to a result document."""
 
     fields: dict[str, Any] = field(default_factory=dict)
-    """Additional fields of the document, by name."""
+    """Values of the additional fields of the document, by name."""
     warnings: tuple[CampaignWarning, ...] = ()
     has_own_sentences: bool = False
-    """Whether the kind has its own sentences about the comparisons."""
+    """Whether the kind words the warnings about its comparisons itself."""
     outcomes: tuple[str, ...] | None = None
-    """Outcomes that the kind uses in place of verdicts; ``None`` if it uses the verdicts."""
+    """Outcomes that the kind reports instead of verdicts; ``None`` if it reports verdicts."""
 
 
 class AnalysisKind:
-    """Analysis of a run record; a kind overrides the methods that differ from a comparison's."""
+    """Analysis of a kind of campaign; by default the analysis of a comparison."""
 
     def document(self, record: RunRecord) -> ResultDocument | None:
-        """Return the kind's own document; ``None`` to extend that of comparisons by `result`."""
+        """Return the kind's own document; ``None`` to extend the ordinary document by `result`."""
         return None
 
     def result(self, record: RunRecord, blocks: Blocks) -> KindResult:
-        """Return the kind's additions to a document, from the blocks that decide the verdict."""
+        """Return the additions of the kind to the document; ``blocks`` decide the verdicts."""
         return KindResult()
 
     keeps_rows_with_failures = False
-    """Whether a row with failed trials is still compared with the same row of another result."""
+    """Whether a condition with failed trials is still compared with an earlier result."""
 
     def row_metrics(self, document: Any) -> tuple[str, ...]:
-        """Return the metrics by which rows are compared with those of a reference result.
+        """Return the metrics on which conditions are compared with an earlier result.
 
-        Each row uses the first of these metrics for which it has a value.
+        Each condition uses the first of these metrics that it has a value for.
         """
         return (document.primary_metric,)
 
     def replace_in_terms(self, terms: Any, replacement: Replace) -> Any:
-        """Return the terms with the values in assignments such as ``NAME=value`` replaced."""
+        """Return the terms after replacing the values of assignments such as ``NAME=value``."""
         return terms
 
-    def hide_in_terms(self, terms: Any, hidden: HiddenValues) -> Any:
-        """Return the terms with the values of the conditions' environment variables hidden."""
+    def hide_in_terms(self, terms: Any, hidden: TextReplacements) -> Any:
+        """Return the terms with the values of environment variables hidden."""
         return terms
 
     def hide_in_document(self, document: Any) -> Any:
-        """Return a stored document with variables hidden in the fields that the kind added."""
+        """Return a stored document with values hidden in the fields that this kind added."""
         return document
 
 
 def analysis_of(terms_or_document: object) -> AnalysisKind:
-    """Return the analysis of the kind to which the terms or the document belong."""
+    """Return the analysis for the kind of some terms or of a document."""
     return kind_of(terms_or_document).part("analysis", AnalysisKind)

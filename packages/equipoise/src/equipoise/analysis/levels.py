@@ -1,4 +1,7 @@
-"""Variance of a cost and of a ratio by level, and the sources of spread of one command's times."""
+"""Splits the variance of a cost or a ratio by level, and finds what spreads one command's times.
+
+Levels are nested: hosts, boots of a host, campaigns, memory layouts, trials and iterations.
+"""
 
 from __future__ import annotations
 
@@ -29,22 +32,25 @@ HOST, BOOT, CAMPAIGN = "host", "boot", "campaign"
 LAYOUT, TRIAL, ITERATION = "layout", "trial", "iteration"
 
 _TOO_FEW = "too few blocks to tell the levels apart"
-_NO_LOGARITHM = "a trial timed out, or cost nothing: its cost has no logarithm"
+_NO_LOGARITHM = "a trial timed out, or its cost is 0, so its cost has no logarithm"
 
 
 def cost_by_level(
     plan: Plan, trials: Sequence[Trial], draws: Mapping[int, Draw]
 ) -> VarianceByLevel | None:
-    """Split the variance of the logarithm of one condition's primary cost into its levels.
+    """Split the variance of one condition's log cost, on the primary metric, by level.
 
-    ``None`` if trials are the only level. Draws are those of the measured blocks, by number.
+    ``draws`` has the draw of each measured block, by block number. ``None`` if trials are the only
+    level.
     """
     if not _has_levels(plan, trials):
         return None
     metric = plan.judgement.primary_metric
-    read = [(trial, _block_logarithms(metric, (trial,), draws[trial.block])) for trial in trials]
-    units = [_Unit(costs.logarithms[trial.condition], costs.places, costs) for trial, costs in read]
-    return _by_level(plan, (LAYOUT, TRIAL), units)
+    samples: list[_Sample] = []
+    for trial in trials:
+        block = _block_logarithms(metric, (trial,), draws[trial.block])
+        samples.append(_Sample(block.logarithms[trial.condition], block.units, block))
+    return _by_level(plan, (LAYOUT, TRIAL), samples)
 
 
 def ratios_by_level(
@@ -55,26 +61,26 @@ def ratios_by_level(
 ) -> tuple[Comparison, ...]:
     """Return the primary comparisons, each with the variance of its log ratios by level.
 
-    Iterations are paired in their order, the first with the first.
+    The first iterations of both conditions form a pair, then the second, and so on.
     """
     if not _has_levels(plan, itertools.chain.from_iterable(blocks.values())):
         return tuple(comparisons)
     metric = plan.judgement.primary_metric
-    # Read once: there may be very many comparisons.
-    read = [_block_logarithms(metric, block, draws[number]) for number, block in blocks.items()]
-    split = (
-        _by_level(plan, (LAYOUT, TRIAL), [*_pairs(contrast, read)]) for contrast in plan.contrasts
+    # Read each block once, because there may be very many comparisons.
+    logs = [_block_logarithms(metric, block, draws[number]) for number, block in blocks.items()]
+    variances = (
+        _by_level(plan, (LAYOUT, TRIAL), [*_pairs(contrast, logs)]) for contrast in plan.contrasts
     )
     return tuple(
         replace(comparison, by_level=_with_interval_of_verdict(by_level, comparison))
-        for comparison, by_level in zip(comparisons, split, strict=True)
+        for comparison, by_level in zip(comparisons, variances, strict=True)
     )
 
 
 def _with_interval_of_verdict(
     by_level: VarianceByLevel | None, comparison: Comparison
 ) -> VarianceByLevel | None:
-    """Return the levels with the verdict's interval as the interval across layouts."""
+    """Use the verdict's interval as the interval across layouts."""
     if by_level is None or comparison.in_these_layouts is None or by_level.unknown_because:
         return by_level
     return replace(by_level, across_ci=comparison.ratio_ci)
@@ -83,78 +89,78 @@ def _with_interval_of_verdict(
 def pooled_by_level(
     records: Sequence[RunRecord],
     contrast: Contrast,
-    places: Sequence[tuple[int, int]],
-    first_blocks: Sequence[int],
+    hosts_and_boots: Sequence[tuple[int, int]],
+    block_counts: Sequence[int],
 ) -> VarianceByLevel | None:
-    """Split the variance of one comparison over several campaigns into its levels.
+    """Split the variance of one comparison over several campaigns by level.
 
-    For each campaign, ``places`` has its host and its boot, and ``first_blocks`` the number of its
-    complete blocks that count. ``None`` if no level is replicated.
+    For each campaign, ``hosts_and_boots`` has the number of its host and of its boot, and
+    ``block_counts`` says how many of its first blocks count. ``None`` if no level is replicated.
     """
     metric = records[0].plan.judgement.primary_metric
-    units: list[_Unit] = []
-    campaigns = zip(records, places, first_blocks, strict=True)
-    for number, (record, (host, boot), first) in enumerate(campaigns):
+    samples: list[_Sample] = []
+    campaigns = zip(records, hosts_and_boots, block_counts, strict=True)
+    for campaign, (record, (host, boot), block_count) in enumerate(campaigns):
         draws, blocks = record.measured_draws, analysed_blocks(record)
-        some = itertools.islice(blocks.items(), first)
-        read = [_block_logarithms(metric, block, draws[at]) for at, block in some]
-        units.extend(
-            replace(pair, places=(host, boot, number, *pair.places))
-            for pair in _pairs(contrast, read)
+        counted = itertools.islice(blocks.items(), block_count)
+        logarithms = [_block_logarithms(metric, block, draws[number]) for number, block in counted]
+        samples.extend(
+            replace(pair, units=(host, boot, campaign, *pair.units))
+            for pair in _pairs(contrast, logarithms)
         )
-    return _by_level(records[0].plan, (HOST, BOOT, CAMPAIGN, LAYOUT, TRIAL), units)
+    return _by_level(records[0].plan, (HOST, BOOT, CAMPAIGN, LAYOUT, TRIAL), samples)
 
 
 def _has_levels(plan: Plan, trials: Iterable[Trial]) -> bool:
-    """Return whether layouts or iterations are replicated."""
+    """Return whether the plan has several layouts, or trials have iterations."""
     metric = plan.judgement.primary_metric
     return bool(plan.layouts) or any(_iterations(trial, metric) for trial in trials)
 
 
 class _BlockLogarithms(Struct, frozen=True):
-    """Logarithms of the costs, and the seconds, of a block or of one trial."""
+    """Logarithms of the costs of a block or of one trial, and the seconds that it took."""
 
-    places: tuple[int, int]
-    """Layout and block."""
+    units: tuple[int, int]
+    """Numbers of the layout and of the block."""
     logarithms: dict[int, FloatArray]
-    """Logarithms by condition, shape (k,): of k iterations, or of its one cost."""
+    """Logarithms of k iterations, shape (k,), by condition; without iterations, of the cost."""
     wall_s: float
-    """Sum of the wall seconds of its trials; NaN if unknown."""
+    """Sum of the wall seconds of the trials; NaN if unknown."""
     iteration_s: float
-    """Seconds of one more iteration of each trial, if iterations are in seconds."""
+    """Seconds of one more iteration in each trial, if the metric is in seconds."""
 
 
-class _Unit(Struct, frozen=True):
-    """One trial, or the two trials of a ratio."""
+class _Sample(Struct, frozen=True):
+    """One trial of a cost, or the two trials of a ratio."""
 
     logarithms: FloatArray
-    """Logarithms, shape (k,)."""
-    places: tuple[int, ...]
-    """Unit at each level, the highest first."""
-    cost: _BlockLogarithms
-    """Block that must be measured for one more unit."""
+    """Logarithms of k iterations, or of one cost or ratio, shape (k,)."""
+    units: tuple[int, ...]
+    """Number of its unit at each level, from the highest level down."""
+    block: _BlockLogarithms
+    """Its block; one more unit would take as long as this block."""
 
 
 def _block_logarithms(metric: str, trials: Sequence[Trial], draw: Draw) -> _BlockLogarithms:
     walls = [trial.accounting.wall_s for trial in trials]
     iterations = [costs for trial in trials if (costs := _iterations(trial, metric))]
     return _BlockLogarithms(
-        places=(draw.layout or 0, draw.block),
+        units=(draw.layout or 0, draw.block),
         logarithms={trial.condition: _logarithms(trial, metric) for trial in trials},
         wall_s=sum(math.nan if wall is None else wall for wall in walls),
         iteration_s=sum(sum(costs) / len(costs) for costs in iterations),
     )
 
 
-def _pairs(contrast: Contrast, blocks: Sequence[_BlockLogarithms]) -> Iterator[_Unit]:
-    """Yield the blocks in which both conditions ran."""
+def _pairs(contrast: Contrast, blocks: Sequence[_BlockLogarithms]) -> Iterator[_Sample]:
+    """Yield the ratios in all blocks in which both conditions ran."""
     for block in blocks:
-        below = block.logarithms.get(contrast.baseline)
-        above = block.logarithms.get(contrast.candidate)
-        if below is not None and above is not None:
-            count = min(len(below), len(above))
+        baseline = block.logarithms.get(contrast.baseline)
+        candidate = block.logarithms.get(contrast.candidate)
+        if baseline is not None and candidate is not None:
+            count = min(len(baseline), len(candidate))
             with np.errstate(invalid="ignore"):
-                yield _Unit(above[:count] - below[:count], block.places, block)
+                yield _Sample(candidate[:count] - baseline[:count], block.units, block)
 
 
 def _logarithms(trial: Trial, metric: str) -> FloatArray:
@@ -168,7 +174,6 @@ def _logarithms(trial: Trial, metric: str) -> FloatArray:
 
 
 def _iterations(trial: Trial, metric: str) -> list[float]:
-    """Return the cost of each iteration of a trial."""
     return [
         as_cost(sample)
         for sample in trial.samples
@@ -176,9 +181,11 @@ def _iterations(trial: Trial, metric: str) -> list[float]:
     ]
 
 
-def _by_level(plan: Plan, names: Sequence[str], units: Sequence[_Unit]) -> VarianceByLevel | None:
-    sizes = [len(unit.logarithms) for unit in units]
-    table = np.repeat([unit.places for unit in units], sizes, axis=0).reshape(-1, len(names))
+def _by_level(
+    plan: Plan, names: Sequence[str], samples: Sequence[_Sample]
+) -> VarianceByLevel | None:
+    sizes = [len(sample.logarithms) for sample in samples]
+    table = np.repeat([sample.units for sample in samples], sizes, axis=0).reshape(-1, len(names))
     columns = list(_replicated(table, names))
     if not columns:
         return None
@@ -194,7 +201,7 @@ def _by_level(plan: Plan, names: Sequence[str], units: Sequence[_Unit]) -> Varia
         advice=(),
         advice_summary=None,
     )
-    logarithms = np.concatenate([unit.logarithms for unit in units])
+    logarithms = np.concatenate([sample.logarithms for sample in samples])
     if not np.isfinite(logarithms).all():
         return replace(unknown, unknown_because=_NO_LOGARITHM)
     if max(sizes) > 1:
@@ -211,14 +218,11 @@ def _by_level(plan: Plan, names: Sequence[str], units: Sequence[_Unit]) -> Varia
         )
     except UnusableInput as error:
         return replace(unknown, unknown_because=error.what)
-    advised = _advice(plan, levels, units)
+    advised = _advice(plan, levels, samples)
     advice_summary = describe_advice(advised) if advised else None
-    if (
-        advised
-        and plan.layouts
-        and any(condition.has_programs_by_layout for condition in plan.conditions)
-    ):
-        advice_summary = f"{describe_advice(advised)} (linking new layouts not counted)"
+    links_programs = any(condition.has_programs_by_layout for condition in plan.conditions)
+    if advised and plan.layouts and links_programs:
+        advice_summary = f"{advice_summary} (without the time to link new layouts)"
     return replace(
         unknown,
         mean=math.exp(levels.mean),
@@ -232,22 +236,22 @@ def _by_level(plan: Plan, names: Sequence[str], units: Sequence[_Unit]) -> Varia
 
 
 def _replicated(table: IntArray, names: Sequence[str]) -> Iterator[tuple[str, IntArray]]:
-    """Yield the levels that have more units than the level above, with their columns."""
-    above = 1
-    for place, name in enumerate(names):
-        count = len(np.unique(table[:, : place + 1], axis=0))
-        if count > above:
-            yield name, table[:, place]
-            above = count
+    """Yield the name and the column of each level with more units than the level above."""
+    previous_count = 1
+    for index, name in enumerate(names):
+        count = len(np.unique(table[:, : index + 1], axis=0))
+        if count > previous_count:
+            yield name, table[:, index]
+            previous_count = count
 
 
-def _advice(plan: Plan, levels: Levels, units: Sequence[_Unit]) -> tuple[Advice, ...]:
-    """Return the advice; none if seconds are unknown, or nothing varies."""
+def _advice(plan: Plan, levels: Levels, samples: Sequence[_Sample]) -> tuple[Advice, ...]:
+    """Return advice on what to replicate; empty if seconds are unknown or nothing varies."""
     components = levels.components
     names = [component.level for component in components]
-    trial_s = sum(unit.cost.wall_s for unit in units) / len(units)
+    trial_s = sum(sample.block.wall_s for sample in samples) / len(samples)
     if (
-        # The user does not choose the number of batches in a process of functions.
+        # With functions, the user does not choose the number of batches in a process.
         plan.rules.shares_processes
         # The seconds of a boot or a host are unknown.
         or not {LAYOUT, TRIAL, ITERATION}.issuperset(names)
@@ -259,9 +263,9 @@ def _advice(plan: Plan, levels: Levels, units: Sequence[_Unit]) -> tuple[Advice,
     if names[-1] == ITERATION:
         if not plan.judgement.primary_metric.endswith("_s"):
             return ()
-        count = sum(len(unit.logarithms) for unit in units) / len(units)
-        iteration_s = sum(unit.cost.iteration_s for unit in units) / len(units)
-        # The time of a process without its iterations.
+        count = sum(len(sample.logarithms) for sample in samples) / len(samples)
+        iteration_s = sum(sample.block.iteration_s for sample in samples) / len(samples)
+        # The rest of the time of a process.
         trial_s = max(0.0, trial_s - count * iteration_s)
     costs_s = {LAYOUT: 0.0, TRIAL: trial_s, ITERATION: iteration_s}
     return advice(levels, [costs_s[name] for name in names]) if costs_s[names[-1]] > 0.0 else ()
@@ -271,27 +275,27 @@ def _ratios(low: float, high: float) -> Interval:
     return finite_ratio(low), finite_ratio(high)
 
 
-MIN_SHARE = 0.1
-"""Minimum fraction of the variance of a source that is named."""
+MIN_SOURCE_SHARE = 0.1
+"""Minimum fraction of the variance that a source of spread explains."""
 
 
 def sources_of_spread(
     plan: Plan, blocks: Mapping[int, tuple[Trial, ...]]
 ) -> tuple[Explanation, ...]:
-    """Return how much holding each source reduces the spread, as entries of ``why``.
+    """Return how much holding each source of chance reduces the spread, as entries of ``why``.
 
-    Empty for a campaign that did not hold sources, or has too few blocks. ``status`` is ``source``
-    (its share of the variance is at least a tenth, and its p-value, corrected by Holm for the
-    number of sources, at most alpha), ``not shown``, or ``remainder`` for the spread with
-    everything held.
+    The ``status`` is ``source`` if the source explains at least a tenth of the variance and its
+    p-value is at most alpha, after Holm's correction for the number of sources. It is ``remainder``
+    for the spread with every source held, and otherwise ``not shown``. The result is empty if the
+    campaign held no sources, or has too few blocks.
     """
     if plan.study != STUDY or not blocks:
         return ()
     costs = block_costs(plan, blocks, plan.judgement.primary_metric)
     changes: dict[str, SpreadChange] = {}
     for index, condition in enumerate(plan.conditions[1:], start=1):
-        both = costs.both(Contrast(0, index))
-        pairs = costs.costs[both][:, [0, index]]
+        has_both = costs.has_both(Contrast(0, index))
+        pairs = costs.costs[has_both][:, [0, index]]
         pairs = pairs[(np.isfinite(pairs) & (pairs > 0)).all(axis=1)]
         change = spread_change(pairs[:, 0], pairs[:, 1], seed=plan.seed + index)
         if change is not None:
@@ -307,12 +311,12 @@ def sources_of_spread(
 
 
 def _explanation(
-    name: str, change: SpreadChange, adjusted: float | None, alpha: float
+    name: str, change: SpreadChange, adjusted_p: float | None, alpha: float
 ) -> Explanation:
     status: Status = "not shown"
-    if adjusted is None:
+    if adjusted_p is None:
         status = "remainder"
-    elif adjusted <= alpha and change.share is not None and change.share >= MIN_SHARE:
+    elif adjusted_p <= alpha and change.share is not None and change.share >= MIN_SOURCE_SHARE:
         status = "source"
     return Explanation(
         cause=name,
@@ -320,7 +324,7 @@ def _explanation(
         evidence={
             "spread": change.varying,
             "spread_held": change.fixed,
-            "p_value": change.p_value if adjusted is None else adjusted,
+            "p_value": change.p_value if adjusted_p is None else adjusted_p,
             "blocks": change.blocks,
         },
         status=status,
@@ -354,17 +358,17 @@ def _summary(name: str, change: SpreadChange, status: Status) -> str:
 def layout_spread(record: RunRecord) -> float | None:
     """Return the standard deviation of one program's cost over layouts, in percent.
 
-    It is the largest of the campaign's comparisons; a ratio of two programs has twice the variance
-    of one. ``None`` if the campaign does not show it.
+    A ratio of two programs has twice the variance of one program. With several comparisons it is
+    the largest standard deviation. ``None`` if the campaign does not show it.
     """
     blocks = analysed_blocks(record)
     if not record.plan.layouts or not blocks:
         return None
-    primary = primary_comparisons(record.plan, blocks)
-    compared = ratios_by_level(record.plan, primary, blocks, record.measured_draws)
+    comparisons = primary_comparisons(record.plan, blocks)
+    with_levels = ratios_by_level(record.plan, comparisons, blocks, record.measured_draws)
     variances = [
         component.variance
-        for comparison in compared
+        for comparison in with_levels
         if comparison.by_level is not None
         for component in comparison.by_level.components
         if component.level == LAYOUT

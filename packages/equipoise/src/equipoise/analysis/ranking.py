@@ -1,4 +1,8 @@
-"""Which conditions may be the fastest: a pure function of the plan and its blocks."""
+"""Ranks conditions, and tells which of them may be the fastest.
+
+A ranked group is a baseline with all candidates that are compared with it. Contenders are the
+members of a group that may still be the fastest.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +16,7 @@ from equipoise.analysis.wording import ranking_sentence
 from equipoise.campaign.blocks import block_costs, resolution_of
 from equipoise.model.plan import Contrast, Plan
 from equipoise.model.result import Comparison, RankedCondition, RankedPair, Ranking, Verdict
-from equipoise.stats.ranking import (
-    Pair,
-    RankedGroup,
-    contenders_of,
-    judge_candidates,
-    ranked_group,
-)
+from equipoise.stats.ranking import Pair, RankedGroup, contenders_of, judge_candidates, ranked_group
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import ComparisonVerdict
 
@@ -26,9 +24,9 @@ _REVERSED: dict[Verdict, Verdict] = {"faster": "slower", "slower": "faster"}
 
 
 def rankings(plan: Plan, blocks: Blocks, comparisons: Sequence[Comparison]) -> tuple[Ranking, ...]:
-    """Return a ranking of each baseline with its candidates; empty if the plan has no ranking.
+    """Return a ranking of each ranked group; empty if the plan has no ranking.
 
-    The comparisons, one for each contrast of the plan, are on the primary metric.
+    ``comparisons`` has the comparison on the primary metric for each contrast of the plan.
 
     Raise `UnusableInput` if a trial does not have the primary metric.
     """
@@ -39,19 +37,19 @@ def rankings(plan: Plan, blocks: Blocks, comparisons: Sequence[Comparison]) -> t
     judged = judge_candidates(groups, effect, alpha)
     compared = zip(plan.contrasts, comparisons, strict=True)
     with_baseline = {contrast.pair: comparison for contrast, comparison in compared}
-    increasing = resolution_of(blocks, plan.judgement.primary_metric).more_is_better
+    more_is_better = resolution_of(blocks, plan.judgement.primary_metric).more_is_better
     return tuple(
-        _ranking(plan, contrasts[0], group, with_baseline, judged, more_is_better=increasing)
+        _ranking(plan, contrasts[0], group, with_baseline, judged, more_is_better=more_is_better)
         for contrasts, group in zip(plan.ranked_groups, groups, strict=True)
     )
 
 
 def ranked_groups(plan: Plan, blocks: Blocks) -> list[RankedGroup]:
-    """Return the blocks of all pairs of each ranked group."""
+    """Return the ranked groups, with the blocks of all pairs of conditions in each."""
     metric = plan.judgement.primary_metric
     costs = block_costs(plan, blocks, metric)
     resolution = resolution_of(blocks, metric)
-    # The twin of the baseline has no part in a comparison of two candidates.
+    # The control is a second run of the baseline, so it is not for two candidates.
     without_control = replace(plan, control=None)
 
     def blocks_of(contrast: Contrast) -> PairedBlocks:
@@ -81,22 +79,22 @@ def _ranking(
         candidate: _log_ratio(with_baseline[baseline, candidate])
         for baseline, candidate in group.with_baseline
     }
-    order = _ordered_members(ratios, verdicts)
-    in_race = contenders_of(group, judgement.min_effect, judgement.alpha)
-    contenders = [member for member in order if member in in_race]
+    ordered = _ordered_members(ratios, verdicts)
+    members_in_race = contenders_of(group, judgement.min_effect, judgement.alpha)
+    contenders = [member for member in ordered if member in members_in_race]
     names = [condition.name for condition in plan.conditions]
-    shown = [
+    level_names = [
         condition.levels.get(first.factor or "", condition.name) for condition in plan.conditions
     ]
 
-    def ranked(names: Sequence[str]) -> tuple[RankedCondition, ...]:
+    def ranked_conditions(names: Sequence[str]) -> tuple[RankedCondition, ...]:
         """Return the conditions of the ranking under these names."""
 
-        def others(member: int, *kinds: Verdict) -> tuple[str, ...]:
+        def others(member: int, *wanted: Verdict) -> tuple[str, ...]:
             return tuple(
                 names[other]
-                for other in order
-                if other != member and _verdict(verdicts, member, other) in kinds
+                for other in ordered
+                if other != member and _verdict(verdicts, member, other) in wanted
             )
 
         return tuple(
@@ -110,14 +108,14 @@ def _ranking(
                 tied_with=others(member, "equivalent"),
                 undecided=others(member, "undecided", "mixed"),
             )
-            for member in order
+            for member in ordered
         )
 
     return Ranking(
         baseline=names[first.baseline],
         contenders=tuple(names[member] for member in contenders),
         leader=names[contenders[0]] if contenders else None,
-        conditions=ranked(names),
+        conditions=ranked_conditions(names),
         pairs=tuple(
             RankedPair(
                 baseline=names[pair[0]],
@@ -133,9 +131,9 @@ def _ranking(
         ),
         alpha=judgement.alpha,
         summary=ranking_sentence(
-            ranked(shown),
-            [shown[member] for member in contenders],
-            shown[first.baseline],
+            ranked_conditions(level_names),
+            [level_names[member] for member in contenders],
+            level_names[first.baseline],
             metric,
             more_is_better=more_is_better,
             min_effect=judgement.min_effect,
@@ -146,14 +144,14 @@ def _ranking(
 
 
 def _log_ratio(comparison: Comparison) -> float:
-    """Return the log ratio of a candidate; without a finite ratio, infinite by its verdict."""
+    """Return the log ratio of a candidate; infinite, by the verdict, if it is not finite."""
     if comparison.ratio:
         return math.log(comparison.ratio)
     return -math.inf if comparison.verdict == "faster" or comparison.ratio == 0 else math.inf
 
 
 def _verdict(verdicts: Mapping[Pair, Verdict], member: int, other: int) -> Verdict:
-    """Return the verdict on a member against another one."""
+    """Return the verdict on a member compared with another member."""
     if (other, member) in verdicts:
         return verdicts[other, member]
     verdict = verdicts[member, other]
@@ -161,15 +159,15 @@ def _verdict(verdicts: Mapping[Pair, Verdict], member: int, other: int) -> Verdi
 
 
 def _ordered_members(ratios: Mapping[int, float], verdicts: Mapping[Pair, Verdict]) -> list[int]:
-    """Return the members by their ratios, but never before a member that is certainly faster."""
-    left, order = sorted(ratios, key=ratios.__getitem__), []
-    while left:
-        unbeaten = (
-            name
-            for name in left
-            if all(_verdict(verdicts, name, rival) != "slower" for rival in left if rival != name)
-        )
-        # Three claims can form a cycle; then the ratios decide.
-        order.append(next(unbeaten, left[0]))
-        left.remove(order[-1])
+    """Order the members by ratio, but none before a member that is certainly faster."""
+    remaining, order = sorted(ratios, key=ratios.__getitem__), []
+
+    def is_slower(member: int) -> bool:
+        rivals = (rival for rival in remaining if rival != member)
+        return any(_verdict(verdicts, member, rival) == "slower" for rival in rivals)
+
+    while remaining:
+        # Three verdicts can form a cycle; then the ratios decide.
+        order.append(next((each for each in remaining if not is_slower(each)), remaining[0]))
+        remaining.remove(order[-1])
     return order

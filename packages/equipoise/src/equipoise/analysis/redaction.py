@@ -1,8 +1,8 @@
-"""Records, plans and result documents without the values of environment variables.
+"""Hides the values of environment variables in records, plans and result documents.
 
-The ledger keeps every value, because a resumed campaign needs it; only reports leave values out.
-The value of a variable is hidden unless the variable is a known tuning variable. Different values
-of one variable have different placeholders, so that a reader sees that two conditions differ.
+Only reports hide values. The ledger keeps them, because a resumed campaign needs them. A value is
+shown if its variable is a known tuning variable; otherwise a placeholder replaces it. Different
+values of a variable have different placeholders, so that a reader sees that two conditions differ.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ from equipoise.model.result import ResultDocument
 from equipoise.model.revisions import CommitDiff
 
 VARIABLES = "variables"
-"""Key of an environment: its recorded variables."""
+"""Key of the recorded variables in an environment."""
 _SERVER_COMMANDS = ("start", "install", "fill", "prepare", "ready", "stop")
 Assignment = tuple[str, str]
-"""Name of a variable, and one of its values."""
+"""Name and value of a variable."""
 MIN_VALUE_LETTERS = 8
-"""Minimum number of characters of a value that is hidden in a text even without its variable."""
+"""Minimum length of a value that is hidden even without the name of its variable."""
 _ORDINARY_WORDS = re.compile(r"[a-z]+(?:[-_ ][a-z]+)*|[0-9.]+[A-Za-z%]*")
-"""Ordinary words, or a number with its unit: they stay, because names need them."""
+"""Ordinary words, or a number with its unit: texts may show them, because names need them."""
 
 
 def hide_values(records: Sequence[RunRecord]) -> tuple[RunRecord, ...]:
-    """Hide the same values in several records that are reported together.
+    """Hide values in several records that are reported together.
 
-    A record in which nothing is hidden is returned unchanged. The earlier campaigns of its series
-    and its members are included.
+    A record in which nothing is hidden is returned unchanged. The earlier campaigns and the members
+    of each record are included.
     """
     if any(record.earlier or record.members for record in records):
         without_parts = [replace(record, earlier=(), members=()) for record in records]
@@ -65,8 +65,8 @@ def hide_values(records: Sequence[RunRecord]) -> tuple[RunRecord, ...]:
     for record in records:
         # This only collects the values, in the order of the plan.
         _replace_plan_values(record.plan, lambda name, value: assigned.append((name, value)))
-    hidden = hidden_values(assigned)
-    hidden = hidden.with_names(dict(_changed_names(records, hidden)))
+    hidden = value_replacements(assigned)
+    hidden = hidden.with_names(dict(_names_to_replace(records, hidden)))
     sizes = frozenset(size for record in records for size in record.plan.sizes)
     return tuple(_hide_in_record(record, hidden, sizes) for record in records)
 
@@ -74,7 +74,7 @@ def hide_values(records: Sequence[RunRecord]) -> tuple[RunRecord, ...]:
 def hide_variables(environment: Mapping[str, Any]) -> dict[str, Any]:
     """Return a recorded environment with the values of known tuning variables only.
 
-    A campaign records only these, but files of hyperfine have all variables of each command.
+    A campaign records only these. But a file of hyperfine has all variables of each command.
     """
     return {
         key: _hide_imported_variables(value)
@@ -84,13 +84,13 @@ def hide_variables(environment: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _hide_imported_variables(of_file: Mapping[str, Any]) -> Mapping[str, Any]:
+def _hide_imported_variables(file_facts: Mapping[str, Any]) -> Mapping[str, Any]:
     """Replace the variables of each command of an imported file by placeholders."""
-    of_commands = of_file.get(VARIABLES)
-    if not isinstance(of_commands, Mapping):
+    variables_by_command = file_facts.get(VARIABLES)
+    if not isinstance(variables_by_command, Mapping):
         return {
             key: _hide_imported_variables(value) if isinstance(value, Mapping) else value
-            for key, value in of_file.items()
+            for key, value in file_facts.items()
         }
     hidden = {
         command: {
@@ -99,51 +99,53 @@ def _hide_imported_variables(of_file: Mapping[str, Any]) -> Mapping[str, Any]:
         }
         if isinstance(variables, Mapping)
         else variables
-        for command, variables in of_commands.items()
+        for command, variables in variables_by_command.items()
     }
-    return {**of_file, VARIABLES: hidden}
+    return {**file_facts, VARIABLES: hidden}
 
 
-def _replace_plan_values(plan: Plan, replacement: Replace) -> Plan:
-    """Replace the values of all variables that a plan sets, in the order of the plan."""
+def _replace_plan_values(plan: Plan, new_value: Replace) -> Plan:
+    """Replace the values of all variables that a plan sets, in the order of its conditions."""
     return replace(
         plan,
         conditions=tuple(
             replace(
                 condition,
-                environment=_environment(condition.environment, replacement),
-                command=replace_command_values(condition.command, replacement),
-                hooks=_hooks(condition.hooks, replacement),
-                server=condition.server and _server(condition.server, replacement),
+                environment=_replace_in_environment(condition.environment, new_value),
+                command=replace_command_values(condition.command, new_value),
+                hooks=_replace_in_hooks(condition.hooks, new_value),
+                server=condition.server and _replace_in_server(condition.server, new_value),
             )
             for condition in plan.conditions
         ),
-        command_line=replace_command_line_values(plan.command_line, replacement),
-        terms=plan.terms and analysis_of(plan.terms).replace_in_terms(plan.terms, replacement),
+        command_line=replace_command_line_values(plan.command_line, new_value),
+        terms=plan.terms and analysis_of(plan.terms).replace_in_terms(plan.terms, new_value),
     )
 
 
-def _environment(environment: Mapping[str, str], replacement: Replace) -> dict[str, str]:
-    return {name: replacement(name, value) or value for name, value in environment.items()}
+def _replace_in_environment(environment: Mapping[str, str], new_value: Replace) -> dict[str, str]:
+    return {name: new_value(name, value) or value for name, value in environment.items()}
 
 
-def _hooks(hooks: Hooks, replacement: Replace) -> Hooks:
+def _replace_in_hooks(hooks: Hooks, new_value: Replace) -> Hooks:
     lines: dict[str, str | None] = asdict(hooks)
-    return Hooks(**{key: line and replace_values(line, replacement) for key, line in lines.items()})
+    return Hooks(**{key: line and replace_values(line, new_value) for key, line in lines.items()})
 
 
-def _server(server: Server, replacement: Replace) -> Server:
-    environment = _environment(server.environment, replacement)
+def _replace_in_server(server: Server, new_value: Replace) -> Server:
+    environment = _replace_in_environment(server.environment, new_value)
     commands = {key: getattr(server, key) for key in _SERVER_COMMANDS}
     changed: dict[str, Any] = {
-        key: command and replace_command_values(command, replacement)
+        key: command and replace_command_values(command, new_value)
         for key, command in commands.items()
     }
     return replace(server, environment=environment, **changed)
 
 
-def _changed_names(records: Sequence[RunRecord], hidden: HiddenValues) -> Iterator[tuple[str, str]]:
-    """Yield the name of each condition with a hidden value, and the name to show."""
+def _names_to_replace(
+    records: Sequence[RunRecord], hidden: TextReplacements
+) -> Iterator[tuple[str, str]]:
+    """Yield the name of each condition that contains a hidden value, and the name to show."""
     for record in records:
         for condition in record.plan.conditions:
             name = _hide_in_name(condition, hidden)
@@ -151,18 +153,22 @@ def _changed_names(records: Sequence[RunRecord], hidden: HiddenValues) -> Iterat
                 yield condition.name, name
 
 
-def _hide_in_name(condition: Condition, hidden: HiddenValues) -> str:
+def _hide_in_name(condition: Condition, hidden: TextReplacements) -> str:
     server = condition.server
     commands = (condition.command, () if server is None else server.start)
-    # By default the name is the typed command.
-    is_typed = any(
-        replace_command_values(command, hidden.replacement) != command for command in commands
+    # By default the name is the command.
+    sets_hidden_value = any(
+        replace_command_values(command, hidden.placeholder_of) != command for command in commands
     )
     name = condition.name
-    return hidden.in_text(replace_values(name, hidden.replacement) if is_typed else name)
+    return hidden.replace_in_text(
+        replace_values(name, hidden.placeholder_of) if sets_hidden_value else name
+    )
 
 
-def _hide_in_record(record: RunRecord, hidden: HiddenValues, sizes: frozenset[str]) -> RunRecord:
+def _hide_in_record(
+    record: RunRecord, hidden: TextReplacements, sizes: frozenset[str]
+) -> RunRecord:
     segments = tuple(
         replace(segment, environment=hide_variables(segment.environment))
         for segment in record.segments
@@ -184,29 +190,31 @@ def _hide_in_record(record: RunRecord, hidden: HiddenValues, sizes: frozenset[st
     )
 
 
-def _hide_in_observation(observation: Observation, hidden: HiddenValues) -> Observation:
+def _hide_in_observation(observation: Observation, hidden: TextReplacements) -> Observation:
     if observation.failure is not None:
-        return replace(observation, failure=hidden.in_text(observation.failure))
+        return replace(observation, failure=hidden.replace_in_text(observation.failure))
     if observation.source == DIFF and observation.document is not None:
         diff = msgspec.json.decode(observation.document, type=CommitDiff)
-        shown = replace(diff, files=hidden.in_text(diff.files), patch=hidden.in_text(diff.patch))
-        return replace(observation, document=msgspec.json.encode(shown))
+        hidden_diff = replace(
+            diff, files=hidden.replace_in_text(diff.files), patch=hidden.replace_in_text(diff.patch)
+        )
+        return replace(observation, document=msgspec.json.encode(hidden_diff))
     return observation
 
 
-def _hide_in_trial(trial: Trial, hidden: HiddenValues) -> Trial:
+def _hide_in_trial(trial: Trial, hidden: TextReplacements) -> Trial:
     if trial.failure is None and not trial.error_tail:
         return trial
-    failure = None if trial.failure is None else hidden.in_text(trial.failure)
-    return replace(trial, failure=failure, error_tail=hidden.in_text(trial.error_tail))
+    failure = None if trial.failure is None else hidden.replace_in_text(trial.failure)
+    return replace(trial, failure=failure, error_tail=hidden.replace_in_text(trial.error_tail))
 
 
-def _hide_in_plan(plan: Plan, hidden: HiddenValues, sizes: frozenset[str]) -> Plan:
-    plan = _replace_plan_values(plan, hidden.replacement)
+def _hide_in_plan(plan: Plan, hidden: TextReplacements, sizes: frozenset[str]) -> Plan:
+    plan = _replace_plan_values(plan, hidden.placeholder_of)
 
     def levels_without(levels: Mapping[str, str]) -> dict[str, str]:
         return {
-            factor: level if factor in sizes else hidden.in_text(level)
+            factor: level if factor in sizes else hidden.replace_in_text(level)
             for factor, level in levels.items()
         }
 
@@ -221,7 +229,7 @@ def _hide_in_plan(plan: Plan, hidden: HiddenValues, sizes: frozenset[str]) -> Pl
     return replace(
         plan,
         conditions=_make_names_unique(conditions),
-        command_line=tuple(map(hidden.in_text, plan.command_line)),
+        command_line=tuple(map(hidden.replace_in_text, plan.command_line)),
         terms=plan.terms and analysis_of(plan.terms).hide_in_terms(plan.terms, hidden),
         chosen_contrasts=plan.chosen_contrasts
         and tuple(
@@ -250,34 +258,34 @@ def hide_document_values(document: ResultDocument) -> ResultDocument:
         replace_command_values(
             condition.command, lambda name, value: assigned.append((name, value))
         )
-    hidden = hidden_values(assigned)
+    hidden = value_replacements(assigned)
     environment = hide_variables(document.environment)
     if environment != document.environment:
         document = replace(document, environment=environment)
     document = analysis_of(document).hide_in_document(document)
     if all(value == text for (_, value), text in hidden.placeholders.items()):
         return document
-    texts: dict[str, str] = {}
+    command_texts: dict[str, str] = {}
     names: dict[str, str] = {}
     for condition in document.conditions:
-        shown = replace_command_values(condition.command, hidden.replacement)
-        texts |= dict(zip(condition.command, shown, strict=True))
-        if shown != condition.command:
-            names[condition.name] = replace_values(condition.name, hidden.replacement)
-    replaced: ResultDocument = replace_texts(document, hidden.with_names(names), texts)
+        command = replace_command_values(condition.command, hidden.placeholder_of)
+        command_texts |= dict(zip(condition.command, command, strict=True))
+        if command != condition.command:
+            names[condition.name] = replace_values(condition.name, hidden.placeholder_of)
+    replaced: ResultDocument = replace_texts(document, hidden.with_names(names), command_texts)
     return replaced
 
 
 def replace_texts(
-    part: Any, hidden: HiddenValues, texts: Mapping[str, str] = MappingProxyType({})
+    part: Any, hidden: TextReplacements, texts: Mapping[str, str] = MappingProxyType({})
 ) -> Any:
-    """Replace hidden values in all texts of a data structure; ``texts`` replaces whole texts."""
+    """Replace texts anywhere in a data structure; ``texts`` has replacements of whole texts."""
     match part:
         case str():
-            return texts[part] if part in texts else hidden.in_text(part)
+            return texts[part] if part in texts else hidden.replace_in_text(part)
         case dict():
             return {
-                hidden.in_text(key): replace_texts(value, hidden, texts)
+                hidden.replace_in_text(key): replace_texts(value, hidden, texts)
                 for key, value in part.items()
             }
         case list() | tuple():
@@ -289,50 +297,54 @@ def replace_texts(
     return part if changed == fields else replace(part, **changed)
 
 
-class HiddenValues(Struct, frozen=True):
-    """Hidden values of one or several campaigns, each with its placeholder."""
+class TextReplacements(Struct, frozen=True):
+    """Texts that reports replace: hidden values by placeholders, and names of conditions."""
 
     placeholders: Mapping[Assignment, str]
+    """Placeholder of each hidden value."""
     names: Mapping[str, str]
-    """Names of conditions that contain hidden values, each with the name to show."""
-    in_texts: Mapping[str, str]
-    """Texts to replace outside commands, each with its replacement."""
+    """Name to show for each name of a condition that is replaced."""
+    texts: Mapping[str, str]
+    """Replacement of each text outside commands."""
     pattern: re.Pattern[str] | None
-    """Pattern of the texts to replace; ``None`` if nothing is replaced."""
+    """Pattern that matches the keys of ``texts``; ``None`` if there are none."""
 
-    def replacement(self, name: str, value: str) -> str | None:
+    def placeholder_of(self, name: str, value: str) -> str | None:
         """Return the placeholder of a value; ``None`` if the value is shown."""
         return self.placeholders.get((name, value))
 
-    def in_text(self, text: str) -> str:
-        """Return a name or a message without hidden values.
+    def replace_in_text(self, text: str) -> str:
+        """Return a text with the replacements.
 
         An assignment (``TOKEN=x``) is replaced. A value without its variable is replaced if it is
         long enough and not an ordinary word.
         """
         if self.pattern is None:
             return text
-        return self.pattern.sub(lambda found: self.in_texts[found[0]], text)
+        return self.pattern.sub(lambda match: self.texts[match[0]], text)
 
-    def with_names(self, names: Mapping[str, str]) -> HiddenValues:
-        """Return the same values, with these names of conditions to replace in texts as well."""
-        return HiddenValues(self.placeholders, names, *_in_texts(self.placeholders, names))
+    def with_names(self, names: Mapping[str, str]) -> TextReplacements:
+        """Return the same replacements, with these names of conditions as well."""
+        return TextReplacements(
+            self.placeholders, names, *_text_replacements(self.placeholders, names)
+        )
 
 
-def hidden_values(assigned: Iterable[Assignment]) -> HiddenValues:
-    """Give each hidden value its placeholder; numbers follow the order of the values."""
+def value_replacements(assigned: Iterable[Assignment]) -> TextReplacements:
+    """Return a numbered placeholder for each value to hide, in the order of the values."""
     placeholders: dict[Assignment, str] = {}
     numbers: dict[str, int] = {}
     for name, value in assigned:
         if value and name not in TUNING_VARIABLES and (name, value) not in placeholders:
             numbers[name] = numbers.get(name, 0) + 1
             placeholders[name, value] = placeholder(name, numbers[name])
-    return HiddenValues(placeholders, {}, *_in_texts(placeholders, {}))
+    return TextReplacements(placeholders, {}, *_text_replacements(placeholders, {}))
 
 
-def _in_texts(
+def _text_replacements(
     placeholders: Mapping[Assignment, str], names: Mapping[str, str]
 ) -> tuple[Mapping[str, str], re.Pattern[str] | None]:
+    """Return the texts to replace, each with its replacement, and the pattern that matches them."""
     replaced: dict[str, str] = {}
     patterns: dict[str, str] = {}
     for (name, value), text in placeholders.items():
@@ -342,7 +354,7 @@ def _in_texts(
             patterns[assignment] = rf"(?<![A-Za-z0-9_]){re.escape(assignment)}(?![A-Za-z0-9_])"
         quoted = shlex.quote(f"{name}={value}")
         if quoted not in replaced:
-            # A word of a quoted command.
+            # An assignment inside a quoted command.
             replaced[quoted] = shlex.quote(f"{name}={text}")
             patterns[quoted] = re.escape(quoted)
         if len(value) >= MIN_VALUE_LETTERS and not _ORDINARY_WORDS.fullmatch(value):

@@ -1,4 +1,8 @@
-"""A result compared with a reference result, and pooled campaigns of the same commands."""
+"""Compares a result with an earlier result, and pools several campaigns of the same commands.
+
+The earlier result is the reference (`--against`). A row is one condition on one metric. A session
+is one of the two campaigns; their trials were not interleaved.
+"""
 
 from __future__ import annotations
 
@@ -45,52 +49,52 @@ from equipoise.stats.verdict import earliest_block, typical_ratio
 
 
 class _Row(Struct, frozen=True):
-    """One row of a result: its costs, and its median."""
+    """One condition of a result on one metric, with its costs."""
 
     metric: str
     session: Session
     median: float
+    """Median value of the metric."""
 
 
 def compare_with_reference(
-    reference: ResultDocument,
-    result: ResultDocument,
-    *,
-    min_effect: float,
-    alpha: float,
+    reference: ResultDocument, result: ResultDocument, *, min_effect: float, alpha: float
 ) -> ReferenceComparison:
     """Compare every row of either result.
 
-    A row is a condition on the primary metric of the result, or on a metric that its kind names.
-    Conditions are matched by name, or else by command. A change up to ``min_effect`` percent counts
-    as no change; alpha is the false-discovery rate among the rows called changed.
+    The metric is the primary metric of the result, or a metric that its kind names. Conditions are
+    matched by name, or else by command. A change of up to ``min_effect`` percent counts as no
+    change. ``alpha`` is the false-discovery rate among the rows that are reported as changed.
 
-    Raise `UnusableInput` if no row has a number in both results, or one result is a fleet's.
+    Raise `UnusableInput` if no row has a number in both results, or a result is that of a fleet.
     """
     for document in (reference, result):
         document.check_one_host("a comparison with another result")
     metrics = analysis_of(result).row_metrics(result)
     reference = _with_names_of(reference, result)
     more_is_better = {*reference.more_is_better, *result.more_is_better}
-    earlier, later = (
+    earlier_rows, later_rows = (
         dict(_rows(document, metrics, more_is_better)) for document in (reference, result)
     )
-    both = [
+    common_names = [
         name
-        for name, row in later.items()
-        if name in earlier and earlier[name].metric == row.metric
+        for name, row in later_rows.items()
+        if name in earlier_rows and earlier_rows[name].metric == row.metric
     ]
-    if not both:
+    if not common_names:
         raise UnusableInput(
-            f"this result and run {reference.run.id} have no row with a number in common",
-            hint=f"compare it with a result that has the same rows and {' or '.join(metrics)}",
+            f"this result and run {reference.run.id} have no condition with a number in both",
+            hint="choose a reference result that has some of the same conditions and the metric "
+            f"{' or '.join(metrics)}",
         )
-    sessions = tuple([rows[name].session for name in both] for rows in (earlier, later))
+    sessions = tuple(
+        [rows[name].session for name in common_names] for rows in (earlier_rows, later_rows)
+    )
     differences = document_differences(reference, result)
-    between = 0.0 if differences else difference_between_sessions(*sessions)
-    changes = changes_between(*sessions, min_effect=min_effect, alpha=alpha, between=between)
-    by_name = dict(zip(both, changes.rows, strict=True))
-    sides = {"there": (reference, earlier), "here": (result, later)}
+    drift = 0.0 if differences else difference_between_sessions(*sessions)
+    changes = changes_between(*sessions, min_effect=min_effect, alpha=alpha, between=drift)
+    by_name = dict(zip(common_names, changes.rows, strict=True))
+    sides = {"there": (reference, earlier_rows), "here": (result, later_rows)}
     names = dict.fromkeys(
         condition.name for condition in (*result.conditions, *reference.conditions)
     )
@@ -101,17 +105,17 @@ def compare_with_reference(
         differences=differences,
         geometric_mean=math.exp(changes.mean),
         geometric_mean_ci=_interval(changes.mean_low, changes.mean_high),
-        geometric_mean_rows=len(both),
+        geometric_mean_rows=len(common_names),
         min_effect=min_effect,
         alpha=alpha,
         level=changes.level,
-        between_sessions=100.0 * math.expm1(between),
-        scope=_scope(changes, between, same_environment=not differences),
+        between_sessions=100.0 * math.expm1(drift),
+        scope=_scope(changes, drift, same_environment=not differences),
     )
 
 
 def _with_names_of(reference: ResultDocument, result: ResultDocument) -> ResultDocument:
-    """Rename conditions of the reference whose command has another name in the result."""
+    """Rename the conditions of the reference whose commands have other names in the result."""
     names = {condition.name for condition in result.conditions}
     old_names = {condition.name for condition in reference.conditions}
     by_command = {
@@ -119,21 +123,21 @@ def _with_names_of(reference: ResultDocument, result: ResultDocument) -> ResultD
         for condition in result.conditions
         if condition.name not in old_names
     }
-    renamed = {
+    new_names = {
         condition.name: by_command[condition.command]
         for condition in reference.conditions
         if condition.command and condition.name not in names and condition.command in by_command
     }
-    if len(set(renamed.values())) < len(renamed):
+    if len(set(new_names.values())) < len(new_names):
         return reference
     return replace(
         reference,
         conditions=tuple(
-            replace(condition, name=renamed.get(condition.name, condition.name))
+            replace(condition, name=new_names.get(condition.name, condition.name))
             for condition in reference.conditions
         ),
         trials=tuple(
-            replace(trial, condition=renamed.get(trial.condition, trial.condition))
+            replace(trial, condition=new_names.get(trial.condition, trial.condition))
             for trial in reference.trials
         ),
     )
@@ -171,7 +175,7 @@ def _trials(condition: ConditionResult, result: ResultDocument) -> list[TrialRow
 
 
 def _value(row: TrialRow, metric: str) -> float | None:
-    """Return a trial's value of a metric if it is above 0 and the trial was not stopped."""
+    """Return a trial's value of a metric; ``None`` if it is not above 0, or the trial timed out."""
     if row.failure_kind in ("timed out", "unavailable"):
         return None
     value = row.value_of(metric)
@@ -184,29 +188,29 @@ def _row(
     change: RowChange | None,
     metrics: Sequence[str],
 ) -> ReferenceRow:
-    """Return a row of the comparison; without a change it has the reason."""
-    earlier, later = (rows.get(name) for _, rows in sides.values())
-    known = [row for row in (later, earlier) if row is not None]
-    unknown = None
+    """Return a row of the comparison; without a change, the row has the reason."""
+    earlier_row, later_row = (rows.get(name) for _, rows in sides.values())
+    known_rows = [row for row in (later_row, earlier_row) if row is not None]
+    unknown_because = None
     if change is None:
         reasons = [
             f"{side}: {_why_missing(name, result, metrics)}"
             for side, (result, rows) in sides.items()
             if name not in rows
         ]
-        unknown = "; ".join(reasons) or "the two report different metrics"
-    elif min(len(row.session.costs) for row in known) < MIN_PROCESSES:
-        unknown = "one process on a side: its spread is not known"
+        unknown_because = "; ".join(reasons) or "the two results have different metrics"
+    elif min(len(row.session.costs) for row in known_rows) < MIN_PROCESSES:
+        unknown_because = "a side has only one process, so its spread is unknown"
     return ReferenceRow(
         name=name,
-        metric=known[0].metric if known else metrics[0],
-        there=None if earlier is None else earlier.median,
-        here=None if later is None else later.median,
+        metric=known_rows[0].metric if known_rows else metrics[0],
+        there=None if earlier_row is None else earlier_row.median,
+        here=None if later_row is None else later_row.median,
         ratio=None if change is None else math.exp(change.difference),
         ratio_ci=(None, None) if change is None else _interval(change.low, change.high),
-        p_value=None if change is None or unknown else change.p_value,
-        changed=None if change is None or unknown else change.changed,
-        unknown=unknown,
+        p_value=None if change is None or unknown_because else change.p_value,
+        changed=None if change is None or unknown_because else change.changed,
+        unknown=unknown_because,
     )
 
 
@@ -229,35 +233,31 @@ def _interval(low: float, high: float) -> Interval:
     return (math.exp(low), math.exp(high))
 
 
-def _scope(changes: Changes, between: float, *, same_environment: bool) -> str:
-    """Return the scope of the ratios, and what the intervals allow for."""
+def _scope(changes: Changes, drift: float, *, same_environment: bool) -> str:
+    """Return the scope of the ratios, and a description of their intervals."""
     variance_factor = max(changes.later.variance_factor, changes.earlier.variance_factor)
     common_percent = 100.0 * math.expm1(
         math.hypot(changes.later.block_sd, changes.earlier.block_sd)
     )
     scope = (
-        "across processes, of these two sessions, which were not interleaved: every difference "
-        "between them is part of the ratio. The intervals include the spread between processes"
+        "across processes, for these two sessions, which were not interleaved: the ratio includes "
+        "every difference between them. The intervals include the spread between processes"
     )
     if min(changes.later.blocks, changes.earlier.blocks) == 0:
-        return f"{scope}; there are too few rows to estimate how sessions drift"
+        return f"{scope}; there are too few rows to estimate the drift of sessions"
     if variance_factor > 1.0:
-        scope += f", its variance ×{variance_factor:.2g} because halves of a session differ"
-    scope += f", and ±{common_percent:.2g} % for the movement that all rows share"
+        scope += f" (its variance ×{variance_factor:.2g}, because the halves of a session differ)"
+    scope += f", and ±{common_percent:.2g} % for changes that all rows share"
     if same_environment:
         return (
-            f"{scope}. No difference of the two environments is known, so the typical difference "
-            "of the rows is taken for that of the sessions: "
-            f"±{100.0 * math.expm1(between):.2g} % more"
+            f"{scope}. The two environments have no known difference, so the typical difference "
+            f"of the rows counts as drift: ±{100.0 * math.expm1(drift):.2g} % more"
         )
-    return (
-        f"{scope}. How much more another session would differ is not known: measure each side twice"
-    )
+    return f"{scope}. The drift between sessions is not known: measure each side twice"
 
 
 IGNORED_FACTS = frozenset(
     {
-        # These differ between sessions of one host, and do not change the measurement.
         "boot_id",
         "certificate",
         "mapped",
@@ -267,9 +267,9 @@ IGNORED_FACTS = frozenset(
         "variables_set_but_withheld",
     }
 )
-"""Facts that differ between any two sessions, or are elsewhere in the result."""
+"""Facts that differ between sessions of one host without effect, or are elsewhere in the result."""
 ENVIRONMENT = "environment"
-"""Name of the difference that stands for all facts missing from another tool's file."""
+"""Name of a difference that means: the file of another tool lacks most facts."""
 
 
 def document_differences(
@@ -277,9 +277,8 @@ def document_differences(
 ) -> tuple[EnvironmentDifference, ...]:
     """Return the differences between the environments of two results.
 
-    An imported run has only the facts of its files. A fact that one side lacks is then not a
-    difference of its own: the whole `environment` is an unknown difference, even if both files
-    agree.
+    An imported result has only the facts of its files. A fact that one result lacks is then not a
+    difference. Instead, the whole `environment` is an unknown difference, even if both files agree.
     """
     is_recorded = result.has_random_order
     return differences_to_host(reference, result.environment, is_recorded=is_recorded)
@@ -290,16 +289,16 @@ def differences_to_host(
 ) -> tuple[EnvironmentDifference, ...]:
     """Return the differences between a result and an environment.
 
-    The environment may be that of a campaign yet to run. ``is_recorded`` is False if it comes from
-    the files of another tool, which have only some facts.
+    The campaign of the environment may not have run yet. ``is_recorded`` is False if the
+    environment comes from files of another tool, which have only some facts.
     """
     differences = environment_differences(reference.environment, host)
-    recorded = (reference.has_random_order, is_recorded)
-    if all(recorded):
+    both_recorded = (reference.has_random_order, is_recorded)
+    if all(both_recorded):
         return differences
     return (
         EnvironmentDifference(
-            ENVIRONMENT, *("recorded" if is_recorded else None for is_recorded in recorded)
+            ENVIRONMENT, *("recorded" if recorded else None for recorded in both_recorded)
         ),
         *(
             difference
@@ -323,20 +322,21 @@ def environment_differences(
 
 
 def flat_facts(environment: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield names with plain values; the name of a table is a prefix of its names."""
+    """Yield the names and values of all facts; a nested name includes the name of its table."""
     for name, value in environment.items():
         if not prefix and name in IGNORED_FACTS:
             continue
         if isinstance(value, Mapping):
             yield from flat_facts(value, f"{prefix}{name}.")
         else:
-            # JSON has no tuples.
+            # A value from JSON is a list, not a tuple.
             yield f"{prefix}{name}", list(value) if isinstance(value, tuple) else value
 
 
-_NORMAL_MAD = 1.4826
+_MAD_TO_SD = 1.4826
+"""Factor from the median absolute deviation of normal data to their standard deviation."""
 UNKNOWN_BOOT = "unknown"
-_BY_LAYOUT = "the campaigns are over layouts, whose ratios may differ"
+_NO_COMMON_RATIO = "the campaigns are over layouts, whose ratios may differ"
 
 
 def pooled_campaigns(records: Sequence[RunRecord]) -> PooledCampaigns:
@@ -346,46 +346,46 @@ def pooled_campaigns(records: Sequence[RunRecord]) -> PooledCampaigns:
     """
     if len(records) < 2:
         raise UnusableInput(
-            "there is only one campaign of these commands: nothing to pool",
-            hint="run it again on another day, or after a reboot, with the same "
+            "there is only one campaign of these commands, so there is nothing to pool",
+            hint="run the same comparison on another day, or after a reboot, with the same "
             f"{option('ledger')}",
         )
     if not all(record.plan.rules.has_random_order for record in records):
         raise UnusableInput(
-            "imported runs cannot be pooled: no campaign of ours measured them",
-            hint="import their files at once: each then gives more trials",
+            "imported runs cannot be pooled, because Equipoise did not order their trials",
+            hint="import all their files in one command",
         )
     metrics = {record.plan.judgement.primary_metric for record in records}
     if len(metrics) > 1:
         raise UnusableInput(
-            f"the campaigns decided by different metrics: {', '.join(sorted(metrics))}",
-            hint="pool campaigns of the same study",
+            f"the campaigns have different primary metrics: {', '.join(sorted(metrics))}",
+            hint="pool only campaigns with the same primary metric",
         )
     campaigns, pairs_by_campaign = zip(*map(_read_campaign, records), strict=True)
     boots = [f"{campaign.boot} {campaign.kernel}" for campaign in campaigns]
-    hosts = _numbered(["" if record.host is None else record.host.identity for record in records])
-    places = list(zip(hosts, _numbered(boots), strict=True))
-    # Campaigns of one host share the host's effect on the ratio: a host counts once.
+    hosts = _indices(["" if record.host is None else record.host.identity for record in records])
+    hosts_and_boots = list(zip(hosts, _indices(boots), strict=True))
+    # Campaigns of one host share its effect on the ratio, so a host counts once.
     replicates = [f"host {host}" for host in hosts] if len(set(hosts)) > 1 else boots
     comparisons: list[PooledComparison] = []
     plan, metric = records[0].plan, metrics.pop()
     for contrast in plan.contrasts:
         names = plan.names_of(contrast)
-        paired = [campaign.get(names) for campaign in pairs_by_campaign]
-        ratios = tuple(None if pair is None else typical_ratio(pair.blocks) for pair in paired)
-        known = [
+        pairs = [campaign.get(names) for campaign in pairs_by_campaign]
+        ratios = tuple(None if pair is None else typical_ratio(pair.blocks) for pair in pairs)
+        effects = [
             (*effect, replicate)
-            for pair, replicate in zip(paired, replicates, strict=True)
-            if pair is not None and (effect := effect_of(pair.first)) is not None
+            for pair, replicate in zip(pairs, replicates, strict=True)
+            if pair is not None and (effect := effect_of(pair.certain)) is not None
         ]
-        if known:
-            logs, known_errors, known_replicates = zip(*known, strict=True)
-            pooled = pool(np.array(logs), np.array(known_errors), known_replicates)
-            first = tuple(0 if pair is None else len(pair.first) for pair in paired)
-            levels = pooled_by_level(records, contrast, places, first)
-            common = _common([pair for pair in paired if pair is not None], records)
+        if effects:
+            log_ratios, errors, replicate_names = zip(*effects, strict=True)
+            pooled = pool(np.array(log_ratios), np.array(errors), replicate_names)
+            block_counts = tuple(0 if pair is None else len(pair.certain) for pair in pairs)
+            levels = pooled_by_level(records, contrast, hosts_and_boots, block_counts)
+            common = _common_ratio([pair for pair in pairs if pair is not None], records)
             comparisons.append(
-                PooledComparison(*names, metric, ratios, pooled, common, first, levels)
+                PooledComparison(*names, metric, ratios, pooled, common, block_counts, levels)
             )
     return PooledCampaigns(
         POOLED_SCHEMA, plan.study, campaigns, tuple(comparisons), hosts=len(set(hosts))
@@ -396,32 +396,34 @@ class _CampaignPairs(Struct, frozen=True):
     """One comparison in one campaign."""
 
     blocks: PairedBlocks
-    first: PairedBlocks
-    """Blocks before the first at which the campaign could have stopped."""
+    certain: PairedBlocks
+    """Blocks before the campaign could have stopped at a verdict."""
 
 
-def _common(paired: Sequence[_CampaignPairs], records: Sequence[RunRecord]) -> CommonRatio:
-    """Return the ratio that campaigns have in common; unknown if layouts differ."""
+def _common_ratio(paired: Sequence[_CampaignPairs], records: Sequence[RunRecord]) -> CommonRatio:
+    """Return the ratio that the campaigns have in common; unknown with several layouts."""
     if any(record.plan.layouts for record in records):
         blocks = sum(len(pair.blocks) for pair in paired)
-        return CommonRatio(None, (None, None), blocks, _BY_LAYOUT)
+        return CommonRatio(None, (None, None), blocks, _NO_COMMON_RATIO)
     return common_ratio([pair.blocks for pair in paired])
 
 
 def _read_campaign(
     record: RunRecord,
 ) -> tuple[PooledCampaign, dict[tuple[str, str], _CampaignPairs]]:
-    """Return a campaign, and its comparisons by baseline and candidate."""
+    """Return a campaign, and its comparisons by the names of baseline and candidate."""
     plan = record.plan
     blocks = analysed_blocks(record)
-    paired: dict[tuple[str, str], _CampaignPairs] = {}
+    pairs_by_names: dict[tuple[str, str], _CampaignPairs] = {}
     if blocks:
-        metric, certain = plan.judgement.primary_metric, _certain_blocks(plan)
+        metric, certain_blocks = plan.judgement.primary_metric, _certain_blocks(plan)
         pairings = pairings_of(plan, blocks, metric)
-        first_pairings = pairings_of(plan, dict(itertools.islice(blocks.items(), certain)), metric)
-        for pairing, beginning in zip(pairings, first_pairings, strict=True):
-            pair = _CampaignPairs(pairing.pairs, beginning.pairs)
-            paired.setdefault(plan.names_of(pairing.contrast), pair)
+        certain_pairings = pairings_of(
+            plan, dict(itertools.islice(blocks.items(), certain_blocks)), metric
+        )
+        for pairing, certain_pairing in zip(pairings, certain_pairings, strict=True):
+            pair = _CampaignPairs(pairing.pairs, certain_pairing.pairs)
+            pairs_by_names.setdefault(plan.names_of(pairing.contrast), pair)
     campaign = PooledCampaign(
         record.id,
         iso_time(record.started_at),
@@ -430,31 +432,34 @@ def _read_campaign(
         len(blocks),
         None if record.host is None else record.host.name,
     )
-    return campaign, paired
+    return campaign, pairs_by_names
 
 
 def _certain_blocks(plan: Plan) -> int:
     """Return the number of blocks before which a campaign cannot stop at a verdict."""
     alpha, count = plan.judgement.alpha, max(1, len(plan.contrasts))
-    first = earliest_block(min(plan.rules.decisive_sides * alpha, 0.5 * (1.0 + alpha)), count)
+    block_count = earliest_block(min(plan.rules.decisive_sides * alpha, 0.5 * (1.0 + alpha)), count)
     if plan.layouts:
-        first = FIRST_ANALYSIS * len(plan.layouts)
-    return max(first, required_blocks(plan, plan.stopping))
+        block_count = FIRST_ANALYSIS * len(plan.layouts)
+    return max(block_count, required_blocks(plan, plan.stopping))
 
 
 def effect_of(pairs: PairedBlocks) -> tuple[float, float] | None:
-    """Return a log ratio and its standard error: robust scale over root n."""
+    """Return a log ratio and its standard error; ``None`` with fewer than two known differences.
+
+    The standard error is a robust scale over the root of the number of blocks.
+    """
     ratio = typical_ratio(pairs)
     with np.errstate(divide="ignore", invalid="ignore"):
         differences = np.log(pairs.candidate) - np.log(pairs.baseline)
     finite = differences[np.isfinite(differences)]
     if not ratio or len(finite) < 2:
         return None
-    scale = _NORMAL_MAD * float(np.median(np.abs(finite - np.median(finite))))
+    scale = _MAD_TO_SD * float(np.median(np.abs(finite - np.median(finite))))
     return math.log(ratio), scale / math.sqrt(len(finite))
 
 
-def _numbered(names: Sequence[str]) -> list[int]:
-    """Return the place of each name among the distinct names, in the order of first use."""
-    places = {name: place for place, name in enumerate(dict.fromkeys(names))}
-    return [places[name] for name in names]
+def _indices(names: Sequence[str]) -> list[int]:
+    """Return the index of each name among the distinct names, in the order of first use."""
+    indices = {name: index for index, name in enumerate(dict.fromkeys(names))}
+    return [indices[name] for name in names]

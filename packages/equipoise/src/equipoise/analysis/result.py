@@ -1,7 +1,7 @@
-"""A campaign's record as its result document: a pure function.
+"""Computes the result document of a campaign from its record.
 
-The same record gives the same document, byte for byte: every resampling is seeded by the
-campaign's own seed.
+The same record gives the same document, byte for byte, because the campaign's seed seeds every
+resampling.
 """
 
 from __future__ import annotations
@@ -44,23 +44,17 @@ from equipoise.analysis.wording import control_sentence
 from equipoise.campaign.blocks import (
     ACCOUNTABLE,
     complete_blocks,
-    known_values,
     left_out_because,
     resolution_of,
+    values_by_metric,
 )
-from equipoise.campaign.interim import DESCRIBED
+from equipoise.campaign.interim import DESCRIBED_CONDITION
 from equipoise.campaign.washouts import decisive_blocks
 from equipoise.design.command_line import command_of_plan
 from equipoise.model.kinds import load
 from equipoise.model.plan import Condition, Plan
 from equipoise.model.quantities import excludes_one, iso_time
-from equipoise.model.record import (
-    Draw,
-    RunRecord,
-    Segment,
-    Trial,
-    paused_garbage_collector,
-)
+from equipoise.model.record import Draw, RunRecord, Segment, Trial, paused_garbage_collector
 from equipoise.model.result import (
     SCHEMA,
     ConditionResult,
@@ -72,16 +66,16 @@ from equipoise.model.result import (
     TypicalValue,
 )
 
-ACCOUNTED = ("wall_s", "user_s", "sys_s", "max_rss_bytes", "minor_faults", "major_faults")
-"""Metrics described for every condition, in addition to the workload's own metrics."""
+DESCRIBED_METRICS = ("wall_s", "user_s", "sys_s", "max_rss_bytes", "minor_faults", "major_faults")
+"""Metrics that the result of every condition describes, besides those of the workload."""
 
 
 def analyse_campaign(record: RunRecord) -> ResultDocument:
-    """Compute the result document of one campaign, without the causes of its gap.
+    """Compute the result document of a campaign, without the causes of its gap.
 
     `equipoise.why.result.result_of` adds the causes.
     """
-    # A file may have numbers whose squares overflow: results that use them are null.
+    # The squares of huge numbers from a file overflow; results that use them are null.
     with paused_garbage_collector(), np.errstate(over="ignore", invalid="ignore"):
         return _document_of(record)
 
@@ -95,20 +89,21 @@ def _document_of(record: RunRecord) -> ResultDocument:
     complete = complete_blocks(record.draws, record.trials)
     blocks = decisive_blocks(plan, complete)
     by_condition = _trials_by_condition(record, blocks)
-    # Rule 1 holds only for blocks that our coin ordered.
+    # Without our coin, no verdict is valid (rule 1).
     has_random_order = rules.has_random_order
     primary = primary_comparisons(plan, blocks) if has_random_order else ()
     primary = with_carry_over_checks(plan, complete, primary)
-    others, unknown = other_comparisons(plan, blocks) if has_random_order else ((), ())
-    # The time of a call is already that of the steady state (functions.runner).
-    judged_apart = has_random_order and not rules.shares_processes
-    steady = steady_comparisons(plan, blocks, by_condition.iterations) if judged_apart else ()
+    other, unknown_metrics = other_comparisons(plan, blocks) if has_random_order else ((), ())
+    # The time of a function is already that of its steady state (functions.runner).
+    has_steady_states = has_random_order and not rules.shares_processes
+    steady = steady_comparisons(plan, blocks, by_condition.iterations) if has_steady_states else ()
     by_level = ratios_by_level(plan, primary, blocks, by_condition.draws) if primary else ()
     control = _control(plan, blocks, by_condition)
-    own = kind.result(record, blocks)
+    additions = kind.result(record, blocks)
     typical = typical_value(plan, blocks)
-    document: type[ResultDocument] = load(plan.kind.document)
-    return document(
+    compared = () if additions.has_own_sentences else primary
+    document_class: type[ResultDocument] = load(plan.kind.document)
+    return document_class(
         schema=SCHEMA,
         run=run_info(record, len(complete)),
         environment=record.environment,
@@ -118,15 +113,13 @@ def _document_of(record: RunRecord) -> ResultDocument:
             # Among very many commits, only those that ran are shown.
             if rules.shows_every_condition or index in by_condition.analysed
         ),
-        comparisons=by_level + others,
+        comparisons=by_level + other,
         control=control,
         why=sources_of_spread(plan, blocks),
         warnings=(
-            *warnings_of(
-                record, () if own.has_own_sentences else primary, control, blocks, own.outcomes
-            ),
-            *unknown,
-            *own.warnings,
+            *warnings_of(record, compared, control, blocks, additions.outcomes),
+            *unknown_metrics,
+            *additions.warnings,
             *warnings_of_typical(plan, blocks),
         ),
         trials=trial_rows(record, complete, blocks),
@@ -135,33 +128,33 @@ def _document_of(record: RunRecord) -> ResultDocument:
         ranking=rankings(plan, blocks, primary),
         resolutions=_known_resolutions(plan, blocks),
         typical=typical,
-        **own.fields,
+        **additions.fields,
     )
 
 
 def increasing_metrics(trials: Iterable[Trial]) -> tuple[str, ...]:
-    """Return the metrics that workloads reported as better if higher."""
+    """Return the metrics of which more is better, as the workloads reported."""
     samples = (sample for trial in trials for sample in trial.samples)
     return tuple(dict.fromkeys(sample.metric for sample in samples if sample.better == "higher"))
 
 
 def _known_resolutions(plan: Plan, blocks: Blocks) -> dict[str, float]:
     judgement = plan.judgement
-    first = next(iter(blocks.values()), ())
-    reported = (sample.metric for trial in first for sample in trial.samples)
+    first_block = next(iter(blocks.values()), ())
+    reported = (sample.metric for trial in first_block for sample in trial.samples)
     metrics = dict.fromkeys((judgement.primary_metric, *judgement.other_metrics, *reported))
-    known = {metric: resolution_of(blocks, metric).quantum for metric in metrics}
-    return {metric: quantum for metric, quantum in known.items() if quantum is not None}
+    quanta = {metric: resolution_of(blocks, metric).quantum for metric in metrics}
+    return {metric: quantum for metric, quantum in quanta.items() if quantum is not None}
 
 
 def run_info(record: RunRecord, blocks: int) -> RunInfo:
-    """Return the facts of a campaign and its end, with its number of complete blocks."""
-    last = record.segments[-1] if record.segments else Segment(record.started_at, {})
+    """Return the facts of a campaign; ``blocks`` is the number of its complete blocks."""
+    last_segment = record.segments[-1] if record.segments else Segment(record.started_at, {})
     return RunInfo(
         id=record.id,
         study=record.plan.study,
         started=iso_time(record.started_at),
-        ended=None if last.ended_at is None else iso_time(last.ended_at),
+        ended=None if last_segment.ended_at is None else iso_time(last_segment.ended_at),
         seed=record.plan.seed,
         blocks=blocks,
         stopped_because=record.stopped_because,
@@ -189,7 +182,7 @@ class _TrialsByCondition(Struct, frozen=True):
     analysed: Mapping[int, list[Trial]]
     failures: Mapping[int, int]
     draws: Mapping[int, Draw]
-    """Draws of the measured blocks, by block."""
+    """Draw of each measured block, by block number."""
     iterations: Classifications
 
 
@@ -207,36 +200,35 @@ def _trials_by_condition(record: RunRecord, blocks: Blocks) -> _TrialsByConditio
 
 
 def _condition_result(
-    plan: Plan,
-    index: int,
-    by_condition: _TrialsByCondition,
-    typical: TypicalValue | None = None,
+    plan: Plan, index: int, by_condition: _TrialsByCondition, typical: TypicalValue | None = None
 ) -> ConditionResult:
     condition = plan.conditions[index]
     analysed = by_condition.analysed.get(index, [])
-    reported = dict.fromkeys(s.metric for t in analysed for s in t.samples if s.iteration is None)
-    # A trial that timed out used unknown amounts; one that could not do its work here used none.
+    reported = dict.fromkeys(
+        sample.metric for trial in analysed for sample in trial.samples if sample.iteration is None
+    )
+    # A trial that timed out used unknown amounts; a trial that this host cannot run used none.
     ended = [trial for trial in analysed if not trial.timed_out and not trial.is_unavailable]
     metrics: dict[str, MetricSummary] = {}
     spread_because: dict[str, str] = {}
     primary = plan.judgement.primary_metric
     compared = (primary, *plan.judgement.other_metrics)
-    accounted = (*ACCOUNTED, *filter(ACCOUNTABLE.__contains__, compared))
-    described = dict.fromkeys((*accounted, *plan.measure.counters, *reported))
-    for metric, values in known_values(ended, described).items():
-        known = ~np.isnan(values)
-        if not known.any():
+    measured_metrics = (*DESCRIBED_METRICS, *filter(ACCOUNTABLE.__contains__, compared))
+    described = dict.fromkeys((*measured_metrics, *plan.measure.counters, *reported))
+    for metric, values in values_by_metric(ended, described).items():
+        is_known = ~np.isnan(values)
+        if not is_known.any():
             continue
-        trials = ended if known.all() else list(itertools.compress(ended, known.tolist()))
-        summary = shape_of(plan, metric, values[known], trials, by_condition.draws)
+        trials = ended if is_known.all() else list(itertools.compress(ended, is_known.tolist()))
+        summary = shape_of(plan, metric, values[is_known], trials, by_condition.draws)
         if metric == primary:
             by_level = cost_by_level(plan, analysed, by_condition.draws)
             summary = replace(summary, by_level=by_level)
-            if typical is not None and index == DESCRIBED:
+            if typical is not None and index == DESCRIBED_CONDITION:
                 summary = replace(summary, median_ci=typical.median_ci)
         metrics[metric] = summary
         if metric in condition.reports and is_wide(summary):
-            spread_because[metric] = why_wide(metric, values[known], trials, seed=plan.seed)
+            spread_because[metric] = why_wide(metric, values[is_known], trials, seed=plan.seed)
     return ConditionResult(
         name=condition.name,
         levels=condition.levels,
@@ -251,14 +243,14 @@ def _condition_result(
         },
         spread_because=spread_because,
         iterations={
-            metric: iteration_shape(classed)
-            for metric, classed in by_condition.iterations.get(index, {}).items()
+            metric: iteration_shape(classified)
+            for metric, classified in by_condition.iterations.get(index, {}).items()
         },
     )
 
 
 def trial_rows(record: RunRecord, complete: Blocks, decisive: Blocks) -> tuple[TrialRow, ...]:
-    """Return the document's row of every trial."""
+    """Return a row of the document for every trial."""
     layouts = {(draw.phase, draw.block): draw.layout for draw in record.draws}
     return tuple(
         _row(
@@ -273,13 +265,15 @@ def trial_rows(record: RunRecord, complete: Blocks, decisive: Blocks) -> tuple[T
 
 def _row(trial: Trial, condition: Condition, reason: str | None, layout: int | None) -> TrialRow:
     accounting = trial.accounting
-    own_values = {s.metric: s.value for s in trial.samples if s.iteration is None}
+    own_values = {
+        sample.metric: sample.value for sample in trial.samples if sample.iteration is None
+    }
     missing = {
         metric: why_unknown([trial], metric)
         for metric in condition.reports
         if metric not in own_values
     }
-    # There may be very many trials, most of which report nothing.
+    # There may be very many trials, and most report no iterations.
     reported = iterations_in(trial.samples) if trial.samples else {}
     return TrialRow(
         trial.block,

@@ -1,4 +1,4 @@
-"""The interval of each candidate after every block, from a ledger or from a result document."""
+"""Computes the interval of each candidate after every block, from a ledger or a result document."""
 
 from __future__ import annotations
 
@@ -15,82 +15,79 @@ from equipoise.model.record import Accounting, Better, Draw, RunRecord, Sample, 
 from equipoise.model.result import Comparison, ResultDocument, TrialRow
 from equipoise.stats.sequence import SequencePoint
 
-MAX_INTERIMS = 400
-"""Maximum number of points of a sequence; a chart shows no more."""
+MAX_POINTS = 400
+"""Maximum number of points that a chart shows of a sequence."""
 TOLERANCE = 1e-9
-"""Relative tolerance for the last digits of another machine."""
-
+"""Relative tolerance: the last digits may differ on another machine."""
 
 Sequences = dict[str, tuple[SequencePoint, ...]]
+"""Points in the order of blocks, by candidate."""
 
 
 def sequences_of(record: RunRecord) -> Sequences:
-    """Return the interval of each candidate after the blocks as they came.
+    """Return the interval of each candidate after every block, in the order in which blocks ran.
 
-    There is an analysis after every block, or after about ``MAX_INTERIMS`` of them, always
-    including the last. An imported run has none, because no coin of ours ordered it. A fleet has
-    none, because each host has its own blocks.
+    With more than `MAX_POINTS` blocks, the points are evenly spaced and include the last block. An
+    imported run has no sequence, because our coin did not order its trials. A fleet has none,
+    because each host has its own blocks.
     """
     if not record.plan.rules.has_random_order or record.plan.rules.has_members:
         return {}
-    # Only the intervals are needed.
+    # Without a ranking the analyses take less time.
     plan = replace(record.plan, ranking=False)
     interim = interim_for(plan, plan.stopping)
     blocks = list(analysed_blocks(record).values())
-    step = -(-len(blocks) // MAX_INTERIMS) or 1
+    step = -(-len(blocks) // MAX_POINTS) or 1
     points: dict[str, list[SequencePoint]] = defaultdict(list)
     for number, block in enumerate(blocks, start=1):
         interim.add(block)
         for status in interim.analyse() if (len(blocks) - number) % step == 0 else ():
             point = SequencePoint(number, status.ratio, *status.ratio_ci)
             points[status.candidate].append(point)
-    return {candidate: tuple(interims) for candidate, interims in points.items()}
+    return {candidate: tuple(candidate_points) for candidate, candidate_points in points.items()}
 
 
 def sequences_of_document(document: ResultDocument) -> Sequences:
-    """Return the interval of each candidate after the blocks as they came.
+    """Return the interval of each candidate after every block of a document.
 
-    There is none if the trials of the document do not lead to its result.
+    The result is empty if the trials of the document do not reproduce its intervals.
     """
     if not document.has_one_order:
         return {}
     metric = document.comparisons[0].metric if document.comparisons else None
     primary = [comparison for comparison in document.comparisons if comparison.metric == metric]
-    record = _record(document, primary) if primary else None
+    record = _record_of(document, primary) if primary else None
     sequences = {} if record is None else sequences_of(record)
-    return (
-        sequences
-        if all(
-            _ends_with(sequences.get(comparison.candidate, ()), comparison)
-            for comparison in primary
-        )
-        else {}
+    reproduced = all(
+        _ends_at(sequences.get(comparison.candidate, ()), comparison) for comparison in primary
     )
+    return sequences if reproduced else {}
 
 
-def _ends_with(points: Sequence[SequencePoint], comparison: Comparison) -> bool:
+def _ends_at(points: Sequence[SequencePoint], comparison: Comparison) -> bool:
+    """Return whether the last point has the ratio and the interval of a comparison."""
     if not points:
         return False
-    ends = (points[-1].ratio, points[-1].low, points[-1].high)
+    values = (points[-1].ratio, points[-1].low, points[-1].high)
     return all(
-        end == reported
-        if end is None or reported is None
-        else math.isclose(end, reported, rel_tol=TOLERANCE)
-        for end, reported in zip(ends, (comparison.ratio, *comparison.ratio_ci), strict=True)
+        value == reported
+        if value is None or reported is None
+        else math.isclose(value, reported, rel_tol=TOLERANCE)
+        for value, reported in zip(values, (comparison.ratio, *comparison.ratio_ci), strict=True)
     )
 
 
-def _record(document: ResultDocument, primary: Sequence[Comparison]) -> RunRecord | None:
-    """Return the analysed trials on the primary metric; ``None`` if a trial does not have it.
+def _record_of(document: ResultDocument, primary: Sequence[Comparison]) -> RunRecord | None:
+    """Return a record with the analysed trials on the primary metric.
 
-    It is also ``None`` if a trial or a comparison names a condition that the document lacks.
+    ``None`` if a trial lacks the metric, or a name of a condition is unknown.
     """
     results = [*document.conditions, *([document.control.condition] if document.control else [])]
-    places = {result.name: place for place, result in enumerate(results)}
-    compared = {
+    indices = {result.name: index for index, result in enumerate(results)}
+    compared_names = {
         name for comparison in primary for name in (comparison.baseline, comparison.candidate)
     }
-    if not compared | {row.condition for row in document.trials} <= places.keys():
+    if not compared_names | {row.condition for row in document.trials} <= indices.keys():
         return None
     metric = primary[0].metric
     better: Better = "higher" if metric in document.more_is_better else "lower"
@@ -99,7 +96,7 @@ def _record(document: ResultDocument, primary: Sequence[Comparison]) -> RunRecor
     for row in document.trials:
         if row.phase != "measured" or not row.analysed:
             continue
-        trial = _trial(row, places[row.condition], metric, better, resolution)
+        trial = _trial(row, indices[row.condition], metric, better, resolution)
         if trial is None:
             return None
         blocks[row.block].append(trial)
@@ -110,16 +107,12 @@ def _record(document: ResultDocument, primary: Sequence[Comparison]) -> RunRecor
         ),
         measure=Measure(working_folder="/"),
         stopping=Stopping(),
-        judgement=Judgement(
-            primary[0].alpha,
-            primary[0].min_effect,
-            primary[0].metric,
-        ),
+        judgement=Judgement(primary[0].alpha, primary[0].min_effect, primary[0].metric),
         seed=document.run.seed,
         layouts=document.run.layouts,
         control=len(results) - 1 if document.control else None,
         chosen_contrasts=tuple(
-            Contrast(places[comparison.baseline], places[comparison.candidate])
+            Contrast(indices[comparison.baseline], indices[comparison.candidate])
             for comparison in primary
         ),
     )

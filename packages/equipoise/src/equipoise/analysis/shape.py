@@ -1,6 +1,6 @@
-"""Distribution of one metric of one condition, and why it spreads widely or is unknown.
+"""Describes the distribution of a metric of one condition, and why it is wide or unknown.
 
-A condition without a comparison also has its typical value.
+If nothing is compared, the typical value of the only condition is the result.
 """
 
 from __future__ import annotations
@@ -14,13 +14,8 @@ from msgspec.structs import replace
 
 from equipoise.analysis.comparisons import Blocks
 from equipoise.analysis.wording import typical_sentence
-from equipoise.campaign.blocks import (
-    TIMED_OUT,
-    known_values,
-    resolution_in,
-    resolution_of,
-)
-from equipoise.campaign.interim import DESCRIBED
+from equipoise.campaign.blocks import TIMED_OUT, resolution_in, resolution_of, values_by_metric
+from equipoise.campaign.interim import DESCRIBED_CONDITION
 from equipoise.model.plan import Plan
 from equipoise.model.record import CampaignWarning, Draw, Trial
 from equipoise.model.result import MetricSummary, TypicalValue
@@ -38,26 +33,23 @@ from equipoise.stats.describe import describe, is_visible, median_at_any_stop, r
 from equipoise.stats.levels import variance_by_level
 from equipoise.stats.modes import find_modes
 
-NAMED = frozenset({"cpu", "host"})
-"""Covariates whose numbers are names."""
-POSITION, PADDING, TIME = "position", "environment_bytes", "time"
-LAYOUT, PATH, ADDRESSES = "layout", "argument_bytes", "random_addresses"
+CATEGORICAL_COVARIATES = frozenset({"cpu", "host"})
+"""Covariates whose numbers stand for names."""
+POSITION, TIME, LAYOUT = "position", "time", "layout"
+ENVIRONMENT_BYTES, ARGUMENT_BYTES = "environment_bytes", "argument_bytes"
+RANDOM_ADDRESSES = "random_addresses"
 
 
 def shape_of(
-    plan: Plan,
-    metric: str,
-    values: FloatArray,
-    trials: Sequence[Trial],
-    draws: Mapping[int, Draw],
+    plan: Plan, metric: str, values: FloatArray, trials: Sequence[Trial], draws: Mapping[int, Draw]
 ) -> MetricSummary:
-    """Describe one metric of one condition, with the companions of its modes.
+    """Describe one metric of one condition; if it has several modes, also what varies with them.
 
-    The values, shape (n,), are known and finite, in the order in which their n trials ran. Draws
-    are those of the measured blocks, by number.
+    The values, shape (n,), are known and finite, in the order in which their n trials ran.
+    ``draws`` has the draw of each measured block, by block number.
     """
-    known = resolution_in(trials, metric)
-    resolution = (known and known.quantum) or 0.0
+    reported = resolution_in(trials, metric)
+    resolution = (reported and reported.quantum) or 0.0
     summary = describe(values, seed=plan.seed, resolution=resolution)
     if len(summary.modes) > 1 and len(values) >= MIN_TRIALS:
         modes = find_modes(values, resolution=resolution).of(values)
@@ -72,14 +64,14 @@ def shape_of(
 
 
 def observed_covariates(trials: Sequence[Trial]) -> list[Covariate]:
-    """Return the covariates of the trials, and their order in time."""
+    """Return the observed covariates of the trials, and their order in time."""
     return [*_observed(trials), _time(trials)]
 
 
 def _observed(trials: Sequence[Trial]) -> Iterator[Covariate]:
     for name in dict.fromkeys(name for trial in trials for name in trial.covariates):
         column = _column([trial.covariates.get(name) for trial in trials])
-        yield Covariate(name, column, named=name in NAMED, drawn=False)
+        yield Covariate(name, column, named=name in CATEGORICAL_COVARIATES, drawn=False)
 
 
 def _covariates_of_design(
@@ -88,20 +80,20 @@ def _covariates_of_design(
     positions = _column([trial.position for trial in trials])
     yield Covariate(POSITION, positions, named=True, drawn=True)
     yield _time(trials)
-    of_trials = [draws.get(trial.block) for trial in trials]
-    numbers = [None if draw is None else draw.layout for draw in of_trials]
+    draws_of_trials = [draws.get(trial.block) for trial in trials]
+    numbers = [None if draw is None else draw.layout for draw in draws_of_trials]
     if plan.layouts:
         yield Covariate(LAYOUT, _column(numbers), named=True, drawn=True)
-    # Drawn once for each layout: the number of draws is that of the layouts, not of the trials.
-    units = len(set(numbers)) if plan.layouts else None
-    sizes = _column([None if draw is None else draw.padding_bytes for draw in of_trials])
-    yield Covariate(PADDING, sizes, named=False, drawn=True, units=units)
+    # With layouts, a value is drawn once for each layout, not for each trial.
+    draw_count = len(set(numbers)) if plan.layouts else None
+    sizes = _column([None if draw is None else draw.padding_bytes for draw in draws_of_trials])
+    yield Covariate(ENVIRONMENT_BYTES, sizes, named=False, drawn=True, units=draw_count)
     if plan.layouts:
         layouts = [None if number is None else plan.layouts[number - 1] for number in numbers]
-        paths = _column([None if layout is None else layout.argument_bytes for layout in layouts])
+        sizes = _column([None if layout is None else layout.argument_bytes for layout in layouts])
         coins = _column([None if layout is None else layout.random_addresses for layout in layouts])
-        yield Covariate(PATH, paths, named=False, drawn=True, units=units)
-        yield Covariate(ADDRESSES, coins, named=True, drawn=True, units=units)
+        yield Covariate(ARGUMENT_BYTES, sizes, named=False, drawn=True, units=draw_count)
+        yield Covariate(RANDOM_ADDRESSES, coins, named=True, drawn=True, units=draw_count)
 
 
 def _time(trials: Sequence[Trial]) -> Covariate:
@@ -113,13 +105,13 @@ def _column(values: Sequence[float | None]) -> FloatArray:
     return np.array(values, dtype=np.float64)
 
 
-WIDE = 0.10
-"""Minimum of half the distance from the 5th to the 95th percentile, over the median."""
+MIN_WIDE_SPREAD = 0.10
+"""Minimum spread of a wide metric: half the distance from p5 to p95, over the median."""
 
 
 def why_unknown(trials: Sequence[Trial], metric: str) -> str:
-    """Return the commonest reason why none of these trials reported a metric."""
-    failures = Counter(_failure(trial) for trial in trials if trial.failure is not None)
+    """Return the most frequent reason why these trials did not report a metric."""
+    failures = Counter(_failure_reason(trial) for trial in trials if trial.failure is not None)
     unknown = (trial.accounting.unknown for trial in trials)
     reasons = failures or Counter(by_metric[metric] for by_metric in unknown if metric in by_metric)
     if reasons:
@@ -129,17 +121,20 @@ def why_unknown(trials: Sequence[Trial], metric: str) -> str:
 
 def is_wide(summary: MetricSummary) -> bool:
     """Return whether a metric spreads so much that the report should explain it."""
-    return summary.median > 0 and summary.p95 - summary.p05 > 2.0 * WIDE * summary.median
+    return summary.median > 0 and summary.p95 - summary.p05 > 2.0 * MIN_WIDE_SPREAD * summary.median
 
 
 def why_wide(metric: str, values: FloatArray, trials: Sequence[Trial], *, seed: int) -> str:
-    """Return the spread of a metric by level, and its association; values as for `shape_of`."""
+    """Return the spread of a metric by level, and the factor with the strongest association.
+
+    Values and trials are as for `shape_of`.
+    """
     association = strongest_association(values, observed_covariates(trials))
-    parts = (_spread_by_level(metric, trials, seed), _association_phrase(association))
-    return "; ".join(part for part in parts if part)
+    phrases = (_spread_by_level(metric, trials, seed), _association_phrase(association))
+    return "; ".join(phrase for phrase in phrases if phrase)
 
 
-def _failure(trial: Trial) -> str:
+def _failure_reason(trial: Trial) -> str:
     failure = trial.failure or ""
     if trial.is_unavailable:
         return failure
@@ -148,19 +143,19 @@ def _failure(trial: Trial) -> str:
 
 
 def _spread_by_level(metric: str, trials: Sequence[Trial], seed: int) -> str:
-    """Return the spread between processes and between the batches of one; empty if unknown."""
-    logs: list[float] = []
-    units: list[int] = []
-    for place, trial in enumerate(trials):
+    """Return the spread between processes and between batches of a process; empty if unknown."""
+    logarithms: list[float] = []
+    process_indices: list[int] = []
+    for index, trial in enumerate(trials):
         samples = (sample for sample in trial.samples if sample.iteration is not None)
         batches = [sample.value for sample in samples if sample.metric == metric]
         if len(batches) > 1 and min(batches) > 0:
-            logs.extend(np.log(batches))
-            units.extend([place] * len(batches))
-    if len(set(units)) < 2:
+            logarithms.extend(np.log(batches))
+            process_indices.extend([index] * len(batches))
+    if len(set(process_indices)) < 2:
         return ""
     levels = variance_by_level(
-        np.array(logs), [np.array(units)], ("process", "batch"), seed=seed % 2**32
+        np.array(logarithms), [np.array(process_indices)], ("process", "batch"), seed=seed % 2**32
     )
     process, batch = (
         100.0 * np.sqrt(max(0.0, component.variance)) for component in levels.components
@@ -173,15 +168,14 @@ def _percent(value: float) -> str:
 
 
 def _association_phrase(association: Association | None) -> str:
-    """Return a phrase on an association of a metric."""
     if association is None:
         return "no observed factor explains it"
-    how = "higher" if association.value is not None or association.correlation > 0 else "lower"
+    change = "higher" if association.value is not None or association.correlation > 0 else "lower"
     if association.covariate == TIME:
-        return f"{how} later in the campaign: it drifts"
+        return f"{change} later in the campaign: it drifts"
     if association.value is not None:
-        return f"{how} on {association.covariate} {association.value:g}"
-    return f"{how} with more {association.covariate}"
+        return f"{change} on {association.covariate} {association.value:g}"
+    return f"{change} with more {association.covariate}"
 
 
 SCOPE_OF_TYPICAL = (
@@ -191,24 +185,24 @@ SCOPE_OF_TYPICAL = (
 
 
 def typical_value(plan: Plan, blocks: Blocks) -> TypicalValue | None:
-    """Return the median of the one condition, with an interval that holds at any stop.
+    """Return the median of the only condition, with an interval that holds at any stop.
 
-    ``None`` for a plan that compares, and without a trial that has the metric. A trial that timed
-    out counts as worst.
+    ``None`` if the plan compares conditions, or no trial has the metric. A trial that timed out
+    counts as the worst value.
     """
     if not plan.describes_one:
         return None
     metric = plan.judgement.primary_metric
-    ordered = np.sort(_values(plan, blocks))
-    if not len(ordered):
+    sorted_values = np.sort(_values(plan, blocks))
+    if not len(sorted_values):
         return None
     value = TypicalValue(
-        condition=plan.conditions[DESCRIBED].name,
+        condition=plan.conditions[DESCRIBED_CONDITION].name,
         metric=metric,
-        median=float(np.median(ordered)),
-        median_ci=median_at_any_stop(ordered, plan.judgement.alpha),
+        median=float(np.median(sorted_values)),
+        median_ci=median_at_any_stop(sorted_values, plan.judgement.alpha),
         level=plan.judgement.alpha,
-        trials=len(ordered),
+        trials=len(sorted_values),
         scope=SCOPE_OF_TYPICAL,
         summary="",
         other_metrics=plan.judgement.other_metrics,
@@ -217,7 +211,7 @@ def typical_value(plan: Plan, blocks: Blocks) -> TypicalValue | None:
 
 
 def warnings_of_typical(plan: Plan, blocks: Blocks) -> Iterator[CampaignWarning]:
-    """Yield a warning if the runs of the one condition visibly depend on the runs before them."""
+    """Yield a warning if the runs of the only condition visibly depend on earlier runs."""
     if not plan.describes_one:
         return
     values = _values(plan, blocks)
@@ -227,13 +221,13 @@ def warnings_of_typical(plan: Plan, blocks: Blocks) -> Iterator[CampaignWarning]
             "dependent_runs",
             "each run resembles the one before it (rank autocorrelation "
             f"{autocorrelation:.2f}): the interval of the median is too narrow",
-            "compare it with another command, since the verdict of a comparison needs no "
-            "independent runs; or measure it again at other times",
+            "compare it with another command, because a verdict does not need independent runs; or "
+            "measure it again at another time",
         )
 
 
 def _values(plan: Plan, blocks: Blocks) -> FloatArray:
-    """Return the known values of the one condition, in the order of its runs, shape (n,).
+    """Return the known values of the only condition, in the order of its runs, shape (n,).
 
     A trial that timed out has the worst value: 0 if more is better.
     """
@@ -241,9 +235,9 @@ def _values(plan: Plan, blocks: Blocks) -> FloatArray:
     trials = [
         trial
         for trial in itertools.chain.from_iterable(blocks.values())
-        if trial.condition == DESCRIBED
+        if trial.condition == DESCRIBED_CONDITION
     ]
-    values = known_values(trials, [metric])[metric]
+    values = values_by_metric(trials, [metric])[metric]
     if resolution_of(blocks, metric).more_is_better:
         values[values == TIMED_OUT] = 0.0
     return values[~np.isnan(values)]

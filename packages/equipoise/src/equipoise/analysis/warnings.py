@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 
 from equipoise.analysis.comparisons import Blocks
 from equipoise.analysis.wording import constancy_sentence, signed_change
-from equipoise.campaign.blocks import block_seconds, cut_blocks
-from equipoise.campaign.progress import nearest_enough
+from equipoise.campaign.blocks import block_seconds, cut_block_count
+from equipoise.campaign.progress import blocks_to_near_verdicts
 from equipoise.campaign.washouts import may_add_washouts
 from equipoise.model.quantities import excludes_one, listed, names_of, reads_as_factor
 from equipoise.model.record import FAILED, FAILURE, CampaignWarning, RunRecord
@@ -22,23 +22,17 @@ from equipoise.shared.safe_text import MAX_LINE_LETTERS, shortened
 from equipoise.shared.spelling import option
 from equipoise.stats.carry_over import should_warn
 
-CUT_SHARE = 0.05
-"""Fraction of blocks cut by interruptions above which a warning appears.
-
-See docs/methods/interval.md.
-"""
-OVERSTATED = (
+MAX_CUT_SHARE = 0.05
+"""Maximum fraction of blocks cut by interruptions without a warning (docs/methods/interval.md)."""
+OVERSTATEMENT = (
     "In simulations of a true 1 %, such estimates were 1.4 times the truth on average and over 2 "
     "times in one campaign of ten. Smaller effects and heavier tails are overstated more"
 )
-"""Sentence on how much small effects were overstated in simulations; it is not a bound.
-
-See docs/decisions/statistics.md.
-"""
-_SMALL_EFFECT = 1.1
-"""Largest ratio for which a warning cites `OVERSTATED`, whose simulations had an effect of 1 %."""
+"""Overstatement in simulations, which is not a bound (docs/decisions/statistics.md)."""
+_MAX_SMALL_RATIO = 1.1
+"""Maximum ratio for which a warning cites `OVERSTATEMENT`: the simulations had an effect of 1 %."""
 MAX_NAMED_COMPARISONS = 3
-"""Maximum number of comparisons whose numbers one warning shows."""
+"""Maximum number of comparisons that one warning names."""
 
 
 def warnings_of(
@@ -53,9 +47,9 @@ def warnings_of(
     Parameters
     ----------
     blocks
-        The complete blocks, from which the numbers come.
+        The complete blocks, which decide the verdicts.
     outcomes
-        Results of the campaign if its kind does not decide by the verdicts of comparisons.
+        Outcomes of the campaign if its kind reports them instead of verdicts.
     """
     return (
         *_failure_warning(record),
@@ -75,25 +69,25 @@ def _failure_warning(record: RunRecord) -> Iterator[CampaignWarning]:
     if failed:
         name = record.plan.conditions[failed[-1].condition].name
         last_lines = [line.strip() for line in failed[-1].error_tail.splitlines() if line.strip()]
-        wrote = f"; stderr: {shortened(last_lines[-1], MAX_LINE_LETTERS)}" if last_lines else ""
+        stderr = f"; stderr: {shortened(last_lines[-1], MAX_LINE_LETTERS)}" if last_lines else ""
         yield CampaignWarning(
             FAILURE,
-            f"{name} failed: {failed[-1].failure}{wrote}",
+            f"{name} failed: {failed[-1].failure}{stderr}",
             "correct the command, or count failed trials like others with "
             f"{option('ignore_failure', True)}",
         )
 
 
 def _notice_warnings(record: RunRecord) -> Iterator[CampaignWarning]:
-    """Yield the recorded warnings, and join those that differ only in the condition."""
-    names_by_kind: dict[tuple[str, str, str], dict[str, None]] = {}
+    """Yield the recorded warnings; those that differ only in the condition become one warning."""
+    names_by_key: dict[tuple[str, str, str], dict[str, None]] = {}
     for notice in record.notices:
         name = ""
         if notice.condition is not None and notice.without_from is None:
             name = record.plan.conditions[notice.condition].name
-        kind = (notice.code, notice.summary.removeprefix(name), notice.hint)
-        names_by_kind.setdefault(kind, {})[name] = None
-    for (code, rest, hint), names in names_by_kind.items():
+        key = (notice.code, notice.summary.removeprefix(name), notice.hint)
+        names_by_key.setdefault(key, {})[name] = None
+    for (code, rest, hint), names in names_by_key.items():
         yield CampaignWarning(code, f"{names_of([*names])}{rest}", hint)
 
 
@@ -101,9 +95,9 @@ def _campaign_warnings(
     record: RunRecord, control: ControlResult | None, blocks: Blocks
 ) -> Iterator[CampaignWarning]:
     yield from _ignored_failures(record, blocks)
-    cut = cut_blocks(record, blocks)
+    cut = cut_block_count(record, blocks)
     started = sum(draw.phase == "measured" for draw in record.draws)
-    if started and cut / started > CUT_SHARE:
+    if started and cut / started > MAX_CUT_SHARE:
         yield CampaignWarning(
             "cut_blocks",
             f"{cut} of {started} blocks were cut by interruptions and left out",
@@ -120,26 +114,26 @@ def _campaign_warnings(
 def _ignored_failures(record: RunRecord, blocks: Blocks) -> Iterator[CampaignWarning]:
     """Yield a warning with the numbers of failed trials, if the campaign ignores failures.
 
-    There is no warning for a study whose rows already show why their trials failed.
+    A study whose rows show why their trials failed gets no warning.
     """
     plan = record.plan
     if not plan.measure.ignore_failure or plan.rules_of_study.rows_show_failures:
         return
     trials = list(itertools.chain.from_iterable(blocks.values()))
-    ran = Counter(trial.condition for trial in trials)
-    failed: dict[int, Counter[str]] = {}
+    trial_counts = Counter(trial.condition for trial in trials)
+    failures: dict[int, Counter[str]] = {}
     for trial in trials:
         if trial.failure is not None and not trial.timed_out:
-            failed.setdefault(trial.condition, Counter())[trial.failure] += 1
-    if failed:
-        parts = [
-            f"{plan.conditions[condition].name} failed in {reasons.total()} of {ran[condition]} "
-            f"trials ({reasons.most_common(1)[0][0]})"
-            for condition, reasons in failed.items()
+            failures.setdefault(trial.condition, Counter())[trial.failure] += 1
+    if failures:
+        sentences = [
+            f"{plan.conditions[condition].name} failed in {reasons.total()} of "
+            f"{trial_counts[condition]} trials ({reasons.most_common(1)[0][0]})"
+            for condition, reasons in failures.items()
         ]
         yield CampaignWarning(
             "ignored_failures",
-            _joined(parts),
+            _joined(sentences),
             "a run that fails early is not a fast run: check that each does its work",
         )
 
@@ -147,7 +141,7 @@ def _ignored_failures(record: RunRecord, blocks: Blocks) -> Iterator[CampaignWar
 def _comparison_warnings(
     record: RunRecord, comparisons: Sequence[Comparison], blocks: int
 ) -> Iterator[CampaignWarning]:
-    """Yield one warning of each kind, for all comparisons that it concerns."""
+    """Yield at most one warning of each kind, which names all comparisons with this problem."""
     if changing := [comparison for comparison in comparisons if not comparison.ratio_is_constant]:
         yield CampaignWarning(
             "no_constant_ratio",
@@ -155,22 +149,13 @@ def _comparison_warnings(
             _changing_ratio_hint(changing),
         )
     yield from _carry_over_warnings(record, comparisons)
-    if with_slow_runs := [
-        comparison
-        for comparison in comparisons
-        if comparison.slow_runs is not None and comparison.slow_runs.more_often is not None
-    ]:
+    slow_runs = [each.slow_runs for each in comparisons if each.slow_runs is not None]
+    if sentences := [runs.summary for runs in slow_runs if runs.more_often is not None]:
         yield CampaignWarning(
             "slow_runs",
-            _joined(
-                [
-                    comparison.slow_runs.summary
-                    for comparison in with_slow_runs
-                    if comparison.slow_runs is not None
-                ]
-            ),
-            "a typical run takes the same; look at the modes and the shift function, or measure "
-            f"with {option('tail', 1)} how often slow runs come",
+            _joined(sentences),
+            "typical runs take the same time; look at the modes and the shift function, or add "
+            f"{option('tail', 1)} to measure how often slow runs come",
         )
     misleading = [
         comparison
@@ -195,9 +180,9 @@ def _comparison_warnings(
 
 
 def _overstatement_warnings(comparisons: Sequence[Comparison]) -> Iterator[CampaignWarning]:
-    """Yield a warning that small effects are probably overstated, and one for medium effects.
+    """Yield a warning about overstated small effects, and another about larger effects.
 
-    An effect that reads as a factor, such as "3 times", gets no warning: if its size is uncertain,
+    An effect that reads as a factor, such as "3 times", gets no warning. If its size is uncertain,
     the sentence of the verdict has the smallest possible factor.
     """
     ratios = [
@@ -205,19 +190,19 @@ def _overstatement_warnings(comparisons: Sequence[Comparison]) -> Iterator[Campa
         for comparison in comparisons
         if comparison.ratio is not None
     ]
-    small = [name for name, ratio in ratios if 1.0 / _SMALL_EFFECT < ratio < _SMALL_EFFECT]
-    large = [name for name, ratio in ratios if name not in small and not reads_as_factor(ratio)]
+    small = [name for name, ratio in ratios if 1.0 / _MAX_SMALL_RATIO < ratio < _MAX_SMALL_RATIO]
+    medium = [name for name, ratio in ratios if name not in small and not reads_as_factor(ratio)]
     if small:
         yield CampaignWarning(
             "inflated",
-            f"{_overstatement_sentence(small)}. {OVERSTATED}",
-            f"{option('precision', 1)} goes on until the interval is 1 % wide",
+            f"{_overstatement_sentence(small)}. {OVERSTATEMENT}",
+            f"add {option('precision', 1)}, which measures until the interval is 1 % wide",
         )
-    if large:
+    if medium:
         yield CampaignWarning(
             "inflated",
-            f"{_overstatement_sentence(large)}. The interval shows the smallest possible effect",
-            f"{option('precision', 10)} goes on until the interval is 10 % wide",
+            f"{_overstatement_sentence(medium)}. The interval shows the smallest possible effect",
+            f"add {option('precision', 10)}, which measures until the interval is 10 % wide",
         )
 
 
@@ -233,7 +218,7 @@ def _overstatement_sentence(candidates: Sequence[str]) -> str:
 def _carry_over_warnings(
     record: RunRecord, comparisons: Sequence[Comparison]
 ) -> Iterator[CampaignWarning]:
-    """Yield warnings on differences that carry-over could explain, and on added washouts."""
+    """Yield the warnings that carry-over could explain differences, or that washouts were added."""
     checks = {
         index: comparison.carry_over_check
         for index, comparison in enumerate(comparisons)
@@ -243,7 +228,7 @@ def _carry_over_warnings(
         yield CampaignWarning(
             "carry_over",
             _joined(with_washouts),
-            f"{option('washout', True)} measures all blocks of a campaign that way",
+            f"add {option('washout', True)} to measure all blocks of a campaign with washouts",
         )
     explainable = {
         index: check
@@ -257,9 +242,9 @@ def _carry_over_warnings(
         yield CampaignWarning(
             "carry_over",
             _joined([check.summary for check in explainable.values()]),
-            f"equipoise resume {record.id} continues with washouts"
+            f"run equipoise resume {record.id}, which continues with washouts"
             if can_add_washouts
-            else f"{option('washout', True)} runs the same condition before all trials of a block",
+            else _washout_hint(),
         )
     clauses = [
         f"after {comparison.candidate}, the next trial takes {comparison.carry_over.ratio:.3f} "
@@ -274,8 +259,14 @@ def _carry_over_warnings(
         yield CampaignWarning(
             "carry_over",
             f"{_joined(clauses)}: {subject} wrong by about half of that",
-            f"{option('washout', True)} runs the same condition before all trials of a block",
+            _washout_hint(),
         )
+
+
+def _washout_hint() -> str:
+    return (
+        f"add {option('washout', True)}, which runs the same condition before all trials of a block"
+    )
 
 
 def _changing_ratio_hint(changing: Sequence[Comparison]) -> str:
@@ -285,22 +276,22 @@ def _changing_ratio_hint(changing: Sequence[Comparison]) -> str:
     """
     if any(len(comparison.ratio_segments) != 1 for comparison in changing):
         return (
-            "something changed during the campaign: measure the time before and after the change "
+            "find out what changed during the campaign, and measure before and after the change "
             "separately; the interval shown is that after the last block"
         )
-    return "read the ratio of each quantile, not the typical one alone"
+    return "read the ratio of each quantile, not only the typical ratio"
 
 
 def _joined(sentences: Iterator[str] | Sequence[str]) -> str:
-    """Join sentences; of more than a few, only the first ones and the number of the others."""
+    """Join sentences; of many, join only the first and give the number of the others."""
     return listed(list(sentences), MAX_NAMED_COMPARISONS, "; ")
 
 
 def _minimum_clause(comparison: Comparison) -> str:
-    """Return the clause with the answer that the minimum gives for one comparison."""
+    """Return the clause that says which condition is faster by its minimum."""
     answer = next((answer for answer in comparison.answers if answer.statistic == "minimum"), None)
     if answer is None or answer.ratio is None:
-        return f"those of {comparison.candidate} and {comparison.baseline}"
+        return f"the minima of {comparison.candidate} and {comparison.baseline}"
     return (
         f"by the minimum {comparison.candidate} is {answer.says} than {comparison.baseline} "
         f"({signed_change(answer.ratio)})"
@@ -321,36 +312,38 @@ def _stopping_warnings(
     if measured_s < min_s and record.segments and any(result != "undecided" for result in results):
         yield CampaignWarning(
             "short_time",
-            f"all blocks together took {measured_s:.2g} s: they show one moment of this machine, "
-            "and the verdict may be different at another moment",
+            f"all blocks together took only {measured_s:.2g} s, and the verdict may be different "
+            "at another time",
             _longer_hint(record, len(blocks), measured_s),
         )
-    near = None if outcomes is not None else _near_verdict(record, comparisons, len(blocks))
-    if near is not None:
-        yield CampaignWarning("verdict_near", *near)
+    near_verdict = None if outcomes is not None else _near_verdict(record, comparisons, len(blocks))
+    if near_verdict is not None:
+        yield CampaignWarning("verdict_near", *near_verdict)
 
 
 def _longer_hint(record: RunRecord, blocks: int, measured_s: float) -> str:
-    """Return the hint for a campaign whose blocks together should take longer."""
-    plan, ended_because = record.plan, record.stopped_because
+    """Return the hint for a campaign that should measure longer."""
+    plan, stopped_because = record.plan, record.stopped_because
     min_s = plan.stopping.min_seconds
     restart = plan.rules.restart
-    start = f"equipoise resume {record.id}" if restart is None else f"{restart} with"
+    resume = f"run equipoise resume {record.id}"
+    command = resume if restart is None else f"{restart} with"
     factor = min_s / max(measured_s, 1e-3)
     if (kind_hint := plan.rules.longer_hint(min_s)) is not None:
         return kind_hint
-    match ended_because:
+    match stopped_because:
         case "block limit":
             # The times of blocks differ, so add 10 %.
-            return f"{start} --blocks {math.ceil(1.1 * blocks * factor)}: that takes {min_s:g} s"
+            return f"{command} --blocks {math.ceil(1.1 * blocks * factor)}, which takes {min_s:g} s"
         case "budget":
             total_s = 1.1 * _spent_s(record) * (factor - 1.0 if restart is None else factor)
-            return (
-                f"{start} --budget {max(1, math.ceil(total_s))}: the blocks then take {min_s:g} s"
-            )
-        case _ if ended_because == FAILED:
+            budget = max(1, math.ceil(total_s))
+            return f"{command} --budget {budget}, so that the blocks take {min_s:g} s"
+        case _ if stopped_because == FAILED:
             return "correct the condition that failed, and measure again"
-    return f"{start} goes on" if restart is None else f"{restart}, undisturbed"
+    if restart is None:
+        return f"{resume} to measure more blocks"
+    return f"{restart}, without an interruption"
 
 
 def _spent_s(record: RunRecord) -> float:
@@ -363,33 +356,33 @@ def _spent_s(record: RunRecord) -> float:
 def _near_verdict(
     record: RunRecord, comparisons: Sequence[Comparison], blocks: int
 ) -> tuple[str, str] | None:
-    """Return a warning and its hint if a little more time would probably decide; else ``None``."""
+    """Return a warning and its hint if the budget ended shortly before a verdict, or ``None``."""
     if not blocks or record.stopped_because != "budget":
         return None
     forecasts = [
         comparison.blocks_to_go for comparison in comparisons if comparison.blocks_to_go is not None
     ]
     block_s = _spent_s(record) / blocks
-    more = nearest_enough(forecasts, block_s, record.plan.stopping.budget_s)
-    if more is None:
+    more_blocks = blocks_to_near_verdicts(forecasts, block_s, record.plan.stopping.budget_s)
+    if more_blocks is None:
         return None
-    decided = sum(forecast <= more for forecast in forecasts)
-    subject = "the comparison" if len(comparisons) == 1 else f"{decided} open comparisons"
-    hint = record.plan.rules.longer_hint(None) or f"equipoise resume {record.id}"
+    decidable = sum(forecast <= more_blocks for forecast in forecasts)
+    subject = "the comparison" if len(comparisons) == 1 else f"{decidable} open comparisons"
+    hint = record.plan.rules.longer_hint(None) or f"run equipoise resume {record.id}"
     return (
-        f"the budget ended the campaign shortly before a verdict: about {more} more blocks "
-        f"({more * block_s:.2g} s) would probably decide {subject}",
+        f"the budget ended the campaign shortly before a verdict: about {more_blocks} more blocks "
+        f"({more_blocks * block_s:.2g} s) would probably decide {subject}",
         hint
         + (
             ""
             if record.plan.stopping.patient
-            else f"; {option('patient', True)} exceeds the budget when that would probably decide"
+            else f", or add {option('patient', True)} to exceed the budget if that would decide"
         ),
     )
 
 
 def _stopped_at_its_verdict(record: RunRecord, comparison: Comparison, blocks: int) -> bool:
-    """Return whether a comparison received no more blocks because it had its verdict.
+    """Return whether a comparison got no more blocks because of its verdict.
 
     Either the campaign ended at this verdict, or later blocks left the candidate out.
     """
@@ -401,7 +394,7 @@ def _stopped_at_its_verdict(record: RunRecord, comparison: Comparison, blocks: i
 
 
 def _is_close_to_no_difference(comparison: Comparison) -> bool:
-    """Return whether an interval ends near "no difference", so its effect is overstated."""
+    """Return whether one end of the interval is so near to 1 that the effect is overstated."""
     low, high = comparison.ratio_ci
     if comparison.verdict not in ("faster", "slower") or low is None or high is None:
         return False

@@ -1,6 +1,7 @@
-"""Sentences about verdicts.
+"""Makes the sentences of verdicts, rankings and estimates.
 
-Times are *faster* or *slower*; every other metric has the words of `equipoise.model.metrics`.
+Conditions are *faster* or *slower* in time. For every other metric, `equipoise.model.metrics` has
+the words. A stratum is a combination of levels at which conditions are compared.
 """
 
 from __future__ import annotations
@@ -36,43 +37,43 @@ from equipoise.model.result import (
 from equipoise.stats.slow_runs import unseen_share
 
 _WALL_TIMES = (PRIMARY_METRIC, CALL_METRIC)
-_MAX_STRETCHES = 3
+_MAX_RATIO_CHANGES = 3
 """Maximum number of changes of the ratio that a sentence names."""
 _DESCRIPTION = "(description, without an error rate)"
-"""Label of the ratio of means, for which no sequential guarantee is possible."""
+"""Label of a number without a guarantee, such as the ratio of means."""
 
 
 def typical_sentence(value: TypicalValue) -> str:
-    """Return the sentence of a condition without a comparison, with its interval."""
+    """Return the sentence on a condition that is compared with nothing, with its interval."""
     metric = value.metric
     show = metric_formatter(metric)
     runs = counted(value.trials, "run")
     words, median = WORDS.get(metric), show(value.median)
     if words is None:
-        does = f"{value.condition} has a {metric} of {median}"
+        claim = f"{value.condition} has a {metric} of {median}"
     else:
         subject, _ = _subjects(words, "", value.condition)
-        of_noun = f" {words.noun}" if words.less == "fewer" else f" of {words.noun}"
+        noun_phrase = f" {words.noun}" if words.less == "fewer" else f" of {words.noun}"
         if words.is_duration or words.noun == "amount":
-            of_noun = ""
-        does = _capitalised(words, f"{subject} {words.verb} {median}{of_noun}")
+            noun_phrase = ""
+        claim = _capitalised(words, f"{subject} {words.verb} {median}{noun_phrase}")
     low, high = value.median_ci
     if low is None and high is None:
         interval = f"{runs}: too few for an interval"
     else:
         ends = " to ".join("unlimited" if end is None else show(end) for end in (low, high))
         interval = f"{100 * (1 - value.level):g} % interval {ends}; {runs}"
-    return f"{does} in a typical run ({interval})."
+    return f"{claim} in a typical run ({interval})."
 
 
 def adjustment_sentence(
     adjustment: Adjustment, blocks: int, ratio: float | None, *, more_is_better: bool = False
 ) -> str:
-    """Return the sentence on adjusting by a covariate, with the numbers without it.
+    """Return the sentence on adjusting by a covariate, with the numbers before the adjustment.
 
-    It is empty if adjusting saved under 1 % of the blocks; the number of blocks that a verdict
-    needs is about proportional to the variance of the block differences. If the adjusted ratio
-    reads as "13.9 times", so do the numbers without an adjustment.
+    The sentence is empty if adjusting saved under 1 % of the blocks. The number of blocks that a
+    verdict needs is about proportional to the variance of the differences within blocks. If the
+    adjusted ratio reads as a factor, so do the numbers before the adjustment.
     """
     saved = 100.0 * (1.0 - adjustment.spread_ratio**2)
     if saved < 1.0:
@@ -84,26 +85,26 @@ def adjustment_sentence(
         )
     as_times = ratio is not None and reads_as_factor(ratio)
     show = _three_digits if as_times else _signed_percent
-    bounds = " to ".join("unknown" if bound is None else show(bound) for bound in (low, high))
+    interval = " to ".join("unknown" if bound is None else show(bound) for bound in (low, high))
     times = " times" if as_times else ""
-    without = "unknown" if typical is None else f"{show(typical)}{times} ({bounds})"
+    before = "unknown" if typical is None else f"{show(typical)}{times} ({interval})"
     return (
         f"{adjustment.blocks} of {blocks} blocks were adjusted by {adjustment.covariate}, read "
-        f"before each trial, which saved about {saved:.0f} % of the blocks; unadjusted: {without}"
+        f"before each trial, which saved about {saved:.0f} % of the blocks; unadjusted: {before}"
     )
 
 
 def verdict_sentence(
     comparison: Comparison, baseline: str, candidate: str, *, more_is_better: bool = False
 ) -> str:
-    """Return the sentence of one comparison.
+    """Return the sentence on the verdict of one comparison.
 
-    If more is better, the cost that the ratio compares is the inverse of the metric.
+    If more of the metric is better, the comparison has the ratio of the inverse values.
     """
     metric, verdict = comparison.metric, comparison.verdict
     is_wall_time = metric in _WALL_TIMES
-    ratio = _ratio_or_limit(comparison, comparison.ratio)
-    mean_ratio = _ratio_or_limit(comparison, comparison.mean_ratio)
+    ratio = _ratio_or_extreme(comparison, comparison.ratio)
+    mean_ratio = _ratio_or_extreme(comparison, comparison.mean_ratio)
     low, high = comparison.ratio_ci
     if more_is_better and not is_wall_time:
         ratio, mean_ratio = _inverse(ratio), _inverse(mean_ratio)
@@ -116,20 +117,20 @@ def verdict_sentence(
         case "slower" | "faster":
             sentence = ratio_clause(metric, baseline, candidate, ratio, (low, high))
         case "equivalent":
-            plural = "have" if verb == "has" else verb.removesuffix("s")
+            plural_verb = "have" if verb == "has" else verb.removesuffix("s")
             subject, other = _subjects(words, baseline, candidate)
             sentence = (
                 f"{candidate} against {baseline}: no difference"
                 if is_wall_time
-                else f"{subject} and {other} {plural} the same {noun}"
+                else f"{subject} and {other} {plural_verb} the same {noun}"
             )
             sentence += f" in a typical run (within {comparison.min_effect:g} %)"
-            sentence += f"; {_slow_runs(comparison)}"
+            sentence += f"; {_slow_runs_clause(comparison)}"
         case "mixed" if is_wall_time:
             sentence = (
                 f"{candidate} and {baseline} differ both ways: a typical run "
-                f"{_time('is', 'takes', ratio)}, but many runs together "
-                f"{_time('are', 'take', mean_ratio)} {_DESCRIPTION}"
+                f"{_time_clause('is', 'takes', ratio)}, but many runs together "
+                f"{_time_clause('are', 'take', mean_ratio)} {_DESCRIPTION}"
             )
         case "mixed":
             sentence = (
@@ -138,11 +139,11 @@ def verdict_sentence(
                 f"{_DESCRIPTION}"
             )
         case "undecided" if comparison.means_veto:
-            known = f"their means differ by {signed_change(mean_ratio)} {_DESCRIPTION}"
+            means = f"their means differ by {signed_change(mean_ratio)} {_DESCRIPTION}"
             sentence = (
                 f"A typical run of {candidate} {verb} the same {noun} as one of {baseline}, within "
                 f"{comparison.min_effect:g} %, but many runs together may not: "
-                f"{known if 0.0 < mean_ratio < math.inf else 'their means have no finite ratio'}"
+                f"{means if 0.0 < mean_ratio < math.inf else 'their means have no finite ratio'}"
             )
             slow = comparison.slow_runs
             if slow is not None and (slow.baseline or slow.candidate):
@@ -150,31 +151,31 @@ def verdict_sentence(
         case "undecided" if _has_direction(ratio, low, high):
             is_slower = low is not None and low > 1.0
             sentence = (
-                f"{_is_faster(baseline, candidate, is_slower=is_slower)}, {_extent(low, high)}"
+                f"{_faster_clause(baseline, candidate, is_slower=is_slower)}, {_extent(low, high)}"
                 if is_wall_time
                 else ratio_clause(metric, baseline, candidate, ratio, (low, high))
             )
             question = _open_question(comparison.min_effect, low, high)
             sentence += f"; {question} {_outlook(comparison)}"
         case "undecided":
-            about = metric if noun in ("time", "amount") else noun
-            of_metric = "" if is_wall_time else f" for {about}"
+            metric_noun = metric if noun in ("time", "amount") else noun
+            metric_phrase = "" if is_wall_time else f" for {metric_noun}"
             sentence = (
-                f"{candidate} against {baseline} is undecided{of_metric} {_outlook(comparison)}"
+                f"{candidate} against {baseline} is undecided{metric_phrase} {_outlook(comparison)}"
             )
     if comparison.stratum:
-        return _in_stratum(comparison.stratum, sentence)
+        return _sentence_in_stratum(comparison.stratum, sentence)
     return f"{_capitalised(words, sentence)}."
 
 
 def waiting_sentence(summary: str) -> str:
-    """Add to a verdict's sentence that most of the extra time is waiting, not work."""
+    """Return a verdict's sentence with the addition that most of the extra time is waiting."""
     claim = summary.removesuffix(".")
     return f"{claim}; most of the extra time is waiting for a processor {_DESCRIPTION}."
 
 
 def lost_analyses_clause(lost: int) -> str:
-    """Return the sentence, after a space, on analyses across layouts without a number."""
+    """Return a sentence, after a space, on analyses across layouts that gave no number."""
     if not lost:
         return ""
     analyses = "1 planned analysis" if lost == 1 else f"{lost} planned analyses"
@@ -185,44 +186,40 @@ def lost_analyses_clause(lost: int) -> str:
 
 
 def constancy_sentence(comparison: Comparison) -> str:
-    """Return one sentence on a comparison that no constant ratio fits, with its change-points."""
-    first, *later = comparison.ratio_segments or (None,)
-    if first is not None and not later:
+    """Return the sentence on a comparison that one ratio does not describe, with its changes."""
+    first_segment, *later_segments = comparison.ratio_segments or (None,)
+    if first_segment is not None and not later_segments:
         pair = f"{comparison.candidate} and {comparison.baseline}"
-        sentence = f"no single ratio describes {pair}: see fast and slow runs apart"
+        sentence = f"no single ratio describes {pair}: fast and slow runs have different ratios"
         return sentence + _outside_clause(comparison)
     sentence = (
         f"no constant ratio of {comparison.candidate} to {comparison.baseline} fits this campaign"
     )
-    if first is None:
+    if first_segment is None:
         return f"{sentence}, and no single block explains it"
-    stretches = [f"before block {later[0].first_block} {signed_change(first.ratio)}"]
-    for segment in later[:_MAX_STRETCHES]:
-        begin = f"from block {segment.first_block} on"
-        stretches.append(f"{begin} {signed_change(segment.ratio)}")
-    if len(later) > _MAX_STRETCHES:
-        stretches.append(f"with {len(later) - _MAX_STRETCHES} more changes")
-    return f"{sentence}: {', '.join(stretches)}{_outside_clause(comparison)}"
+    changes = [f"before block {later_segments[0].first_block} {signed_change(first_segment.ratio)}"]
+    for segment in later_segments[:_MAX_RATIO_CHANGES]:
+        start = f"from block {segment.first_block} on"
+        changes.append(f"{start} {signed_change(segment.ratio)}")
+    if len(later_segments) > _MAX_RATIO_CHANGES:
+        changes.append(f"with {len(later_segments) - _MAX_RATIO_CHANGES} more changes")
+    return f"{sentence}: {', '.join(changes)}{_outside_clause(comparison)}"
 
 
 def _outside_clause(comparison: Comparison) -> str:
-    """Return the clause on an estimate outside its interval; empty if it is inside."""
+    """Return the clause on an estimate outside of its interval; empty if it is inside."""
     ratio = comparison.ratio
     is_outside = ratio is not None and leaves_out(comparison.ratio_ci, ratio)
     return "; the typical ratio lies outside of its interval" if is_outside else ""
 
 
 def ratio_clause(
-    metric: str,
-    baseline: str,
-    candidate: str,
-    ratio: float,
-    ratio_ci: Interval = (None, None),
+    metric: str, baseline: str, candidate: str, ratio: float, ratio_ci: Interval = (None, None)
 ) -> str:
-    """Return a clause on a ratio: ``zstd uses 5.04 times the memory of gzip (4.98 to 5.11)``.
+    """Return the clause on a ratio: ``zstd uses 5.04 times the memory of gzip (4.98 to 5.11)``.
 
-    The ratio is that of the metric; it is infinite or 0 if there is no finite ratio. Its interval
-    is shown if both ends are known.
+    The ratio is of values of the metric. It is infinite or 0 if there is no finite ratio. The
+    interval appears if both ends are known.
     """
     words = WORDS.get(metric)
     if words is None:
@@ -251,7 +248,7 @@ def change_clause(
 ) -> str:
     """Return the clause on a commit's effect: ``it 3.10 % slower (2.40 % to 3.80 %)``.
 
-    The ratio is that of the cost with the commit over the other cost, finite and above 0.
+    The ratio is the cost with the commit over the cost without it, finite and above 0.
     """
     if more_is_better and metric not in _WALL_TIMES:
         ratio, ratio_ci = 1.0 / ratio, inverse_interval(ratio_ci)
@@ -297,38 +294,38 @@ def ranking_sentence(
     min_effect: float,
     stratum: Mapping[str, str],
 ) -> str:
-    """Return the sentence on the conditions that may be the fastest, the leader and its lead.
+    """Return the sentence on the conditions that may be the fastest, with the lead of the first.
 
-    Conditions and contenders are in the order of the ranking. A condition is named as the fastest
-    only if it is the only contender. All names are those that the sentence uses.
+    Conditions and contenders are in the order of the ranking, under the names for the sentence. The
+    sentence calls a condition the fastest only if there is no other contender.
     """
-    verb, best = _superlative(metric, more_is_better=more_is_better)
-    of_all, within = f"{best} of {len(conditions)}", f"within {min_effect:g} %"
+    verb, superlative = _superlative(metric, more_is_better=more_is_better)
+    best_of_all, within = f"{superlative} of {len(conditions)}", f"within {min_effect:g} %"
     tied_with = {condition.name: set(condition.tied_with) for condition in conditions}
     if not contenders:
-        return _in_stratum(stratum, f"No condition {verb} certainly {of_all}")
+        return _sentence_in_stratum(stratum, f"No condition {verb} certainly {best_of_all}")
     leader, *others = contenders
     extent = _lead_clause(conditions, contenders, baseline, metric, more_is_better=more_is_better)
     if not others:
-        return _in_stratum(stratum, f"{leader} {verb} {of_all}{extent}")
+        return _sentence_in_stratum(stratum, f"{leader} {verb} {best_of_all}{extent}")
     if all(set(contenders) <= tied_with[name] | {name} for name in contenders):
-        each, role = names_of(contenders), "as" if verb == "is" else "for"
-        return _in_stratum(stratum, f"{each} tie {role} {of_all}, {within}{extent}")
-    possible = names_of(contenders, "or")
+        names, role = names_of(contenders), "as" if verb == "is" else "for"
+        return _sentence_in_stratum(stratum, f"{names} tie {role} {best_of_all}, {within}{extent}")
+    names_of_contenders = names_of(contenders, "or")
     sentence = (
-        f"Which of {len(conditions)} {verb} {best} is undecided: {possible}"
+        f"Which of {len(conditions)} {verb} {superlative} is undecided: {names_of_contenders}"
         if len(contenders) == len(conditions)
-        else f"{possible} {verb} {of_all}"
+        else f"{names_of_contenders} {verb} {best_of_all}"
     )
     sentence += f"; {leader} leads so far{extent}"
     if tied := [name for name in others if name in tied_with[leader]]:
         sentence += f"; {names_of(tied)} {'ties' if len(tied) == 1 else 'tie'} with it, {within}"
-    return _in_stratum(stratum, sentence)
+    return _sentence_in_stratum(stratum, sentence)
 
 
-def _in_stratum(stratum: Mapping[str, str], sentence: str) -> str:
-    where = ", ".join(f"{factor} {level}" for factor, level in stratum.items())
-    return f"At {where}: {sentence}." if where else f"{sentence}."
+def _sentence_in_stratum(stratum: Mapping[str, str], sentence: str) -> str:
+    levels = ", ".join(f"{factor} {level}" for factor, level in stratum.items())
+    return f"At {levels}: {sentence}." if levels else f"{sentence}."
 
 
 def _lead_clause(
@@ -339,46 +336,46 @@ def _lead_clause(
     *,
     more_is_better: bool,
 ) -> str:
-    """Return the clause on the leader's lead, if it is certain: ``: 2.2 times as fast as gzip``.
+    """Return the clause on a certain lead of the leader: ``: 2.2 times as fast as gzip``.
 
-    The lead is over the baseline; if the baseline leads, it is over the next condition. There is no
-    certain lead over a condition that may still be the fastest.
+    The lead is over the baseline; if the baseline leads, it is over the next condition. The clause
+    is empty if no lead is certain, because the other condition may still be the fastest.
     """
     leader = next(condition for condition in conditions if condition.name == contenders[0])
-    certain = [name for name in leader.faster_than if name not in contenders]
+    certainly_slower = [name for name in leader.faster_than if name not in contenders]
     if leader.name != baseline:
-        if baseline not in certain or not leader.ratio:
+        if baseline not in certainly_slower or not leader.ratio:
             return ""
         ratio = 1.0 / leader.ratio if more_is_better else leader.ratio
         if metric in _WALL_TIMES and reads_as_factor(ratio) and ratio < 1.0:
             return f": {_times_of(1.0 / ratio)} as fast as {baseline}"
         return f": {comparative(metric, baseline, ratio)}"
     for condition in conditions:
-        if condition.name in certain and condition.ratio:
+        if condition.name in certainly_slower and condition.ratio:
             ratio = 1.0 / condition.ratio if more_is_better else condition.ratio
             return f": {ratio_clause(metric, baseline, condition.name, ratio)}"
     return ""
 
 
 def _superlative(metric: str, *, more_is_better: bool) -> tuple[str, str]:
-    """Return the verb and the noun of the best condition: ``uses``, ``the least memory``."""
+    """Return a verb and the best extreme of a metric: ``uses``, ``the least memory``."""
     if metric in _WALL_TIMES:
         return "is", "the fastest"
     words = WORDS.get(metric)
     if words is None or words.is_duration or words.noun == "amount":
         return "has", f"the {'highest' if more_is_better else 'lowest'} {metric}"
-    least = "fewest" if words.less == "fewer" else "least"
-    return words.verb, f"the {'most' if more_is_better else least} {words.noun}"
+    smallest = "fewest" if words.less == "fewer" else "least"
+    return words.verb, f"the {'most' if more_is_better else smallest} {words.noun}"
 
 
 def _capitalised(words: MetricWords, sentence: str) -> str:
-    """Return a sentence with a capital article, if it begins with one."""
+    """Return a sentence with a capital letter if it begins with an article."""
     is_part = words.part and sentence.startswith(f"an {words.part} of ")
     return f"A{sentence[1:]}" if is_part else sentence
 
 
 def _subjects(words: MetricWords, baseline: str, candidate: str) -> tuple[str, str]:
-    """Return the names of candidate and baseline in a sentence about a metric."""
+    """Return the subject and the object of a sentence on a metric: candidate and baseline."""
     if not words.part:
         return candidate, baseline
     return f"an {words.part} of {candidate}", f"one of {baseline}"
@@ -393,30 +390,33 @@ def disagreement_sentence(
     metric: str = PRIMARY_METRIC,
     more_is_better: bool = False,
 ) -> str | None:
-    """Return one sentence if statistics are certain of another winner than the verdict.
+    """Return the sentence on statistics that certainly contradict the verdict, or ``None``.
 
-    Without a verdict, they disagree if they name two winners. If the conditions are equivalent,
-    each statistic that names a winner disagrees. ``None`` if they do not disagree.
+    Without a verdict, statistics disagree if they name two winners. If the conditions are
+    equivalent, each statistic that names a winner disagrees.
     """
-    names: dict[str, list[str]] = {"faster": [], "slower": []}
+    by_direction: dict[str, list[str]] = {"faster": [], "slower": []}
     for answer in answers:
         if answer.certain and answer.says != "equivalent":
-            names[answer.says].append(answer.statistic)
-    kinds = [kind for kind, statistics in names.items() if statistics]
-    agrees = not kinds if verdict == "equivalent" else all(kind == verdict for kind in kinds)
-    if agrees or (verdict in ("undecided", "mixed") and len(kinds) < 2):
+            by_direction[answer.says].append(answer.statistic)
+    directions = [direction for direction, statistics in by_direction.items() if statistics]
+    agrees = not directions if verdict == "equivalent" else set(directions) <= {verdict}
+    if agrees or (verdict in ("undecided", "mixed") and len(directions) < 2):
         return None
     subject, other, words = candidate, baseline, {"faster": "faster", "slower": "slower"}
     if not is_time(metric):
         subject, other = f"{metric} of {candidate}", f"that of {baseline}"
         lower, higher = ("higher", "lower") if more_is_better else ("lower", "higher")
         words = {"faster": lower, "slower": higher}
-    parts = [f"{words[kind]} than {other} by {_statistics(names[kind])}" for kind in kinds]
-    return f"{subject} is {joined(parts)}"
+    clauses = [
+        f"{words[direction]} than {other} by {_statistics(by_direction[direction])}"
+        for direction in directions
+    ]
+    return f"{subject} is {joined(clauses)}"
 
 
 def control_sentence(*, excludes_one: bool, alpha: float) -> str:
-    """Return one sentence on the control."""
+    """Return the sentence on the control, which is a second run of the baseline."""
     if not excludes_one:
         return "the control, a second run of the baseline, shows no difference from it"
     return (
@@ -428,14 +428,14 @@ def control_sentence(*, excludes_one: bool, alpha: float) -> str:
 def slow_runs_sentence(
     slow: SlowRuns, baseline: str, candidate: str, *, metric: str, more_is_better: bool = False
 ) -> str:
-    """Return the observed slow runs, and the rarity of those that could have been missed.
+    """Return the sentence on the slow runs, and on how rare slow runs could have been missed.
 
     ``2 of 106 runs of new took over 1.5 times its median, 0 of old; slow runs rarer than 1 in 35
-    could not have shown``. For a metric other than time, they are called outliers.
+    could not have shown``. For a metric other than time, slow runs are called outliers.
     """
-    rarer = _unseen_clause(slow.unseen_share, metric)
+    unseen = _unseen_clause(slow.unseen_share, metric)
     if not (slow.baseline or slow.candidate):
-        return f"{rarer}, and commoner ones were not seen"
+        return f"{unseen}, and commoner ones were not seen"
     verb = "took" if metric in _WALL_TIMES else "had"
     # If more of a metric is better, its cost is the inverse.
     limit = f"over {slow.factor:g} times its median"
@@ -445,49 +445,52 @@ def slow_runs_sentence(
     if slow.baseline > slow.candidate:
         first, other = other, first
     counts = f"{first[0]} of {counted(slow.runs, 'run')} of {first[1]} {verb} {limit}"
-    parts = [f"{counts}, {other[0]} of {other[1]}"]
+    clauses = [f"{counts}, {other[0]} of {other[1]}"]
     if slow.more_often is not None and slow.level is not None:
         name = candidate if slow.more_often == "candidate" else baseline
-        parts.append(f"{name} has them more often (tested by the coin, at {100 * slow.level:g} %)")
-    return "; ".join([*parts, rarer])
+        clauses.append(
+            f"{name} has them more often (tested by the coin, at {100 * slow.level:g} %)"
+        )
+    return "; ".join([*clauses, unseen])
 
 
-def _slow_runs(comparison: Comparison) -> str:
-    """Return the clause on slow runs in the sentence of a verdict ``equivalent``."""
+def _slow_runs_clause(comparison: Comparison) -> str:
+    """Return the clause on slow runs for a verdict ``equivalent``."""
     if comparison.slow_runs is not None:
         return comparison.slow_runs.summary
     return _unseen_clause(unseen_share(comparison.blocks, comparison.alpha), comparison.metric)
 
 
 def _unseen_clause(share: float, metric: str) -> str:
-    """Return the clause on runs that are missed with a chance of more than alpha."""
+    """Return the clause on slow runs that are too rare to have shown."""
     kind = "slow runs" if metric in _WALL_TIMES else "outliers"
     return f"{kind} rarer than 1 in {max(1, math.floor(1.0 / share))} could not have shown"
 
 
 def _has_direction(ratio: float, low: float | None, high: float | None) -> bool:
-    """Return whether an interval leaves out 1, and the estimate is on the same side."""
+    """Return whether an interval excludes 1, and the estimate is on the same side of 1."""
     is_above = low is not None and low > 1.0
     is_below = high is not None and high < 1.0
     return (is_above and ratio > 1.0) or (is_below and ratio < 1.0)
 
 
 def _extent(low: float | None, high: float | None) -> str:
-    """Return the size of a difference whose interval leaves out 1: ``by 0.41 % to 1.17 %``."""
+    """Return the size of a difference whose interval excludes 1: ``by 0.41 % to 1.17 %``."""
     known = [bound for bound in (low, high) if bound is not None and bound < math.inf]
     nearer, *farther = map(_percent, sorted(known, key=lambda bound: abs(bound - 1.0)))
     return f"by {nearer} to {farther[0]}" if farther else f"by at least {nearer}"
 
 
 def _open_question(min_effect: float, low: float | None, high: float | None) -> str:
-    """Return the open question about a difference whose direction is certain."""
-    most = 1.0 + min_effect / 100.0
-    if low is not None and high is not None and 1.0 / most <= low and high <= most:
+    """Return the clause on what is open if the direction of a difference is certain."""
+    margin = 1.0 + min_effect / 100.0
+    if low is not None and high is not None and 1.0 / margin <= low and high <= margin:
         return "whether many runs together differ is open"
     return f"whether by more than {min_effect:g} % is open"
 
 
 def _outlook(comparison: Comparison) -> str:
+    """Return the number of blocks, and how many more would probably decide."""
     blocks, to_go = comparison.blocks, comparison.blocks_to_go
     outlook = (
         "how many more would decide it cannot be foreseen"
@@ -497,8 +500,8 @@ def _outlook(comparison: Comparison) -> str:
     return f"after {counted(blocks, 'block')}; {outlook}"
 
 
-def _ratio_or_limit(comparison: Comparison, ratio: float | None) -> float:
-    """Return the ratio; 0 or infinite, by the verdict, if it is not finite."""
+def _ratio_or_extreme(comparison: Comparison, ratio: float | None) -> float:
+    """Return a ratio; if it is not finite, 0 for a faster candidate and else infinity."""
     if ratio is not None:
         return ratio
     return 0.0 if comparison.verdict == "faster" else math.inf
@@ -507,29 +510,29 @@ def _ratio_or_limit(comparison: Comparison, ratio: float | None) -> float:
 def _time_sentence(
     baseline: str, candidate: str, verdict: Verdict, ratio: float, ratio_ci: Interval
 ) -> str:
-    """Return the sentence on a wall time that differs, with the size as far as it is known."""
-    is_faster = _is_faster(baseline, candidate, is_slower=verdict == "slower")
+    """Return the sentence on wall times that differ, with the size as far as it is known."""
+    claim = _faster_clause(baseline, candidate, is_slower=verdict == "slower")
     if leaves_out(ratio_ci, ratio):
-        return f"{is_faster}, {_extent(*ratio_ci)}"
-    least = _min_factor(ratio, ratio_ci)
-    if least is not None and least < FACTOR_FROM:
-        nearer = least if ratio > 1.0 else 1.0 / least
-        return f"{is_faster}, by at least {_percent(nearer)}; by how much more is not known yet"
+        return f"{claim}, {_extent(*ratio_ci)}"
+    min_factor = _min_factor(ratio, ratio_ci)
+    if min_factor is not None and min_factor < FACTOR_FROM:
+        nearest_ratio = min_factor if ratio > 1.0 else 1.0 / min_factor
+        return f"{claim}, by at least {_percent(nearest_ratio)}; by how much more is not known yet"
     if reads_as_factor(ratio) and ratio < 1.0:
-        return f"{candidate} is {_times_of(1.0 / ratio, least)} as fast as {baseline}"
-    if least is not None:
-        return f"{is_faster}: it takes {_times_of(ratio, least)} as long"
-    return f"{is_faster}: it {_time('is', 'takes', ratio)}"
+        return f"{candidate} is {_times_of(1.0 / ratio, min_factor)} as fast as {baseline}"
+    if min_factor is not None:
+        return f"{claim}: it takes {_times_of(ratio, min_factor)} as long"
+    return f"{claim}: it {_time_clause('is', 'takes', ratio)}"
 
 
-def _is_faster(baseline: str, candidate: str, *, is_slower: bool) -> str:
+def _faster_clause(baseline: str, candidate: str, *, is_slower: bool) -> str:
     return f"{candidate} is {'slower' if is_slower else 'faster'} than {baseline}"
 
 
 def _min_factor(ratio: float, ratio_ci: Interval) -> float | None:
-    """Return the smallest factor that an interval allows, if the size is not known to a tenth.
+    """Return the smallest factor in an interval; ``None`` if the size is known to a tenth.
 
-    ``None`` if it is known, or if the ratio reads as a change in percent.
+    It is also ``None`` if the ratio reads as a change in percent.
     """
     low, high = ratio_ci
     if not reads_as_factor(ratio) or (low is None and high is None):
@@ -540,34 +543,34 @@ def _min_factor(ratio: float, ratio_ci: Interval) -> float | None:
     return nearer if nearer is not None and nearer > 1.0 else None
 
 
-def _times_of(factor: float, least: float | None = None) -> str:
+def _times_of(factor: float, min_factor: float | None = None) -> str:
     """Return a factor in words: ``3.3 times``, or ``at least 6 times`` for a smallest factor."""
-    if least is None:
+    if min_factor is None:
         return f"{_three_digits(factor)} times"
     # Rounded down: the true factor may lie at the end of the interval.
-    step = 10.0 ** (math.floor(math.log10(least)) - 1)
-    return f"at least {_three_digits(math.floor(least / step + 1e-9) * step)} times"
+    step = 10.0 ** (math.floor(math.log10(min_factor)) - 1)
+    return f"at least {_three_digits(math.floor(min_factor / step + 1e-9) * step)} times"
 
 
 def _three_digits(factor: float) -> str:
     return f"{factor:.3g}" if factor < 1000.0 else significant(factor)
 
 
-def _time(is_verb: str, takes: str, ratio: float) -> str:
+def _time_clause(is_verb: str, takes_verb: str, ratio: float) -> str:
     """Return a clause on a ratio of times: ``takes 3.10 % longer``, ``is 3.3 times as fast``."""
     if math.isinf(ratio):
-        return f"{takes} longer than the timeout"
+        return f"{takes_verb} longer than the timeout"
     if ratio == 0.0:
-        return f"{takes} less time than the timeout of the other"
+        return f"{takes_verb} less time than the timeout of the other"
     if not reads_as_factor(ratio):
-        return f"{takes} {_percent(ratio)} {'longer' if ratio >= 1.0 else 'less time'}"
+        return f"{takes_verb} {_percent(ratio)} {'longer' if ratio >= 1.0 else 'less time'}"
     if ratio < 1.0:
         return f"{is_verb} {_times_of(1.0 / ratio)} as fast"
-    return f"{takes} {_times_of(ratio)} as long"
+    return f"{takes_verb} {_times_of(ratio)} as long"
 
 
 def signed_change(ratio: float) -> str:
-    """Return a ratio as a change: ``+3.10 %``, or ``×3.3`` from a factor of 2 on."""
+    """Return a ratio as a change: ``+3.10 %``; from a factor of 2 on, ``×3.3``."""
     return as_factor(ratio) if reads_as_factor(ratio) else _signed_percent(ratio)
 
 
@@ -590,7 +593,7 @@ def _percent(ratio: float) -> str:
 
 
 def _ends(ratio_ci: Interval) -> str:
-    """Return an interval without an estimate, after a space."""
+    """Return an interval in parentheses, after a space; empty if an end is unknown."""
     low, high = ratio_ci
     if low is None or high is None:
         return ""
@@ -598,6 +601,7 @@ def _ends(ratio_ci: Interval) -> str:
 
 
 def _interval(ratio_ci: Interval, *, as_times: bool) -> str:
+    """Return an interval around a ratio in parentheses, after a space; empty if unknown."""
     low, high = ratio_ci
     if low is None or high is None or math.isinf(high):
         return ""
@@ -614,18 +618,18 @@ def _inverse(ratio: float) -> float:
 
 
 def _statistics(names: Sequence[str]) -> str:
-    """Return the names in a sentence: ``the minimum, the median and the 70th to 90th percentile``.
+    """Return names in a sentence: ``the minimum, the median and the 70th to 90th percentile``.
 
-    Neighbouring deciles are combined into a range.
+    Neighbouring deciles form a range.
     """
 
-    def run_of(numbered: tuple[int, str]) -> int | str:
-        place, name = numbered
-        return int(name[1:]) - 10 * place if name.startswith("p") else name
+    def range_key(numbered: tuple[int, str]) -> int | str:
+        index, name = numbered
+        return int(name[1:]) - 10 * index if name.startswith("p") else name
 
     parts: list[str] = []
-    for _, run in itertools.groupby(enumerate(names), run_of):
-        first, *others = (name for _, name in run)
+    for _, decile_range in itertools.groupby(enumerate(names), range_key):
+        first, *others = (name for _, name in decile_range)
         if not first.startswith("p"):
             parts.append(f"the {first}")
         elif first == "p50" and not others:

@@ -1,10 +1,13 @@
-"""Campaigns: plan, block, interim analysis, stop; without analysis of results and wording.
+"""Running a campaign: plan, verify, run block after block, analyse, stop.
 
-plans          from options to the plan of `compare`, `run` and `os` conduct        start and resume
-a campaign verification   check before the first trial that each condition took effect segment an
-uninterrupted stretch of a campaign: blocks until there is a reason to stop interim        the
-analysis after each block, which decides what runs next and when to stop washouts       the blocks
-that decide after carry-over could explain a difference blocks         from recorded trials to the
-arrays that statistics take progress       the events of a campaign for a listener, and the forecast
-of a block's time
+In reading order:
+
+- ``plans``: makes the plan of a comparison or a study from options
+- ``conduct``: starts, resumes and ends a campaign
+- ``verification``: checks before the first trial that each condition took effect
+- ``segment``: runs blocks, without interruption, until there is a reason to stop
+- ``interim``: analyses after each block, and decides what runs next and when to stop
+- ``washouts``: runs a condition twice in a row, if the trial before could explain a difference
+- ``blocks``: turns recorded trials into the arrays that statistics take
+- ``progress``: reports events to a listener, and forecasts the time of a block
 """

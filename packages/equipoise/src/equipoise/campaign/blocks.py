@@ -1,6 +1,8 @@
-"""From recorded trials to the arrays that statistics take.
+"""Turns recorded trials into the arrays that statistics take.
 
-This module alone decides which trials are analysed. Its rules never look at a measured time.
+This module alone decides which trials are analysed. Its rules never look at a measured time. The
+cost of a trial is its value of a metric, or the inverse of the value if more of the metric is
+better.
 """
 
 from __future__ import annotations
@@ -31,14 +33,13 @@ from equipoise.model.record import (
 from equipoise.stats.resolution import Resolution
 from equipoise.stats.sequence import BASELINE_FIRST, CANDIDATE_FIRST, PairedBlocks
 
-CONTROLLED = 0
-"""Condition that a control runs a second time."""
+CONTROLLED_CONDITION = 0
+"""Index of the condition that a control runs a second time."""
 TIMED_OUT = math.inf
-"""Cost of a trial that timed out, or could not do its work here: slower than every other trial
-(rule 1)."""
+"""Cost of a trial that timed out, or that this host cannot run: the slowest of all (rule 1)."""
 
 ACCOUNTABLE = frozenset(Accounting.__struct_fields__) - {"counters", "unknown"} | {"cpu_s"}
-"""Metrics that the kernel accounts for in every trial."""
+"""Metrics that Equipoise measures in every trial."""
 
 QUANTA = {
     "wall_s": 1e-9,
@@ -51,17 +52,20 @@ QUANTA = {
     "voluntary_switches": 1.0,
     "involuntary_switches": 1.0,
 }
-"""Resolution of a metric, in its unit. The launcher's clock counts nanoseconds. The kernel splits
-CPU time between user and system by its ticks, and rounds each down to a microsecond; except for
-that rounding their sum is exact (cputime_adjust in its sources)."""
+"""Resolution of each metric, in its unit.
+
+The launcher's clock counts nanoseconds. The kernel splits CPU time into user and system time by its
+ticks, and rounds both down to a microsecond. Apart from this their sum is exact (cputime_adjust in
+the sources of the kernel).
+"""
 
 
 def complete_blocks(draws: Iterable[Draw], trials: Iterable[Trial]) -> dict[int, tuple[Trial, ...]]:
     """Return the measured blocks in which every drawn condition finished, by number.
 
-    Blocks and their trials are in the order in which they ran, as in the record. A block that an
-    interruption cut is left out as a whole and never completed later: otherwise a user could choose
-    results by interrupting (docs/methods/interval.md).
+    Blocks and their trials are in the order in which they ran. A block that was interrupted is left
+    out as a whole and never completed later. Otherwise a user could choose results by interrupting
+    (docs/methods/interval.md).
     """
     by_block: dict[int, list[Trial]] = defaultdict(list)
     for trial in trials:
@@ -78,8 +82,7 @@ def complete_blocks(draws: Iterable[Draw], trials: Iterable[Trial]) -> dict[int,
 def block_seconds(block: Iterable[Trial]) -> float:
     """Return the seconds from the start of a block's first trial to the end of its last.
 
-    Pauses between blocks are left out, so a campaign that was resumed has the same sum as one
-    that ran without a pause.
+    Pauses between blocks are left out, so resuming a campaign does not change the sum over blocks.
     """
     starts, ends = [], []
     for trial in block:
@@ -91,17 +94,17 @@ def block_seconds(block: Iterable[Trial]) -> float:
 def seconds_of_segments(record: RunRecord) -> float:
     """Return the seconds of a campaign's segments; a killed segment lasts until its last trial."""
     total = 0.0
-    for segment, following in itertools.zip_longest(record.segments, record.segments[1:]):
-        until = math.inf if following is None else following.started_at
-        ends = (
+    for segment, next_segment in itertools.zip_longest(record.segments, record.segments[1:]):
+        next_start = math.inf if next_segment is None else next_segment.started_at
+        trial_ends = (
             trial.started_at + (trial.accounting.wall_s or 0.0)
             for trial in record.trials
-            if segment.started_at <= trial.started_at < until
+            if segment.started_at <= trial.started_at < next_start
         )
-        ended = segment.ended_at
-        if ended is None:
-            ended = max(ends, default=segment.started_at)
-        total += max(0.0, ended - segment.started_at)
+        segment_end = segment.ended_at
+        if segment_end is None:
+            segment_end = max(trial_ends, default=segment.started_at)
+        total += max(0.0, segment_end - segment.started_at)
     return total
 
 
@@ -112,8 +115,7 @@ def left_out_because(
 ) -> str | None:
     """Return the reason why a trial is not analysed; ``None`` if it is.
 
-    ``decisive`` are the complete blocks without the trials that washouts replaced; by default all
-    complete blocks.
+    ``decisive`` has the blocks and trials that decide the verdict; by default all complete blocks.
     """
     if trial.phase == "warmup":
         return WARMUP_RUN
@@ -121,74 +123,75 @@ def left_out_because(
         return WASHOUT_RUN
     if trial.block not in complete:
         return CUT_BLOCK
-    counted = (complete if decisive is None else decisive).get(trial.block, ())
-    is_counted = any(other.condition == trial.condition for other in counted)
-    return None if is_counted else BEFORE_WASHOUTS
+    decisive_trials = (complete if decisive is None else decisive).get(trial.block, ())
+    is_decisive = any(other.condition == trial.condition for other in decisive_trials)
+    return None if is_decisive else BEFORE_WASHOUTS
 
 
-def cut_blocks(record: RunRecord, complete: dict[int, tuple[Trial, ...]]) -> int:
+def cut_block_count(record: RunRecord, complete: dict[int, tuple[Trial, ...]]) -> int:
     """Return the number of measured blocks that were drawn but never completed."""
     numbers = {draw.block for draw in record.draws if draw.phase == "measured"}
     return len(numbers) - len(complete)
 
 
 def as_cost(sample: Sample) -> float:
-    """Return a reported value as a cost: its inverse if more of the metric is better."""
+    """Return the cost of a reported value."""
     if sample.better == "lower":
         return sample.value
     return 1.0 / sample.value if sample.value else TIMED_OUT
 
 
 def cost_function(
-    metric: str, of_sample: Callable[[Sample], float] = as_cost
+    metric: str, value_of: Callable[[Sample], float] = as_cost
 ) -> Callable[[Trial], float | None]:
-    """Return the function from a trial to its cost in one metric, ``None`` if unknown.
+    """Return the function that maps a trial to its cost on one metric, or to ``None`` if unknown.
 
-    A value reported by the workload takes precedence over the accounting of the same name.
+    A value that the workload reported takes precedence over a measured one of the same name.
     """
-    accounted: Callable[[Accounting], float | None] | None = (
+    measured_value: Callable[[Accounting], float | None] | None = (
         attrgetter(metric) if metric in ACCOUNTABLE else None
     )
 
-    def read(trial: Trial) -> float | None:
+    def cost_of(trial: Trial) -> float | None:
         if trial.timed_out or trial.is_unavailable:
             return TIMED_OUT
         for sample in reversed(trial.samples):
             if sample.metric == metric and sample.iteration is None:
-                return of_sample(sample)
-        if accounted is not None:
-            return accounted(trial.accounting)
+                return value_of(sample)
+        if measured_value is not None:
+            return measured_value(trial.accounting)
         return trial.accounting.counters.get(metric)
 
-    return read
+    return cost_of
 
 
-def known_values(
+def values_by_metric(
     trials: Sequence[Trial],
     metrics: Iterable[str],
-    of_sample: Callable[[Sample], float] = attrgetter("value"),
+    value_of: Callable[[Sample], float] = attrgetter("value"),
 ) -> dict[str, NDArray[np.float64]]:
-    """Return the values of trials in each metric, shape (n,), in their order; NaN where unknown.
+    """Return the values of n trials on each metric, shape (n,); NaN if unknown.
 
-    Values of a metric of which more is better are not inverted; only a comparison needs `as_cost`.
+    The values of a metric are not inverted if more is better; for costs, pass `as_cost`.
     """
-    names = list(metrics)
-    ordinary = not any(trial.samples or trial.failure is not None for trial in trials)
-    if not ordinary or not ACCOUNTABLE.issuperset(names):
+    metric_names = list(metrics)
+    only_measured = not any(trial.samples or trial.failure is not None for trial in trials)
+    if not only_measured or not ACCOUNTABLE.issuperset(metric_names):
         return {
-            metric: np.array(list(map(cost_function(metric, of_sample), trials)), dtype=np.float64)
-            for metric in names
+            metric: np.array(list(map(cost_function(metric, value_of), trials)), dtype=np.float64)
+            for metric in metric_names
         }
     # In one pass: there may be very many trials.
-    rows = list(map(attrgetter(*names), (trial.accounting for trial in trials)))
-    table = np.array(rows, dtype=np.float64).reshape(len(trials), len(names))
-    return dict(zip(names, np.ascontiguousarray(table.T), strict=True))
+    rows = list(map(attrgetter(*metric_names), (trial.accounting for trial in trials)))
+    table = np.array(rows, dtype=np.float64).reshape(len(trials), len(metric_names))
+    return dict(zip(metric_names, np.ascontiguousarray(table.T), strict=True))
 
 
 def resolution_in(block: Iterable[Trial], metric: str) -> Resolution | None:
-    """Return the resolution of a metric: the coarsest that the trials of one block report.
+    """Return the coarsest resolution of a metric that the trials of one block report.
 
-    ``None`` if no trial of the block reports the metric, and Equipoise does not measure it.
+    Without a report it is the resolution of Equipoise's own measurement; ``None`` if Equipoise does
+    not measure the metric.
     """
     samples = [
         sample
@@ -204,33 +207,33 @@ def resolution_in(block: Iterable[Trial], metric: str) -> Resolution | None:
 
 
 def resolution_of(blocks: Mapping[int, tuple[Trial, ...]], metric: str) -> Resolution:
-    """Return the resolution of a metric, from the first block in which it is reported.
+    """Return the resolution of a metric from the first block that has one.
 
-    The first block decides, so that no later value influences the bets on it.
+    No later block can change it, because the bets on the metric depend on it.
     """
-    read = (resolution_in(block, metric) for block in blocks.values())
-    return next((resolution for resolution in read if resolution is not None), Resolution(None))
+    resolutions = (resolution_in(block, metric) for block in blocks.values())
+    return next(filter(None, resolutions), Resolution(None))
 
 
 class BlockRead(Struct, frozen=True):
-    """Cost and place of each condition in one block, on one metric."""
+    """One block as read from its trials on one metric; conditions are named by index."""
 
     costs: dict[int, float]
-    places: dict[int, int]
+    positions: dict[int, int]
     resolution: Resolution | None
-    """Resolution of the metric; ``None`` if no trial of the block reports one."""
+    """Resolution of the metric; ``None`` if unknown."""
     covariates: dict[int, tuple[float, ...]]
-    """Covariates before the trial of each condition; NaN where unknown."""
+    """Covariates before the trial of each condition; NaN if unknown."""
 
     def covariates_of(self, *conditions: int) -> NDArray[np.float64] | None:
-        """Return the covariates of conditions, shape (k, c); ``None`` if there are none."""
-        read = np.array([self.covariates[condition] for condition in conditions])
-        return read if read.size else None
+        """Return c covariates of k conditions, shape (k, c); ``None`` if there are none."""
+        values = np.array([self.covariates[condition] for condition in conditions])
+        return values if values.size else None
 
     def order(self, first: int, second: int) -> int:
         """Return 1 if the first condition ran before the second, else -1."""
-        before = self.places[first] < self.places[second]
-        return BASELINE_FIRST if before else CANDIDATE_FIRST
+        is_before = self.positions[first] < self.positions[second]
+        return BASELINE_FIRST if is_before else CANDIDATE_FIRST
 
 
 def read_block(block: tuple[Trial, ...], plan: Plan, metric: str | None = None) -> BlockRead:
@@ -239,24 +242,24 @@ def read_block(block: tuple[Trial, ...], plan: Plan, metric: str | None = None) 
     Raise `UnusableInput` if a trial lacks the metric.
     """
     metric = metric or plan.judgement.primary_metric
-    read = cost_function(metric)
+    cost_of = cost_function(metric)
     costs: dict[int, float] = {}
     for trial in block:
-        cost = read(trial)
+        cost = cost_of(trial)
         if cost is not None:
             costs[trial.condition] = cost
         else:
-            _check_needless(plan, trial, metric)
+            _refuse_unknown_cost(plan, trial, metric)
     return BlockRead(
         costs,
-        {trial.condition: place for place, trial in enumerate(block)},
+        {trial.condition: position for position, trial in enumerate(block)},
         resolution_in(block, metric),
         {trial.condition: covariates_before(trial, plan.adjust_by) for trial in block},
     )
 
 
 def covariates_before(trial: Trial, names: Sequence[str]) -> tuple[float, ...]:
-    """Return covariates read before a trial; NaN for an unknown covariate."""
+    """Return covariates that were read before a trial; NaN for an unknown covariate."""
     values = (trial.covariates.get(name) for name in names)
     return tuple(math.nan if value is None else value for value in values)
 
@@ -266,7 +269,7 @@ def add_block(pairs: PairedBlocks, block: BlockRead, contrast: Contrast, plan: P
     costs, (baseline, candidate) = block.costs, contrast.pair
     if baseline not in costs or candidate not in costs:
         return
-    if plan.control is None or baseline != CONTROLLED:
+    if plan.control is None or baseline != CONTROLLED_CONDITION:
         pairs.append(
             costs[baseline],
             costs[candidate],
@@ -285,129 +288,122 @@ def add_block(pairs: PairedBlocks, block: BlockRead, contrast: Contrast, plan: P
 
 
 class BlockCosts(Struct, frozen=True):
-    """Place and cost of each condition in each complete block.
-
-    Shapes: ``numbers`` (n,), ``places`` and ``costs`` (n, k), ``ends`` (n, 2), for n blocks of up
-    to k conditions.
-    """
+    """Positions and costs of up to k conditions in n complete blocks."""
 
     numbers: NDArray[np.int64]
-    places: NDArray[np.int64]
-    """Place of each condition; -1 if it was left out of the block."""
+    """Numbers of the blocks, shape (n,)."""
+    positions: NDArray[np.int64]
+    """Position of each condition, shape (n, k); -1 if the block left the condition out."""
     costs: NDArray[np.float64]
-    """Cost of each condition; NaN if it was left out of the block, or failed without a cost."""
-    ends: NDArray[np.int64]
-    """Conditions that ran first and last."""
+    """Cost of each condition, shape (n, k); NaN if it was left out, or failed without a cost."""
+    end_conditions: NDArray[np.int64]
+    """First and last condition of each block, shape (n, 2)."""
     covariates: NDArray[np.float64]
-    """Covariates before each trial; NaN where unknown. Shape (n, k, c) for c covariates."""
+    """Values of c covariates before each trial, shape (n, k, c); NaN if unknown."""
 
     def paired(
-        self,
-        contrast: Contrast,
-        *,
-        resolution: Resolution,
-        control: int | None = None,
+        self, contrast: Contrast, *, resolution: Resolution, control: int | None = None
     ) -> PairedBlocks:
-        """Return a candidate paired with its baseline, in the blocks in which both ran.
+        """Return the costs of a candidate and its baseline in the blocks in which both ran.
 
         With a control, half of each bet is on the candidate against the control.
         """
-        both, (baseline, candidate) = self.both(contrast), contrast.pair
-        orders = self._orders(both, baseline, candidate)
-        below, above = self.costs[both, baseline], self.costs[both, candidate]
+        blocks, (baseline, candidate) = self.has_both(contrast), contrast.pair
+        orders = self._orders(blocks, baseline, candidate)
+        baseline_costs = self.costs[blocks, baseline]
+        candidate_costs = self.costs[blocks, candidate]
         if control is None:
             return PairedBlocks(
-                below,
-                above,
+                baseline_costs,
+                candidate_costs,
                 orders,
                 resolution=resolution,
-                covariates=self._covariates(both, baseline, candidate),
+                covariates=self._covariates(blocks, baseline, candidate),
             )
-        twin_orders = self._orders(both, control, candidate)
-        twin = self.costs[both, control]
+        control_orders = self._orders(blocks, control, candidate)
         return PairedBlocks.pooled(
-            below,
-            twin,
-            above,
+            baseline_costs,
+            self.costs[blocks, control],
+            candidate_costs,
             orders,
-            twin_orders,
+            control_orders,
             resolution=resolution,
-            covariates=self._covariates(both, baseline, control, candidate),
+            covariates=self._covariates(blocks, baseline, control, candidate),
         )
 
     def _covariates(
         self, blocks: NDArray[np.bool_], *conditions: int
     ) -> NDArray[np.float64] | None:
         """Return the covariates of conditions, shape (n, k, c); ``None`` if all are unknown."""
-        read = self.covariates[blocks][:, conditions]
-        return None if np.isnan(read).all() else np.ascontiguousarray(read)
+        values = self.covariates[blocks][:, conditions]
+        return None if np.isnan(values).all() else np.ascontiguousarray(values)
 
-    def both(self, contrast: Contrast) -> NDArray[np.bool_]:
+    def has_both(self, contrast: Contrast) -> NDArray[np.bool_]:
         """Return whether both conditions of a contrast ran in each block, shape (n,)."""
-        return np.asarray((self.places[:, contrast.pair] >= 0).all(axis=1))
+        return np.asarray((self.positions[:, contrast.pair] >= 0).all(axis=1))
 
     def _orders(self, blocks: NDArray[np.bool_], first: int, second: int) -> NDArray[np.int8]:
-        """Return 1 where the first condition ran before the second, else -1."""
-        before = self.places[blocks, first] < self.places[blocks, second]
-        return np.where(before, BASELINE_FIRST, CANDIDATE_FIRST).astype(np.int8)
+        """Return, for each block, 1 if the first condition ran before the second, else -1."""
+        is_before = self.positions[blocks, first] < self.positions[blocks, second]
+        return np.where(is_before, BASELINE_FIRST, CANDIDATE_FIRST).astype(np.int8)
 
     @property
     def end_costs(self) -> NDArray[np.float64]:
         """Costs of the first and the last trial of each block, shape (n, 2)."""
-        return np.take_along_axis(self.costs, self.ends, axis=1)
+        return np.take_along_axis(self.costs, self.end_conditions, axis=1)
 
     @property
     def follows(self) -> NDArray[np.bool_]:
-        """Whether each block ran right after the block before it in these arrays, shape (n,)."""
+        """Whether no block is missing between each block and the block before it, shape (n,)."""
         return np.concatenate([[False], np.diff(self.numbers) == 1])
 
 
 def block_costs(plan: Plan, blocks: Mapping[int, tuple[Trial, ...]], metric: str) -> BlockCosts:
-    """Return the cost of every trial of the complete blocks in one metric.
+    """Return the cost of every trial of the complete blocks on one metric.
 
     Raise `UnusableInput` if a trial lacks the metric.
     """
     trials = list(itertools.chain.from_iterable(blocks.values()))
-    costs = known_values(trials, [metric], as_cost)[metric]
-    for place in np.flatnonzero(np.isnan(costs)):
-        _check_needless(plan, trials[place], metric)
-    return place_costs(plan, blocks, costs)
+    costs = values_by_metric(trials, [metric], as_cost)[metric]
+    for index in np.flatnonzero(np.isnan(costs)):
+        _refuse_unknown_cost(plan, trials[index], metric)
+    return arrange_costs(plan, blocks, costs)
 
 
-def place_costs(
+def arrange_costs(
     plan: Plan, blocks: Mapping[int, tuple[Trial, ...]], trial_costs: NDArray[np.float64]
 ) -> BlockCosts:
-    """Return the costs of trials by block and place.
+    """Arrange the costs of trials by block and condition.
 
     Parameters
     ----------
     trial_costs
-        Costs of the trials of all blocks, one block after the other, shape (t,).
+        Costs of the t trials of all blocks, one block after the other, shape (t,).
     """
     trials = list(itertools.chain.from_iterable(blocks.values()))
     sizes = np.fromiter(map(len, blocks.values()), np.int64, len(blocks))
     rows = np.repeat(np.arange(len(blocks)), sizes)
     columns = np.fromiter((trial.condition for trial in trials), np.int64, len(trials))
     shape = (len(blocks), len(plan.conditions))
-    places, costs = np.full(shape, -1, dtype=np.int64), np.full(shape, np.nan)
-    begins = np.repeat(np.cumsum(sizes) - sizes, sizes)
-    places[rows, columns] = np.arange(len(trials)) - begins
+    positions, costs = np.full(shape, -1, dtype=np.int64), np.full(shape, np.nan)
+    block_starts = np.repeat(np.cumsum(sizes) - sizes, sizes)
+    positions[rows, columns] = np.arange(len(trials)) - block_starts
     costs[rows, columns] = trial_costs
     covariates = np.full((*shape, len(plan.adjust_by)), np.nan)
     if plan.adjust_by:
         covariates[rows, columns] = [covariates_before(trial, plan.adjust_by) for trial in trials]
-    ends = [(block[0].condition, block[-1].condition) for block in blocks.values()]
+    end_conditions = [(block[0].condition, block[-1].condition) for block in blocks.values()]
     return BlockCosts(
         numbers=np.array(list(blocks), dtype=np.int64),
-        places=places,
+        positions=positions,
         costs=costs,
-        ends=np.array(ends, dtype=np.int64).reshape(-1, 2),
+        end_conditions=np.array(end_conditions, dtype=np.int64).reshape(-1, 2),
         covariates=covariates,
     )
 
 
-def _check_needless(plan: Plan, trial: Trial, metric: str) -> None:
-    """Refuse an unknown cost that the result needs; costs of interventions may be unknown."""
+def _refuse_unknown_cost(plan: Plan, trial: Trial, metric: str) -> None:
+    """Raise `UnusableInput` if the result needs this cost; interventions may have unknown costs."""
     if not plan.rules.needs_every_cost and all(
         trial.condition not in contrast.pair for contrast in plan.contrasts
     ):

@@ -1,4 +1,8 @@
-"""Conducting a campaign: start it, resume it, and end it with everything in the ledger."""
+"""Starts, resumes and ends a campaign, and keeps everything in the ledger.
+
+A campaign consists of segments: stretches without an interruption. A judge analyses each block, and
+decides what runs next and when to stop.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +15,9 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import asdict, replace
 
 from equipoise.campaign.blocks import complete_blocks, seconds_of_segments
-from equipoise.campaign.interim import judge_for, latest_analysed
+from equipoise.campaign.interim import judge_for, latest_analysis_block
 from equipoise.campaign.progress import ProgressListener
-from equipoise.campaign.segment import (
-    Judge,
-    Runner,
-    SegmentInProgress,
-    check_for_failure,
-)
+from equipoise.campaign.segment import Judge, Runner, SegmentInProgress, check_for_failure
 from equipoise.campaign.verification import check_effects, mapped_by_condition
 from equipoise.design.limits import CampaignLimits
 from equipoise.ledger import Ledger
@@ -51,8 +50,8 @@ def measurement_lock(
 ) -> AbstractContextManager[object]:
     """Return the lock that lets one campaign at a time measure on this host.
 
-    With ``allow_concurrent`` the campaign takes the lock if it is free, so that a later campaign
-    waits; if it is not free, the campaign runs without it.
+    With ``allow_concurrent`` the campaign takes the lock only if it is free, and otherwise runs
+    without it. Later campaigns wait for the lock.
     """
     if not allow_concurrent:
         return lock_host(on_wait)
@@ -63,27 +62,27 @@ def measurement_lock(
 
 
 def warn_of_wait(owner: LockOwner) -> None:
-    """Log the campaign that a Python caller waits for; Python shows it on stderr by default."""
+    """Log which campaign a Python caller waits for; Python shows the log on stderr by default."""
     import logging
 
     logging.getLogger("equipoise").warning(
-        "another campaign runs on this host (%s): waiting for its end; allow_concurrent=True "
-        "measures all the same",
+        "waiting for the end of another campaign on this host (%s); to measure at the same time, "
+        "set allow_concurrent=True",
         owner.describe(),
     )
 
 
 RunnerFactory = Callable[[Plan, Callable[[], None]], AbstractContextManager[Runner]]
-"""Factory of the runner of a plan's trials; its second argument is called while a trial runs."""
+"""Makes the runner of a plan's trials; the second argument is called while a trial runs."""
 JudgeFactory = Callable[[Plan, Stopping], Judge]
-"""Factory of the judge of a plan under its own or later limits."""
+"""Makes the judge of a plan; the second argument has its limits, or later ones."""
 SegmentFactory = Callable[..., SegmentInProgress]
-"""Factory of a segment, with the parameters of `SegmentInProgress`."""
+"""Makes a segment from the parameters of `SegmentInProgress`."""
 
 
 @contextmanager
 def native_runner(plan: Plan, on_wait: Callable[[], None]) -> Iterator[Runner]:
-    """Make the runner of real trials: one launcher and one private folder for a whole segment."""
+    """Make the runner of real trials, with one launcher and one private folder for a segment."""
     # Processes of a killed campaign would disturb this one.
     clear_leftovers()
     with (
@@ -93,13 +92,7 @@ def native_runner(plan: Plan, on_wait: Callable[[], None]) -> Iterator[Runner]:
         _servers(plan, scratch) as servers,
     ):
         runner = TrialRunner(
-            plan,
-            launcher,
-            scratch,
-            own_environment(),
-            covariates,
-            servers=servers,
-            on_wait=on_wait,
+            plan, launcher, scratch, own_environment(), covariates, servers=servers, on_wait=on_wait
         )
         try:
             yield runner
@@ -108,7 +101,7 @@ def native_runner(plan: Plan, on_wait: Callable[[], None]) -> Iterator[Runner]:
 
 
 def _servers(plan: Plan, scratch: Path) -> AbstractContextManager[Servers | None]:
-    """Return the manager of a plan's servers; ``None`` if it has no servers."""
+    """Return the context of the servers of a plan; ``None`` if the plan has no servers."""
     if all(condition.server is None for condition in plan.conditions):
         return nullcontext()
     from equipoise.measure.servers import Servers
@@ -131,13 +124,13 @@ def start(
 ) -> str:
     """Run a new campaign to its stop and return its run id.
 
-    Raise `UnusableInput` if a condition did not take effect. Raise `ConditionFailed` if a trial or
-    a hook failed; earlier trials are in the ledger. Raise `Interrupted` if the user interrupted it.
+    Raise `UnusableInput` if a condition has no effect. Raise `ConditionFailed` if a trial or a hook
+    failed; earlier trials are in the ledger. Raise `Interrupted` if the user interrupted it.
 
     Parameters
     ----------
     warnings
-        Warnings that are known before the first trial, such as a level that cannot run here.
+        Warnings from before the first trial, such as a level that this host cannot run.
     identity
         Identity of the run, 16 bytes; by default the ledger draws one.
     """
@@ -163,17 +156,17 @@ def resume(
     clock: Callable[[], float] = time.monotonic,
     now: Callable[[], float] = time.time,
 ) -> str:
-    """Resume a campaign under its own plan and the new limits; return its run id.
+    """Resume a campaign with its own plan and new limits; return its run id.
 
     A campaign that needs no more blocks is left unchanged.
 
-    Raise `UnusableInput` if there is no such campaign, its limits leave nothing to do, or another
-    process measures it now. Raise `ConditionFailed` if a condition failed in it, before or now.
-    Raise `Interrupted` if the user interrupted it.
+    Raise `UnusableInput` if there is no such campaign, the limits leave nothing to do, or another
+    process is measuring it. Raise `ConditionFailed` if a condition failed, earlier or now. Raise
+    `Interrupted` if the user interrupted it.
     """
     run_id = ledger.read_run(reference).id
     with run_lock(run_id, ledger):
-        # Read again: another process may have resumed it meanwhile.
+        # Another process may have resumed the campaign in the meantime.
         record = ledger.read_run(run_id)
         plan = record.plan
         plan.rules.check_resumable(run_id)
@@ -181,22 +174,23 @@ def resume(
         judge = judge_of(plan, stopping)
         judge.recall(record)
         for trial in record.trials:
-            # Continuing would drop the block in which a condition failed (rule 1).
+            # To continue would drop the block in which a condition failed (rule 1).
             check_for_failure(plan, trial, judge)
         blocks = complete_blocks(record.draws, record.trials)
         for number, block in enumerate(blocks.values(), start=1):
             judge.add(block)
-            if number == latest_analysed(len(blocks)):
+            if number == latest_analysis_block(len(blocks)):
                 judge.analyse()
         if judge.runs_washouts():
-            # The analyses count from the first block with washouts.
+            # With washouts, blocks count from the first block with washouts.
             judge.analyse()
         if judge.stop_reason() is not None:
             return run_id
         if stopping.blocks is not None and len(blocks) >= stopping.blocks:
             raise UnusableInput(
-                f"run {run_id} has its {len(blocks)} blocks already",
-                hint=f"ask for more: equipoise resume {run_id} --blocks {2 * len(blocks)}",
+                f"run {run_id} already has {len(blocks)} blocks, "
+                f"and its limit is {stopping.blocks}",
+                hint=f"set a higher limit: equipoise resume {run_id} --blocks {2 * len(blocks)}",
             )
         number = ledger.begin_segment(run_id, _environment(plan, ledger), now())
         segment = segment_of(
@@ -218,18 +212,18 @@ def resume(
 
 
 def _environment(plan: Plan, ledger: Ledger) -> dict[str, Any]:
-    """Return the host of a segment, its certificate, and the libraries of each condition.
+    """Return the facts of the host, its certificate, and the libraries of each condition.
 
-    Raise `UnusableInput` if a condition did not take effect.
+    Raise `UnusableInput` if a condition has no effect.
     """
     environment = own_environment()
-    verified = plan.rules.with_initial_conditions(plan)
-    mapped = mapped_by_condition(verified, environment)
-    check_effects(verified, mapped, environment)
-    host = snapshot(environment=environment)
-    certificate = ledger.latest_certificate(host.get("kernel"), host.get("cpu_model"))
+    initial_plan = plan.rules.with_initial_conditions(plan)
+    mapped = mapped_by_condition(initial_plan, environment)
+    check_effects(initial_plan, mapped, environment)
+    facts = snapshot(environment=environment)
+    certificate = ledger.latest_certificate(facts.get("kernel"), facts.get("cpu_model"))
     return {
-        **host,
+        **facts,
         "certificate": None if certificate is None else certificate.summary(),
         "mapped": {name: asdict(files) for name, files in mapped.items()},
     }
@@ -238,9 +232,9 @@ def _environment(plan: Plan, ledger: Ledger) -> dict[str, Any]:
 def series_lock(series: str, ledger: Ledger) -> AbstractContextManager[object]:
     """Return the lock that lets one campaign of a series measure at a time.
 
-    Each campaign depends on all blocks of the earlier campaigns.
+    A campaign of a series depends on all blocks of the earlier campaigns.
 
-    Raise `UnusableInput` if another process measures a campaign of the series.
+    Raise `UnusableInput` if another process is measuring a campaign of the series.
     """
     return _lock("last", ledger.key_of(series))
 
@@ -248,7 +242,7 @@ def series_lock(series: str, ledger: Ledger) -> AbstractContextManager[object]:
 def run_lock(run_id: str, ledger: Ledger) -> AbstractContextManager[object]:
     """Return the lock that lets one process at a time continue a run.
 
-    Raise `UnusableInput` if another process continues it.
+    Raise `UnusableInput` if another process is continuing the run.
     """
     return _lock(run_id, ledger.key_of(run_id))
 
@@ -259,7 +253,7 @@ def _lock(run_id: str, key: str) -> AbstractContextManager[object]:
     except UnusableInput:
         raise
     except EquipoiseError:
-        # On a system without such sockets, the ledger itself refuses a second draw.
+        # Without this lock, the ledger still refuses a second draw of the same block.
         return nullcontext()
 
 
@@ -269,12 +263,12 @@ def _conduct(
     runner_factory: RunnerFactory,
     now: Callable[[], float],
 ) -> None:
-    # A scripted runner has no host.
+    # The scripted runners of tests have no host.
     watch = begin_watch(Host()) if runner_factory is native_runner else None
     listener = segment.listener
-    extended = replace(segment.plan, stopping=segment.stopping)
+    plan_with_limits = replace(segment.plan, stopping=segment.stopping)
     listener.segment_started(
-        segment.run_id, extended, segment.judge.earliest_block(), segment.blocks_before
+        segment.run_id, plan_with_limits, segment.judge.earliest_block(), segment.blocks_before
     )
     reason: str = INTERRUPTED
     try:
@@ -290,9 +284,9 @@ def _conduct(
     finally:
         listener.segment_ended()
         ledger.end_segment(segment.run_id, segment.number, now(), reason)
-        busy = None if watch is None else busy_host(watch)
-        if busy is not None:
-            ledger.record_notice(segment.run_id, busy)
+        warning_of_busy_host = None if watch is None else busy_host(watch)
+        if warning_of_busy_host is not None:
+            ledger.record_notice(segment.run_id, warning_of_busy_host)
 
 
 def _next_block(record: RunRecord, phase: Phase) -> int:
@@ -300,7 +294,7 @@ def _next_block(record: RunRecord, phase: Phase) -> int:
 
 
 def _spent_budget_s(record: RunRecord) -> float:
-    """Return the spent seconds of the budget; a budget that is used up starts again."""
+    """Return the spent seconds of the budget; 0 if the budget was used up, and starts again."""
     if record.segments and record.segments[-1].stopped_because == "budget":
         return 0.0
     return seconds_of_segments(record)

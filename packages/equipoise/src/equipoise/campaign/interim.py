@@ -1,6 +1,7 @@
-"""Interim analysis: after every block of a campaign, at no cost to the error rate.
+"""Interim analysis: decides after each block whether the campaign stops, and what runs next.
 
-A kind of campaign may have its own interim analysis: `CampaignKind`.
+The number of analyses does not change the error rate (docs/methods/interval.md). A kind of campaign
+may have its own interim analysis: `CampaignKind`.
 """
 
 from __future__ import annotations
@@ -38,19 +39,13 @@ from equipoise.stats.ranking import (
 from equipoise.stats.resolution import Resolution
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.slow_runs import blocks_to_show
-from equipoise.stats.verdict import (
-    ComparisonVerdict,
-    blocks_to_go,
-    is_precise,
-    judge,
-)
+from equipoise.stats.verdict import ComparisonVerdict, blocks_to_go, is_precise, judge
 from equipoise.stats.verdict import earliest_block as earliest_possible
 
-CALLS = ("faster", "slower", "mixed")
-"""Verdicts that call two conditions different."""
-DESCRIBED = 0
-"""Condition that is described if
-nothing is compared."""
+DIFFERENCE_VERDICTS = ("faster", "slower", "mixed")
+"""Verdicts by which two conditions differ."""
+DESCRIBED_CONDITION = 0
+"""Index of the condition that is described if nothing is compared."""
 
 
 def required_blocks(plan: Plan, stopping: Stopping) -> int:
@@ -61,55 +56,56 @@ def required_blocks(plan: Plan, stopping: Stopping) -> int:
 
 
 class _RunningComparison(Struct, frozen=True):
-    """One comparison on one metric, with its blocks so far."""
+    """A comparison on one metric, with its blocks so far."""
 
     contrast: Contrast
     metric: str
     plan: Plan
-    """Plan; without its control if two candidates are compared, which the control does not
-    concern."""
+    """Plan; without its control if two candidates are compared."""
     pairs: PairedBlocks
     layouts: list[int] = []
-    """Layout of each block, if the verdict concerns layouts in general."""
+    """Layout of each block, if the verdict is about layouts in general."""
 
 
 def _running_comparison(contrast: Contrast, metric: str, plan: Plan) -> _RunningComparison:
-    resolution = Resolution(QUANTA.get(metric))
-    pairs = PairedBlocks(resolution=resolution)
+    pairs = PairedBlocks(resolution=Resolution(QUANTA.get(metric)))
     return _RunningComparison(contrast, metric, plan, pairs)
 
 
-class Interim(Struct, frozen=True):
-    """Verdict of one comparison after an analysis, and whether its question is answered."""
+class InterimVerdict(Struct, frozen=True):
+    """Verdict of one comparison after an analysis."""
 
     judged: ComparisonVerdict
     answered: bool
+    """Whether the verdict answers the question of the campaign."""
 
 
 ANALYSE_EVERY_BLOCK = 256
-"""Number of blocks up to which a campaign is analysed after each block. From then on it is analysed
-after each growth by 1/64: the time of an analysis is proportional to the number of blocks, and
-would use up the budget of thousands of short trials."""
-GROWTH = 64
+"""Number of blocks up to which an analysis follows each block.
+
+An analysis takes time in proportion to the number of blocks. For thousands of short trials, one
+after each block would use up the budget.
+"""
+GROWTH_DIVISOR = 64
+"""With more blocks, an analysis follows each time the blocks have grown by 1/64."""
 SECONDS_FOR_SIZE = 5.0
-"""Maximum seconds of blocks after the earliest verdict for the size of a factor of 2 and more, for
-each second of ``--min-seconds``."""
+"""Maximum seconds, for each second of ``--min-seconds``, to learn the size of a large effect."""
 
 
-def latest_analysed(block: int) -> int:
+def latest_analysis_block(block: int) -> int:
     """Return the last block, up to ``block``, after which a campaign is analysed.
 
-    It depends only on the number of blocks, so a resumed campaign is analysed after the same blocks
-    as a campaign without interruption.
+    The result depends only on the number of blocks. So a resumed campaign is analysed after the
+    same blocks as a campaign without interruption.
     """
     latest = min(block, ANALYSE_EVERY_BLOCK)
-    while block > ANALYSE_EVERY_BLOCK and latest + latest // GROWTH <= block:
-        latest += latest // GROWTH
+    while block > ANALYSE_EVERY_BLOCK and latest + latest // GROWTH_DIVISOR <= block:
+        latest += latest // GROWTH_DIVISOR
     return latest
 
 
 class InterimAnalysis(Judge):
-    """The judge of a campaign that compares, by the same rule as the result."""
+    """Judges a campaign with comparisons, by the same rule as its result."""
 
     def __init__(self, plan: Plan, stopping: Stopping) -> None:
         self.plan = plan
@@ -124,8 +120,7 @@ class InterimAnalysis(Judge):
         self._resolutions: dict[str, Resolution] = {}
         self._blocks = 0
         self._seconds = 0.0
-        self._latest: tuple[Interim, ...] = ()
-        # The ranking uses the primary metric.
+        self._latest: tuple[InterimVerdict, ...] = ()
         metric, without_control = plan.judgement.primary_metric, replace(plan, control=None)
         self._among_candidates = {
             pair: _running_comparison(Contrast(*pair), metric, without_control)
@@ -133,23 +128,23 @@ class InterimAnalysis(Judge):
             for pair in candidate_pairs(contrasts)
         }
         self._collect_pairs()
-        self._open_race: tuple[Pair, ...] = ()
+        self._open_contenders: tuple[Pair, ...] = ()
         self._may_restart = may_add_washouts(plan)
         self._has_washouts = False
         self._carry_over = CarryOverTrials(plan)
-        self._suspected: tuple[Pair, ...] = ()
-        self._unclear: tuple[Pair, ...] = ()
+        self._suspected_pairs: tuple[Pair, ...] = ()
+        self._unclear_pairs: tuple[Pair, ...] = ()
 
     def compared_metrics(self, plan: Plan) -> tuple[str, ...]:
-        """Return the metrics that decide."""
+        """Return the metrics that decide when the campaign stops."""
         return (plan.judgement.primary_metric,)
 
     def _collect_pairs(self) -> None:
         """Collect the pairs of all comparisons for the verdicts and for the ranking."""
         with_baseline = {comparison.contrast.pair: comparison for comparison in self._comparisons}
         self.pairs = tuple(comparison.pairs for comparison in self._comparisons)
-        self._every_pair = (*self._comparisons, *self._among_candidates.values())
-        self._ranked = tuple(
+        self._every_comparison = (*self._comparisons, *self._among_candidates.values())
+        self._ranked_groups = tuple(
             ranked_group(
                 contrasts,
                 lambda contrast: with_baseline[contrast.pair].pairs,
@@ -160,10 +155,10 @@ class InterimAnalysis(Judge):
 
     def _restart(self, block: tuple[Trial, ...]) -> None:
         """Restart the bets of the comparisons in the first block with washouts."""
-        left_out = restarted_conditions(self.plan, [trial.condition for trial in block])
+        restarting = restarted_conditions(self.plan, [trial.condition for trial in block])
 
         def restarted(comparison: _RunningComparison) -> _RunningComparison:
-            if left_out.isdisjoint(comparison.contrast.pair):
+            if restarting.isdisjoint(comparison.contrast.pair):
                 return comparison
             return _running_comparison(comparison.contrast, comparison.metric, comparison.plan)
 
@@ -172,39 +167,38 @@ class InterimAnalysis(Judge):
             pair: restarted(comparison) for pair, comparison in self._among_candidates.items()
         }
         self._collect_pairs()
-        # Analyses follow each of the first blocks again, as at the beginning.
+        # Again, an analysis follows each of the first blocks.
         self._has_washouts, self._blocks, self._latest = True, 0, ()
-        self._suspected, self._unclear = (), ()
+        self._suspected_pairs, self._unclear_pairs = (), ()
 
     def add(self, block: tuple[Trial, ...]) -> None:
         """Add one complete block without an analysis."""
         if self._may_restart and not self._has_washouts and is_washout_block(block):
             self._restart(block)
-        read = {metric: read_block(block, self.plan, metric) for metric in self._metrics}
-        for metric, costs in read.items():
-            if costs.resolution is not None:
-                self._resolutions.setdefault(metric, costs.resolution)
-        for comparison in self._every_pair:
+        block_reads = {metric: read_block(block, self.plan, metric) for metric in self._metrics}
+        for metric, block_read in block_reads.items():
+            if block_read.resolution is not None:
+                self._resolutions.setdefault(metric, block_read.resolution)
+        for comparison in self._every_comparison:
             if comparison.metric in self._resolutions:
                 comparison.pairs.set_resolution(self._resolutions[comparison.metric])
-            add_block(
-                comparison.pairs, read[comparison.metric], comparison.contrast, comparison.plan
-            )
+            block_read = block_reads[comparison.metric]
+            add_block(comparison.pairs, block_read, comparison.contrast, comparison.plan)
             if self._across_layouts and len(comparison.pairs) > len(comparison.layouts):
                 comparison.layouts.append(layout_of_block(self.plan, "measured", block[0].block))
         if self._may_restart and not self._has_washouts:
-            primary = read[self.plan.judgement.primary_metric]
+            primary_read = block_reads[self.plan.judgement.primary_metric]
             order = (trial.condition for trial in block)
-            self._carry_over.add(block[0].block, order, primary.costs)
+            self._carry_over.add(block[0].block, order, primary_read.costs)
         self._blocks += 1
         self._seconds += block_seconds(block)
 
     def analyse(self) -> tuple[ComparisonStatus, ...]:
-        """Return the status of each comparison, after a new analysis if one is due."""
-        if not self._latest or self._blocks == latest_analysed(self._blocks):
+        """Return the status of each comparison; analyse again first if an analysis is due."""
+        if not self._latest or self._blocks == latest_analysis_block(self._blocks):
             self._latest = self.judged()
-            self._open_race = self._open_pairs()
-            self._suspect_carry_over()
+            self._open_contenders = self._open_pairs()
+            self._check_carry_over()
         names = [condition.name for condition in self.plan.conditions]
         return tuple(
             ComparisonStatus(
@@ -223,57 +217,64 @@ class InterimAnalysis(Judge):
             for comparison, interim in zip(self._comparisons, self._latest, strict=True)
         )
 
-    def _suspect_carry_over(self) -> None:
-        """Find differences that carry-over could explain, at the stop and before any washout."""
+    def _check_carry_over(self) -> None:
+        """Find the pairs whose difference carry-over could explain.
+
+        The check happens when the campaign could stop, and before any washout.
+        """
         if not self._may_restart or self._has_washouts:
             return
         suspected, unclear = [], []
         for comparison, interim in zip(self._comparisons, self._latest, strict=True):
             judged = interim.judged
-            if judged.verdict not in CALLS or not self._is_answered(interim):
+            if judged.verdict not in DIFFERENCE_VERDICTS or not self._is_answered(interim):
                 continue
-            fit = self._carry_over.fit(comparison.contrast)
-            side = 1.0 if (judged.typical or 0.0) > 0 else -1.0
-            if fit is None:
+            fitted = self._carry_over.fit(comparison.contrast)
+            direction = 1.0 if (judged.typical or 0.0) > 0 else -1.0
+            if fitted is None:
                 unclear.append(comparison.contrast.pair)
-            elif fit.could_make(side) == "all":
+            elif fitted.could_make(direction) == "all":
                 suspected.append(comparison.contrast.pair)
-        self._suspected, self._unclear = tuple(suspected), tuple(unclear)
+        self._suspected_pairs, self._unclear_pairs = tuple(suspected), tuple(unclear)
 
-    def judged(self) -> tuple[Interim, ...]:
+    def judged(self) -> tuple[InterimVerdict, ...]:
         """Return the verdict of each comparison on the blocks so far."""
         judgement = self.plan.judgement
         effect, alpha = judgement.min_effect, judgement.alpha
         if self._across_layouts:
-            layouts, count = (
-                [comparison.layouts for comparison in self._comparisons],
-                len(self.plan.layouts),
-            )
             judged = judge_across_layouts(
-                self.pairs, layouts, count=count, min_effect=effect, alpha=alpha
+                self.pairs,
+                [comparison.layouts for comparison in self._comparisons],
+                count=len(self.plan.layouts),
+                min_effect=effect,
+                alpha=alpha,
             )
         else:
             judged = judge(self.pairs, min_effect=effect, alpha=alpha)
-        return tuple(Interim(judgement, judgement.verdict != "undecided") for judgement in judged)
+        return tuple(
+            InterimVerdict(judgement, judgement.verdict != "undecided") for judgement in judged
+        )
 
     def _open_pairs(self) -> tuple[Pair, ...]:
-        """Return the open pairs of contenders in all ranked groups."""
-        judgement, least = self.plan.judgement, self._stopping.min_blocks
+        """Return the undecided pairs of contenders in all ranked groups."""
+        judgement, min_blocks = self.plan.judgement, self._stopping.min_blocks
         effect, alpha = judgement.min_effect, judgement.alpha
         races = [
-            (group, contenders_of(group, effect, alpha, min_blocks=least)) for group in self._ranked
+            (group, contenders_of(group, effect, alpha, min_blocks=min_blocks))
+            for group in self._ranked_groups
         ]
         if all(len(contenders) < 2 for _, contenders in races):
             return ()
-        compared = zip(self._comparisons, self._latest, strict=True)
+        with_baseline = zip(self._comparisons, self._latest, strict=True)
         verdicts = {
-            comparison.contrast.pair: interim.judged.verdict for comparison, interim in compared
+            comparison.contrast.pair: interim.judged.verdict
+            for comparison, interim in with_baseline
         }
-        judged = judge_candidates(self._ranked, effect, alpha)
+        judged = judge_candidates(self._ranked_groups, effect, alpha)
         verdicts |= {
             pair: judgement.verdict
             for pair, judgement in judged.items()
-            if judgement.blocks >= least
+            if judgement.blocks >= min_blocks
         }
         return tuple(
             pair for group, contenders in races for pair in open_pairs(group, contenders, verdicts)
@@ -285,44 +286,44 @@ class InterimAnalysis(Judge):
         return self._seconds >= self._stopping.min_seconds
 
     def stop_reason(self) -> Literal["verdict", "precision"] | None:
-        """Return the reason why no further block is needed; ``None`` while one is."""
-        if self._suspected or self._unclear or not self._has_ended():
+        """Return the reason to stop; ``None`` if another block is needed."""
+        if self._suspected_pairs or self._unclear_pairs or not self._has_ended():
             return None
         return "verdict" if self._stopping.precision is None else "precision"
 
     def runs_washouts(self) -> bool:
         """Return whether the next block has washouts.
 
-        It has washouts if all questions are answered and carry-over could explain an answer. While
-        the orders so far cannot separate a difference from carry-over, it gets ordinary blocks.
+        It has washouts once all questions are answered and carry-over could explain an answer. It
+        has none while the orders so far cannot separate a difference from carry-over.
         """
         return self._has_washouts or (
-            bool(self._suspected) and not self._unclear and self._has_ended()
+            bool(self._suspected_pairs) and not self._unclear_pairs and self._has_ended()
         )
 
     def _has_ended(self) -> bool:
         """Return whether every question is answered, without regard to carry-over."""
         if not self._latest or not all(self._is_answered(interim) for interim in self._latest):
             return False
-        return not self._open_race
+        return not self._open_contenders
 
     def needed_conditions(self, phase: Phase, block: int) -> tuple[int, ...]:
         """Return the conditions that the next block needs.
 
-        These are all conditions, unless decided conditions are left out. A condition is left out if
-        its comparisons with the baseline are decided and, with a ranking, no open pair of
-        contenders needs it. The choice depends only on the earlier blocks. So each pair's coin
-        stays fair given the past, its interval and its e-value hold, and a resumed campaign
-        continues in the same way (docs/methods/several-comparisons.md).
+        By default these are all conditions. If the campaign leaves decided conditions out, a
+        condition is needed while a comparison with its baseline or an open pair of contenders is
+        undecided. The choice depends only on earlier blocks. So the coin of each pair stays fair
+        given the past, its interval and its e-value hold, and a resumed campaign continues in the
+        same way (docs/methods/several-comparisons.md).
         """
-        all_places = tuple(range(len(self.plan.conditions)))
+        every_index = tuple(range(len(self.plan.conditions)))
         leaves_out = self._stopping.leave_out_decided or self.runs_washouts()
         if not leaves_out or not self._latest:
-            return all_places
+            return every_index
         compared: set[int] = set()
-        open_pairs = (*self._open_race, *self._unclear)
+        open_pairs = (*self._open_contenders, *self._unclear_pairs)
         if self.runs_washouts():
-            open_pairs += self._suspected
+            open_pairs += self._suspected_pairs
         needed: set[int] = {member for pair in open_pairs for member in pair}
         for comparison, interim in zip(self._comparisons, self._latest, strict=True):
             compared.update(comparison.contrast.pair)
@@ -333,7 +334,7 @@ class InterimAnalysis(Judge):
             # The control runs only together with the baseline.
             compared.add(control)
             needed |= {control} if self._comparisons[0].contrast.baseline in needed else set()
-        return tuple(i for i in all_places if i in needed or i not in compared)
+        return tuple(index for index in every_index if index in needed or index not in compared)
 
     def earliest_block(self) -> int:
         """Return the number of the first block after which a verdict is possible."""
@@ -343,7 +344,7 @@ class InterimAnalysis(Judge):
     def blocks_to_verdict(self) -> tuple[int, ...]:
         """Forecast how many more blocks would decide each open comparison.
 
-        Comparisons without a forecast and those across layouts are left out.
+        The tuple leaves out comparisons without a forecast. With layouts it is empty.
         """
         judgement = self.plan.judgement
         effect, alpha = judgement.min_effect, judgement.alpha
@@ -355,7 +356,7 @@ class InterimAnalysis(Judge):
         )
         return tuple(forecast for forecast in forecasts if forecast is not None)
 
-    def _is_answered(self, interim: Interim) -> bool:
+    def _is_answered(self, interim: InterimVerdict) -> bool:
         stopping = self._stopping
         if interim.judged.blocks < required_blocks(self.plan, stopping) or not interim.answered:
             return False
@@ -363,17 +364,17 @@ class InterimAnalysis(Judge):
             return False
         if stopping.precision is not None:
             return is_precise(interim.judged, stopping.precision)
-        return not self.measures_size(interim.judged)
+        return not self.may_learn_size(interim.judged)
 
-    def measures_size(self, judged: ComparisonVerdict) -> bool:
-        """Return whether a few more seconds may show the size of a called factor.
+    def may_learn_size(self, judged: ComparisonVerdict) -> bool:
+        """Return whether a few more seconds may show the size of a large effect.
 
-        After the first verdict on a large effect its size may be 2 or 10 times; two more blocks
-        often determine it to a tenth. The seconds count from the first block that allows a verdict,
-        so that a resumed campaign ends after the same block.
+        After the first verdict on a large effect its size may be 2 or 10 times. Two more blocks
+        often determine it to a tenth. The seconds count from the earliest possible verdict, so that
+        a resumed campaign ends after the same block.
         """
         ratio = judged.ratio
-        if self._across_layouts or judged.verdict not in CALLS:
+        if self._across_layouts or judged.verdict not in DIFFERENCE_VERDICTS:
             return False
         if ratio is None or not reads_as_factor(ratio) or is_known_to_a_tenth(judged.ratio_ci):
             return False
@@ -382,40 +383,40 @@ class InterimAnalysis(Judge):
 
 
 class DescribingAnalysis(Judge):
-    """The judge of a campaign of one condition: nothing is compared, and the budget ends it.
+    """Judges a campaign of one condition, in which nothing is compared.
 
-    With ``--precision`` it stops earlier, when the interval of the median is narrow enough; with
-    ``--tail``, when slow runs of that share would have appeared.
+    The budget ends the campaign. With ``--precision`` it stops once the interval of the median is
+    narrow enough. With ``--tail`` it stops once slow runs of that share would have appeared.
     """
 
     def __init__(self, plan: Plan, stopping: Stopping) -> None:
         self.plan = plan
         self._stopping = stopping
-        self._ordered: list[float] = []
+        self._sorted_costs: list[float] = []
         self._seconds = 0.0
 
     def add(self, block: tuple[Trial, ...]) -> None:
         """Add one complete block."""
-        bisect.insort(self._ordered, read_block(block, self.plan).costs[DESCRIBED])
+        bisect.insort(self._sorted_costs, read_block(block, self.plan).costs[DESCRIBED_CONDITION])
         self._seconds += block_seconds(block)
 
     def analyse(self) -> tuple[ComparisonStatus, ...]:
-        """Return nothing: no two conditions are compared."""
+        """Return no status, because nothing is compared."""
         return ()
 
     def stop_reason(self) -> Literal["precision", "tail"] | None:
-        """Return ``precision`` once the interval is narrow enough, with ``--precision``.
+        """Return ``precision`` once the interval is narrow enough for ``--precision``.
 
-        Return ``tail`` once there are enough runs, with ``--tail`` alone.
+        With ``--tail`` alone, return ``tail`` once there are enough runs.
         """
         stopping = self._stopping
         if stopping.precision is None and stopping.tail is None:
             return None
-        if len(self._ordered) < self.earliest_block() or self._seconds < stopping.min_seconds:
+        if len(self._sorted_costs) < self.earliest_block() or self._seconds < stopping.min_seconds:
             return None
         if stopping.precision is None:
             return "tail"
-        low, high = median_at_any_stop(self._ordered, self.plan.judgement.alpha)
+        low, high = median_at_any_stop(self._sorted_costs, self.plan.judgement.alpha)
         if not low or high is None or not math.isfinite(high):
             return None
         return "precision" if 100.0 * (high / low - 1.0) <= stopping.precision else None
@@ -430,10 +431,10 @@ class DescribingAnalysis(Judge):
 
 
 class CampaignKind:
-    """Conduct of a campaign; the methods here are those of an ordinary comparison."""
+    """How a kind of campaign is conducted; by default as a comparison."""
 
     def judge(self, plan: Plan, stopping: Stopping) -> Judge:
-        """Return the judge of a plan under its own or later limits."""
+        """Return the judge of a plan; ``stopping`` has the limits of the plan, or later ones."""
         if plan.describes_one:
             return DescribingAnalysis(plan, stopping)
         return self.interim(plan, stopping)
@@ -449,5 +450,5 @@ def interim_for(plan: Plan, stopping: Stopping) -> InterimAnalysis:
 
 
 def judge_for(plan: Plan, stopping: Stopping) -> Judge:
-    """Return the judge of a plan of any kind under its own or later limits."""
+    """Return the judge of a plan of any kind; ``stopping`` may have later limits than the plan."""
     return plan.kind.part("campaign", CampaignKind).judge(plan, stopping)

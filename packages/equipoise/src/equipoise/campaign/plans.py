@@ -1,7 +1,7 @@
-"""The plans of `compare` and `run`, from options.
+"""Makes the plans of `compare` and `run` from their options.
 
-The command line and the Python interface build their plans here, so that a bad value gets the
-same error in both.
+The command line and the Python interface both use this module, so that a bad value gets the same
+error in both.
 """
 
 from __future__ import annotations
@@ -61,26 +61,26 @@ if TYPE_CHECKING:
     from equipoise.model.study import Study
 
 PlanAndWarnings = tuple[Plan, tuple[CampaignWarning, ...]]
-"""A plan, and warnings about what this host cannot do of it."""
+"""A plan, and warnings about the parts of it that this host cannot run."""
 
 
 class FunctionsRequest(Struct, frozen=True):
-    """Request for a comparison of functions, without the functions themselves."""
+    """Options of a comparison of functions, without the functions themselves."""
 
     limits: CampaignLimits
     names: Sequence[str] = ()
     """Names that the user chose for the functions."""
     ranking: bool | None = None
     ledger: Path | str | None = None
-    """Ledger for the campaign; by default the usual ledger."""
+    """Path of the ledger; by default the usual ledger."""
     allow_concurrent: bool = False
     progress: ProgressListener | None = None
 
 
 def compare_plan(options: CompareOptions) -> PlanAndWarnings:
-    """Return the plan that compares commands, describes one, or finds its sources of chance.
+    """Return the plan that compares commands, describes one command, or finds what makes it vary.
 
-    Raise `UnusableInput` if no plan can be made from the options.
+    Raise `UnusableInput` if the options allow no plan.
     """
     metrics = metric_names(options.metrics)
     limits = options.limits
@@ -110,25 +110,24 @@ def compare_plan(options: CompareOptions) -> PlanAndWarnings:
         ranking=options.ranking is not False,
     )
     if not options.what_varies:
-        over = over_layouts(plan, options.layouts, options.aslr)
-        plan, warnings = _with_ranking_warnings(over, options.ranking)
+        with_layouts = plan_with_layouts(plan, options.layouts, options.aslr)
+        plan, warnings = _with_ranking_warnings(with_layouts, options.ranking)
         if options.adjust and plan.not_adjustable_because is not None:
             raise UnusableInput(
-                f"{option('adjust')} does not fit: {plan.not_adjustable_because}",
+                f"{option('adjust')} is not possible: {plan.not_adjustable_because}",
                 hint=f"leave out {option('adjust')}, or compare only two commands",
             )
         return plan, (*warnings, *_setup_warnings(options))
     layouts, ranking = option("layouts"), option("ranking", True)
     conflicts = {
-        f"examines one command, {option('adjust')} compares two": options.adjust,
-        f"holds the parts of a layout one at a time, {layouts} draws them": options.layouts,
-        f"examines one command, {ranking} ranks several": options.ranking,
+        f"examines one command, but {option('adjust')} compares two": options.adjust,
+        f"holds one part of a layout at a time, but {layouts} draws all parts": options.layouts,
+        f"examines one command, but {ranking} ranks several": options.ranking,
     }
-    for conflict, value in conflicts.items():
-        if value:
-            raise UnusableInput(
-                f"{option('what_varies')} {conflict}", hint="leave out one of the two"
-            )
+    for conflict, is_set in conflicts.items():
+        if is_set:
+            problem = f"{option('what_varies')} {conflict}"
+            raise UnusableInput(problem, hint="leave out one of the two options")
     return _hold_sources_of_chance(plan)
 
 
@@ -139,15 +138,17 @@ def _setup_warnings(options: CompareOptions) -> Iterator[CampaignWarning]:
         yield CampaignWarning(
             "setup_repeated",
             f"{option('setup')} ran before each trial: it contains {{{parameter}}}, which no "
-            "command does, and the trials of all values alternate",
-            "build each value to its own place, and name that place in the command, to set up once",
+            "command does",
+            f"to set up once, build each value in a folder of its own, and use {{{parameter}}} in "
+            "the command",
         )
 
 
 def _hold_sources_of_chance(plan: Plan) -> PlanAndWarnings:
-    """Return the plan that holds each source of chance of its one condition.
+    """Return the plan that holds each source of chance of its only condition.
 
-    The warnings name the sources that cannot be held on this host.
+    A source of chance, such as the address layout, makes runs of one command vary. The warnings
+    name the sources that this host cannot hold.
 
     Raise `UnusableInput` if there is more than one command, a control, or too few blocks.
     """
@@ -162,7 +163,7 @@ def _hold_sources_of_chance(plan: Plan) -> PlanAndWarnings:
     blocks = plan.stopping.blocks or WHAT_VARIES_BLOCKS
     if blocks < MIN_BLOCKS:
         raise UnusableInput(
-            f"{option('what_varies')} with {blocks} blocks cannot show anything",
+            f"{option('what_varies')} needs more than {blocks} blocks",
             hint=f"give at least {option('blocks', MIN_BLOCKS)}",
         )
     environment = own_environment()
@@ -182,25 +183,25 @@ def _hold_sources_of_chance(plan: Plan) -> PlanAndWarnings:
         study=chance.STUDY,
         conditions=conditions,
         chosen_contrasts=(),
-        # Nothing is compared, so the number of blocks does not depend on measured times.
+        # The number of blocks is fixed, so it does not depend on measured times.
         stopping=replace(plan.stopping, blocks=blocks),
     )
     return holding_plan, warnings
 
 
 def _file_order(plan: Plan, environment: Mapping[str, str]) -> Source | CampaignWarning:
-    """Return the order of files as a source, or the warning that its library cannot hold it."""
+    """Return the order of files as a source of chance, or the warning that it cannot be held."""
     from equipoise.design import chance
 
     condition = plan.conditions[0]
     library = native_programs() / chance.FILE_ORDER_LIBRARY
     if not library.is_file():
         return chance.untried_source(chance.FILE_ORDER, f"{library} is missing", "make build")
-    surroundings = {**environment, **condition.environment}
-    preloaded = f"{library} {surroundings.get(chance.PRELOAD_VARIABLE, '')}".strip()
+    variables = {**environment, **condition.environment}
+    preloaded = f"{library} {variables.get(chance.PRELOAD_VARIABLE, '')}".strip()
     source = chance.Source(chance.FILE_ORDER, {chance.PRELOAD_VARIABLE: preloaded})
     mapped = mapped_libraries(
-        condition.command, {**surroundings, **source.environment}, plan.measure.working_folder
+        condition.command, {**variables, **source.environment}, plan.measure.working_folder
     )
     if os.path.realpath(library) in (mapped.libraries or {}).values():
         return source
@@ -215,9 +216,9 @@ def _file_order(plan: Plan, environment: Mapping[str, str]) -> Source | Campaign
 def study_plan(
     study: Study, grid: Grid, limits: CampaignLimits, *, ranking: bool | None = None
 ) -> PlanAndWarnings:
-    """Return the plan of a study, with the conditions and contrasts of the grid.
+    """Return the plan of a study, with the conditions and contrasts of its grid.
 
-    ``limits`` take precedence over the study's own limits.
+    ``limits`` take precedence over the limits of the study.
 
     Raise `UnusableInput` if the limits contradict each other, this host cannot draw the layouts, or
     a requested ranking is not possible.
@@ -225,21 +226,23 @@ def study_plan(
     Parameters
     ----------
     ranking
-        Whether to rank the conditions; by default if possible.
+        Whether to rank the conditions; by default if it is possible.
     """
     measure = study.measure
-    given, own = limits, limits_of(asdict(measure))
+    user_limits, study_limits = limits, limits_of(asdict(measure))
     default = Stopping(leave_out_decided=True)
-    if given.budget is not None and own.min_seconds is not None:
+    if user_limits.budget is not None and study_limits.min_seconds is not None:
         # The minimum only delays a verdict: the budget still ends the campaign, with a warning.
-        default = replace(default, min_seconds=own.min_seconds)
-        own = replace(own, min_seconds=None)
-    limits = given.filled_from(own)
+        default = replace(default, min_seconds=study_limits.min_seconds)
+        study_limits = replace(study_limits, min_seconds=None)
+    limits = user_limits.filled_from(study_limits)
     stopping = limits.stopping(default)
     if not grid.contrasts:
         stopping = replace(stopping, blocks=stopping.blocks or STUDY_BLOCKS)
     elif measure.reaches_verdicts:
-        stopping = _with_room_for_verdicts(stopping, given, len(grid.contrasts), limits.alpha)
+        stopping = _with_blocks_for_verdicts(
+            stopping, user_limits, len(grid.contrasts), limits.alpha
+        )
     plan = Plan(
         study=study.name,
         conditions=grid.conditions,
@@ -258,44 +261,44 @@ def study_plan(
         sizes=tuple(factor.name for factor in study.factors if factor.role == "size"),
         ranking=ranking is not False,
     )
-    planned = over_layouts(plan, measure.layouts, measure.aslr)
-    # A study may have many groups: nobody expects a ranking of each, so none is reported missing.
+    planned = plan_with_layouts(plan, measure.layouts, measure.aslr)
+    # Without a request, a study gets no warning that its groups cannot be ranked.
     return _with_ranking_warnings(planned, ranking) if ranking else planned
 
 
 def _with_ranking_warnings(planned: PlanAndWarnings, ranking: bool | None) -> PlanAndWarnings:
     """Add a warning if the conditions cannot be ranked.
 
-    Raise `UnusableInput` if the user requested a ranking.
+    Raise `UnusableInput` instead if the user requested a ranking.
     """
     plan, warnings = planned
     members = 1 + max(map(len, plan.groups), default=0)
-    missing = ranking_warnings(members, ranking, layouts=bool(plan.layouts))
-    return plan, (*warnings, *missing)
+    ranking_problems = ranking_warnings(members, ranking, layouts=bool(plan.layouts))
+    return plan, (*warnings, *ranking_problems)
 
 
 def ranking_warnings(
     members: int, ranking: bool | None, *, layouts: bool = False
 ) -> tuple[CampaignWarning, ...]:
-    """Return a warning if some conditions cannot be ranked.
+    """Return a warning if the conditions cannot be ranked; ``members`` is their number in a group.
 
-    Raise `UnusableInput` if the user requested a ranking: ``ranking`` is true.
+    Raise `UnusableInput` instead if the user requested a ranking: ``ranking`` is true.
     """
     if ranking and members < 2:
         raise UnusableInput(
-            "nothing is compared, so there is no ranking",
-            hint="give two or more to compare, or leave out the ranking",
+            "nothing is compared, so there is nothing to rank",
+            hint="give two or more commands or functions, or leave out the ranking",
         )
     if ranking is False or members < MIN_RANKED_CONDITIONS:
         return ()
     if layouts:
-        what = f"with {option('layouts')} {members} conditions cannot be ranked"
+        problem = f"{members} conditions cannot be ranked with {option('layouts')}"
         hint = (
             f"give {option('ranking', False)} to compare only with the baseline, or leave out "
             f"{option('layouts')}"
         )
     elif members > MAX_RANKED_CONDITIONS:
-        what = (
+        problem = (
             f"{members} conditions cannot be ranked: a ranking has at most {MAX_RANKED_CONDITIONS}"
         )
         hint = (
@@ -305,27 +308,27 @@ def ranking_warnings(
     else:
         return ()
     if ranking:
-        raise UnusableInput(what, hint=hint)
-    return (CampaignWarning("no_ranking", what, hint),)
+        raise UnusableInput(problem, hint=hint)
+    return (CampaignWarning("no_ranking", problem, hint),)
 
 
-def _with_room_for_verdicts(
-    stopping: Stopping, given: CampaignLimits, comparisons: int, alpha: float | None
+def _with_blocks_for_verdicts(
+    stopping: Stopping, user_limits: CampaignLimits, comparisons: int, alpha: float | None
 ) -> Stopping:
-    """Return limits that allow the blocks that a verdict on any single comparison needs.
+    """Return limits with enough blocks for a verdict on each comparison.
 
     A limit of the user stays unchanged.
     """
     needed = decisive_block(Judgement().alpha if alpha is None else alpha, comparisons)
-    if given.blocks is None and stopping.blocks is not None:
+    if user_limits.blocks is None and stopping.blocks is not None:
         stopping = replace(stopping, blocks=max(stopping.blocks, needed))
-    if given.budget is None:
+    if user_limits.budget is None:
         stopping = replace(stopping, blocks_before_budget=needed)
     return stopping
 
 
-def over_layouts(plan: Plan, count: int | None, aslr: Addresses | None) -> PlanAndWarnings:
-    """Return the plan over ``count`` memory layouts, as far as this host can vary them.
+def plan_with_layouts(plan: Plan, count: int | None, aslr: Addresses | None) -> PlanAndWarnings:
+    """Return the plan with ``count`` memory layouts, as far as this host can vary them.
 
     Raise `UnusableInput` if ``aslr`` is given without layouts, or this host cannot do it.
     """
@@ -335,32 +338,32 @@ def over_layouts(plan: Plan, count: int | None, aslr: Addresses | None) -> PlanA
     if count is None:
         if aslr is not None:
             raise UnusableInput(
-                f"aslr {aslr} sets how layouts are drawn, but there are no layouts",
-                hint=f"give {option('layouts', 12)} with it",
+                f"{option('aslr', aslr)} says how to draw layouts, but there are no layouts",
+                hint=f"add {option('layouts', 12)}",
             )
         return plan, ()
-    random = addresses_are_random(Host())
-    if random and addresses_can_be_held():
+    is_random = addresses_are_random(Host())
+    if is_random and addresses_can_be_held():
         return with_layouts(plan, count, aslr or "drawn"), ()
-    only, what, change = _ALWAYS_RANDOM if random else _NEVER_RANDOM
-    hint = f"{change}, or give {option('aslr', only)}"
-    limited = with_layouts(plan, count, only)
-    if aslr == only:
-        return limited, ()
+    possible_aslr, problem, remedy = _ALWAYS_RANDOM if is_random else _NEVER_RANDOM
+    hint = f"{remedy}, or give {option('aslr', possible_aslr)}"
+    limited_plan = with_layouts(plan, count, possible_aslr)
+    if aslr == possible_aslr:
+        return limited_plan, ()
     if aslr is not None:
-        raise UnusableInput(what, hint=hint)
-    return limited, (CampaignWarning("layouts_without_addresses", what, hint),)
+        raise UnusableInput(problem, hint=hint)
+    return limited_plan, (CampaignWarning("layouts_without_addresses", problem, hint),)
 
 
 _ALWAYS_RANDOM: tuple[Addresses, str, str] = (
     "on",
-    "this host cannot hold addresses: every layout has random ones",
+    "this host cannot keep addresses fixed, so every layout has random addresses",
     "allow personality(2) in this container",
 )
 _NEVER_RANDOM: tuple[Addresses, str, str] = (
     "off",
-    "this host does not draw addresses: no layout has random ones",
-    "sysctl kernel.randomize_va_space=2",
+    "this host does not draw addresses, so no layout has random addresses",
+    "enable it with sysctl kernel.randomize_va_space=2",
 )
 
 
@@ -369,7 +372,7 @@ def _input(path: str | None) -> str | None:
         return None
     if not os.path.isfile(path):
         raise UnusableInput(
-            f"{option('input', path)}: there is no such file", hint="check the path"
+            f"{option('input', path)}: there is no such file", hint="give the path of a file"
         )
     if not os.access(path, os.R_OK):
         raise UnusableInput(f"{option('input', path)} cannot be read", hint="check its permissions")

@@ -1,4 +1,4 @@
-"""The progress of a campaign, for a listener, and the forecast of a block's time."""
+"""Reports the progress of a campaign to a listener, and forecasts the time of a block."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from equipoise.model.why import Outcome
 
 
 class ComparisonStatus(Struct, frozen=True):
-    """Status of one comparison, of one intervention or of a search, after the latest block."""
+    """Status of a comparison, of an intervention or of a search, after the latest block."""
 
     candidate: str
     verdict: Verdict | Outcome
@@ -26,13 +26,13 @@ class ComparisonStatus(Struct, frozen=True):
     blocks: int = 0
     """Number of blocks in which both conditions ran."""
     closes: str = ""
-    """Sentence on the part of a gap that an intervention closes, instead of a ratio."""
+    """Text that replaces the ratio of an intervention: the part of a gap that it closes."""
     metric: str = ""
-    """Compared metric; empty for an intervention."""
+    """Metric of the comparison; empty for an intervention."""
     more_is_better: bool = False
-    """Whether more of the metric is better, so that a cost is the inverse of a value."""
+    """Whether more of the metric is better; a cost is then the inverse of a value."""
     search: str = ""
-    """Clause on the progress of a search, instead of a ratio: ``12 of 64 commits are left``."""
+    """Text that replaces the ratio of a search: ``12 of 64 commits are left``."""
 
 
 class CampaignProgress(Struct, frozen=True):
@@ -41,12 +41,12 @@ class CampaignProgress(Struct, frozen=True):
     blocks: int
     """Number of analysed blocks."""
     elapsed_s: float
-    """Seconds of the budget that are spent."""
+    """Spent seconds of the budget."""
     statuses: tuple[ComparisonStatus, ...]
 
 
 class ProgressListener:
-    """Receiver of a campaign's events, called only between trials; this class does nothing."""
+    """Receives the events of a campaign between trials; the methods of this class do nothing."""
 
     def segment_started(
         self, run_id: str, plan: Plan, earliest_block: int, blocks_before: int
@@ -56,35 +56,37 @@ class ProgressListener:
         Parameters
         ----------
         earliest_block
-            First block after which a verdict is possible.
+            Number of the first block after which a verdict is possible.
         blocks_before
             Number of complete blocks of earlier segments.
         """
 
-    def trial_ended(self, seconds: float, of: int) -> None:
-        """Receive the end of one of ``of`` trials of a block; with washout, of a pair of trials."""
+    def trial_ended(self, seconds: float, trial_count: int) -> None:
+        """Receive the seconds of a trial with its washout; its block has ``trial_count`` trials."""
 
     def warmed_up(self) -> None:
         """Receive the end of the warm-up trials."""
 
     def building(self, names: tuple[str, ...]) -> None:
-        """Receive the names of conditions that are being built, while nothing is measured."""
+        """Receive the names of the conditions that are now built; nothing is measured meanwhile."""
 
     def block_ended(self, progress: CampaignProgress) -> None:
-        """Receive the progress after a complete and analysed block."""
+        """Receive the progress after a block is complete and analysed."""
 
     def trial_running(self) -> None:
-        """Receive, about once a second, that a long trial is running."""
+        """Receive a signal, about once a second, while a long trial runs."""
 
     def segment_ended(self) -> None:
-        """Receive the end of the segment, for whatever reason."""
+        """Receive the end of the segment, whatever its reason."""
 
 
 MAX_EXTRA_BUDGET_SHARE = 0.5
-"""Maximum share by which a near verdict may exceed the budget."""
+"""Maximum time after the budget that a near verdict may take, as a share of the budget."""
 
 
-def nearest_enough(forecasts: Sequence[int], block_s: float, budget_s: float) -> int | None:
+def blocks_to_near_verdicts(
+    forecasts: Sequence[int], block_s: float, budget_s: float
+) -> int | None:
     """Return the number of blocks that decide all near verdicts; ``None`` if no verdict is near.
 
     A verdict is near if it takes less than half of the budget again.
@@ -92,7 +94,7 @@ def nearest_enough(forecasts: Sequence[int], block_s: float, budget_s: float) ->
     Parameters
     ----------
     forecasts
-        Forecast number of blocks of each open comparison.
+        Number of blocks that each open comparison probably needs.
     block_s
         Seconds that a block takes.
     """
@@ -101,9 +103,9 @@ def nearest_enough(forecasts: Sequence[int], block_s: float, budget_s: float) ->
 
 
 MIN_TRIALS = 5
-_REACH = 2.0
-"""Standard errors to either side. They cover 95 % for similar trials, and about 80 % if trials
-differ a hundredfold (tests/campaign/test_progress.py)."""
+_STANDARD_ERRORS = 2.0
+"""Half width of the interval of the forecast. The interval covers 95 % for similar trials, and
+about 80 % if trials differ a hundredfold (tests/campaign/test_progress.py)."""
 
 
 class BlockForecast(Struct, frozen=True):
@@ -120,8 +122,8 @@ def forecast_block(seconds: Sequence[float], conditions: int) -> BlockForecast |
 
     The coin draws the order, so the first trials are a simple random sample, without replacement,
     of the trials of the block. Their mean times the number of conditions is an unbiased estimate of
-    the whole, with the standard error of a sample from a finite population (Cochran 1977, section
-    2.5).
+    the whole. Its standard error is that of a sample from a finite population (Cochran 1977,
+    section 2.5).
 
     Parameters
     ----------
@@ -134,6 +136,7 @@ def forecast_block(seconds: Sequence[float], conditions: int) -> BlockForecast |
     if count < min(MIN_TRIALS, conditions):
         return None
     block_s = conditions * float(np.mean(seconds))
-    spread = float(np.std(seconds, ddof=1)) if count > 1 else 0.0
-    reach = _REACH * conditions * spread * math.sqrt((1.0 - count / conditions) / count)
-    return BlockForecast(block_s, max(sum(seconds), block_s - reach), block_s + reach)
+    deviation = float(np.std(seconds, ddof=1)) if count > 1 else 0.0
+    root = math.sqrt((1.0 - count / conditions) / count)
+    half_width = _STANDARD_ERRORS * conditions * deviation * root
+    return BlockForecast(block_s, max(sum(seconds), block_s - half_width), block_s + half_width)

@@ -1,4 +1,4 @@
-"""A segment: an uninterrupted stretch of a campaign, from its warm-up to its stop."""
+"""Runs one segment of a campaign: without interruption, from the warm-up to the stop."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from equipoise.campaign.progress import (
     CampaignProgress,
     ComparisonStatus,
     ProgressListener,
-    nearest_enough,
+    blocks_to_near_verdicts,
 )
 from equipoise.design.coin import draw_block
 from equipoise.ledger import FIRST_SEGMENT
@@ -27,7 +27,7 @@ StopReason = Literal["verdict", "block limit", "budget", "precision", "tail"]
 
 
 class TrialStore(Protocol):
-    """The part of the ledger to which a segment writes."""
+    """The methods of the ledger with which a segment records its trials."""
 
     def record_draw(self, run_id: str, draw: Draw) -> None:
         """Commit a draw."""
@@ -40,52 +40,54 @@ class TrialStore(Protocol):
 
 
 class Runner(Protocol):
-    """The runner of a segment's trials."""
+    """Runs the trials of a segment."""
 
-    def run_place(self, draw: Draw, place: int) -> tuple[Callable[[], TrialReport], ...]:
-        """Return the trials at one place of a block; each runs when it is called."""
+    def trials_at(self, draw: Draw, position: int) -> tuple[Callable[[], TrialReport], ...]:
+        """Return the trials at one position of a block, as functions that run them."""
 
 
 class Judge(Protocol):
-    """The analysis of new blocks, which decides what runs next and when to stop."""
+    """Analyses new blocks, and decides what runs next and when to stop."""
 
     def recall(self, record: RunRecord) -> None:
-        """Read the state of a recorded campaign, before its blocks are added again."""
+        """Restore the state of a recorded campaign, before its blocks are added again."""
         return
 
     def add(self, block: tuple[Trial, ...]) -> None:
-        """Add one complete block, its trials in the order of their positions."""
+        """Add one complete block with its trials in the order in which they ran."""
 
     def analyse(self) -> tuple[ComparisonStatus, ...]:
         """Return the status of each comparison after the blocks so far."""
 
     def stop_reason(self) -> Literal["verdict", "precision", "tail"] | None:
-        """Return the reason why no further block is needed; ``None`` while one is."""
+        """Return the reason to stop; ``None`` if another block is needed."""
 
     def needed_conditions(self, phase: Phase, block: int) -> tuple[int, ...]:
-        """Return the conditions that the next block needs, by the latest analysis."""
+        """Return the conditions that a block needs, according to the latest analysis."""
 
     def tolerates(self, trial: Trial) -> bool:
-        """Return whether the campaign continues, without its intervention, after a failed trial."""
+        """Return whether the campaign continues after a failed trial, without its intervention."""
         return False
 
     def runs_washouts(self) -> bool:
-        """Return whether the next measured block has washouts, by the latest analysis."""
+        """Return whether the next measured block has washouts, according to the latest analysis."""
         return False
 
     def earliest_block(self) -> int:
         """Return the number of the first block after which a verdict is possible."""
 
     def blocks_to_verdict(self) -> tuple[int, ...]:
-        """Forecast how many more blocks would decide each open comparison, where possible."""
+        """Forecast how many more blocks would decide each open comparison that has a forecast."""
         return ()
 
 
 class SegmentInProgress(Struct):
-    """A segment, which runs blocks until there is a reason to stop.
+    """A segment that runs blocks until there is a reason to stop.
 
     Parameters
     ----------
+    stopping
+        Limits of the segment, which may be later than those of the plan.
     clock
         Monotonic seconds, for the budget.
     spent_before_s
@@ -93,7 +95,7 @@ class SegmentInProgress(Struct):
     blocks_before
         Number of complete blocks of earlier segments.
     next_warmup, next_block
-        Numbers of the first blocks to run.
+        Numbers of the first warm-up block and of the first measured block.
     """
 
     run_id: str
@@ -108,10 +110,11 @@ class SegmentInProgress(Struct):
     blocks_before: int = 0
     next_warmup: int = 1
     next_block: int = 1
-    _warned: set[tuple[str, int]] = field(default_factory=set)
+    _recorded_warnings: set[tuple[str, int]] = field(default_factory=set)
+    """Code and condition of each recorded warning."""
     _last_block: int | None = None
-    """Block after which the used-up budget ends the segment; set when the budget is used up."""
-    _began: float = 0.0
+    """Last block of a segment that has used up its budget; ``None`` before."""
+    _start_s: float = 0.0
 
     def run(self, runner: Runner) -> StopReason:
         """Warm up, then run blocks until there is a reason to stop.
@@ -119,38 +122,33 @@ class SegmentInProgress(Struct):
         Raise `ConditionFailed` if a trial failed and failures are not ignored; the trial is in the
         ledger.
         """
-        self._began = self.clock()
+        self._start_s = self.clock()
         self._warm_up(runner)
         self.listener.warmed_up()
-        ran = 0
+        blocks_run = 0
         reason: StopReason | None = None
         while reason is None:
-            number = self.next_block + ran
-            conditions = self._conditions_of(runner, number)
+            number = self.next_block + blocks_run
+            conditions = self._next_conditions(runner, number)
             if conditions:
                 self._run_measured(runner, number, conditions)
-                ran += 1
-            complete = self.blocks_before + ran
+                blocks_run += 1
+            complete = self.blocks_before + blocks_run
             statuses = self.judge.analyse()
-            elapsed = self._elapsed()
-            self.listener.block_ended(CampaignProgress(complete, elapsed, statuses))
-            reason = self._reason_to_stop(complete, elapsed)
+            elapsed_s = self._elapsed_s()
+            self.listener.block_ended(CampaignProgress(complete, elapsed_s, statuses))
+            reason = self._reason_to_stop(complete, elapsed_s)
         return reason
 
     def _warm_up(self, runner: Runner) -> None:
-        """Run the warm-up blocks."""
-        self._check_warm_ups(
-            [
-                trial
-                for block in range(self.next_warmup, self.next_warmup + self.plan.warmup_blocks)
-                for trial in self._run_block(
-                    runner, "warmup", block, self.judge.needed_conditions("warmup", block)
-                )
-            ]
-        )
+        warmups: list[Trial] = []
+        for block in range(self.next_warmup, self.next_warmup + self.plan.warmup_blocks):
+            conditions = self.judge.needed_conditions("warmup", block)
+            warmups += self._run_block(runner, "warmup", block, conditions)
+        self._check_for_timeouts(warmups)
 
-    def _check_warm_ups(self, warmups: Sequence[Trial]) -> None:
-        """Raise `ConditionFailed` if there are warm-up trials, and all timed out."""
+    def _check_for_timeouts(self, warmups: Sequence[Trial]) -> None:
+        """Raise `ConditionFailed` if every warm-up trial timed out."""
         if warmups and all(trial.timed_out for trial in warmups):
             raise ConditionFailed(
                 f"every condition {warmups[0].failure}",
@@ -158,92 +156,94 @@ class SegmentInProgress(Struct):
                 f"{option('input', 'FILE')}",
             )
 
-    def _conditions_of(self, runner: Runner, block: int) -> tuple[int, ...]:
-        """Return the conditions of the next measured block; empty if there is no next block."""
+    def _next_conditions(self, runner: Runner, block: int) -> tuple[int, ...]:
+        """Return the conditions of the next measured block; empty if there is none."""
         return self.judge.needed_conditions("measured", block)
 
     def _run_measured(self, runner: Runner, block: int, conditions: tuple[int, ...]) -> None:
         """Run a measured block, and add it to the judge."""
         self.judge.add(self._run_block(runner, "measured", block, conditions))
 
-    def _elapsed(self) -> float:
+    def _elapsed_s(self) -> float:
         """Return the spent seconds of the budget."""
-        return self.spent_before_s + self.clock() - self._began
+        return self.spent_before_s + self.clock() - self._start_s
 
     def _run_block(
         self, runner: Runner, phase: Phase, block: int, conditions: tuple[int, ...]
     ) -> tuple[Trial, ...]:
+        """Draw and run a block; return its trials without the washouts."""
         has_washouts = self.plan.measure.washout or self.judge.runs_washouts()
         draw = draw_block(
             self.plan, phase, block, conditions, washouts=phase == "measured" and has_washouts
         )
         self.store.record_draw(self.run_id, draw)
-        counted: list[Trial] = []
-        for place in range(len(draw.order)):
-            began = self.clock()
-            for run in runner.run_place(draw, place):
+        trials: list[Trial] = []
+        for position in range(len(draw.order)):
+            start_s = self.clock()
+            for run in runner.trials_at(draw, position):
                 report = run()
                 self.store.record_trial(self.run_id, report.trial)
-                self._warn_of(report)
+                self._record_warnings(report)
                 check_for_failure(self.plan, report.trial, self.judge)
                 if not report.trial.washout:
-                    counted.append(report.trial)
-            self.listener.trial_ended(self.clock() - began, len(draw.order))
-        return tuple(counted)
+                    trials.append(report.trial)
+            self.listener.trial_ended(self.clock() - start_s, len(draw.order))
+        return tuple(trials)
 
     def _reason_to_stop(self, complete: int, elapsed_s: float) -> StopReason | None:
-        settled = self.judge.stop_reason()
-        if settled is not None:
-            return settled
+        """Return the reason to stop after a block; ``None`` to continue."""
+        reason = self.judge.stop_reason()
+        if reason is not None:
+            return reason
         stopping = self.stopping
         if stopping.blocks is not None and complete >= stopping.blocks:
             return "block limit"
-        least = max(
+        min_blocks = max(
             stopping.min_blocks if stopping.min_blocks_explicit else 0,
             stopping.blocks_before_budget,
         )
-        if elapsed_s < stopping.budget_s or complete < least:
+        if elapsed_s < stopping.budget_s or complete < min_blocks:
             return None
         if self._last_block is None:
-            ran, took_s = complete - self.blocks_before, elapsed_s - self.spent_before_s
-            self._last_block = complete + self._patience(took_s / max(1, ran))
-        too_long = elapsed_s >= (1.0 + MAX_EXTRA_BUDGET_SHARE) * stopping.budget_s
-        return "budget" if complete >= self._last_block or too_long else None
+            blocks_run, spent_s = complete - self.blocks_before, elapsed_s - self.spent_before_s
+            self._last_block = complete + self._extra_blocks(spent_s / max(1, blocks_run))
+        is_too_long = elapsed_s >= (1.0 + MAX_EXTRA_BUDGET_SHARE) * stopping.budget_s
+        return "budget" if complete >= self._last_block or is_too_long else None
 
-    def _patience(self, block_s: float) -> int:
-        """Return the number of blocks beyond the budget: up to a near verdict, or 0."""
+    def _extra_blocks(self, block_s: float) -> int:
+        """Return the number of blocks after the budget: up to a near verdict, or 0."""
         if not self.stopping.patient:
             return 0
         forecasts = self.judge.blocks_to_verdict()
-        return nearest_enough(forecasts, block_s, self.stopping.budget_s) or 0
+        return blocks_to_near_verdicts(forecasts, block_s, self.stopping.budget_s) or 0
 
-    def _warn_of(self, report: TrialReport) -> None:
-        """Record the first warning of each kind about a condition; later warnings hardly differ."""
+    def _record_warnings(self, report: TrialReport) -> None:
+        """Record the first warning of each kind about a condition; later ones hardly differ."""
         condition = report.trial.condition
         name = self.plan.conditions[condition].name
         left_processes = RecordedWarning(
             "left_processes",
             f"{name} left processes behind; they were ended before the next trial",
-            "let it wait for its children, or start servers before the campaign",
+            "make the program wait for its child processes, or start servers before the campaign",
             condition,
         )
         own_metrics = RecordedWarning(
             "own_metrics",
             f"{name}: {report.metrics_problem}",
-            'append lines such as {"metric": "latency_s", "value": 0.0012} '
-            "to the file that EQUIPOISE_METRICS names",
+            'write lines such as {"metric": "latency_s", "value": 0.0012} '
+            "to the file that the variable EQUIPOISE_METRICS names",
             condition,
         )
-        due = [left_processes] if report.left_behind else []
-        due += [] if report.metrics_problem is None else [own_metrics]
-        for warning in due:
-            if (warning.code, condition) not in self._warned:
-                self._warned.add((warning.code, condition))
+        warnings = [left_processes] if report.left_behind else []
+        warnings += [] if report.metrics_problem is None else [own_metrics]
+        for warning in warnings:
+            if (warning.code, condition) not in self._recorded_warnings:
+                self._recorded_warnings.add((warning.code, condition))
                 self.store.record_notice(self.run_id, warning)
 
 
-def fails(plan: Plan, trial: Trial) -> bool:
-    """Return whether a trial ends its campaign; a timeout counts as slowest and does not."""
+def ends_campaign(plan: Plan, trial: Trial) -> bool:
+    """Return whether a failed trial ends its campaign; a timeout counts as slowest instead."""
     if trial.failure is None or trial.timed_out:
         return False
     started = trial.exit is not None or trial.accounting.wall_s is not None
@@ -254,13 +254,15 @@ def fails(plan: Plan, trial: Trial) -> bool:
 
 def check_for_failure(plan: Plan, trial: Trial, judge: Judge) -> None:
     """Raise `ConditionFailed` for a trial that ends its campaign."""
-    if not fails(plan, trial) or judge.tolerates(trial):
+    if not ends_campaign(plan, trial) or judge.tolerates(trial):
         return
-    what = f"{plan.conditions[trial.condition].name} failed: {trial.failure}"
+    problem = f"{plan.conditions[trial.condition].name} failed: {trial.failure}"
     if trial.failure_kind == "no room":
-        raise ConditionFailed(what, hint="make room in that folder, or set TMPDIR to one with room")
+        raise ConditionFailed(
+            problem, hint="free space in this folder, or set TMPDIR to a folder on another disk"
+        )
     hint = plan.rules.failure_hint or (
         "correct the command, or count failed trials like others with "
         f"{option('ignore_failure', True)}"
     )
-    raise ConditionFailed(what + stderr_suffix(trial.error_tail), hint=hint)
+    raise ConditionFailed(problem + stderr_suffix(trial.error_tail), hint=hint)

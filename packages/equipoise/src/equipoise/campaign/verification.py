@@ -1,7 +1,7 @@
-"""Verification, before the first trial, that each condition took effect.
+"""Verifies before the first trial that each condition does what it says.
 
-A preload that did not load, a library path from which nothing is mapped, or a tunable that the C
-library ignores would make the condition equal to the baseline. That is an error.
+If a library cannot be preloaded, or the C library ignores a tunable, the condition would be the
+same as the baseline. This is an error.
 """
 
 from __future__ import annotations
@@ -29,55 +29,46 @@ from equipoise.model.plan import TUNABLES_VARIABLE, Condition, Plan
 
 
 def mapped_by_condition(plan: Plan, environment: Mapping[str, str]) -> dict[str, Mapped]:
-    """Return the libraries that each condition maps at its start, by its name."""
-    known: dict[tuple[object, ...], Mapped] = {}
+    """Return the libraries that each condition maps at its start, by the name of the condition."""
+    mapped_by_launch: dict[tuple[object, ...], Mapped] = {}
     mapped: dict[str, Mapped] = {}
     for condition in plan.conditions:
         launch = _launch(condition, plan, environment)
-        # Only `env` and similar programs find the program that they start in their arguments.
+        # Only the arguments of `env` can change the program that starts.
         is_env = os.path.basename(launch.command[0]) == "env"
         arguments = launch.command if is_env else launch.command[:1]
         key = (arguments, tuple(sorted(launch.variables.items())), launch.folder)
-        if key not in known:
-            known[key] = mapped_libraries(launch.command, launch.environment, launch.folder)
-        mapped[condition.name] = known[key]
+        if key not in mapped_by_launch:
+            mapped_by_launch[key] = mapped_libraries(
+                launch.command, launch.environment, launch.folder
+            )
+        mapped[condition.name] = mapped_by_launch[key]
     return mapped
 
 
 def check_effects(plan: Plan, mapped: Mapping[str, Mapped], environment: Mapping[str, str]) -> None:
-    """Refuse a plan in which a condition did not take effect.
+    """Check that every condition of a plan has an effect.
 
-    Raise `TookNoEffect`, which names the condition and the setting that did not take effect.
+    Raise `TookNoEffect` with the condition and the setting that has no effect.
     """
-    if (
-        len(
-            {
-                condition.server.trial
-                for condition in plan.conditions
-                if condition.server is not None
-            }
-        )
-        > 1
-    ):
+    servers = [condition.server for condition in plan.conditions if condition.server is not None]
+    if len({server.trial for server in servers}) > 1:
         raise UnusableInput(
-            "a trial is the whole life of one server, but an interval of another",
-            hint="give every server the same trial",
+            "a trial is the whole life of one server, but an interval of another server",
+            hint="set the same trial for every server",
         )
     checked: set[object] = set()
     for condition in plan.conditions:
         # A condition at several sizes is verified once.
-        what = tuple(level for level in condition.levels.items() if level[0] not in plan.sizes)
-        key = what if condition.levels else condition.name
+        levels = tuple(level for level in condition.levels.items() if level[0] not in plan.sizes)
+        key = levels if condition.levels else condition.name
         if key in checked:
             continue
         checked.add(key)
         launch = _launch(condition, plan, environment)
         _check_process(condition)
         _check_preloads(launch, mapped[condition.name])
-        if (
-            any(launch.variables.get(variable) for variable in CORE_VARIABLES)
-            or condition.tuned_for
-        ):
+        if condition.tuned_for or any(map(launch.variables.get, CORE_VARIABLES)):
             _check_core_type(launch)
         if launch.variables.get(TUNABLES_VARIABLE):
             _check_tunables(launch)
@@ -86,26 +77,26 @@ def check_effects(plan: Plan, mapped: Mapping[str, Mapped], environment: Mapping
 
 
 class _Launch(Struct, frozen=True):
-    """The start of a condition or, with a server, of the server."""
+    """How a condition starts or, for a condition with a server, how the server starts."""
 
     condition: Condition
     command: tuple[str, ...]
-    """Command; the first of several that differ only in the layout."""
+    """Command, in the first layout if there are several layouts."""
     variables: dict[str, str]
-    """Variables that the condition sets."""
+    """Environment variables that the condition sets."""
     environment: dict[str, str]
-    """All variables."""
+    """All environment variables of the process."""
     folder: str
     timeout_s: float
 
 
 def _launch(condition: Condition, plan: Plan, environment: Mapping[str, str]) -> _Launch:
-    started = condition.measured_process
+    process = condition.measured_process
     # A server has no layouts.
-    command = condition.command_in(1) if plan.layouts else started.command
-    variables, whole = started.environment, {**environment, **started.environment}
-    folder = started.process.working_folder or plan.measure.working_folder
-    return _Launch(condition, command, variables, whole, folder, plan.measure.timeout_s)
+    command = condition.command_in(1) if plan.layouts else process.command
+    variables, all_variables = process.environment, {**environment, **process.environment}
+    folder = process.process.working_folder or plan.measure.working_folder
+    return _Launch(condition, command, variables, all_variables, folder, plan.measure.timeout_s)
 
 
 def _check_preloads(launch: _Launch, mapped: Mapped) -> None:
@@ -117,28 +108,28 @@ def _check_preloads(launch: _Launch, mapped: Mapped) -> None:
             continue
         if "/" not in library and library in mapped.libraries:
             continue
-        complaint = next((problem for problem in mapped.problems if "LD_PRELOAD" in problem), None)
-        why = "" if complaint is None else f" ({complaint})"
+        problem = next((problem for problem in mapped.problems if "LD_PRELOAD" in problem), None)
+        reason = "" if problem is None else f" ({problem})"
         raise TookNoEffect(
             launch.condition.name,
-            f"{library} is not mapped by {mapped.program}{why}",
-            hint="give a library that its loader can load, and a program that is linked to "
-            "the C library dynamically",
+            f"{mapped.program} does not load {library}{reason}",
+            hint="give a library that this program can load, and a program that is linked "
+            "dynamically to the C library",
             key="preload",
         )
 
 
 @contextmanager
 def _verifying(
-    launch: _Launch, what: str, *, hint: str, key: str, value: str | None
+    launch: _Launch, setting: str, *, hint: str, key: str, value: str | None
 ) -> Iterator[None]:
-    """Refuse a condition that cannot be verified."""
+    """Turn a failed verification into the error that the setting cannot be verified."""
     try:
         yield
     except Unknown as reason:
         raise TookNoEffect(
             launch.condition.name,
-            f"{what} cannot be verified: {reason}",
+            f"{setting} cannot be verified: {reason}",
             hint=hint,
             key=key,
             value=value,
@@ -159,19 +150,19 @@ def _check_tunables(launch: _Launch) -> None:
 
 
 def _check_core_type(launch: _Launch) -> None:
-    """Check the core type that the BLAS reports; a server cannot report it."""
+    """Check the core type that the BLAS reports, except for a server, which cannot report it."""
     condition, variables = launch.condition, launch.variables
     if condition.server is not None:
         return
     variable = next((name for name in CORE_VARIABLES if variables.get(name)), None)
-    hint = "try the command by hand"
-    with _verifying(launch, "its core type", hint=hint, key="env", value=variable):
-        tuned = blas_cores(condition.command, launch.environment, launch.folder, launch.timeout_s)
-    wrong = _core_difference(condition, variables, tuned)
-    if wrong is not None:
+    hint = "run the command in a terminal to see why"
+    with _verifying(launch, "the core type", hint=hint, key="env", value=variable):
+        cores = blas_cores(condition.command, launch.environment, launch.folder, launch.timeout_s)
+    difference = _core_difference(condition, variables, cores)
+    if difference is not None:
         raise TookNoEffect(
             condition.name,
-            wrong,
+            difference,
             hint="see `equipoise list blas` for the core types of each library",
             key="env",
             value=variable,
@@ -179,22 +170,22 @@ def _check_core_type(launch: _Launch) -> None:
 
 
 def _core_difference(
-    condition: Condition, variables: Mapping[str, str], tuned: BlasCores
+    condition: Condition, variables: Mapping[str, str], cores: BlasCores
 ) -> str | None:
-    """Return how the core type of a BLAS differs from the requested one, or ``None``."""
-    if not tuned.cores:
-        return "it uses no OpenBLAS or BLIS that reports its core type"
+    """Return how the core type of the BLAS differs from the requested one, or ``None``."""
+    if not cores.cores:
+        return "the command uses no OpenBLAS or BLIS that reports its core type"
     requested = variables.get(OPENBLAS_VARIABLE)
-    for core in tuned.openblas if requested else ():
+    for core in cores.openblas if requested else ():
         if core.casefold() != str(requested).casefold():
             return f"{OPENBLAS_VARIABLE} is {requested}, and OpenBLAS is tuned for {core}"
-    # BLIS has its own numbers for core types; a level also gives the name of the core type.
+    # BLIS also accepts a number as core type; then `tuned_for` has the name.
     requested = variables.get(BLIS_VARIABLE)
-    for core in tuned.blis if requested else ():
+    for core in cores.blis if requested else ():
         if not str(requested).isdecimal() and core != requested:
             return f"{BLIS_VARIABLE} is {requested}, and BLIS is tuned for {core}"
-    if condition.tuned_for and not set(condition.tuned_for) & set(tuned.cores):
-        return f"it is tuned for {' and '.join(tuned.cores)}, not {condition.tuned_for[0]}"
+    if condition.tuned_for and not set(condition.tuned_for) & set(cores.cores):
+        return f"the BLAS is tuned for {' and '.join(cores.cores)}, not {condition.tuned_for[0]}"
     return None
 
 
@@ -202,8 +193,8 @@ def _check_libraries(launch: _Launch, libraries: frozenset[str]) -> None:
     condition = launch.condition
     missing = _not_mapped(condition, libraries)
     if missing is not None and condition.server is None:
-        hint = "try the command by hand"
-        with _verifying(launch, "it", hint=hint, key="library_path", value=missing):
+        hint = "run the command in a terminal to see why"
+        with _verifying(launch, "the library path", hint=hint, key="library_path", value=missing):
             libraries |= opened_libraries(
                 launch.command, launch.environment, launch.folder, launch.timeout_s
             )
@@ -211,15 +202,15 @@ def _check_libraries(launch: _Launch, libraries: frozenset[str]) -> None:
     if missing is not None:
         raise TookNoEffect(
             condition.name,
-            f"it maps no library from {missing}",
-            hint="name the folder of a library that the program uses",
+            f"the command loads no library from {missing}",
+            hint="give the folder of a library that the program uses",
             key="library_path",
             value=missing,
         )
 
 
 def _not_mapped(condition: Condition, libraries: frozenset[str]) -> str | None:
-    """Return the first folder or file from which a condition should map a library but does not."""
+    """Return the first path from which a condition should load a library but does not."""
     mapped = libraries | {os.path.dirname(library) for library in libraries}
     return next(
         (path for path in condition.mapped_from if os.path.realpath(path) not in mapped), None
@@ -234,15 +225,15 @@ def _check_process(condition: Condition) -> None:
         if absent:
             raise TookNoEffect(
                 condition.name,
-                f"Equipoise may not use CPU {absent[0]}",
-                hint=f"the CPUs are {', '.join(map(str, sorted(allowed)))}",
+                f"Equipoise may not use CPU {absent[0]} on this host",
+                hint=f"choose from the CPUs {', '.join(map(str, sorted(allowed)))}",
                 key="cpu",
             )
         if process.huge_pages and _huge_pages_are_off():
             raise TookNoEffect(
                 condition.name,
-                f"this host gives no huge pages ({HUGE_PAGES})",
-                hint=f"echo madvise | sudo tee {HUGE_PAGES}",
+                f"huge pages are disabled on this host ({HUGE_PAGES})",
+                hint=f"enable them: echo madvise | sudo tee {HUGE_PAGES}",
                 key="huge_pages",
             )
 

@@ -1,12 +1,12 @@
-"""Washouts: the blocks that decide after carry-over could explain a difference that was called.
+"""Washouts: extra trials that keep the effect of one trial on the next out of a comparison.
 
-At the stop, each difference is fitted together with carry-over. If carry-over could explain a whole
-difference, the campaign continues with washouts: the coin draws one condition for the whole block,
-which runs before each counted trial. Only such blocks count for that difference, by bets that begin
-with the first of them (docs/methods/carry-over.md).
+Carry-over is the effect of a trial on the next one. When a campaign could stop, each difference is
+fitted together with carry-over. If carry-over could explain a whole difference, the campaign
+continues with washouts: the coin draws one condition for a block, which runs before each counted
+trial. From then on only blocks with washouts count for this difference
+(docs/methods/carry-over.md).
 
-The ledger shows the phase: the first counted trial of a block with washouts has position 1. So a
-resumed campaign needs neither the clock nor its limits to continue.
+In the ledger, the first counted trial of a block with washouts has position 1.
 """
 
 from __future__ import annotations
@@ -22,20 +22,22 @@ from equipoise.stats.carry_over import FittedDifference, fit_differences
 
 Blocks = Mapping[int, tuple[Trial, ...]]
 MAX_CONDITIONS = 40
-"""Maximum number of conditions whose carry-over is fitted: the work grows with its cube."""
+"""Maximum number of conditions for which carry-over is fitted: the work grows with its cube."""
 
 
 def may_add_washouts(plan: Plan) -> bool:
-    """Return whether a campaign of this plan can continue with washouts; others only warn.
+    """Return whether a campaign of this plan can continue with washouts.
 
-    - Under ``--washout`` every block has them.
+    It cannot, and only warns, in these cases:
+
+    - Under ``--washout`` every block has washouts.
     - Functions share a process, in which no condition runs right before another.
-    - Other kinds of campaigns continue with washouts only if their terms allow it.
-    - Across layouts the unit is the layout, and a restart would leave layouts half measured.
+    - The terms of some kinds of campaigns do not allow it.
+    - With layouts, a restart would leave layouts half measured.
     - With very many conditions the fit takes too long between blocks.
-    - With ``--adjust`` the slopes are learnt from the blocks that a restart leaves out.
-    - A bisection, a history, an experiment of `why` and a host of a fleet share rules of stopping
-      with other campaigns or commits; a restart of one comparison would break them.
+    - With ``--adjust``, the slopes are learnt from the blocks that a restart leaves out.
+    - A bisection, a history, an experiment of `why` and a host of a fleet stop together with other
+      campaigns or commits. A restart of one comparison would break their rules.
     """
     if len(plan.conditions) > MAX_CONDITIONS:
         return False
@@ -49,16 +51,15 @@ def may_add_washouts(plan: Plan) -> bool:
 
 
 def is_washout_block(block: tuple[Trial, ...]) -> bool:
-    """Return whether a washout ran before each trial of a complete block."""
+    """Return whether a complete block has washouts."""
     return block[0].position == 1
 
 
 def restarted_conditions(plan: Plan, conditions: Collection[int]) -> frozenset[int]:
     """Return the conditions whose trials before the washouts no longer count.
 
-    ``conditions`` are those of the first complete block with washouts. Every comparison with both
-    conditions among them starts again. A baseline and its control keep their trials while another
-    comparison needs them.
+    ``conditions`` ran in the first block with washouts. A comparison starts again if both of its
+    conditions are among them. A baseline and its control keep their trials for other comparisons.
     """
     restarted = [contrast for contrast in plan.contrasts if set(contrast.pair) <= set(conditions)]
     still_needed = {contrast.baseline for contrast in plan.contrasts if contrast not in restarted}
@@ -68,10 +69,10 @@ def restarted_conditions(plan: Plan, conditions: Collection[int]) -> frozenset[i
     return frozenset(left_out)
 
 
-def first_washouts(plan: Plan, blocks: Blocks) -> int | None:
-    """Return the first complete block of the washouts with which a campaign continued.
+def first_washout_block(plan: Plan, blocks: Blocks) -> int | None:
+    """Return the number of the first complete block with washouts.
 
-    ``None`` without washouts, and if the user chose them from the first block on.
+    ``None`` if there is no such block, or if the user requested washouts in all blocks.
     """
     if plan.measure.washout:
         return None
@@ -80,25 +81,24 @@ def first_washouts(plan: Plan, blocks: Blocks) -> int | None:
 
 def decisive_blocks(plan: Plan, complete: Blocks) -> dict[int, tuple[Trial, ...]]:
     """Return the complete blocks without the trials that washouts replaced."""
-    first = first_washouts(plan, complete)
+    first = first_washout_block(plan, complete)
     if first is None:
         return dict(complete)
     left_out = restarted_conditions(plan, [trial.condition for trial in complete[first]])
     decisive: dict[int, tuple[Trial, ...]] = {}
-    has_begun = False
+    has_washouts = False
     for number, block in complete.items():
-        has_begun = has_begun or number == first
-        decisive_trials = (
-            block if has_begun else tuple(t for t in block if t.condition not in left_out)
-        )
-        if decisive_trials:
-            decisive[number] = decisive_trials
+        has_washouts = has_washouts or number == first
+        excluded = frozenset() if has_washouts else left_out
+        trials = tuple(trial for trial in block if trial.condition not in excluded)
+        if trials:
+            decisive[number] = trials
     return decisive
 
 
-def ordinary_blocks(plan: Plan, complete: Blocks) -> dict[int, tuple[Trial, ...]]:
-    """Return the complete blocks before the first one with washouts; all where there is none."""
-    first = first_washouts(plan, complete)
+def blocks_before_washouts(plan: Plan, complete: Blocks) -> dict[int, tuple[Trial, ...]]:
+    """Return the complete blocks before the first block with washouts."""
+    first = first_washout_block(plan, complete)
     if first is None:
         return dict(complete)
     numbers = list(complete)
@@ -106,12 +106,12 @@ def ordinary_blocks(plan: Plan, complete: Blocks) -> dict[int, tuple[Trial, ...]
 
 
 def analysed_blocks(record: RunRecord) -> dict[int, tuple[Trial, ...]]:
-    """Return the blocks and trials of a campaign that its result rests on."""
+    """Return the blocks, with their trials, that decide the verdict of a campaign."""
     return decisive_blocks(record.plan, complete_blocks(record.draws, record.trials))
 
 
 class CarryOverTrials:
-    """The trials that a difference and its carry-over are fitted to, in the order of their run."""
+    """Trials to which differences and carry-over are fitted, in the order in which they ran."""
 
     def __init__(self, plan: Plan) -> None:
         self._control = plan.control
@@ -128,12 +128,12 @@ class CarryOverTrials:
         for condition in order:
             self._blocks.append(number)
             # The control is the baseline, run a second time.
-            same = condition == self._control
-            self._conditions.append(self._baseline if same else condition)
+            is_control = condition == self._control
+            self._conditions.append(self._baseline if is_control else condition)
             self._costs.append(costs.get(condition, np.nan))
 
     def fit(self, contrast: Contrast) -> FittedDifference | None:
-        """Fit a difference and its carry-over; ``None`` while the orders cannot separate them."""
+        """Fit a difference and its carry-over; ``None`` if the orders cannot separate them yet."""
         baseline = contrast.baseline
         if baseline not in self._fits:
             costs = np.array(self._costs)

@@ -210,9 +210,9 @@ def run(arguments: Sequence[str]) -> int:
         return EXIT_DONE
     except Exception as error:
         if isinstance(error, ModuleNotFoundError) and error.name == "equipoise_matching":
-            from equipoise.matching import matching_is_missing
+            from equipoise.matching import missing_matching_error
 
-            return _report(matching_is_missing())
+            return _report(missing_matching_error())
         if isinstance(error, UserError):
             return _report(_working_folder_gone() or limit_reached(error) or error)
         return _internal_error(error, arguments)

@@ -22,7 +22,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.cluster.messages import Refusal, from_bytes, other_version, to_bytes
-from equipoise.matching import own_errors
+from equipoise.matching import converted_errors
 from equipoise.model.errors import UnusableInput
 from equipoise.shared.spelling import command_line_spelling, option
 from equipoise_matching.genetic.executors import DaskClient
@@ -72,7 +72,7 @@ class StratumReply(Struct, frozen=True, forbid_unknown_fields=True):
 def judge_request(request: bytes) -> bytes:
     """Judge the stratum of a `StratumRequest` on a worker; return a `StratumReply`."""
     try:
-        with own_errors():
+        with converted_errors():
             reply = _reply(from_bytes(request, StratumRequest))
         answer = msgspec.msgpack.encode(reply, enc_hook=_python_number)
     except UnusableInput as error:

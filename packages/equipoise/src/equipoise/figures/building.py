@@ -1,6 +1,7 @@
-"""Parts of every chart: inline data, colours and shapes, axes, and the frame around the layers.
+"""Parts that all charts share: colours and shapes of conditions, axes, lines and bars.
 
-An axis of ratios has no difference in its middle: in percent near 1, in times beyond.
+An axis of ratios shows percent if all ratios are near 1, and otherwise factors on a logarithmic
+scale.
 """
 
 from __future__ import annotations
@@ -29,68 +30,68 @@ from equipoise.shared.chart_parts import (
 )
 from equipoise.shared.theme import PALETTE
 
-_PERCENT_BELOW = 2.0
-"""Ratio below which the axis shows percent."""
-_ROOM_AT_ONE = 0.11
-"""Part of an axis of ratios around 1 that has no other label."""
-_MARGIN = 0.08
-_MIN_SPAN = 0.002
+_MAX_PERCENT_RATIO = 2.0
+"""Ratio up to which the axis shows percent."""
+_LABEL_GAP_AT_ONE = 0.11
+"""Share of an axis of ratios, on both sides of 1, without another label."""
+_MARGIN_SHARE = 0.08
+_MIN_LOG_SPAN = 0.002
 
 
 def condition_color(names: Sequence[str]) -> alt.Color:
-    """Return the colour by condition, in the order of the plan, with a legend."""
-    return _condition(names)[0]
+    """Return the colour channel of conditions, in the order of the plan, with a legend."""
+    return _condition_channels(names)[0]
 
 
 def condition_shape(names: Sequence[str]) -> alt.Shape:
-    """Return the shape by condition, in the order of the plan; its legend is that of the colours.
+    """Return the shape channel of conditions, in the order of the plan, without a legend.
 
-    Where the colours begin again, the shapes do not repeat with them.
+    If colours repeat, the shapes with them differ.
     """
-    return _condition(names)[1]
+    return _condition_channels(names)[1]
 
 
-def _condition(names: Sequence[str]) -> tuple[alt.Color, alt.Shape]:
-    places = range(len(names))
-    # Vega leaves out what is beyond 30 entries unless the limit is 0.
+def _condition_channels(names: Sequence[str]) -> tuple[alt.Color, alt.Shape]:
+    indices = range(len(names))
+    # By default, Vega shows at most 30 entries of a legend.
     legend = top_legend(columns=1, labelLimit=300, symbolLimit=0)
-    shapes = [place + place // len(PALETTE) for place in places]
-    return color_and_shape("condition", names, places, legend, shapes)
+    shapes = [index + index // len(PALETTE) for index in indices]
+    return color_and_shape("condition", names, indices, legend, shapes)
 
 
-def place_of(document: ResultDocument, name: str) -> int:
-    """Return the position of a condition in the plan, which fixes its colour and shape."""
+def condition_index(document: ResultDocument, name: str) -> int:
+    """Return the index of a condition in the plan, which decides its colour and shape."""
     names = [condition.name for condition in document.conditions]
     return names.index(name) if name in names else len(names)
 
 
 def count_axis(field: str, low: float, high: float, title: str) -> alt.X:
-    """Return the horizontal position of trials, blocks or iterations, which have whole numbers."""
+    """Return a horizontal axis for whole numbers of trials, blocks or iterations."""
     ticks = {"tickMinStep": 1, "tickCount": 8, "format": "d", "grid": False}
     return linear(alt.X, field, low, high, title=title, **ticks)
 
 
 def log_x(field: str, title: str, padding: int, **axis: Any) -> alt.X:
-    """Return a logarithmic horizontal axis; ``axis`` has the settings of its labels."""
+    """Return a logarithmic horizontal axis; ``axis`` has further settings of its labels."""
     scale = alt.Scale(type="log", nice=False, padding=padding)
     return alt.X(field, title=title, scale=scale, axis=alt.Axis(**axis))
 
 
 def log_y(title: str, low: float, high: float) -> alt.Y:
-    """Return a logarithmic vertical axis with labels at round numbers between two bounds."""
+    """Return a logarithmic vertical axis, with labels at round numbers from ``low`` to ``high``."""
     scale = alt.Scale(type="log", nice=False, padding=12)
     axis = alt.Axis(values=log_ticks(low, high), format="~r")
     return alt.Y("value:Q", title=title, scale=scale, axis=axis)
 
 
 def bars(rows: Rows, x: alt.X, y: alt.Y, names: Sequence[str], width: float = 2) -> alt.Chart:
-    """Return the interval of each point of a line, from ``low`` to ``high``, on the axis ``y``."""
+    """Return a bar from ``low`` to ``high`` at each point, on the axis ``y``."""
     low = alt.Y("low:Q", title=y["title"], scale=y["scale"], axis=y["axis"])
     return layer(rows, rule(width), x=x, y=low, y2="high:Q", color=condition_color(names))
 
 
-def ends_of(rows: Rows) -> list[float]:
-    """Return the ends of the bars that a logarithmic axis can show."""
+def interval_ends(rows: Rows) -> list[float]:
+    """Return the ends of bars that are above 0, which a logarithmic axis can show."""
     return [float(row[end]) for row in rows for end in ("low", "high") if row[end] > 0]
 
 
@@ -104,7 +105,7 @@ def lines(
     width: float = 1.5,
     point_size: int = 45,
 ) -> tuple[alt.Chart, alt.Chart]:
-    """Return the line and the points of each condition; ``names`` fix colours and shapes."""
+    """Return the line and the points of each condition; ``names`` decide colours and shapes."""
     channels = {"x": x, "y": y, "color": condition_color(names)}
     shape = condition_shape(names)
     return (
@@ -114,7 +115,7 @@ def lines(
 
 
 def point_labels(rows: Rows, x: alt.X, y: alt.Y, field: str) -> list[alt.Chart]:
-    """Return the text of a field next to each point, with no line behind its letters."""
+    """Return a text next to each point, over a background that hides lines."""
     mark = {"align": "left", "dx": 8, "dy": -6, "fontSize": 11, "fontWeight": "normal"}
     return labels(rows, field, x=x, y=y, mark=mark)
 
@@ -136,79 +137,79 @@ def quantity_scale(quantity: Quantity) -> alt.Scale:
 
 
 class RatioAxis(Struct, frozen=True):
-    """An axis for ratios of costs: in percent near 1, in times beyond."""
+    """Axis of ratios of costs: in percent near 1, otherwise in factors."""
 
     low: float
     high: float
-    """The drawn range of ratios."""
+    """Largest drawn ratio."""
     in_percent: bool
 
-    def place(self, ratio: float) -> float:
-        """Return the position of a ratio, moved to the edge if it is beyond."""
+    def coordinate(self, ratio: float) -> float:
+        """Return the coordinate of a ratio; a ratio outside of the range is moved to the edge."""
         clipped = min(max(ratio, self.low), self.high)
         return rounded(100.0 * (clipped - 1.0) if self.in_percent else clipped)
 
-    def places(self, ratio: float | None, interval: Interval) -> dict[str, float | None]:
-        """Return the positions of a ratio and of its interval; an unknown end is at the edge."""
+    def coordinates(self, ratio: float | None, interval: Interval) -> dict[str, float | None]:
+        """Return the coordinates of a ratio and of its interval; an unknown end is at the edge."""
         low, high = interval
         return {
-            "ratio": None if ratio is None else self.place(ratio),
-            "low": self.place(self.low if low is None else low),
-            "high": self.place(self.high if high is None else high),
+            "ratio": None if ratio is None else self.coordinate(ratio),
+            "low": self.coordinate(self.low if low is None else low),
+            "high": self.coordinate(self.high if high is None else high),
         }
 
     def edge_note(self, intervals: Iterable[Interval]) -> Iterator[str]:
-        """Yield the meaning of a bar at the edge, where an interval goes beyond the drawn range."""
+        """Yield a note on bars at the edge, if an interval reaches beyond the drawn range."""
         if any(
             low is None or high is None or low < self.low or high > self.high
             for low, high in intervals
         ):
             yield "A bar that reaches the edge goes on beyond it."
 
-    def position(self, channel: type[Position], subject: str) -> Position:
-        """Return the position of the field ``low``; ``subject`` names the ratio."""
+    def channel(self, channel_type: type[Position], subject: str) -> Position:
+        """Return the channel of the field ``low`` on this axis; ``subject`` names the ratio."""
         kind: Literal["linear", "log"] = "linear" if self.in_percent else "log"
-        equal = self.place(1.0)
-        # Below each other where labels are side by side, on a phone without any room to spare.
-        label = f"['{equal:g}', 'equal']" if channel is alt.X else f"'equal  {equal:g}'"
+        one = self.coordinate(1.0)
+        # On a horizontal axis, a label of two lines saves width.
+        label = f"['{one:g}', 'equal']" if channel_type is alt.X else f"'equal  {one:g}'"
         axis = alt.Axis(
             format="+~r" if self.in_percent else "~r",
             tickCount=6,
             values=alt.Undefined if self.in_percent else list(self._ticks()),
-            labelExpr=f"datum.value == {equal:g} ? {label} : datum.label",
+            labelExpr=f"datum.value == {one:g} ? {label} : datum.label",
         )
         unit = "change, in %" if self.in_percent else "times it (logarithmic)"
-        scale = plain_scale(self.place(self.low), self.place(self.high), kind=kind)
-        return channel("low:Q", title=f"{subject}: {unit}", scale=scale, axis=axis)
+        scale = plain_scale(self.coordinate(self.low), self.coordinate(self.high), kind=kind)
+        return channel_type("low:Q", title=f"{subject}: {unit}", scale=scale, axis=axis)
 
     def _ticks(self) -> Iterator[float]:
-        """Yield round ratios; none so near to 1 that its label has no room next to that of 1."""
-        room = _ROOM_AT_ONE * math.log(self.high / self.low)
+        """Yield round ratios, except those whose labels would touch the label at 1."""
+        gap = _LABEL_GAP_AT_ONE * math.log(self.high / self.low)
         for tick in log_ticks(self.low, self.high):
-            if tick == 1.0 or abs(math.log(tick)) >= room:
+            if tick == 1.0 or abs(math.log(tick)) >= gap:
                 yield tick
 
     def landmarks(self, min_effect: float, along: alt.X | alt.Y) -> list[alt.Chart]:
-        """Draw no difference as a line, and what is too small to matter (percent) as a strip."""
+        """Draw the line of no difference, and a strip of differences too small to matter."""
         margin = 1.0 + min_effect / 100.0
-        strip = [{"low": self.place(1.0 / margin), "until": self.place(margin)}]
+        strip = [{"low": self.coordinate(1.0 / margin), "until": self.coordinate(margin)}]
         axis = "x" if isinstance(along, alt.X) else "y"
-        place, end = {axis: along}, {f"{axis}2": "until:Q"}
+        start, end = {axis: along}, {f"{axis}2": "until:Q"}
         return [
-            layer(strip, alt.MarkDef("rect", style="negligible", aria=False), **place, **end),
-            layer([{"low": self.place(1.0)}], rule(style="reference", aria=False), **place),
+            layer(strip, alt.MarkDef("rect", style="negligible", aria=False), **start, **end),
+            layer([{"low": self.coordinate(1.0)}], rule(style="reference", aria=False), **start),
         ]
 
 
 def ratio_axis(ratios: Iterable[float | None], min_effect: float) -> RatioAxis:
-    """Return an axis over the finite ratios, 1, and what is too small to matter (percent)."""
+    """Return an axis for the finite ratios; it includes 1 and differences too small to matter."""
     margin = 1.0 + min_effect / 100.0
     finite = [ratio for ratio in ratios if ratio is not None and math.isfinite(ratio) and ratio > 0]
     low, high = min([*finite, 1.0 / margin, 1.0]), max([*finite, margin, 1.0])
-    in_percent = high < _PERCENT_BELOW and low > 1.0 / _PERCENT_BELOW
-    step = math.exp(_MARGIN * max(math.log(high / low), _MIN_SPAN))
+    in_percent = high < _MAX_PERCENT_RATIO and low > 1.0 / _MAX_PERCENT_RATIO
+    step = math.exp(_MARGIN_SHARE * max(math.log(high / low), _MIN_LOG_SPAN))
     return RatioAxis(low / step, high * step, in_percent)
 
 
 RATIO_TOOLTIPS = tuple((f"{field}:Q", field, "+.4~r") for field in ("ratio", "low", "high"))
-"""Fields of a ratio that the tooltip of its mark shows."""
+"""Fields of a ratio in the tooltip of its mark."""

@@ -1,4 +1,4 @@
-"""Distributions side by side: every trial a dot, the density, the median and its interval."""
+"""Chart of the distribution of each condition: trials as dots, density, median and modes."""
 
 from __future__ import annotations
 
@@ -14,12 +14,7 @@ from numpy.typing import NDArray
 
 from equipoise.figures.building import quantity_axis, quantity_scale
 from equipoise.figures.quantity import Quantity, quantity_of, rounded
-from equipoise.figures.values import (
-    EVERY_TRIAL,
-    analysed_values,
-    known_values,
-    primary_metric,
-)
+from equipoise.figures.values import MAX_DOTS, analysed_values, primary_metric, trials_with_values
 from equipoise.model.result import MetricSummary, ResultDocument, TrialRow
 from equipoise.shared.chart_parts import (
     Rows,
@@ -42,23 +37,24 @@ HOW_TO_READ = (
 )
 
 ROW_HEIGHT = 112
+"""Height of a condition's row in pixels; the heights below are shares of it."""
 BINS = 80
-_HILL = 0.40
-_DOTS = 0.34
-_GAP = 0.07
-_LABEL_AT = 0.5
-_STRIP = LABEL_STRIP / ROW_HEIGHT
-_GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
+_HILL_HEIGHT = 0.40
+_DOTS_HEIGHT = 0.34
+_GAP_HEIGHT = 0.07
+_LABEL_Y = 0.5
+_STRIP_HEIGHT = LABEL_STRIP / ROW_HEIGHT
+_GOLDEN_RATIO = (math.sqrt(5.0) - 1.0) / 2.0
 
 Floats = NDArray[np.float64]
 
 
 def distributions(
-    document: ResultDocument, metric: str | None = None, *, every_trial: int = EVERY_TRIAL
+    document: ResultDocument, metric: str | None = None, *, max_dots: int = MAX_DOTS
 ) -> alt.LayerChart:
     """Draw the analysed trials of every condition on one axis, by default of the primary metric.
 
-    Bars of counts replace more than ``every_trial`` dots.
+    With more than ``max_dots``, bars of counts replace the dots.
     """
     metric = metric or primary_metric(document)
     values = analysed_values(document, metric)
@@ -70,16 +66,16 @@ def distributions(
         values,
         quantity,
         alt.X("x:Q", scale=quantity_scale(quantity), axis=quantity_axis(quantity, 8)),
-        alt.Y("y:Q", scale=plain_scale(0.5 - rows, _LABEL_AT + _STRIP / 2), axis=None),
+        alt.Y("y:Q", scale=plain_scale(0.5 - rows, _LABEL_Y + _STRIP_HEIGHT / 2), axis=None),
     )
     notes = panel.notes()
-    if count > every_trial:
+    if count > max_dots:
         notes.insert(0, f"{count} trials are too many for a dot each: bars show their counts.")
     return frame(
         [
             panel.name_strips(),
             *panel.hills(),
-            *(panel.bars() if count > every_trial else panel.dots()),
+            *(panel.bars() if count > max_dots else panel.dots()),
             *panel.edges(),
             *panel.medians(),
             *panel.modes(),
@@ -93,7 +89,7 @@ def distributions(
 
 
 class _Panel(Struct, frozen=True):
-    """The values of each condition, a row each, and the axes that all layers share."""
+    """The values of each condition, one row for each, and the axes that all layers share."""
 
     document: ResultDocument
     metric: str
@@ -103,26 +99,27 @@ class _Panel(Struct, frozen=True):
     y: alt.Y
 
     def density(self, group: list[float]) -> tuple[Floats, Floats] | None:
-        """Estimate the density of a group of values over the drawn range."""
+        """Estimate the density of a group of values in the drawn range."""
         quantity = self.quantity
-        places = np.array([quantity.place(quantity.clipped(value)) for value in group])
-        return density(places, quantity.place(quantity.low), quantity.place(quantity.high))
+        coordinates = np.array([quantity.coordinate(quantity.clipped(value)) for value in group])
+        low, high = quantity.coordinate(quantity.low), quantity.coordinate(quantity.high)
+        return density(coordinates, low, high)
 
     def crowding(self, group: list[float]) -> Callable[[float], float]:
-        """Return a function that gives the density of trials around a value, from 0 to 1."""
+        """Return the function from a value to the density of trials around it, from 0 to 1."""
         quantity, hill = self.quantity, self.density(group)
         if hill is None:
             return lambda value: 0.6
-        return lambda value: float(np.interp(quantity.place(quantity.scaled(value)), *hill))
+        return lambda value: float(np.interp(quantity.coordinate(quantity.scaled(value)), *hill))
 
     def draw(self, rows: Rows, mark: alt.MarkDef, **channels: Any) -> alt.Chart:
-        """Draw rows of ``x`` and ``y`` on the shared axes."""
+        """Draw rows with the fields ``x`` and ``y`` on the shared axes."""
         return layer(rows, mark, **{"x": self.x, "y": self.y, **channels})
 
     def analysed(self) -> Iterator[tuple[TrialRow, int, float]]:
-        """Return each analysed trial of the plan with a value, and its condition's row."""
+        """Yield each analysed trial with a value, the row of its condition, and the value."""
         names = list(self.values)
-        for _, trial, value in known_values(self.document, self.metric):
+        for _, trial, value in trials_with_values(self.document, self.metric):
             if trial.analysed and trial.condition in self.values:
                 yield trial, names.index(trial.condition), value
 
@@ -144,11 +141,11 @@ class _Panel(Struct, frozen=True):
                 continue
             rows: Rows = [
                 {
-                    "x": rounded(math.exp(place) if self.quantity.logarithmic else place),
-                    "y": round(_HILL * height - index, 4),
+                    "x": rounded(math.exp(coordinate) if self.quantity.logarithmic else coordinate),
+                    "y": round(_HILL_HEIGHT * height - index, 4),
                     "base": -index,
                 }
-                for place, height in zip(*hill, strict=True)
+                for coordinate, height in zip(*hill, strict=True)
             ]
             area = alt.MarkDef("area", color=color_of(index), opacity=0.35, line=False, aria=False)
             charts.append(self.draw(rows, area, y2="base:Q"))
@@ -160,10 +157,10 @@ class _Panel(Struct, frozen=True):
         rows: list[Rows] = [[] for _ in self.values]
         crowding = [self.crowding(group) for group in self.values.values()]
         for trial, index, value in self.analysed():
-            if math.isfinite(value) and not quantity.beyond(value):
+            if math.isfinite(value) and not quantity.is_beyond(value):
                 # Golden-ratio steps spread neighbours in time evenly, without a random source.
-                spread = (len(rows[index]) * _GOLDEN) % 1.0 * crowding[index](value)
-                y = round(-index - _GAP - _DOTS * spread, 3)
+                spread = (len(rows[index]) * _GOLDEN_RATIO) % 1.0 * crowding[index](value)
+                y = round(-index - _GAP_HEIGHT - _DOTS_HEIGHT * spread, 3)
                 rows[index].append({"x": quantity.scaled(value), "y": y, "block": trial.block})
         tooltip = tooltips(("x:Q", quantity.title(), ".5~r"), ("block:Q", "block"))
         charts = []
@@ -178,19 +175,20 @@ class _Panel(Struct, frozen=True):
     def bars(self) -> list[alt.Chart]:
         """Draw the counts of trials in bins."""
         quantity = self.quantity
-        low, high = quantity.place(quantity.low), quantity.place(quantity.high)
+        low, high = quantity.coordinate(quantity.low), quantity.coordinate(quantity.high)
         charts = []
         for index, group in enumerate(self.values.values()):
-            places = [quantity.place(quantity.scaled(v)) for v in group if not quantity.beyond(v)]
-            counts, edges = np.histogram(places, bins=BINS, range=(low, high))
+            drawn = [quantity.scaled(value) for value in group if not quantity.is_beyond(value)]
+            coordinates = [quantity.coordinate(value) for value in drawn]
+            counts, edges = np.histogram(coordinates, bins=BINS, range=(low, high))
             ends = np.exp(edges) if quantity.logarithmic else edges
-            top = -index - _GAP
+            top = -index - _GAP_HEIGHT
             rows: Rows = [
                 {
                     "x": rounded(float(ends[bin_])),
                     "until": rounded(float(ends[bin_ + 1])),
                     "y": top,
-                    "base": round(top - _DOTS * int(counts[bin_]) / int(counts.max()), 4),
+                    "base": round(top - _DOTS_HEIGHT * int(counts[bin_]) / int(counts.max()), 4),
                     "trials": int(counts[bin_]),
                 }
                 for bin_ in np.flatnonzero(counts)
@@ -200,18 +198,18 @@ class _Panel(Struct, frozen=True):
         return charts
 
     def edges(self) -> list[alt.Chart]:
-        """Draw trials that lie beyond the axis or timed out as arrows at its edge."""
+        """Draw arrows at the edge, with the counts of trials that timed out or lie beyond it."""
         quantity = self.quantity
         numbers: Counter[tuple[int, bool, str]] = Counter()
         for _, index, value in self.analysed():
-            if quantity.beyond(value):
+            if quantity.is_beyond(value):
                 kind = "timed out" if math.isinf(value) else "beyond"
                 numbers[index, quantity.scaled(value) > quantity.high, kind] += 1
         charts = []
         for (index, right, kind), number in numbers.items():
             arrow = {
                 "x": quantity.high if right else quantity.low,
-                "y": -index + _HILL * (0.5 if kind == "timed out" else 0.15),
+                "y": -index + _HILL_HEIGHT * (0.5 if kind == "timed out" else 0.15),
                 "words": f"{number} {kind} ▸" if right else f"◂ {number} {kind}",
             }
             align: Literal["right", "left"] = "right" if right else "left"
@@ -245,20 +243,20 @@ class _Panel(Struct, frozen=True):
         ]
 
     def modes(self) -> list[alt.Chart]:
-        """Draw the position and the share of each mode, where there are several."""
+        """Draw the position and the share of each mode, if there are several modes."""
         summaries = [condition.metrics.get(self.metric) for condition in self.document.conditions]
         rows: Rows = [
             {
                 "x": self.quantity.clipped(mode.at),
-                "y": _HILL - index,
-                "words": f"{mode.share:.0%} ▾" if place == 0 else f"▾ {mode.share:.0%}",
-                "first": place == 0,
+                "y": _HILL_HEIGHT - index,
+                "words": f"{mode.share:.0%} ▾" if number == 0 else f"▾ {mode.share:.0%}",
+                "first": number == 0,
             }
             for index, summary in enumerate(summaries)
             if summary is not None and len(summary.modes) > 1
-            for place, mode in enumerate(summary.modes)
+            for number, mode in enumerate(summary.modes)
         ]
-        # The lowest mode has its share to the left, so that near modes leave room for each other.
+        # The share of the lowest mode is on its left, so that shares of near modes do not overlap.
         sides: tuple[tuple[bool, Literal["right", "left"], int], ...] = (
             (True, "right", 5),
             (False, "left", -5),
@@ -278,36 +276,36 @@ class _Panel(Struct, frozen=True):
 
     def name_strips(self) -> alt.Chart:
         """Keep the grid out of the strips of the names."""
-        return label_strips(self.named(), self.y)
+        return label_strips(self.name_rows(), self.y)
 
     def names(self) -> list[alt.Chart]:
         """Write the name of each condition above its row."""
         mark = {"align": "left", "limit": alt.ExprRef("width - 8")}
-        return labels(self.named(), "words:N", x=alt.value(4), y=self.y, mark=mark)
+        return labels(self.name_rows(), "words:N", x=alt.value(4), y=self.y, mark=mark)
 
-    def named(self) -> Rows:
-        """Return the place and the name of each condition."""
+    def name_rows(self) -> Rows:
+        """Return the position and the name of each condition."""
         return [
-            {"y": _LABEL_AT - index, "words": name if group else f"{name} (no trial to show)"}
+            {"y": _LABEL_Y - index, "words": name if group else f"{name} (no trial to show)"}
             for index, (name, group) in enumerate(self.values.items())
         ]
 
     def notes(self) -> list[str]:
-        """Return the notes that a reader needs to read the data."""
-        lines = []
-        known = sum(row.analysed for _, row, _ in known_values(self.document, self.metric))
+        """Return the notes on unknown values and on the scale."""
+        notes = []
+        known = sum(row.analysed for _, row, _ in trials_with_values(self.document, self.metric))
         unknown = sum(row.analysed for row in self.document.trials) - known
         if unknown:
-            lines.append(f"{unknown} analysed trials have no known {self.quantity.name}.")
+            notes.append(f"{unknown} analysed trials have no known {self.quantity.name}.")
         if self.quantity.logarithmic:
-            lines.append("The axis is logarithmic: the conditions lie far apart.")
-        return lines
+            notes.append("The axis is logarithmic: the conditions lie far apart.")
+        return notes
 
     def describe(self) -> str:
-        """Return the medians in words."""
-        parts = []
+        """Return the medians as text, for readers who cannot see the chart."""
+        sentences = []
         for index, summary in self.summaries():
             condition = self.document.conditions[index]
             median = f"median {self.quantity.scaled(summary.median):g} {self.quantity.unit}"
-            parts.append(f"{condition.name}: {median.strip()}, {condition.trials} trials")
-        return f"Distribution of the {self.quantity.name} by condition. " + "; ".join(parts)
+            sentences.append(f"{condition.name}: {median.strip()}, {condition.trials} trials")
+        return f"Distribution of the {self.quantity.name} by condition. " + "; ".join(sentences)

@@ -1,4 +1,4 @@
-"""The figures of a result, in the order in which a reader needs them."""
+"""Draws all figures of a result, in the order in which a reader needs them."""
 
 from __future__ import annotations
 
@@ -9,12 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from equipoise.figures.values import (
-    EVERY_TRIAL,
-    numeric_factors,
-    pairs_of,
-    primary_metric,
-)
+from equipoise.figures.values import MAX_DOTS, numeric_factors, pairs_of, primary_metric
 from equipoise.model.kinds import kind_of
 from equipoise.model.metrics import as_values, inverse_interval
 from equipoise.model.result import Comparison, ResultDocument
@@ -28,51 +23,50 @@ Sequences = Mapping[str, tuple[SequencePoint, ...]]
 """Intervals of the ratio on the primary metric, one after each block, by candidate."""
 
 _MAX_NAME_LENGTH = 80
-"""Maximum length of a figure's name, because a command in it may be very long."""
+"""Maximum length of a figure's name, which may contain a very long command."""
 _NOT_ALPHANUMERIC = re.compile("[^A-Za-z0-9]+")
-
 
 Document = TypeVar("Document", bound=ResultDocument)
 
 
 class Figure(Struct, frozen=True):
-    """A chart with its name and an explanation."""
+    """A chart with a name and an explanation."""
 
     name: str
-    """Name of the kind of figure, for file names and anchors."""
+    """Name for files and for links, such as ``time_course``."""
     how_to_read: str
-    """Explanation of the chart for its reader."""
+    """Text that explains how to read the chart."""
     chart: alt.LayerChart
 
 
 class FiguresKind:
-    """The figures of an ordinary comparison; other kinds of campaigns override these methods."""
+    """Figures of a kind of campaign; by default the figures of a comparison."""
 
     def gallery(self, document: Any, sequences: Sequences) -> Iterator[Figure] | None:
-        """Draw the figures of a document of this kind; ``None`` to draw those of a comparison."""
+        """Draw the figures of a document; ``None`` to draw the figures of a comparison."""
         return None
 
     def chart(self, document: Any) -> alt.LayerChart | None:
-        """Draw the main chart of a document; ``None`` to draw that of a comparison."""
+        """Draw the main chart of a document; ``None`` to draw the chart of a comparison."""
         return None
 
 
-def figures_kind(document: ResultDocument) -> FiguresKind:
-    """Return the drawing methods for the kind of campaign of a document."""
+def figures_of(document: ResultDocument) -> FiguresKind:
+    """Return the figures of the kind of campaign of a document."""
     return kind_of(document).part("figures", FiguresKind)
 
 
 def gallery(
-    document: ResultDocument, sequences: Sequences, *, every_trial: int = EVERY_TRIAL
+    document: ResultDocument, sequences: Sequences, *, max_dots: int = MAX_DOTS
 ) -> Iterator[Figure]:
-    """Draw every figure for which the document has numbers.
+    """Draw every figure for which a document has numbers.
 
     Parameters
     ----------
     sequences
-        Intervals of some candidates; the other candidates have no figure of their sequence.
-    every_trial
-        Maximum number of trials for which a figure draws every trial.
+        Intervals after each block; a candidate without them gets no figure of its sequence.
+    max_dots
+        Maximum number of trials that a figure draws one by one.
     """
     from equipoise.figures import ratios, scaling, variance_by_level
     from equipoise.figures.distributions import HOW_TO_READ as READ_DISTRIBUTIONS
@@ -80,39 +74,42 @@ def gallery(
     from equipoise.figures.time_course import HOW_TO_READ as READ_TIME_COURSE
     from equipoise.figures.time_course import time_course
 
-    kind_figures = figures_kind(document).gallery(document, sequences)
-    if kind_figures is not None:
-        yield from kind_figures
+    figures = figures_of(document).gallery(document, sequences)
+    if figures is not None:
+        yield from figures
         return
     if not document.conditions:
         return
-    document, sequences = of_values(document, sequences)
-    chart = distributions(document, every_trial=every_trial)
+    document, sequences = as_value_ratios(document, sequences)
+    chart = distributions(document, max_dots=max_dots)
     yield Figure("distributions", READ_DISTRIBUTIONS, chart)
-    yield from figure_of("ratios", ratios.HOW_TO_READ_RATIOS, ratios.ratios(document))
+    yield from optional_figure("ratios", ratios.HOW_TO_READ_RATIOS, ratios.ratios(document))
     metric = primary_metric(document)
-    primary = document.primary_comparisons
-    yield from _shift_figures(document, [row for row in primary if not row.ratio_is_constant])
-    for comparison in primary:
+    compared = document.primary_comparisons
+    changing = [comparison for comparison in compared if not comparison.ratio_is_constant]
+    constant = [comparison for comparison in compared if comparison.ratio_is_constant]
+    yield from _shift_figures(document, changing)
+    for comparison in compared:
         points = sequences.get(comparison.candidate)
         if points:
             chart = ratios.sequence(document, comparison, points)
             yield Figure("sequence", ratios.HOW_TO_READ_SEQUENCE, chart)
-    yield from _shift_figures(document, [row for row in primary if row.ratio_is_constant])
-    yield from figure_of("other_ratios", ratios.HOW_TO_READ_METRICS, ratios.other_ratios(document))
+    yield from _shift_figures(document, constant)
+    others = ratios.other_ratios(document)
+    yield from optional_figure("other_ratios", ratios.HOW_TO_READ_METRICS, others)
     by_level = variance_by_level.variance_by_level(document)
-    yield from figure_of("variance_by_level", variance_by_level.HOW_TO_READ, by_level)
-    yield Figure("time_course", READ_TIME_COURSE, time_course(document, every_trial=every_trial))
+    yield from optional_figure("variance_by_level", variance_by_level.HOW_TO_READ, by_level)
+    yield Figure("time_course", READ_TIME_COURSE, time_course(document, max_dots=max_dots))
     yield from iteration_figures(document)
     for factor in numeric_factors(document, metric):
         chart = scaling.size_scaling(document, factor)
         yield Figure("size_scaling", scaling.HOW_TO_READ_SCALING, chart)
         normalised = scaling.size_normalised(document, factor)
-        yield from figure_of("size_normalised", scaling.HOW_TO_READ_NORMALISED, normalised)
+        yield from optional_figure("size_normalised", scaling.HOW_TO_READ_NORMALISED, normalised)
 
 
 def _shift_figures(document: ResultDocument, comparisons: Sequence[Comparison]) -> Iterator[Figure]:
-    """Yield a figure for each comparison with the ratio of each quantile (the shift function)."""
+    """Yield a figure with the ratio of each quantile (the shift function) for each comparison."""
     from equipoise.figures import ratios
 
     for comparison in comparisons:
@@ -123,17 +120,16 @@ def _shift_figures(document: ResultDocument, comparisons: Sequence[Comparison]) 
             yield Figure("shift", ratios.HOW_TO_READ_SHIFT, chart)
 
 
-def figure_of(name: str, how_to_read: str, chart: alt.LayerChart | None) -> Iterator[Figure]:
-    """Yield a figure of a chart; nothing if there is no chart."""
+def optional_figure(name: str, how_to_read: str, chart: alt.LayerChart | None) -> Iterator[Figure]:
+    """Yield a figure, unless there is no chart."""
     if chart is not None:
         yield Figure(name, how_to_read, chart)
 
 
-def of_values(document: Document, sequences: Sequences) -> tuple[Document, Sequences]:
-    """Return the document and the sequences with ratios of values for metrics that should be high.
+def as_value_ratios(document: Document, sequences: Sequences) -> tuple[Document, Sequences]:
+    """Return the document and the sequences with ratios of values instead of costs.
 
-    The ratios of all metrics are first ratios of costs. If more of a metric is better, its cost is
-    the inverse of its value.
+    They differ only for a metric of which more is better: there, a cost is the inverse of a value.
     """
     increasing = document.more_is_better
     comparisons = tuple(
@@ -145,22 +141,22 @@ def of_values(document: Document, sequences: Sequences) -> tuple[Document, Seque
         control = replace(control, comparison=as_values(control.comparison))
     if document.primary_metric in increasing:
         sequences = {
-            candidate: tuple(map(_of_value, points)) for candidate, points in sequences.items()
+            candidate: tuple(map(_value_point, points)) for candidate, points in sequences.items()
         }
     return replace(document, comparisons=comparisons, control=control), sequences
 
 
-def _of_value(point: SequencePoint) -> SequencePoint:
+def _value_point(point: SequencePoint) -> SequencePoint:
     low, high = inverse_interval((point.low, point.high))
     return SequencePoint(point.block, 1.0 / point.ratio if point.ratio else None, low, high)
 
 
 def iteration_figures(document: ResultDocument) -> Iterator[Figure]:
-    """Draw the iterations of each condition and metric whose iterations could be classified."""
+    """Draw the iterations of each condition and metric with classified iterations."""
     from equipoise.figures import iterations
 
     for condition in document.conditions:
         for metric, shape in condition.iterations.items():
             chart = iterations.iterations(document, condition, metric) if shape.kind else None
             name = _NOT_ALPHANUMERIC.sub("_", f"iterations {condition.name} {metric}").strip("_")
-            yield from figure_of(name[:_MAX_NAME_LENGTH], iterations.HOW_TO_READ, chart)
+            yield from optional_figure(name[:_MAX_NAME_LENGTH], iterations.HOW_TO_READ, chart)

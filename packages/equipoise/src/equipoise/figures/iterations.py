@@ -1,4 +1,4 @@
-"""The iterations of every trial of one condition, with their change-points."""
+"""Chart of the iterations within each trial of a condition, and of the changes of their level."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import altair as alt
 import numpy as np
 from msgspec import Struct
 
-from equipoise.figures.building import count_axis, place_of
+from equipoise.figures.building import condition_index, count_axis
 from equipoise.figures.quantity import log_ticks, metric_name, rounded, unit_of
 from equipoise.model.iterations import TrialIterations
 from equipoise.model.result import ConditionResult, ResultDocument
@@ -31,25 +31,26 @@ HOW_TO_READ = (
 )
 HEIGHT = 260
 MAX_POINTS = 200
-"""Points of each line; a longer series is drawn as medians of stretches."""
+"""Maximum points of a line; of a longer series, medians of several iterations are drawn."""
 MAX_TRIALS = 10
-_LOGARITHMIC_FROM = 3.0
-"""Ratio of the largest to the smallest value above which the axis is logarithmic."""
-_MARGIN = 0.05
+_MAX_LINEAR_RATIO = 3.0
+"""Maximum ratio of the largest to the smallest value on a linear axis."""
+_MARGIN_SHARE = 0.05
 
 
 class _Series(Struct, frozen=True):
-    """Values of one trial, and its shape; ``None`` if it was not classified."""
+    """Iterations of one trial."""
 
     block: int
     values: Sequence[float]
     shape: TrialIterations | None
+    """Levels of the iterations; ``None`` if they could not be classified."""
 
 
 def iterations(
     document: ResultDocument, condition: ConditionResult, metric: str
 ) -> alt.LayerChart | None:
-    """Draw the first ``MAX_TRIALS`` analysed trials; ``None`` without an iteration."""
+    """Draw the first `MAX_TRIALS` analysed trials; ``None`` if they report no iterations."""
     series = _series(document, condition, metric)
     trials = series[:MAX_TRIALS]
     if not trials:
@@ -57,11 +58,11 @@ def iterations(
     values = np.concatenate([trial.values for trial in trials])
     divisor, unit = unit_of(metric, float(np.median(values)))
     longest = max(len(trial.values) for trial in trials)
-    stretch = max(1, -(-longest // MAX_POINTS))
+    group_size = max(1, -(-longest // MAX_POINTS))
     name = metric_name(metric)
     x = count_axis("iteration", 0.0, 1.0 + longest, "iteration")
-    y = _vertical(name, unit, values / divisor)
-    color = color_of(place_of(document, condition.name))
+    y = _value_axis(name, unit, values / divisor)
+    color = color_of(condition_index(document, condition.name))
     levels = _levels(trials, divisor)
     tooltip = tooltips(
         ("block:N", "block"),
@@ -70,16 +71,16 @@ def iterations(
         ("end:Q", "to iteration"),
         ("value:Q", f"{name}, {unit}" if unit else name, ".5~r"),
     )
-    thin = alt.MarkDef("line", strokeWidth=1, opacity=0.45, color=color, aria=False)
+    thin_line = alt.MarkDef("line", strokeWidth=1, opacity=0.45, color=color, aria=False)
     changes = [row for row in levels if row["iteration"] > 1]
     layers = [
-        layer(_points(trials, stretch, divisor), thin, x=x, y=y, detail="block:N"),
+        layer(_points(trials, group_size, divisor), thin_line, x=x, y=y, detail="block:N"),
         layer(levels, rule(2.5, color=color), x=x, x2="end:Q", y=y, tooltip=tooltip),
         layer(changes, point(40, color=color), x=x, y=y, tooltip=tooltip),
     ]
     notes = [f"{metric}: {condition.iterations[metric].summary}."]
-    if stretch > 1:
-        notes.append(f"Each point of a thin line is the median of {stretch} iterations.")
+    if group_size > 1:
+        notes.append(f"Each point of a thin line is the median of {group_size} iterations.")
     if len(series) > MAX_TRIALS:
         notes.append(f"The first {MAX_TRIALS} of {len(series)} trials are drawn.")
     return frame(
@@ -103,15 +104,15 @@ def _series(document: ResultDocument, condition: ConditionResult, metric: str) -
     ]
 
 
-def _points(trials: Sequence[_Series], stretch: int, divisor: float) -> Rows:
+def _points(trials: Sequence[_Series], group_size: int, divisor: float) -> Rows:
     return [
         {
-            "iteration": 1 + begin,
-            "value": rounded(float(np.median(trial.values[begin : begin + stretch])) / divisor),
+            "iteration": 1 + start,
+            "value": rounded(float(np.median(trial.values[start : start + group_size])) / divisor),
             "block": trial.block,
         }
         for trial in trials
-        for begin in range(0, len(trial.values), stretch)
+        for start in range(0, len(trial.values), group_size)
     ]
 
 
@@ -130,12 +131,14 @@ def _levels(trials: Sequence[_Series], divisor: float) -> Rows:
     ]
 
 
-def _vertical(name: str, unit: str, values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> alt.Y:
-    """Return an axis over the whole range: a warm-up shows in the first iterations."""
+def _value_axis(
+    name: str, unit: str, values: np.ndarray[tuple[int], np.dtype[np.float64]]
+) -> alt.Y:
+    """Return an axis over all values, because the first iterations show a warm-up."""
     title = f"{name}, in {unit}" if unit else name
     low, high = float(values.min()), float(values.max())
-    if low > 0.0 and high > _LOGARITHMIC_FROM * low:
-        factor = (high / low) ** _MARGIN
+    if low > 0.0 and high > _MAX_LINEAR_RATIO * low:
+        factor = (high / low) ** _MARGIN_SHARE
         low, high = low / factor, high * factor
         return alt.Y(
             "value:Q",
@@ -143,5 +146,5 @@ def _vertical(name: str, unit: str, values: np.ndarray[tuple[int], np.dtype[np.f
             scale=plain_scale(low, high, kind="log"),
             axis=alt.Axis(values=log_ticks(low, high) or alt.Undefined, format="~r"),
         )
-    margin = _MARGIN * (high - low) or abs(high) * _MARGIN or 1.0
+    margin = _MARGIN_SHARE * (high - low) or abs(high) * _MARGIN_SHARE or 1.0
     return linear(alt.Y, "value", low - margin, high + margin, title=title, tickCount=6)

@@ -1,4 +1,4 @@
-"""A metric as an axis shows it: its name, its unit, the drawn range, and the labels."""
+"""How an axis shows a metric: its name, its unit, the drawn range, and the labels."""
 
 from __future__ import annotations
 
@@ -21,23 +21,22 @@ _NAMES = {
     "cpu_s": "CPU time",
     "max_rss_bytes": "peak memory",
 }
-_LOGARITHMIC_FROM = 5.0
-"""Ratio of the medians above which the axis is logarithmic."""
+_MAX_LINEAR_RATIO = 5.0
+"""Maximum ratio of the medians on a linear axis; above it the axis is logarithmic."""
+_OUTER_PERCENTILES = (2.0, 98.0)
 _FENCE = 1.5
-"""Ranges of the outer percentiles beyond which a trial is drawn at the edge."""
-_OUTER = (2.0, 98.0)
-_MARGIN = 0.07
+"""Distance from the outer percentiles, in units of their range, at which the axis ends."""
+_MARGIN_SHARE = 0.07
 _DIGITS = 6
 
 _MAX_TICKS = 9
-_NARROW = 4.0
-"""Factor below which a logarithmic axis is nearly linear, and labelled like one."""
+_MIN_DECADE_FACTOR = 4.0
+"""Minimum factor of an axis with labels by decades; on a narrower axis they are evenly spaced."""
 _STEPS = ((1, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9), (1, 2, 5), (1, 3), (1,))
-"""Labels within a decade, the densest first."""
+"""Labels within a decade, from dense to sparse."""
 
-
-_WIDEST = 4.0
-"""Typical bar lengths beyond the outermost mark up to which a bar is drawn in full."""
+_MAX_BAR_LENGTHS = 4.0
+"""Distance from the outermost mark, in typical lengths of a bar, up to which bars are in full."""
 
 
 class Quantity(Struct, frozen=True):
@@ -47,14 +46,14 @@ class Quantity(Struct, frozen=True):
     unit: str
     """Empty for a count or a metric without a known unit."""
     divisor: float
-    """Size of ``unit`` in the metric's own unit."""
+    """Size of ``unit`` in the unit of the metric."""
     low: float
     high: float
-    """The drawn range, in ``unit``."""
+    """Upper end of the drawn range, in ``unit``."""
     logarithmic: bool
 
     def title(self) -> str:
-        """Return the axis title, with the unit."""
+        """Return the title of the axis, with the unit."""
         with_unit = f"{self.name}, in {self.unit}" if self.unit else self.name
         return f"{with_unit} (logarithmic scale)" if self.logarithmic else with_unit
 
@@ -63,19 +62,19 @@ class Quantity(Struct, frozen=True):
         return log_ticks(self.low, self.high) if self.logarithmic else None
 
     def scaled(self, value: float) -> float:
-        """Return the value in ``unit``, to as many digits as a picture can use."""
+        """Return a value in ``unit``, rounded for drawing."""
         return rounded(value / self.divisor)
 
     def clipped(self, value: float) -> float:
-        """Return the value in ``unit``, moved to the edge of the range if it is beyond."""
+        """Return a value in ``unit``; a value outside of the drawn range is moved to its edge."""
         return min(max(self.scaled(value), self.low), self.high)
 
-    def beyond(self, value: float) -> bool:
-        """Return whether the value is outside the drawn range."""
+    def is_beyond(self, value: float) -> bool:
+        """Return whether a value is outside of the drawn range."""
         return not self.low <= self.scaled(value) <= self.high
 
-    def place(self, value: float) -> float:
-        """Return the position of a value in ``unit`` on the axis, up to a linear map."""
+    def coordinate(self, value: float) -> float:
+        """Return the coordinate of a value in ``unit``: on a logarithmic axis, its logarithm."""
         return math.log(value) if self.logarithmic else value
 
 
@@ -87,9 +86,9 @@ def rounded(value: float) -> float:
 def quantity_of(
     metric: str, groups: Sequence[Sequence[float]], typical: float | None = None
 ) -> Quantity:
-    """Choose how to draw a metric over groups of finite values, one for each condition.
+    """Choose the unit, the range and the scale for groups of finite values of a metric.
 
-    The unit is that of a typical value, by default of the largest median.
+    The unit suits a typical value, by default the largest median of the groups.
     """
     filled = [np.asarray(group, dtype=np.float64) for group in groups if len(group)]
     medians = [float(np.median(group)) for group in filled]
@@ -97,9 +96,9 @@ def quantity_of(
     logarithmic = bool(
         filled
         and min(float(group.min()) for group in filled) > 0
-        and max(medians) > _LOGARITHMIC_FROM * min(medians)
+        and max(medians) > _MAX_LINEAR_RATIO * min(medians)
     )
-    low, high = _range([group / divisor for group in filled], logarithmic)
+    low, high = _drawn_range([group / divisor for group in filled], logarithmic)
     return Quantity(metric_name(metric), unit, divisor, low, high, logarithmic)
 
 
@@ -112,9 +111,9 @@ def metric_name(metric: str) -> str:
 
 
 def unit_of(metric: str, typical: float) -> tuple[float, str]:
-    """Return the size and the name of the unit in which a typical value reads well.
+    """Return the size and the name of a unit in which a typical value is easy to read.
 
-    A metric's own unit is the end of its name: ``_s`` for seconds, ``_bytes`` for bytes,
+    The end of a metric's name tells its own unit: ``_s`` for seconds, ``_bytes`` for bytes,
     ``_bytes_per_s`` for bytes a second.
     """
     units: Iterable[tuple[float, str]] = ()
@@ -126,60 +125,62 @@ def unit_of(metric: str, typical: float) -> tuple[float, str]:
         units = TIME_UNITS
     elif metric.endswith("_bytes"):
         units = BYTE_UNITS
-    smallest = (1.0, "")
+    chosen = (1.0, "")
     for divisor, unit in units:
-        smallest = (divisor, unit)
+        chosen = (divisor, unit)
         if abs(typical) >= divisor:
             break
-    return smallest
+    return chosen
 
 
 def log_ticks(low: float, high: float) -> list[float]:
-    """Return round numbers between two positive ones, as labels of a logarithmic axis."""
-    if high < _NARROW * low:
+    """Return round numbers between two positive numbers, for labels of a logarithmic axis."""
+    if high < _MIN_DECADE_FACTOR * low:
         return _even_ticks(low, high)
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     for steps in _STEPS:
-        places = [rounded(step * 10.0**power) for power in powers for step in steps]
-        ticks = [place for place in places if low <= place <= high]
+        candidates = [rounded(step * 10.0**power) for power in powers for step in steps]
+        ticks = [tick for tick in candidates if low <= tick <= high]
         if len(ticks) <= _MAX_TICKS:
             return ticks
-    every = math.ceil(len(powers) / _MAX_TICKS)
-    places = [10.0**power for power in powers if power % every == 0]
-    return [place for place in places if low <= place <= high]
+    step_of_powers = math.ceil(len(powers) / _MAX_TICKS)
+    candidates = [10.0**power for power in powers if power % step_of_powers == 0]
+    return [tick for tick in candidates if low <= tick <= high]
 
 
 def _even_ticks(low: float, high: float) -> list[float]:
     power = 10.0 ** math.floor(math.log10((high - low) / _MAX_TICKS))
-    width = next(s * power for s in (1, 2, 5, 10, 20) if (high - low) / (s * power) < _MAX_TICKS)
+    widths = (step * power for step in (1, 2, 5, 10, 20))
+    width = next(width for width in widths if (high - low) / width < _MAX_TICKS)
     first, last = math.ceil(low / width), math.floor(high / width)
     return [rounded(number * width) for number in range(first, last + 1)]
 
 
-def _range(groups: Sequence[NDArray[np.float64]], logarithmic: bool) -> tuple[float, float]:
+def _drawn_range(groups: Sequence[NDArray[np.float64]], logarithmic: bool) -> tuple[float, float]:
     if not groups:
         return (0.0, 1.0)
-    placed = [np.log(group) if logarithmic else group for group in groups]
-    outer = [np.percentile(group, _OUTER) for group in placed]
-    reach = _FENCE * (max(high for _, high in outer) - min(low for low, _ in outer))
-    low = max(min(float(g.min()) for g in placed), min(float(low) for low, _ in outer) - reach)
-    high = min(max(float(g.max()) for g in placed), max(float(high) for _, high in outer) + reach)
-    margin = (
-        _MARGIN * (high - low) if high > low else _MARGIN if logarithmic else _MARGIN * abs(high)
-    )
+    arrays = [np.log(group) if logarithmic else group for group in groups]
+    percentiles = [np.percentile(group, _OUTER_PERCENTILES) for group in arrays]
+    lowest = min(float(low) for low, _ in percentiles)
+    highest = max(float(high) for _, high in percentiles)
+    fence = _FENCE * (highest - lowest)
+    low = max(min(float(group.min()) for group in arrays), lowest - fence)
+    high = min(max(float(group.max()) for group in arrays), highest + fence)
+    span = high - low if high > low else 1.0 if logarithmic else abs(high)
+    margin = _MARGIN_SHARE * span
     low, high = low - margin, high + (margin or 1.0)
     return (math.exp(low), math.exp(high)) if logarithmic else (low, high)
 
 
 def extent(drawn: Sequence[tuple[float | None, Interval]]) -> Iterator[float | None]:
-    """Yield the ratios, and the ends of their intervals that are not unusually far out."""
+    """Yield the numbers that an axis must show: ratios, and the ends of intervals not far out."""
     yield from (ratio for ratio, _ in drawn)
     known = [(ratio, interval) for ratio, interval in drawn if ratio]
-    reach = [
+    lengths = [
         abs(math.log(end) - math.log(ratio)) for ratio, interval in known for end in interval if end
     ]
-    most = max((abs(math.log(ratio)) for ratio, _ in known), default=0.0)
-    most += _WIDEST * (float(np.median(reach)) if reach else 0.0)
+    limit = max((abs(math.log(ratio)) for ratio, _ in known), default=0.0)
+    limit += _MAX_BAR_LENGTHS * (float(np.median(lengths)) if lengths else 0.0)
     yield from (
-        end for _, interval in drawn for end in interval if end and abs(math.log(end)) <= most
+        end for _, interval in drawn for end in interval if end and abs(math.log(end)) <= limit
     )

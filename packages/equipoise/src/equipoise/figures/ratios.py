@@ -1,4 +1,4 @@
-"""Charts of ratios: all comparisons, one comparison block by block, and quantile by quantile."""
+"""Charts of ratios: all comparisons; one comparison block by block, and quantile by quantile."""
 
 from __future__ import annotations
 
@@ -10,12 +10,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from equipoise.figures.building import (
-    RATIO_TOOLTIPS,
-    count_axis,
-    place_of,
-    ratio_axis,
-)
+from equipoise.figures.building import RATIO_TOOLTIPS, condition_index, count_axis, ratio_axis
 from equipoise.figures.quantity import extent, metric_name
 from equipoise.figures.values import primary_metric
 from equipoise.model.result import Comparison, ResultDocument, SampleComparison
@@ -56,6 +51,7 @@ HOW_TO_READ_SHIFT = (
     "Each bar is an interval for that point alone."
 )
 COMPARED, CONTROL = "compared", "control"
+"""Kinds of rows in the chart."""
 MAX_ROWS = 40
 MAX_POINTS = 400
 _ROW_HEIGHT = 38
@@ -63,18 +59,17 @@ _LABEL_OFFSET = 14
 """Pixels between a name and its bar below."""
 _HEIGHT = 260
 
-
 AnyComparison = Comparison | SampleComparison
 
 
 class _Row(Struct, frozen=True):
-    """A comparison under its label in the figure."""
+    """A comparison with its label in the chart."""
 
     label: str
     comparison: AnyComparison
     kind: str = COMPARED
     badge: str = ""
-    """Text in place of the verdict of a comparison without one."""
+    """Text that replaces the verdict of a comparison without a verdict."""
 
     def describe(self) -> str:
         ratio, ends = self.comparison.ratio, self.comparison.ratio_ci
@@ -89,13 +84,13 @@ class _Row(Struct, frozen=True):
 
 
 def ratios(document: ResultDocument) -> alt.LayerChart | None:
-    """Draw the comparisons on the primary metric and the control.
+    """Draw the comparisons on the primary metric, and the control.
 
-    ``None`` where there is a single comparison and no control: the verdict shows it already.
+    ``None`` for a single comparison without a control, which the verdict already shows.
     """
     metric = primary_metric(document)
-    compared = document.primary_comparisons
-    rows = _rows(compared)
+    comparisons = document.primary_comparisons
+    rows = _rows(comparisons)
     rows += [replace(row, badge=document.kind.name) for row in _rows(document.samples)]
     notes = []
     if document.control is not None:
@@ -111,35 +106,35 @@ def ratios(document: ResultDocument) -> alt.LayerChart | None:
         return None
     name = metric_name(metric)
     title = f"{name.capitalize()}: every comparison with its interval"
-    smallest = max((comparison.min_effect for comparison in compared), default=0.0)
-    return _draw(rows, title, f"{name} against the baseline", notes, smallest)
+    min_effect = max((comparison.min_effect for comparison in comparisons), default=0.0)
+    return _draw(rows, title, f"{name} against the baseline", notes, min_effect)
 
 
 def other_ratios(document: ResultDocument) -> alt.LayerChart | None:
-    """Draw the comparisons on the other metrics; ``None`` where there is none."""
+    """Draw the comparisons on the other metrics; ``None`` if there are none."""
     others = document.other_comparisons
     if not others:
         return None
-    several = len({(other.baseline, other.candidate) for other in others}) > 1
+    has_several_pairs = len({(other.baseline, other.candidate) for other in others}) > 1
     rows = []
     for row, comparison in zip(_rows(others), others, strict=True):
         name = metric_name(comparison.metric)
-        rows.append(_Row(f"{name}: {row.label}" if several else name, comparison))
-    smallest = max(other.min_effect for other in others)
+        rows.append(_Row(f"{name}: {row.label}" if has_several_pairs else name, comparison))
+    min_effect = max(other.min_effect for other in others)
     return _draw(
-        rows, "The other metrics with their intervals", "against the baseline", [], smallest
+        rows, "The other metrics with their intervals", "against the baseline", [], min_effect
     )
 
 
 def _rows(comparisons: Sequence[AnyComparison]) -> list[_Row]:
-    """Return a row for each comparison, with the baseline where there are several."""
-    one_baseline = (
+    """Return a row for each comparison; the label has the baseline if there are several."""
+    has_one_baseline = (
         len(comparisons) > 1 and len({comparison.baseline for comparison in comparisons}) == 1
     )
     return [
         _Row(
             comparison.candidate
-            if one_baseline
+            if has_one_baseline
             else f"{comparison.candidate} against {comparison.baseline}",
             comparison,
         )
@@ -152,34 +147,31 @@ def sequence(
 ) -> alt.LayerChart:
     """Draw the estimate and its interval after every block.
 
-    ``points`` has at least one interim analysis. The axis follows the last two thirds of them: an
-    early interval may be cut off.
+    ``points`` has at least one interim analysis. The axis fits the last two thirds of the points,
+    so an early interval may be cut off.
     """
-    late = points[len(points) // 3 :]
+    late_points = points[len(points) // 3 :]
     axis = ratio_axis(
-        [bound for point in late for bound in (point.low, point.high, point.ratio)],
+        [bound for point in late_points for bound in (point.low, point.high, point.ratio)],
         comparison.min_effect,
     )
     name = metric_name(comparison.metric)
-    y = axis.position(alt.Y, f"{name} against the baseline")
+    y = axis.channel(alt.Y, f"{name} against the baseline")
     step = -(-len(points) // MAX_POINTS)
     rows: Rows = [
-        {
-            "block": point.block,
-            **axis.places(point.ratio, (point.low, point.high)),
-        }
+        {"block": point.block, **axis.coordinates(point.ratio, (point.low, point.high))}
         # Evenly spaced, the last one included.
         for point in points[::-1][::step][::-1]
     ]
-    known = [row for row in rows if row["ratio"] is not None]
-    begins = [0.5, *(row["block"] + 0.5 for row in rows[:-1])]
+    known_rows = [row for row in rows if row["ratio"] is not None]
+    starts = [0.5, *(row["block"] + 0.5 for row in rows[:-1])]
     band = [
-        {"block": corner, "low": row["low"], "high": row["high"]}
-        for begin, row in zip(begins, rows, strict=True)
-        for corner in (begin, row["block"] + 0.5)
+        {"block": edge, "low": row["low"], "high": row["high"]}
+        for start, row in zip(starts, rows, strict=True)
+        for edge in (start, row["block"] + 0.5)
     ]
     x = count_axis("block", 0.5, max(2, points[-1].block) + 0.5, "blocks so far")
-    color = color_of(place_of(document, comparison.candidate))
+    color = color_of(condition_index(document, comparison.candidate))
     tooltip = tooltips(("block:Q", "block"), *RATIO_TOOLTIPS)
     line = alt.MarkDef("line", color=color, strokeWidth=2, point={"size": 14, "color": color})
     layers = [
@@ -188,12 +180,12 @@ def sequence(
             band, alt.MarkDef("area", color=color, opacity=0.25, aria=False), x=x, y=y, y2="high:Q"
         ),
         layer(rows[-1:], rule(4, color=color), x=x, y=y, y2="high:Q", tooltip=tooltip),
-        layer(known, line, x=x, y="ratio:Q", tooltip=tooltip),
+        layer(known_rows, line, x=x, y="ratio:Q", tooltip=tooltip),
     ]
     notes = []
     if len(points) > MAX_POINTS:
-        notes.append(f"Drawn at {len(rows)} of {len(points)} interim analyses.")
-    if not known:
+        notes.append(f"{len(rows)} of {len(points)} interim analyses are drawn.")
+    if not known_rows:
         notes.append("The interval is still unlimited: more blocks are needed.")
     return frame(
         layers,
@@ -210,14 +202,14 @@ def sequence(
 def shift(
     document: ResultDocument, comparison: Comparison, numbers: ShiftFunction
 ) -> alt.LayerChart:
-    """Draw the quantile ratios of one comparison with their bootstrap bands."""
-    known = ~np.isnan(numbers.ratio)
-    parts = (numbers.quantiles, numbers.ratio, numbers.low, numbers.high)
-    points = np.column_stack(parts)[known]
+    """Draw the ratio of each quantile of one comparison, with bootstrap intervals."""
+    is_known = ~np.isnan(numbers.ratio)
+    columns = (numbers.quantiles, numbers.ratio, numbers.low, numbers.high)
+    points = np.column_stack(columns)[is_known]
     axis = ratio_axis(points[:, 1:].ravel().tolist(), comparison.min_effect)
-    y = axis.position(alt.Y, f"{metric_name(comparison.metric)} against the baseline")
+    y = axis.channel(alt.Y, f"{metric_name(comparison.metric)} against the baseline")
     rows: Rows = [
-        {"share": round(share, 4), **axis.places(ratio, (low, high))}
+        {"share": round(share, 4), **axis.coordinates(ratio, (low, high))}
         for share, ratio, low, high in points.tolist()
     ]
     x = alt.X(
@@ -226,7 +218,7 @@ def shift(
         scale=alt.Scale(domain=[0.0, 1.0], nice=False),
         axis=alt.Axis(format=".0%", values=numbers.quantiles.round(4).tolist(), grid=False),
     )
-    color = color_of(place_of(document, comparison.candidate))
+    color = color_of(condition_index(document, comparison.candidate))
     tooltip = tooltips(("share:Q", "quantile", ".0%"), *RATIO_TOOLTIPS)
     area = alt.MarkDef("area", color=color, opacity=0.15, aria=False)
     line = alt.MarkDef("line", color=color, strokeWidth=1.5)
@@ -237,10 +229,10 @@ def shift(
         layer(rows, line, x=x, y="ratio:Q"),
         layer(rows, point(60, color=color), x=x, y="ratio:Q", tooltip=tooltip),
     ]
-    missing = len(numbers.ratio) - len(rows)
+    missing_count = len(numbers.ratio) - len(rows)
     notes = [] if comparison.disagreement is None else [f"{comparison.disagreement}."]
-    if missing:
-        notes.append(f"{missing} of the quantiles are timeouts on both sides: no ratio.")
+    if missing_count:
+        notes.append(f"{missing_count} of the quantiles have no ratio: both sides timed out.")
     return frame(
         layers,
         title=f"{comparison.candidate} against {comparison.baseline}, from fast runs to slow ones",
@@ -256,38 +248,38 @@ def shift(
 def _draw(
     rows: Sequence[_Row], title: str, subject: str, notes: list[str], min_effect: float
 ) -> alt.LayerChart:
-    shown = rows[:MAX_ROWS]
-    # The control is the last row, and the others are compared with it.
+    drawn_rows = rows[:MAX_ROWS]
+    # The control, which all others are compared with, is the last row.
     if len(rows) > MAX_ROWS:
-        shown = [*rows[: MAX_ROWS - 1], rows[-1]]
-        notes = [*notes, f"{len(shown)} of {len(rows)} are drawn; the document holds all."]
+        drawn_rows = [*rows[: MAX_ROWS - 1], rows[-1]]
+        notes = [*notes, f"{len(drawn_rows)} of {len(rows)} comparisons are drawn."]
     axis = ratio_axis(
-        extent([(row.comparison.ratio, row.comparison.ratio_ci) for row in shown]), min_effect
+        extent([(row.comparison.ratio, row.comparison.ratio_ci) for row in drawn_rows]), min_effect
     )
-    notes = [*notes, *axis.edge_note(row.comparison.ratio_ci for row in shown)]
-    names = list(dict.fromkeys(row.label for row in shown))
-    kinds = list(dict.fromkeys(row.kind for row in shown))
+    notes = [*notes, *axis.edge_note(row.comparison.ratio_ci for row in drawn_rows)]
+    names = list(dict.fromkeys(row.label for row in drawn_rows))
+    kinds = list(dict.fromkeys(row.kind for row in drawn_rows))
     data: Rows = [
         {
             "label": row.label,
             "kind": row.kind,
             "says": row.verdict(),
-            **axis.places(row.comparison.ratio, row.comparison.ratio_ci),
+            **axis.coordinates(row.comparison.ratio, row.comparison.ratio_ci),
         }
-        for row in shown
+        for row in drawn_rows
     ]
-    x = axis.position(alt.X, subject)
+    x = axis.channel(alt.X, subject)
     y = alt.Y("label:N", sort=None, scale=alt.Scale(domain=names), axis=None)
-    places = [0 if kind == COMPARED else 5 for kind in kinds]
+    palette_indices = [0 if kind == COMPARED else 5 for kind in kinds]
     legend = top_legend() if len(kinds) > 1 else None
-    color, shape = color_and_shape("kind", kinds, places, legend)
+    color, shape = color_and_shape("kind", kinds, palette_indices, legend)
     tooltip = tooltips(("label:N", "of"), ("says:N", "verdict"), *RATIO_TOOLTIPS)
     bars: dict[str, Any] = {"y": y, "color": color, "tooltip": tooltip}
-    named = [{"label": label} for label in names]
-    name = {"align": "left", "dy": -_LABEL_OFFSET, "limit": alt.ExprRef("width - 8")}
+    label_rows = [{"label": label} for label in names]
+    name_mark = {"align": "left", "dy": -_LABEL_OFFSET, "limit": alt.ExprRef("width - 8")}
     layers = [
         *axis.landmarks(min_effect, x),
-        label_strips(named, y, -_LABEL_OFFSET),
+        label_strips(label_rows, y, -_LABEL_OFFSET),
         layer(data, rule(3), x=x, x2="high:Q", **bars),
         layer(
             [row for row in data if row["ratio"] is not None],
@@ -296,13 +288,13 @@ def _draw(
             shape=shape,
             **bars,
         ),
-        # Above its bar, not next to it: a command is longer than half a phone.
-        *labels(named, "label:N", x=alt.value(4), y=y, mark=name),
+        # A name is above its bar, because a command is longer than half a phone.
+        *labels(label_rows, "label:N", x=alt.value(4), y=y, mark=name_mark),
     ]
     return frame(
         layers,
         title=title,
         notes=notes,
-        description=f"{title}. " + "; ".join(row.describe() for row in shown) + ".",
+        description=f"{title}. " + "; ".join(row.describe() for row in drawn_rows) + ".",
         height=_ROW_HEIGHT * len(names),
     )

@@ -1,6 +1,6 @@
-"""Writing a chart to a file: a page, a vector picture or a pixel picture.
+"""Writes a chart to a file: an HTML page, an SVG picture or a PNG picture.
 
-Also what a page of charts needs: Vega's own JavaScript, and the policy that lets only it run.
+A page needs the JavaScript of Vega, and a policy that lets no other script run.
 """
 
 from __future__ import annotations
@@ -15,13 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from equipoise.files.writing import write_or_refuse
 from equipoise.model.errors import UnusableInput
-from equipoise.shared.pictures import (
-    PIXELS_PER_POINT,
-    png,
-    require_figures,
-    svg,
-    vega_lite_version,
-)
+from equipoise.shared.pictures import PIXELS_PER_POINT, png, require_figures, svg, vega_lite_version
 from equipoise.shared.theme import Theme, configuration
 
 if TYPE_CHECKING:
@@ -53,10 +47,10 @@ vegaEmbed("#chart", JSON.parse(document.getElementById("specification").textCont
 
 
 def save(chart: alt.LayerChart, path: Path, theme: Theme = "light") -> None:
-    """Write a chart to a ``.html``, ``.svg`` or ``.png`` file, without any request.
+    """Write a chart to a ``.html``, ``.svg`` or ``.png`` file, without a network request.
 
-    Raise `UnusableInput` if the file has another ending or cannot be written, or vl-convert is
-    missing.
+    Raise `UnusableInput` if the name has another ending, the file cannot be written, or vl-convert
+    is missing.
     """
     require_figures()
     writers: dict[str, Callable[[dict[str, Any]], bytes]] = {
@@ -71,11 +65,11 @@ def save(chart: alt.LayerChart, path: Path, theme: Theme = "light") -> None:
             hint=f"end the name in {', '.join(writers)}",
         )
     content = write({**chart.to_dict(validate=False), "config": configuration(theme)})
-    write_or_refuse(path, content, "name a folder that can be written to")
+    write_or_refuse(path, content, "choose a folder in which you may write")
 
 
 def pixels_of(picture: bytes) -> bytes:
-    """Convert a vector picture (SVG) to pixels (PNG), without any request.
+    """Convert an SVG picture to a PNG picture, without a network request.
 
     Raise `UnusableInput` if vl-convert is missing.
     """
@@ -87,9 +81,10 @@ def pixels_of(picture: bytes) -> bytes:
 
 @functools.cache
 def vega_library() -> str:
-    """Return Vega, Vega-Lite and Vega-Embed as one script, which makes no request; about 0.9 MB.
+    """Return Vega, Vega-Lite and Vega-Embed as one script of about 0.9 MB.
 
-    vl-convert bundles them at the first call, which takes seconds.
+    The script makes no network request. The first call takes seconds, because vl-convert bundles
+    it.
     """
     import vl_convert
 
@@ -99,7 +94,7 @@ def vega_library() -> str:
 
 
 def script_json(value: Any) -> str:
-    """Return JSON for a script element: no text in it can end the element or open one.
+    """Return JSON for a script element; no text in the JSON can end the element or open another.
 
     Raise `ValueError` if a number is not finite: JSON has no such number.
     """
@@ -110,10 +105,10 @@ def script_json(value: Any) -> str:
 
 
 def content_policy(*scripts: str) -> str:
-    """Return a content security policy: these scripts, inline style, and no request of any kind.
+    """Return a content security policy that allows these scripts, inline style, and no request.
 
-    No attribute of an element can run code, nor can a script that is inserted later: neither has
-    one of the hashes (CSP 3, §8.3).
+    Attributes and scripts that are inserted later cannot run, because they have none of the hashes
+    (CSP 3, §8.3).
     """
     hashes = " ".join(
         f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"

@@ -1,4 +1,4 @@
-"""Charts of cost by size: on two logarithmic axes, and divided by a simple law."""
+"""Charts of the cost by size: on logarithmic axes, and divided by a simple law."""
 
 from __future__ import annotations
 
@@ -8,13 +8,7 @@ from typing import Any
 
 import altair as alt
 
-from equipoise.figures.building import (
-    bars,
-    ends_of,
-    lines,
-    log_x,
-    log_y,
-)
+from equipoise.figures.building import bars, interval_ends, lines, log_x, log_y
 from equipoise.figures.quantity import log_ticks, metric_name, rounded, unit_of
 from equipoise.figures.values import (
     Measurement,
@@ -27,13 +21,7 @@ from equipoise.figures.values import (
 )
 from equipoise.model.errors import UnusableInput
 from equipoise.model.result import ResultDocument
-from equipoise.shared.chart_parts import (
-    Rows,
-    frame,
-    layer,
-    rule,
-    tooltips,
-)
+from equipoise.shared.chart_parts import Rows, frame, layer, rule, tooltips
 from equipoise.stats.scaling import SIMPLE_EXPONENTS, ScalingLaw, describe_law
 
 HOW_TO_READ_SCALING = (
@@ -47,14 +35,15 @@ HOW_TO_READ_NORMALISED = (
     "costs twice as much as the first did. Bars are the medians' intervals."
 )
 MAX_LAWS = 4
-"""Number of fitted laws in the subtitle; the page's table has all."""
+"""Maximum number of fitted laws in the notes; the table of the page has all."""
 _MAX_LABELS = 8
-_LOGARITHMIC_FROM = 4.0
+_MAX_LINEAR_RATIO = 4.0
+"""Maximum ratio of the largest to the smallest value on a linear axis."""
 _COSTS = ("value", "low", "high")
 
 
 def size_scaling(document: ResultDocument, factor: str) -> alt.LayerChart:
-    """Draw each condition's median with its interval over the levels of one factor.
+    """Draw the median of each condition, with its interval, over the levels of one factor.
 
     Conditions that differ only in this factor share a line.
 
@@ -72,7 +61,7 @@ def size_scaling(document: ResultDocument, factor: str) -> alt.LayerChart:
     measured = measured_sizes(document, factor, metric)
     divisor, unit = unit_of(metric, max(summary.median for _, _, summary in measured))
     rows = [_row(measurement, factor, divisor) for measurement in measured]
-    name, ends = metric_name(metric), ends_of(rows)
+    name, ends = metric_name(metric), interval_ends(rows)
     laws = scaling_laws(document, factor, metric)
     notes = [f"{line}: {law_sentence(law)}" for line, law in list(laws.items())[:MAX_LAWS]]
     if len(laws) > MAX_LAWS:
@@ -91,10 +80,10 @@ def size_scaling(document: ResultDocument, factor: str) -> alt.LayerChart:
 
 
 def size_normalised(document: ResultDocument, factor: str) -> alt.LayerChart | None:
-    """Draw each condition's median divided by a simple law of one factor.
+    """Draw the median of each condition, divided by a simple law of one factor.
 
-    The law is the one nearest to the first line's fitted exponent, among those that fit every
-    size if there are some. ``None`` where no line has a law.
+    The law is the simple law nearest to the fitted exponent of the first line. If some laws fit
+    every size, it is one of them. ``None`` if no line has a law.
     """
     metric = primary_metric(document)
     laws = scaling_laws(document, factor, metric)
@@ -106,23 +95,23 @@ def size_normalised(document: ResultDocument, factor: str) -> alt.LayerChart | N
     def law(size: float) -> float:
         return float(size**exponent * math.log(size) ** log_power)
 
-    first = other_levels(measured[0][1], factor)
+    first_line = other_levels(measured[0][1], factor)
     size, _, summary = min(
-        (each for each in measured if other_levels(each[1], factor) == first),
+        (each for each in measured if other_levels(each[1], factor) == first_line),
         key=lambda each: each[0],
     )
-    unit = summary.median / law(size)
-    rows = [_row(measurement, factor, unit * law(measurement[0])) for measurement in measured]
+    unit_cost = summary.median / law(size)
+    rows = [_row(measurement, factor, unit_cost * law(measurement[0])) for measurement in measured]
     rows = [
         {key: rounded(value) if key in _COSTS else value for key, value in row.items()}
         for row in rows
     ]
     law_text, name = describe_law(exponent, log_power), metric_name(metric)
     subject = name if law_text == "constant" else f"{name} over {law_text.replace('N', factor)}"
-    y = _normalised_y(f"{subject}, the first is 1", ends_of(rows))
-    level = layer([{"value": 1.0}], rule(style="reference", aria=False), y=y)
+    y = _normalised_y(f"{subject}, the first is 1", interval_ends(rows))
+    reference_line = layer([{"value": 1.0}], rule(style="reference", aria=False), y=y)
     return frame(
-        [level, *_lines(rows, factor, y)],
+        [reference_line, *_lines(rows, factor, y)],
         title=f"{name.capitalize()} by {factor}, normalised",
         description=f"Median {subject}, by {factor}, with intervals.",
         height=260,
@@ -130,7 +119,7 @@ def size_normalised(document: ResultDocument, factor: str) -> alt.LayerChart | N
 
 
 def _row(measurement: Measurement, factor: str, unit: float) -> dict[str, Any]:
-    """Return a condition's size, and its cost with the interval in this unit."""
+    """Return the size of a condition, and its cost with the interval, divided by ``unit``."""
     size, condition, summary = measurement
     low, high = (summary.median if end is None else end for end in summary.median_ci)
     costs = {"value": summary.median / unit, "low": low / unit, "high": high / unit}
@@ -138,7 +127,7 @@ def _row(measurement: Measurement, factor: str, unit: float) -> dict[str, Any]:
 
 
 def _lines(rows: Rows, factor: str, y: alt.Y) -> list[alt.Chart]:
-    """Draw a line, bars and marks for each combination of the other levels."""
+    """Draw a line, bars and points for each combination of the levels of other factors."""
     names = list(dict.fromkeys(str(row["condition"]) for row in rows))
     sizes = sorted({float(row["size"]) for row in rows})
     labels = sizes if len(sizes) <= _MAX_LABELS else log_ticks(sizes[0], sizes[-1])
@@ -149,8 +138,8 @@ def _lines(rows: Rows, factor: str, y: alt.Y) -> list[alt.Chart]:
 
 
 def _normalised_y(title: str, ends: Sequence[float]) -> alt.Y:
-    """Return a logarithmic axis where the values lie far apart, else a linear one."""
-    if max(ends) > _LOGARITHMIC_FROM * min(ends):
+    """Return a logarithmic axis if the values lie far apart, and else a linear axis."""
+    if max(ends) > _MAX_LINEAR_RATIO * min(ends):
         return log_y(title, 0.95 * min(ends), 1.05 * max(ends))
     scale = alt.Scale(zero=False, nice=False, padding=12)
     return alt.Y("value:Q", title=title, scale=scale, axis=alt.Axis(format="~r"))
@@ -158,5 +147,5 @@ def _normalised_y(title: str, ends: Sequence[float]) -> alt.Y:
 
 def _nearest_simple_law(law: ScalingLaw) -> tuple[float, int]:
     powers = {exponent.log_power: exponent.power for exponent in law.exponents}
-    among = law.simple or tuple((exponent, 0) for exponent in SIMPLE_EXPONENTS)
-    return min(among, key=lambda simple: abs(simple[0] - powers[simple[1]]))
+    candidates = law.simple or tuple((exponent, 0) for exponent in SIMPLE_EXPONENTS)
+    return min(candidates, key=lambda simple: abs(simple[0] - powers[simple[1]]))

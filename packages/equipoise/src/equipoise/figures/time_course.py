@@ -1,4 +1,4 @@
-"""Every trial in the order in which it ran, with a running median: drift and disturbances."""
+"""Chart of all trials in the order in which they ran: shows drift and disturbances."""
 
 from __future__ import annotations
 
@@ -18,20 +18,9 @@ from equipoise.figures.building import (
     quantity_scale,
 )
 from equipoise.figures.quantity import Quantity, quantity_of
-from equipoise.figures.values import (
-    EVERY_TRIAL,
-    analysed_values,
-    known_values,
-    primary_metric,
-)
+from equipoise.figures.values import MAX_DOTS, analysed_values, primary_metric, trials_with_values
 from equipoise.model.result import ResultDocument
-from equipoise.shared.chart_parts import (
-    Rows,
-    frame,
-    layer,
-    rule,
-    tooltips,
-)
+from equipoise.shared.chart_parts import Rows, frame, layer, rule, tooltips
 
 HOW_TO_READ = (
     "Trials from first to last, with a running median for each condition. Lines that rise "
@@ -42,15 +31,16 @@ HOW_TO_READ = (
 HEIGHT = 280
 BINS = 150
 WITHIN, BEYOND, TIMED_OUT = "within", "beyond", "timed out"
-_WINDOW_SHARE = 10
-_MIN_WINDOW = 5
+_WINDOWS = 10
+"""Number of windows of a running median that cover all trials of a condition."""
+_MIN_WINDOW_TRIALS = 5
 _MAX_LINE_POINTS = 400
 
 
-def time_course(document: ResultDocument, *, every_trial: int = EVERY_TRIAL) -> alt.LayerChart:
-    """Draw every finished trial over the order in which they ran.
+def time_course(document: ResultDocument, *, max_dots: int = MAX_DOTS) -> alt.LayerChart:
+    """Draw every finished trial in the order in which the trials ran.
 
-    Bands from smallest to largest replace more than ``every_trial`` trials.
+    With more than ``max_dots`` trials, bands from the smallest to the largest replace the dots.
     """
     metric = primary_metric(document)
     values = analysed_values(document, metric)
@@ -64,17 +54,17 @@ def time_course(document: ResultDocument, *, every_trial: int = EVERY_TRIAL) -> 
         "y": alt.Y("value:Q", scale=quantity_scale(quantity), axis=quantity_axis(quantity, 6)),
         "color": condition_color(names),
     }
-    binned = len(rows) > every_trial
+    is_binned = len(rows) > max_dots
     line = alt.MarkDef("line", strokeWidth=2.5, clip=True)
     layers = [
-        *(_bands(rows, axes) if binned else _points(rows, axes, names, quantity)),
+        *(_bands(rows, axes) if is_binned else _points(rows, axes, names, quantity)),
         layer(_running_medians(rows, names), line, **axes),
         *_states(document, metric, quantity, axes),
     ]
     return frame(
         layers,
         title=f"Course of the {quantity.name} over the campaign",
-        notes=_notes(rows, binned),
+        notes=_notes(rows, is_binned),
         description=(
             f"The {quantity.name} of {len(rows)} trials in the order in which they ran, with a "
             "running median for each condition."
@@ -84,7 +74,7 @@ def time_course(document: ResultDocument, *, every_trial: int = EVERY_TRIAL) -> 
 
 
 def _rows(document: ResultDocument, metric: str, quantity: Quantity) -> Rows:
-    known = {condition.name for condition in document.conditions}
+    names = {condition.name for condition in document.conditions}
     return [
         {
             "trial": number,
@@ -92,21 +82,21 @@ def _rows(document: ResultDocument, metric: str, quantity: Quantity) -> Rows:
             "condition": row.condition,
             "block": row.block,
             "analysed": row.analysed,
-            **_edge(value, quantity),
+            **_edge_fields(value, quantity),
         }
-        for number, row, value in known_values(document, metric)
-        if row.condition in known
+        for number, row, value in trials_with_values(document, metric)
+        if row.condition in names
     ]
 
 
-def _edge(value: float, quantity: Quantity) -> dict[str, str]:
-    """Return the kind of a trial and, beyond the axis, its text and its arrow."""
+def _edge_fields(value: float, quantity: Quantity) -> dict[str, str]:
+    """Return whether a value is on the axis; if not, also its text and its arrow."""
     if math.isinf(value):
         return {"kind": TIMED_OUT, "what": "timed out", "mark": "▲"}
-    if quantity.beyond(value):
+    if quantity.is_beyond(value):
         what = f"{quantity.scaled(value):g} {quantity.unit}".strip()
-        above = quantity.scaled(value) > quantity.high
-        return {"kind": BEYOND, "what": what, "mark": "▲" if above else "▼"}
+        is_above = quantity.scaled(value) > quantity.high
+        return {"kind": BEYOND, "what": what, "mark": "▲" if is_above else "▼"}
     return {"kind": WITHIN}
 
 
@@ -117,7 +107,7 @@ def _points(
         ("condition:N",), ("value:Q", quantity.title(), ".5~r"), ("block:Q", "block")
     )
     within = [row for row in rows if row["kind"] == WITHIN]
-    edge = [row for row in rows if row["kind"] != WITHIN]
+    at_edge = [row for row in rows if row["kind"] != WITHIN]
     shape = condition_shape(names)
     size = float(np.clip(8000 / max(len(rows), 1), 8, 34))
     analysed = alt.MarkDef("point", filled=True, size=size, opacity=0.55, aria=False)
@@ -125,16 +115,16 @@ def _points(
     return [
         *(
             layer(
-                [row for row in within if row["analysed"] is of_analysed],
+                [row for row in within if row["analysed"] is is_analysed],
                 mark,
                 shape=shape,
                 tooltip=tooltip,
                 **axes,
             )
-            for of_analysed, mark in ((True, analysed), (False, hollow))
+            for is_analysed, mark in ((True, analysed), (False, hollow))
         ),
         layer(
-            edge,
+            at_edge,
             alt.MarkDef("text", fontSize=11, aria=False),
             text="mark:N",
             tooltip=tooltips(("condition:N",), ("block:Q",), ("what:N", quantity.name)),
@@ -145,10 +135,10 @@ def _points(
 
 def _bands(rows: Rows, axes: Mapping[str, Any]) -> list[alt.Chart]:
     """Draw bands from the smallest to the largest of neighbouring trials of a condition."""
-    width = -(-len(rows) // BINS)
+    trials_per_bin = -(-len(rows) // BINS)
     groups: dict[tuple[str, int], Rows] = {}
     for row in rows:
-        groups.setdefault((row["condition"], row["trial"] // width), []).append(row)
+        groups.setdefault((row["condition"], row["trial"] // trials_per_bin), []).append(row)
     bins: Rows = [
         {
             "condition": name,
@@ -166,7 +156,7 @@ def _running_medians(rows: Rows, names: list[str]) -> Rows:
     points: Rows = []
     for name in names:
         trials = [row for row in rows if row["condition"] == name and row["analysed"]]
-        half = max(_MIN_WINDOW, len(trials) // _WINDOW_SHARE) // 2
+        half = max(_MIN_WINDOW_TRIALS, len(trials) // _WINDOWS) // 2
         if len(trials) <= 2 * half:
             continue
         values = np.array([row["value"] for row in trials])
@@ -183,51 +173,51 @@ def _running_medians(rows: Rows, names: list[str]) -> Rows:
 def _states(
     document: ResultDocument, metric: str, quantity: Quantity, axes: Mapping[str, Any]
 ) -> list[alt.Chart]:
-    """Draw the levels of conditions that had several, and where they changed."""
+    """Draw the levels of conditions that had several levels, and their changes."""
     levels: Rows = []
     for condition in document.conditions:
         summary = condition.metrics.get(metric)
         states = () if summary is None else summary.states or ()
         numbers = [
             number
-            for number, row, value in known_values(document, metric)
+            for number, row, value in trials_with_values(document, metric)
             if row.analysed and row.condition == condition.name and math.isfinite(value)
         ]
         if len(states) < 2 or len(numbers) <= states[-1].begin:
             continue
-        begins = [numbers[state.begin] for state in states]
+        starts = [numbers[state.begin] for state in states]
         levels += [
             {
-                "trial": begin,
+                "trial": start,
                 "until": until,
                 "value": quantity.clipped(state.level),
                 "condition": condition.name,
-                "first": begin == begins[0],
+                "first": start == starts[0],
             }
-            for state, begin, until in zip(states, begins, [*begins[1:], numbers[-1]], strict=True)
+            for state, start, until in zip(states, starts, [*starts[1:], numbers[-1]], strict=True)
         ]
     if not levels:
         return []
     changes = [row for row in levels if not row["first"]]
-    dashed = rule(1.5, strokeDash=[4, 3])
+    dashed_line = rule(1.5, strokeDash=[4, 3])
     tooltip = tooltips(("condition:N",), ("trial:Q",))
     return [
         layer(levels, rule(2, aria=False), x2="until:Q", **axes),
-        layer(changes, dashed, x=axes["x"], color=axes["color"], tooltip=tooltip),
+        layer(changes, dashed_line, x=axes["x"], color=axes["color"], tooltip=tooltip),
     ]
 
 
-def _notes(rows: Rows, binned: bool) -> list[str]:
+def _notes(rows: Rows, is_binned: bool) -> list[str]:
     notes = []
     edge = "marked at the edge (▲)"
-    if binned:
+    if is_binned:
         edge = "drawn at the edge"
         notes.append(
             f"{len(rows)} trials are too many to draw each: bands reach from the smallest to the "
             "largest of neighbouring trials."
         )
     counts = Counter(row["kind"] for row in rows)
-    for kind, text in ((TIMED_OUT, "timed out"), (BEYOND, "lie beyond the axis")):
+    for kind, event in ((TIMED_OUT, "timed out"), (BEYOND, "lie beyond the axis")):
         if counts[kind]:
-            notes.append(f"{counts[kind]} of {len(rows)} trials {text}: {edge}.")
+            notes.append(f"{counts[kind]} of {len(rows)} trials {event}: {edge}.")
     return notes

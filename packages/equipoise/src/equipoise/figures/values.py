@@ -1,4 +1,4 @@
-"""Values of one metric, from the trials of a result document, and the laws that costs follow."""
+"""Reads the values of a metric from a result document, and fits laws of cost by size."""
 
 from __future__ import annotations
 
@@ -21,33 +21,38 @@ from equipoise.stats.scaling import Exponent, ScalingLaw, describe_law, scaling_
 
 MIN_SIZES = 2
 Measurement = tuple[float, ConditionResult, MetricSummary]
-"""A size, the condition that has it, and its cost."""
-EVERY_TRIAL = 5000
-"""Largest number of trials that are drawn one by one; more are binned, with a note."""
+"""Size, condition and summary of the cost."""
+MAX_DOTS = 5000
+"""Maximum number of trials that are drawn one by one; more are binned, with a note."""
 TIMED_OUT = math.inf
 LATENCY = "latency_s"
-"""Metric of programs that time their own operations. Where nothing is compared it is drawn, for the
-time of such a process depends on how many operations it repeats."""
+"""Metric of programs that time their own operations.
+
+Charts without a comparison draw it, because the time of such a process depends on the number of its
+operations.
+"""
 
 
 class Pairs(Struct, frozen=True):
-    """Costs of two conditions in the same blocks; shape ``(blocks,)`` each."""
+    """Values of two conditions in the same n blocks, each of shape (n,)."""
 
     baseline: NDArray[np.float64]
     candidate: NDArray[np.float64]
 
 
 def primary_metric(document: ResultDocument) -> str:
-    """Return the metric of the first comparison; without one, the latency if one is reported."""
+    """Return the primary metric or, if nothing is compared, the latency that programs reported."""
     reports_latency = any(LATENCY in condition.metrics for condition in document.conditions)
     compared = bool(document.comparisons) or not document.has_random_order
     return LATENCY if reports_latency and not compared else document.primary_metric
 
 
-def known_values(document: ResultDocument, metric: str) -> Iterator[tuple[int, TrialRow, float]]:
-    """Return position in time (from 1), row and value of each trial: ``inf`` if it timed out.
+def trials_with_values(
+    document: ResultDocument, metric: str
+) -> Iterator[tuple[int, TrialRow, float]]:
+    """Yield the position in time (from 1), the row and the value of each trial with a known value.
 
-    Trials of which the value is not known are left out.
+    The value of a trial that timed out is infinite.
     """
     for number, row in enumerate(document.trials, start=1):
         value = TIMED_OUT if row.timed_out else row.value_of(metric)
@@ -56,33 +61,33 @@ def known_values(document: ResultDocument, metric: str) -> Iterator[tuple[int, T
 
 
 def analysed_values(document: ResultDocument, metric: str) -> dict[str, list[float]]:
-    """Return the finite analysed values of each condition, in the order in which they ran."""
+    """Return the finite values of the analysed trials of each condition, in the order of trials."""
     values: dict[str, list[float]] = {condition.name: [] for condition in document.conditions}
-    for _, row, value in known_values(document, metric):
-        # The control's trials belong to no condition of the plan (docs/reference/document.md).
+    for _, row, value in trials_with_values(document, metric):
+        # The control is not among the conditions of a document (docs/reference/document.md).
         if row.analysed and math.isfinite(value) and row.condition in values:
             values[row.condition].append(value)
     return values
 
 
 def pairs_of(document: ResultDocument, comparison: Comparison) -> Pairs:
-    """Return the values of both conditions in the analysed blocks that have both."""
+    """Return the values of both conditions in the analysed blocks with both conditions."""
     by_block: dict[int, dict[str, float]] = {}
-    for _, row, value in known_values(document, comparison.metric):
+    for _, row, value in trials_with_values(document, comparison.metric):
         if row.analysed and row.phase == "measured":
             by_block.setdefault(row.block, {})[row.condition] = value
     names = (comparison.baseline, comparison.candidate)
-    both = [
+    value_pairs = [
         [block[name] for name in names]
         for block in by_block.values()
         if all(name in block for name in names)
     ]
-    array = np.asarray(both, dtype=np.float64).reshape(-1, 2)
+    array = np.asarray(value_pairs, dtype=np.float64).reshape(-1, 2)
     return Pairs(array[:, 0], array[:, 1])
 
 
 def numeric_factors(document: ResultDocument, metric: str) -> tuple[str, ...]:
-    """Return the factors with at least two positive numbers among their measured levels."""
+    """Return the factors with at least two measured levels that are positive numbers."""
     factors = dict.fromkeys(name for condition in document.conditions for name in condition.levels)
     return tuple(
         name
@@ -92,7 +97,7 @@ def numeric_factors(document: ResultDocument, metric: str) -> tuple[str, ...]:
 
 
 def measured_sizes(document: ResultDocument, factor: str, metric: str) -> list[Measurement]:
-    """Return the conditions with a positive size and cost, each with its size."""
+    """Return the conditions with a positive size and cost, each with its size and cost."""
     return [
         (size, condition, condition.metrics[metric])
         for condition in document.conditions
@@ -109,36 +114,36 @@ def other_levels(condition: ConditionResult, factor: str) -> str:
 
 
 def scaling_laws(document: ResultDocument, factor: str, metric: str) -> dict[str, ScalingLaw]:
-    """Fit a law over one factor for each combination of the other factors' levels.
+    """Fit a law over one factor for each combination of the levels of the other factors.
 
-    Combinations without a law (a single size, a median that is not positive) are left out.
+    A combination without a law (a single size, a median that is not positive) is left out.
     """
-    groups: dict[str, dict[float, str]] = {}
+    sizes_by_levels: dict[str, dict[float, str]] = {}
     for size, condition, _ in measured_sizes(document, factor, metric):
-        groups.setdefault(other_levels(condition, factor), {})[size] = condition.name
+        sizes_by_levels.setdefault(other_levels(condition, factor), {})[size] = condition.name
     blocks: dict[int, dict[str, float]] = {}
-    for _, row, value in known_values(document, metric):
+    for _, row, value in trials_with_values(document, metric):
         if row.analysed:
             blocks.setdefault(row.block, {})[row.condition] = value
     laws: dict[str, ScalingLaw] = {}
-    for line, names in groups.items():
+    for levels, names in sizes_by_levels.items():
         costs = np.array(
             [[block.get(name, math.nan) for name in names.values()] for block in blocks.values()]
         ).reshape(-1, len(names))
         try:
-            laws[line] = scaling_law(tuple(names), costs, seed=document.run.seed)
+            laws[levels] = scaling_law(tuple(names), costs, seed=document.run.seed)
         except UnusableInput:
-            # A law needs two sizes above 1; the line itself is still drawn.
+            # A law needs two sizes above 1.
             continue
     return laws
 
 
 def law_sentence(law: ScalingLaw) -> str:
-    """Return the fitted exponents: ``N^2.13 (2.10 to 2.16); simple laws that fit: …``."""
-    parts = [f"N^{exponent_text(law.power_law)}"]
+    """Return the fitted exponents: ``N^2.13 (2.10 to 2.16); simple laws that fit …``."""
+    exponents = [f"N^{exponent_text(law.power_law)}"]
     if len(law.sizes) > MIN_SIZES:
-        parts.append(f"with log N, N^{exponent_text(law.exponents[1])}")
-    return f"{'; '.join(parts)}; {_simple_laws(law)}"
+        exponents.append(f"with log N, N^{exponent_text(law.exponents[1])}")
+    return f"{'; '.join(exponents)}; {_simple_laws(law)}"
 
 
 def exponent_text(exponent: Exponent) -> str:
@@ -149,7 +154,6 @@ def exponent_text(exponent: Exponent) -> str:
 
 
 def _simple_laws(law: ScalingLaw) -> str:
-    """Return the simple laws that fit."""
     if not law.has_intervals:
         return "too few blocks to exclude a law"
     fitting = ", ".join(describe_law(*powers) for powers in law.simple)

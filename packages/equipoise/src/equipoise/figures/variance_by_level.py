@@ -1,4 +1,4 @@
-"""Spread by level: what iterations, trials and layouts each add to the variance."""
+"""Chart of the spread by level: what iterations, trials and layouts add to the variance."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from equipoise.shared.chart_parts import (
 HOW_TO_READ = (
     "Each mark is the standard deviation that one level adds, with its interval. More units of the "
     "level farthest to the right narrow the interval most. The first lines are the ratios within "
-    "blocks, the others the conditions."
+    "blocks, the other lines are the conditions."
 )
 MAX_ROWS = 12
 ROW_HEIGHT = 26
@@ -31,27 +31,27 @@ HEAD_HEIGHT = 60
 
 
 def variance_by_level(document: ResultDocument) -> alt.LayerChart | None:
-    """Draw the standard deviation of every level; ``None`` where there is only one level."""
-    parts = list(_parts(document))
-    if not parts:
+    """Draw the standard deviation of every level; ``None`` if there is only one level."""
+    variances = list(_named_variances(document))
+    if not variances:
         return None
-    drawn = parts[:MAX_ROWS]
+    drawn = variances[:MAX_ROWS]
     levels = list(
-        dict.fromkeys(part.level for _, by_level in drawn for part in by_level.components)
+        dict.fromkeys(component.level for _, by_level in drawn for component in by_level.components)
     )
     names = [name for name, _ in drawn]
     rows: Rows = [
         {
             "name": name,
-            "level": part.level,
-            "deviation": _percent(part.variance),
-            "low": _percent(part.variance_ci[0]),
-            "high": _percent(part.variance_ci[1]),
-            "share": rounded(part.share),
-            "units": part.units,
+            "level": component.level,
+            "deviation": _percent(component.variance),
+            "low": _percent(component.variance_ci[0]),
+            "high": _percent(component.variance_ci[1]),
+            "share": rounded(component.share),
+            "units": component.units,
         }
         for name, by_level in drawn
-        for part in by_level.components
+        for component in by_level.components
     ]
     x = alt.X(
         "deviation:Q",
@@ -71,14 +71,14 @@ def variance_by_level(document: ResultDocument) -> alt.LayerChart | None:
         ("share:Q", "share of the variance", ".0%"),
         *((f"{field}:Q", field, ".3~r") for field in ("deviation", "low", "high")),
     )
-    more = len(parts) - len(drawn)
+    has_more = len(variances) > len(drawn)
     return frame(
         [
             layer(rows, rule(2), x="low:Q", x2="high:Q", **channels),
             layer(rows, point(70), x=x, shape=shape, tooltip=tooltip, **channels),
         ],
         title="Which level the spread comes from",
-        notes=[f"The first {len(drawn)} of {len(parts)} are drawn."] if more else [],
+        notes=[f"The first {len(drawn)} of {len(variances)} rows are drawn."] if has_more else [],
         description=(
             f"Standard deviation added by each of the levels {', '.join(levels)}, with intervals, "
             f"for {', '.join(names)}."
@@ -87,8 +87,8 @@ def variance_by_level(document: ResultDocument) -> alt.LayerChart | None:
     )
 
 
-def _parts(document: ResultDocument) -> Iterator[tuple[str, VarianceByLevel]]:
-    """Return every name with its variance by level, the ratios first."""
+def _named_variances(document: ResultDocument) -> Iterator[tuple[str, VarianceByLevel]]:
+    """Yield each name with its variance by level, the ratios first."""
     for comparison in document.comparisons:
         if comparison.by_level is not None and comparison.by_level.components:
             yield f"{comparison.candidate} against {comparison.baseline}", comparison.by_level

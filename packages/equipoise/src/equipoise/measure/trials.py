@@ -67,7 +67,7 @@ class TrialRunner(Struct):
         self.environment = base_environment(self.environment)
         self._uses_run_number = any(map(_mentions_iteration, self.plan.conditions))
 
-    def run_place(self, draw: Draw, place: int) -> tuple[Callable[[], TrialReport], ...]:
+    def trials_at(self, draw: Draw, place: int) -> tuple[Callable[[], TrialReport], ...]:
         """Return the trials at one place of a block; each runs when it is called.
 
         There is one trial; in a block with washouts there are two, and the second counts. The

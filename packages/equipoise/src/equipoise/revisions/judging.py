@@ -26,9 +26,9 @@ from equipoise.analysis.assignments import (
     replace_values,
 )
 from equipoise.analysis.kind import AnalysisKind
-from equipoise.analysis.redaction import HiddenValues
+from equipoise.analysis.redaction import TextReplacements
 from equipoise.campaign.blocks import BlockRead, complete_blocks, cost_function, read_block
-from equipoise.campaign.segment import Judge, Runner, SegmentInProgress, fails
+from equipoise.campaign.segment import Judge, Runner, SegmentInProgress, ends_campaign
 from equipoise.measure.untimed import stderr_suffix
 from equipoise.model.plan import Plan, Stopping
 from equipoise.model.quantities import joined
@@ -102,7 +102,7 @@ def _unmeasured_benchmarks(plan: Plan, trial: Trial) -> tuple[int, ...]:
         place
         for place, benchmark in enumerate(benchmarks_of(plan))
         if benchmark.process == terms.process_of(trial.condition)
-        and (fails(plan, trial) or cost_function(benchmark.metric)(trial) is None)
+        and (ends_campaign(plan, trial) or cost_function(benchmark.metric)(trial) is None)
     )
 
 
@@ -158,7 +158,7 @@ class CommitsJudge(Judge, ABC):
                 if self.terms.process_of(trial.condition) == benchmark.process
             )
             has_failed = any(
-                fails(self.plan, trial) or place in _unmeasured_benchmarks(self.plan, trial)
+                ends_campaign(self.plan, trial) or place in _unmeasured_benchmarks(self.plan, trial)
                 for trial in trials
             )
             if trials and not has_failed:
@@ -173,7 +173,9 @@ class CommitsJudge(Judge, ABC):
         return replace(
             read,
             costs={commit_of(condition): cost for condition, cost in read.costs.items()},
-            places={commit_of(condition): place for condition, place in read.places.items()},
+            positions={
+                commit_of(condition): position for condition, position in read.positions.items()
+            },
         )
 
     def _withdraw_before(self, block: int) -> None:
@@ -248,7 +250,7 @@ class CommitsSegment(SegmentInProgress, kw_only=True):
     def _warm_up(self, runner: Runner) -> None:
         """Do nothing: each condition is warmed up before its first block."""
 
-    def _conditions_of(self, runner: Runner, block: int) -> tuple[int, ...]:
+    def _next_conditions(self, runner: Runner, block: int) -> tuple[int, ...]:
         terms = commits_of(self.plan)
         all_benchmarks = range(len(benchmarks_of(self.plan)))
         while True:
@@ -265,7 +267,7 @@ class CommitsSegment(SegmentInProgress, kw_only=True):
                 self._withdraw(commit, all_benchmarks, block, NOT_BUILT, reason)
             if not failures and self._warm_up_new(runner, conditions, block):
                 return conditions
-            is_over = self._elapsed() >= self.stopping.budget_s
+            is_over = self._elapsed_s() >= self.stopping.budget_s
             if is_over and not self.stopping.min_blocks_explicit:
                 return ()
 
@@ -285,7 +287,7 @@ class CommitsSegment(SegmentInProgress, kw_only=True):
             if self._withdraw_failed(warmups, block):
                 return False
         if len(self._warm) == len(new):
-            self._check_warm_ups(warmups)
+            self._check_for_timeouts(warmups)
         return True
 
     def _run_measured(self, runner: Runner, block: int, conditions: tuple[int, ...]) -> None:
@@ -339,12 +341,12 @@ class CommitsAnalysis(AnalysisKind):
             build=terms.build and replace_values(terms.build, replacement),
         )
 
-    def hide_in_terms(self, terms: Any, hidden: HiddenValues) -> Any:
+    def hide_in_terms(self, terms: Any, hidden: TextReplacements) -> Any:
         """Return the terms without hidden values in the names of benchmarks."""
         return replace(
             terms,
             benchmarks=tuple(
-                replace(benchmark, name=hidden.in_text(benchmark.name))
+                replace(benchmark, name=hidden.replace_in_text(benchmark.name))
                 for benchmark in terms.benchmarks
             ),
         )

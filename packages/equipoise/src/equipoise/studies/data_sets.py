@@ -13,7 +13,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from equipoise.files.writing import write_whole
-from equipoise.matching import own_errors, require_matching
+from equipoise.matching import converted_errors, require_matching
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Plan
 from equipoise.model.record import CampaignWarning
@@ -101,7 +101,7 @@ def data_file(name: str, rows: str, home: Path) -> Path:
 
 def _lalonde() -> str:
     datasets = require_matching("equipoise_matching.matching.datasets")
-    with own_errors():
+    with converted_errors():
         return str(datasets.lalonde().to_csv(index=False))
 
 

@@ -185,7 +185,7 @@ def test_a_function_that_fails_later_ends_the_campaign_and_is_in_the_ledger(
 
 
 def test_a_ranking_of_one_function_is_refused_before_anything_runs(ledger: Path) -> None:
-    with pytest.raises(UnusableInput, match="there is no ranking") as refusal:
+    with pytest.raises(UnusableInput, match="there is nothing to rank") as refusal:
         eq.compare(short, ranking=True, ledger=ledger)
     assert refusal.value.hint
     assert not ledger.exists()

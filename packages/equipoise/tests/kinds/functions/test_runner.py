@@ -38,7 +38,7 @@ def trials_of(answer: Answer, block: int = 1) -> list[Trial]:
     runner = FunctionRunner(plan, Answering(1), cast(Any, NoCovariates()))
     draw = draw_block(plan, "measured", block)
     return [
-        run().trial for place in range(len(draw.order)) for run in runner.run_place(draw, place)
+        run().trial for place in range(len(draw.order)) for run in runner.trials_at(draw, place)
     ]
 
 
@@ -47,7 +47,7 @@ def test_one_process_gives_each_function_a_trial_with_one_number() -> None:
     plan = plan_of_functions("f()", "g()")
     runner = FunctionRunner(plan, processes, cast(Any, NoCovariates()))
     draw = draw_block(plan, "measured", 4)
-    trials = [runner.run_place(draw, place)[0]().trial for place in range(2)]
+    trials = [runner.trials_at(draw, place)[0]().trial for place in range(2)]
     assert processes.keys == [("measured", 4)]
     assert [trial.condition for trial in trials] == list(draw.order)
     for trial in trials:

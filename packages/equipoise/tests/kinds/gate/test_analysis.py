@@ -11,7 +11,7 @@ import pytest
 
 from equipoise.analysis.result import analyse_campaign
 from equipoise.campaign.blocks import QUANTA, block_costs, complete_blocks
-from equipoise.campaign.interim import ANALYSE_EVERY_BLOCK, GROWTH
+from equipoise.campaign.interim import ANALYSE_EVERY_BLOCK, GROWTH_DIVISOR
 from equipoise.kinds.gate.terms import GateDocument, GatePlan, GateResult
 from equipoise.measure.trials import TrialReport
 from equipoise.model.errors import UnusableInput
@@ -135,7 +135,7 @@ def test_a_long_gate_is_analysed_less_often_and_ends_soon_after_its_decision(
     assert known_after is not None
     assert known_after > ANALYSE_EVERY_BLOCK
     assert outcomes(judged_gate) == ["slower"]
-    assert known_after <= len(pairs) <= known_after * (1 + 1 / GROWTH) + 1
+    assert known_after <= len(pairs) <= known_after * (1 + 1 / GROWTH_DIVISOR) + 1
 
 
 class PreemptedRunner(ScriptedRunner):
@@ -143,8 +143,8 @@ class PreemptedRunner(ScriptedRunner):
 
     tells_system_time = True
 
-    def run_place(self, draw: Draw, place: int) -> tuple[Callable[[], TrialReport], ...]:
-        (run,) = super().run_place(draw, place)
+    def trials_at(self, draw: Draw, place: int) -> tuple[Callable[[], TrialReport], ...]:
+        (run,) = super().trials_at(draw, place)
 
         def preempted() -> TrialReport:
             ran = run()
@@ -209,8 +209,8 @@ def test_a_decided_benchmark_gets_no_more_blocks(tmp_path: Path) -> None:
 class ReportingRunner(ScriptedRunner):
     """Processes that report two benchmarks of their own; the second is slower later on."""
 
-    def run_place(self, draw: Draw, place: int) -> tuple[Callable[[], TrialReport], ...]:
-        (run,) = super().run_place(draw, place)
+    def trials_at(self, draw: Draw, place: int) -> tuple[Callable[[], TrialReport], ...]:
+        (run,) = super().trials_at(draw, place)
 
         def reporting() -> TrialReport:
             ran = run()

@@ -82,7 +82,7 @@ def ran(condition: Condition, folder: Path, output: Output | None = None) -> Tri
     with Launcher(launcher_program()) as launcher:
         covariates = CovariateReader(Host(folder / "nowhere"))
         runner = TrialRunner(plan, launcher, scratch, environment, covariates)
-        done = runner.run_place(DRAW, 0)[0]()
+        done = runner.trials_at(DRAW, 0)[0]()
     assert (done.trial.failure, done.trial.error_tail) == (None, "")
     return done
 

@@ -91,7 +91,7 @@ def _trials(plan: Plan, max_blocks: int) -> Runs[Trial]:
 
 def _block(plan: Plan, runner: TrialRunner, draw: Draw) -> list[Trial]:
     trials = [
-        run().trial for place in range(len(draw.order)) for run in runner.run_place(draw, place)
+        run().trial for place in range(len(draw.order)) for run in runner.trials_at(draw, place)
     ]
     for trial in trials:
         assert trial.failure is None, f"{plan.conditions[trial.condition]}: {trial.failure}"

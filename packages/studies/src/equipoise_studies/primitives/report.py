@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from equipoise.figures.gallery import Figure, FiguresKind, Sequences, figure_of
+from equipoise.figures.gallery import Figure, FiguresKind, Sequences, optional_figure
 from equipoise.model.quantities import counted
 from equipoise.model.result import ConditionResult, ResultDocument, TrialRow
 from equipoise.report.document import UNKNOWN, Cell, Claim, Styled, Table, headed
@@ -96,7 +96,7 @@ def _figures(document: ResultDocument) -> Iterator[Figure]:
 
     for metric in PRIMITIVE_METRICS:
         rows = charts.primitives(document, metric)
-        yield from figure_of(f"primitives_{metric}", charts.HOW_TO_READ, rows)
+        yield from optional_figure(f"primitives_{metric}", charts.HOW_TO_READ, rows)
 
 
 def _tables(document: ResultDocument) -> Iterator[Table]:

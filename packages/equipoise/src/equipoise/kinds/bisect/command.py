@@ -15,7 +15,7 @@ from msgspec.structs import asdict, replace
 
 from equipoise.analysis.levels import layout_spread
 from equipoise.campaign import conduct
-from equipoise.campaign.plans import PlanAndWarnings, over_layouts
+from equipoise.campaign.plans import PlanAndWarnings, plan_with_layouts
 from equipoise.campaign.progress import ProgressListener
 from equipoise.cli import options, revisions
 from equipoise.cli.command_line import CommandRecorder, typed_command
@@ -135,7 +135,7 @@ def bisect_plan(
         levels = plan.conditions[first].levels
         stratum = {factor: level for factor, level in levels.items() if factor != REVISION}
         gaps.append(Contrast(first, first + terms.last, REVISION, stratum))
-    layouts_plan, layout_warnings = over_layouts(plan, request.layouts, None)
+    layouts_plan, layout_warnings = plan_with_layouts(plan, request.layouts, None)
     # A search ends when the culprit is known, even if each layout ran in few blocks only.
     layouts_plan = replace(
         layouts_plan, stopping=plan.stopping, chosen_contrasts=tuple(gaps), terms=terms

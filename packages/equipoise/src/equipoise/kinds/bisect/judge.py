@@ -88,7 +88,7 @@ class BisectionJudge(CommitsJudge):
             if block.resolution is not None:
                 self.searches[place].bisection.set_resolution(block.resolution)
         for command, places in zip(self._commands, self._measured_by, strict=True):
-            orders = [blocks[place].places for place in places if place in blocks]
+            orders = [blocks[place].positions for place in places if place in blocks]
             if not orders:
                 continue
             costs = [blocks[place].costs if place in blocks else None for place in places]

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from equipoise.analysis.assignments import Replace, replace_values
 from equipoise.analysis.kind import AnalysisKind
-from equipoise.analysis.redaction import HiddenValues, replace_texts
+from equipoise.analysis.redaction import TextReplacements, replace_texts
 from equipoise.kinds.explain.outcome import tested_causes
 from equipoise.kinds.explain.terms import ExperimentPlan, ExplainDocument
 from equipoise.model.record import RunRecord
@@ -28,7 +28,7 @@ class ExplainAnalysis(AnalysisKind):
         )
         return replace(terms, attempts=tuple(attempts))
 
-    def hide_in_terms(self, terms: ExperimentPlan, hidden: HiddenValues) -> Any:
+    def hide_in_terms(self, terms: ExperimentPlan, hidden: TextReplacements) -> Any:
         """Return the terms without hidden values in any text."""
         return replace_texts(terms, hidden)
 

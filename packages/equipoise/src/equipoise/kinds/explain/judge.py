@@ -146,7 +146,7 @@ class Attempt:
 
     def take(self, block: BlockRead) -> None:
         """Add a block if it tried the intervention."""
-        if self.ended_because is not None or self.planned.candidate_with not in block.places:
+        if self.ended_because is not None or self.planned.candidate_with not in block.positions:
             return
         if any(condition not in block.costs for condition in self._conditions_in_order):
             self.end(f"a trial with it has no {self._metric}")

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from equipoise.analysis.comparisons import primary_comparisons
 from equipoise.campaign.blocks import complete_blocks, read_block
-from equipoise.campaign.segment import fails
+from equipoise.campaign.segment import ends_campaign
 from equipoise.kinds.explain.judge import BASELINE, CANDIDATE, Attempt, attempts_of, take_failure
 from equipoise.kinds.explain.reach import unchanged_account
 from equipoise.kinds.explain.terms import OmittedIntervention, PlannedIntervention, experiment_of
@@ -52,7 +52,7 @@ def tested_causes(record: RunRecord) -> tuple[Explanation, ...]:
     gap = next(iter(primary_comparisons(plan, blocks)), None)
     attempts = attempts_of(experiment_of(plan), plan.judgement)
     for trial in record.trials:
-        if fails(plan, trial):
+        if ends_campaign(plan, trial):
             take_failure(attempts, trial)
     for block in blocks.values():
         read = read_block(block, plan)

@@ -27,7 +27,7 @@ from equipoise.analysis.redaction import hide_variables
 from equipoise.analysis.result import increasing_metrics, run_info, trial_rows
 from equipoise.analysis.warnings import warnings_of
 from equipoise.analysis.wording import verdict_sentence
-from equipoise.campaign.blocks import complete_blocks, known_values
+from equipoise.campaign.blocks import complete_blocks, values_by_metric
 from equipoise.design.command_line import shell_line
 from equipoise.kinds.fleet.answers import describe_answers
 from equipoise.kinds.fleet.statistics import End, answers_of_fleet
@@ -404,7 +404,7 @@ def _conditions(member: RunRecord, blocks: Blocks) -> Iterator[HostCondition]:
         metric = next(iter(metrics), plan.judgement.primary_metric)
         trials = [trial for block in blocks.values() for trial in block if trial.condition == index]
         measured = [trial for trial in trials if not trial.timed_out and not trial.is_unavailable]
-        values = known_values(measured, [metric])[metric] if measured else np.empty(0)
+        values = values_by_metric(measured, [metric])[metric] if measured else np.empty(0)
         values = np.sort(values[np.isfinite(values)])
         failures = sum(
             trial.failure is not None and trial.condition == index for trial in member.trials

@@ -9,7 +9,13 @@ import altair as alt
 from msgspec import Struct
 
 from equipoise.figures.building import RATIO_TOOLTIPS, ratio_axis
-from equipoise.figures.gallery import Figure, FiguresKind, Sequences, figure_of, of_values
+from equipoise.figures.gallery import (
+    Figure,
+    FiguresKind,
+    Sequences,
+    as_value_ratios,
+    optional_figure,
+)
 from equipoise.figures.quantity import extent, metric_name
 from equipoise.figures.ratios import HOW_TO_READ_RATIOS, ratios
 from equipoise.kinds.fleet.terms import FleetComparison, FleetDocument, HostEffect
@@ -66,9 +72,10 @@ def hosts(comparison: FleetComparison) -> alt.LayerChart | None:
     # One more host has no ratio, so an end of its interval gives its position.
     ratios_and_ends = [(row.ratio or next(filter(None, row.ends), None), row.ends) for row in rows]
     axis = ratio_axis(
-        extent([each for each in ratios_and_ends if each[0] is not None]), comparison.min_effect
+        extent([each for each in ratios_and_ends if each[0] is not None]),
+        comparison.min_effect,
     )
-    x = axis.position(alt.X, f"{metric_name(comparison.metric)} against {comparison.baseline}")
+    x = axis.channel(alt.X, f"{metric_name(comparison.metric)} against {comparison.baseline}")
     y = name_rows("label", [row.label for row in rows])
     kinds = [kind for kind in _KINDS if any(row.kind == kind for row in rows)]
     places = [_COLOURS[_KINDS.index(kind)] for kind in kinds]
@@ -78,7 +85,7 @@ def hosts(comparison: FleetComparison) -> alt.LayerChart | None:
             "label": row.label,
             "kind": row.kind,
             "blocks": row.blocks,
-            **axis.places(row.ratio, row.ends),
+            **axis.coordinates(row.ratio, row.ends),
         }
         for row in rows
     ]
@@ -140,9 +147,9 @@ class FleetFigures(FiguresKind):
         """Draw the hosts of each primary comparison; ratios are of values if more is better."""
         if not document.conditions:
             return
-        document, _ = of_values(document, sequences)
-        yield from figure_of("ratios", HOW_TO_READ_RATIOS, ratios(document))
+        document, _ = as_value_ratios(document, sequences)
+        yield from optional_figure("ratios", HOW_TO_READ_RATIOS, ratios(document))
         metric = document.primary_metric
         for comparison in document.comparisons:
             if comparison.metric == metric:
-                yield from figure_of("hosts", HOW_TO_READ, hosts(comparison))
+                yield from optional_figure("hosts", HOW_TO_READ, hosts(comparison))

@@ -78,7 +78,7 @@ class FunctionRunner(Struct):
     clock: Callable[[], float] = time.monotonic
     _reports: tuple[TrialReport, ...] = ()
 
-    def run_place(self, draw: Draw, place: int) -> tuple[Callable[[], TrialReport], ...]:
+    def trials_at(self, draw: Draw, place: int) -> tuple[Callable[[], TrialReport], ...]:
         """Return the trial at one place of a block; that at the first place runs the process."""
         return (lambda: self._run(draw, place),)
 

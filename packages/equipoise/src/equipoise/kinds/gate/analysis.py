@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from equipoise.analysis.assignments import Replace, replace_command_line_values
 from equipoise.analysis.comparisons import Blocks, Pairing, pairings_of
 from equipoise.analysis.kind import AnalysisKind, KindResult
-from equipoise.analysis.redaction import HiddenValues
+from equipoise.analysis.redaction import TextReplacements
 from equipoise.campaign.blocks import block_seconds
 from equipoise.design.command_line import shell_line, shell_line_with_placeholders
 from equipoise.kinds.gate.terms import GateOutcome, GatePlan, GateResult, GateRow, GateShortage
@@ -44,10 +44,11 @@ class GateAnalysis(AnalysisKind):
             },
         )
 
-    def hide_in_terms(self, terms: GatePlan, hidden: HiddenValues) -> GatePlan:
+    def hide_in_terms(self, terms: GatePlan, hidden: TextReplacements) -> GatePlan:
         """Return the terms without hidden values in the names of benchmarks."""
         return replace(
-            terms, bisect={hidden.in_text(name): words for name, words in terms.bisect.items()}
+            terms,
+            bisect={hidden.replace_in_text(name): words for name, words in terms.bisect.items()},
         )
 
 

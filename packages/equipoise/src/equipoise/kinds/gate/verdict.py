@@ -9,7 +9,7 @@ import numpy as np
 from msgspec import Struct
 
 from equipoise._native import BettingSequence
-from equipoise.campaign.interim import CampaignKind, Interim, InterimAnalysis
+from equipoise.campaign.interim import CampaignKind, InterimAnalysis, InterimVerdict
 from equipoise.kinds.gate.terms import GateOutcome, GatePlan
 from equipoise.model.plan import Plan, Stopping
 from equipoise.stats.sequence import PairedBlocks
@@ -175,18 +175,19 @@ class GateJudge(InterimAnalysis):
         assert isinstance(plan.terms, GatePlan)
         return plan.terms.metrics
 
-    def judged(self) -> tuple[Interim, ...]:
+    def judged(self) -> tuple[InterimVerdict, ...]:
         """Return the decision on each comparison."""
         judgement = self.plan.judgement
         decisions = judge_gate(self.pairs, min_effect=judgement.min_effect, alpha=judgement.alpha)
         return tuple(
-            Interim(decision.judged, decision.outcome != "undecided") for decision in decisions
+            InterimVerdict(decision.judged, decision.outcome != "undecided")
+            for decision in decisions
         )
 
     def blocks_to_verdict(self) -> tuple[int, ...]:
         """Return no forecast: a gate ends by its decision or its budget alone."""
         return ()
 
-    def measures_size(self, judged: ComparisonVerdict) -> bool:
+    def may_learn_size(self, judged: ComparisonVerdict) -> bool:
         """Return ``False``: a gate ends at its decision, whatever the size of the effect."""
         return False

@@ -85,13 +85,14 @@ def history(result: HistoryResult) -> alt.LayerChart:
     places = {revision.commit: revision.place for revision in result.revisions}
     marks = list(_marks(result, places))
     axis = ratio_axis(
-        extent([(revision.ratio, revision.ratio_ci) for revision in revisions]), result.min_effect
+        extent([(revision.ratio, revision.ratio_ci) for revision in revisions]),
+        result.min_effect,
     )
     last = max([1, *places.values()]) + 0.5
     x = count_axis("place", -0.5, end_of_axis(marks, last), "commits after the baseline")
     name = metric_name(result.metric)
     stretched_axis = _stretched(axis, stretch_for(marks))
-    y = stretched_axis.position(alt.Y, f"{name} against {result.baseline.asked}")
+    y = stretched_axis.channel(alt.Y, f"{name} against {result.baseline.asked}")
     kinds = list(dict.fromkeys(mark["kind"] for mark in marks))
     color, shape = color_and_shape(
         "kind",
@@ -201,7 +202,7 @@ def _point(axis: RatioAxis, revision: HistoryRevision) -> dict[str, Any]:
     return {
         **_commit(revision),
         "kind": _MEASURED,
-        **axis.places(revision.ratio, revision.ratio_ci),
+        **axis.coordinates(revision.ratio, revision.ratio_ci),
         "blocks": revision.blocks,
         "era": revision.era,
     }

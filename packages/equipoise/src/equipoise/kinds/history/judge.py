@@ -88,7 +88,7 @@ class HistoryJudge(CommitsJudge):
         self._blocks += 1
         if block.resolution is not None:
             self.history.set_resolution(block.resolution)
-        self.history.add(block.costs, sorted(block.costs, key=lambda commit: block.places[commit]))
+        self.history.add(block.costs, sorted(block.costs, key=block.positions.__getitem__))
 
     def _withdraw(self, commit: int, benchmark: int) -> None:
         self._updates += 1

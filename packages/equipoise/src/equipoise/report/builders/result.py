@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from equipoise.design.command_line import shell_line
-from equipoise.figures.values import EVERY_TRIAL
+from equipoise.figures.values import MAX_DOTS
 from equipoise.model.plan import COMPARE_STUDY
 from equipoise.model.quantities import counted, listed
 from equipoise.model.record import CampaignWarning, RunSummary
@@ -115,19 +115,19 @@ class CampaignReport(Struct, frozen=True):
     """Where the campaign is kept; for the terminal."""
     earlier: Sequence[RunSummary] = ()
     """Campaigns of the same commands; for the terminal."""
-    every_trial: int = EVERY_TRIAL
+    max_dots: int = MAX_DOTS
     """Number of trials that a figure draws one by one; it bins more."""
 
 
 def campaign_documents(reports: Sequence[CampaignReport]) -> list[Document]:
     """Build one document for each campaign, for a page that they share.
 
-    At most ``EVERY_TRIAL`` trials are drawn one by one over all of them; beyond, each campaign
+    At most ``MAX_DOTS`` trials are drawn one by one over all of them; beyond, each campaign
     gets its part of them and bins the others.
     """
     total = sum(len(report.document.trials) for report in reports)
-    each = EVERY_TRIAL if total <= EVERY_TRIAL else EVERY_TRIAL // len(reports)
-    return [campaign_document(replace(report, every_trial=each)) for report in reports]
+    each = MAX_DOTS if total <= MAX_DOTS else MAX_DOTS // len(reports)
+    return [campaign_document(replace(report, max_dots=each)) for report in reports]
 
 
 def campaign_document(report: CampaignReport) -> Document:
@@ -247,7 +247,7 @@ def _importance(warning: CampaignWarning) -> int:
 
 def campaign_figures(report: CampaignReport) -> tuple[Figures, Figures]:
     """Return the figures below the answer, and the others; all are drawn at most once."""
-    document, every_trial = report.document, report.every_trial
+    document, max_dots = report.document, report.max_dots
     many = len(document.primary_comparisons) > MAX_CLAIMS
     kind = report_kind(document)
     first_names = _FIRST_OF_MANY if many else _FIRST_FIGURES | kind.first_figures
@@ -258,7 +258,7 @@ def campaign_figures(report: CampaignReport) -> tuple[Figures, Figures]:
 
         first = list(report.study_figures)
         others: list[Figure] = []
-        for figure in gallery(document, report.sequences, every_trial=every_trial):
+        for figure in gallery(document, report.sequences, max_dots=max_dots):
             (first if figure.name in first_names else others).append(figure)
         return tuple(first), tuple(others)
 

@@ -254,7 +254,7 @@ def _observe_run(
     draw = replace(
         draw_block(plan, "measured", run.repetition), phase="warmup", order=(run.condition,)
     )
-    (start,) = runner.run_place(draw, 0)
+    (start,) = runner.trials_at(draw, 0)
     try:
         trial = start().trial
     except ConditionFailed as error:

@@ -9,7 +9,7 @@ import altair as alt
 from equipoise.figures.building import (
     bars,
     condition_color,
-    ends_of,
+    interval_ends,
     lines,
     log_x,
     log_y,
@@ -72,7 +72,7 @@ def curve_chart(title: str, metric: str, curves: Sequence[Curve]) -> alt.LayerCh
         scale, axis = alt.Scale(zero=True), alt.Axis(format="~s")
         y = alt.Y("value:Q", title=f"{name}, {unit}", scale=scale, axis=axis)
     else:
-        ends = ends_of(rows)
+        ends = interval_ends(rows)
         y = log_y(f"{name}, in {unit}", min(ends) / 2, 2 * max(ends))
     tooltip = ["condition:N", "clients:Q", alt.Tooltip("value:Q", format=".5~r")]
     line, points = lines(rows, x, y, names, tooltip=tooltip, width=2, point_size=60)
