@@ -53,7 +53,9 @@ def test_the_terms_of_a_product_a_square_and_a_step_are_found() -> None:
         assert name in [dictionary.describe(term) for term in chosen]
     chosen = select_terms(dictionary, (a > 0.33) + 0.2 * draw.normal(size=800), np.arange(800), 20)
     step = next(term[0] for term in chosen if term[0].shape == "step")
-    assert dictionary.centres[0] + step.at * dictionary.spreads[0] == pytest.approx(0.33, abs=0.04)
+    assert dictionary.centres[0] + step.threshold * dictionary.spreads[0] == pytest.approx(
+        0.33, abs=0.04
+    )
 
 
 def test_noise_alone_chooses_hardly_any_term() -> None:

@@ -192,7 +192,7 @@ def _answer(
     progress("bounding the influence of a hidden factor")
     bias = hidden_bias(match)
     fitted = regressions(match)
-    column_contributions = () if fitted is None else contributions(fitted)
+    explained = () if fitted is None else contributions(fitted)
     robustness = None
     if fitted is not None:
         robustness = robustness_of(fitted.main, effects.main.pair_effect.effect)
@@ -202,10 +202,10 @@ def _answer(
     return replace(
         result,
         summary=answer_sentences(
-            result.question, result.naive, matched_effect.effect, column_contributions, bias
+            result.question, result.naive, matched_effect.effect, explained, bias
         ),
         matched=matched_effect,
-        contributions=column_contributions,
+        contributions=explained,
         hidden_bias=bias,
         robustness=robustness,
         placebos=placebos,

@@ -152,12 +152,10 @@ def _split_by_time(log: Log, matched: BalancedMatch) -> list[tuple[str, str, Pai
     if len(borders) < 3:
         return []
     pair_time = time[pairs.treated_index]
-    period_of_pair = np.clip(
-        np.searchsorted(borders, pair_time, side="right") - 1, 0, len(borders) - 2
-    )
+    period = np.clip(np.searchsorted(borders, pair_time, side="right") - 1, 0, len(borders) - 2)
     periods = []
-    for period_index in range(len(borders) - 1):
-        inside = period_of_pair == period_index
+    for index in range(len(borders) - 1):
+        inside = period == index
         if not inside.any():
             return []
         subset = PairSubset(

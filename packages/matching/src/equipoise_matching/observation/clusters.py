@@ -35,12 +35,10 @@ _RUNS_PER_WINDOW = 2
 
 
 class Clusters(Struct, frozen=True):
-    """The cluster of each row."""
+    """The number of each row's cluster, ``code`` (rows,); ``by`` says what forms the clusters."""
 
     by: str
-    """The column, or a description of the windows of time, that forms the clusters."""
     code: Indices
-    """Shape (rows,): number of the cluster."""
 
     def count(self, rows: Truths | Indices) -> int:
         """Return the number of clusters that the selected rows belong to."""

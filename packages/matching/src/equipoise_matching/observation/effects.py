@@ -39,10 +39,7 @@ from equipoise_matching.shared.extras import require
 
 CONFIDENCE = 0.95
 MAX_REFITS = 2000
-"""Number of clusters up to which the regression is fitted again without each cluster.
-
-With more clusters, the sums of scores give the same error.
-"""
+"""Number of clusters above which the sums of scores give the error, without refits."""
 ABADIE_IMBENS, BY_CLUSTERS = "abadie-imbens", "clusters"
 _SINGULAR_TOLERANCE = 1e-9
 _MAX_LEVERAGE = 0.9
@@ -76,9 +73,9 @@ class Estimate(Struct, frozen=True):
 class OutcomeRegression(Struct, frozen=True):
     """A regression of the outcome among the matched baseline rows.
 
-    ``residual`` (rows,) is the outcome minus its prediction, ``centred`` (rows,) the outcome minus
-    the mean of its stratum. ``columns`` (rows, terms) are the centred terms. ``leverage`` (rows,)
-    is the weight of each row in its own prediction, 0 for rows outside the regression.
+    The outcome (rows,) is ``centred`` on its stratum; ``residual`` is this minus the prediction by
+    the centred ``columns`` (rows, terms). ``leverage`` (rows,) is the weight of each row in its own
+    prediction, 0 for rows outside the regression.
     """
 
     residual: Floats
@@ -147,11 +144,7 @@ def match_sample(sample: Sample, progress: Progress) -> MatchedSample:
 
 
 def estimate_effect(
-    outcome: Floats,
-    matched: BalancedMatch,
-    clusters: Clusters | None,
-    *,
-    intervals: int = 1,
+    outcome: Floats, matched: BalancedMatch, clusters: Clusters | None, *, intervals: int = 1
 ) -> EffectEstimate:
     """Estimate the effect on one outcome (rows,) over the pairs.
 
@@ -184,9 +177,8 @@ def estimate_effect(
 def outcome_terms(outcome: Floats, matched: BalancedMatch) -> tuple[Term, ...]:
     """Return the terms of the regression of an outcome (rows,): double selection.
 
-    The covariates come first, then the terms that explain which rows have the candidate, then the
-    terms that explain the outcome of the baseline's rows. The number of matched baseline rows
-    limits the number of terms.
+    They are the covariates, the terms that explain which rows have the candidate, and the terms
+    that explain the outcome of the baseline's rows, as many as the matched baseline rows allow.
     """
     model = matched.model
     control = np.flatnonzero(~matched.treated)
@@ -198,14 +190,14 @@ def outcome_terms(outcome: Floats, matched: BalancedMatch) -> tuple[Term, ...]:
 def _supported_terms(terms: tuple[Term, ...], matched: BalancedMatch) -> tuple[Term, ...]:
     """Return the terms that enough matched baseline rows distinguish from earlier terms."""
     dictionary = matched.model.dictionary
-    _, control_weights = row_weights(matched.pairs, len(matched.treated))
-    used = np.flatnonzero(control_weights > 0.0)
+    _, control = row_weights(matched.pairs, len(matched.treated))
+    used = np.flatnonzero(control > 0.0)
     terms = terms[: max(dictionary.covariate_count, len(used) // ROWS_PER_OUTCOME_TERM)]
     if len(terms) == dictionary.covariate_count:
         return terms
     columns = dictionary.values(terms)[used]
-    columns -= np.average(columns, axis=0, weights=control_weights[used])
-    columns *= np.sqrt(control_weights[used])[:, None]
+    columns -= np.average(columns, axis=0, weights=control[used])
+    columns *= np.sqrt(control[used])[:, None]
     directions = np.linalg.qr(columns)[0]
     largest = (directions**2).max(axis=0)
     return tuple(
@@ -254,52 +246,47 @@ def effect_over_pairs(outcome: Floats, matrix: Floats, strata: Indices, pairs: P
     The outcome has shape (rows,), the matrix (rows, columns), and ``strata`` (rows,) the strata of
     exact matching.
     """
-    treated, control_weights = row_weights(pairs, len(outcome))
-    regressed = regress(outcome, matrix, strata, control_weights)
+    treated, control = row_weights(pairs, len(outcome))
+    regressed = regress(outcome, matrix, strata, control)
     residual, total = regressed.residual, float(treated.sum())
-    middle = float((control_weights * residual).sum()) / total
+    middle = float((control * residual).sum()) / total
     effect = float((treated * residual).sum()) / total - middle
-    scores = (
-        treated * (residual - middle - effect) - control_weights * (residual - middle)
-    ) / total
-    rows = np.flatnonzero(treated > 0.0), np.flatnonzero(control_weights > 0.0)
+    scores = (treated * (residual - middle - effect) - control * (residual - middle)) / total
+    rows = np.flatnonzero(treated > 0.0), np.flatnonzero(control > 0.0)
     return PairEffect(effect, scores, regressed, pairs, *rows)
 
 
 def row_weights(pairs: Pairs, rows: int) -> tuple[Floats, Floats]:
     """Return each row's weight as a candidate row and as a baseline row, shape (rows,) each."""
     treated = np.bincount(pairs.treated_index, pairs.weights, rows).astype(np.float64)
-    control_weights = np.bincount(pairs.control_index, pairs.weights, rows).astype(np.float64)
-    return treated, control_weights
+    control = np.bincount(pairs.control_index, pairs.weights, rows).astype(np.float64)
+    return treated, control
 
 
-def regress(
-    outcome: Floats, matrix: Floats, strata: Indices, control_weights: Floats
-) -> OutcomeRegression:
+def regress(outcome: Floats, matrix: Floats, strata: Indices, weights: Floats) -> OutcomeRegression:
     """Regress the outcome on the covariates among the matched baseline rows.
 
-    The outcome, ``strata`` and ``control_weights``, the weights of the regression, have shape
-    (rows,). With fewer matched baseline rows than terms, only the means of the strata are
-    subtracted. In a stratum without a matched baseline row the result has no meaning.
+    The outcome, the strata and the weights have shape (rows,). With fewer matched baseline rows
+    than terms, only the means of the strata are subtracted. In a stratum without a matched baseline
+    row, the result has no meaning.
     """
-    used = np.flatnonzero(control_weights > 0.0)
-    centred = _centre(outcome, strata, control_weights)
+    used = np.flatnonzero(weights > 0.0)
+    centred = _centre(outcome, strata, weights)
     columns, leverage = np.zeros_like(matrix), np.zeros(len(outcome))
     for index in range(matrix.shape[1]):
-        column = _centre(matrix[:, index], strata, control_weights)
-        spread = math.sqrt(float(np.average(column[used] ** 2, weights=control_weights[used])))
+        column = _centre(matrix[:, index], strata, weights)
+        spread = math.sqrt(float(np.average(column[used] ** 2, weights=weights[used])))
         largest = float(np.abs(matrix[:, index]).max())
         columns[:, index] = column / spread if spread > _CONSTANT_TOLERANCE * largest else 0.0
     columns = columns[:, columns[used].any(axis=0)]
     terms = columns.shape[1] + len(np.unique(strata[used]))
     if not columns.shape[1] or len(used) <= terms:
         return OutcomeRegression(centred, centred, columns[:, :0], leverage)
-    root = np.sqrt(control_weights[used])
+    root = np.sqrt(weights[used])
     # Singular values give the slopes and leverages, even if a column depends on other columns.
-    left, singular_values, right = np.linalg.svd(columns[used] * root[:, None], full_matrices=False)
-    is_regular = singular_values > _SINGULAR_TOLERANCE * singular_values[0]
-    left = left[:, is_regular]
-    right = right[is_regular] / singular_values[is_regular, None]
+    left, sizes, right = np.linalg.svd(columns[used] * root[:, None], full_matrices=False)
+    regular = sizes > _SINGULAR_TOLERANCE * sizes[0]
+    left, right = left[:, regular], right[regular] / sizes[regular, None]
     slopes = right.T @ (left.T @ (centred[used] * root))
     leverage[used] = (left**2).sum(axis=1)
     return OutcomeRegression(centred - columns @ slopes, centred, columns, leverage)
@@ -334,12 +321,10 @@ def cluster_moves(pair_effect: PairEffect, code: Indices) -> Floats:
     scores ψ_i of the rows of the cluster.
     """
     rows = pair_effect.rows
-    clusters, cluster_index = np.unique(code[rows], return_inverse=True)
+    clusters, index = np.unique(code[rows], return_inverse=True)
     count = len(clusters)
     if count > MAX_REFITS:
-        return np.asarray(
-            -np.bincount(cluster_index, pair_effect.scores[rows]) * count / (count - 1)
-        )
+        return np.asarray(-np.bincount(index, pair_effect.scores[rows]) * count / (count - 1))
     return effects_without_each_cluster(pair_effect, code) - pair_effect.effect
 
 
@@ -358,26 +343,26 @@ def effects_without_each_cluster(pair_effect: PairEffect, code: Indices) -> Floa
     Each version must have rows in at least two clusters.
     """
     regressed, rows = pair_effect.regressed, pair_effect.rows
-    treated, control_weights = row_weights(pair_effect.pairs, len(regressed.residual))
-    clusters, cluster_index = np.unique(code[rows], return_inverse=True)
+    treated, control = row_weights(pair_effect.pairs, len(regressed.residual))
+    clusters, index = np.unique(code[rows], return_inverse=True)
     count = len(clusters)
     outcome, columns = regressed.centred[rows], regressed.columns[rows]
 
     def sum_without_each(values: Floats) -> Floats:
         """Return for each cluster the sum over all other clusters."""
-        sums = np.bincount(cluster_index, values, count)
+        sums = np.bincount(index, values, count)
         return np.asarray(sums.sum() - sums, dtype=np.float64)
 
     terms = range(columns.shape[1])
     means = []
-    for weights in (treated[rows], control_weights[rows]):
+    for weights in (treated[rows], control[rows]):
         total = sum_without_each(weights)
         column_means = [sum_without_each(weights * columns[:, term]) / total for term in terms]
         means.append((sum_without_each(weights * outcome) / total, np.array(column_means)))
     (treated_outcome, treated_columns), (control_outcome, control_columns) = means
     if not len(terms):
         return np.asarray(treated_outcome - control_outcome)
-    weights, total = control_weights[rows], sum_without_each(control_weights[rows])
+    weights, total = control[rows], sum_without_each(control[rows])
     cross = np.empty((count, len(terms), len(terms)))
     products = np.empty((count, len(terms), 1))
     for term in terms:

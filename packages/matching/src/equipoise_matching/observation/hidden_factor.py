@@ -5,9 +5,8 @@ Studies, 2nd edition, §4.3). Within a pair, a hidden factor multiplies the odds
 candidate by at most Γ. Without an effect, the chance that a pair's difference is positive then lies
 between 1/(1+Γ) and Γ/(1+Γ), independently of other pairs. So the sum of the ranks of the positive
 differences lies between two sums of independent terms. Their distribution is exact up to
-``EXACT_PAIRS`` pairs, and normal for more. The interval at Γ has all effects that neither of
-the two tests rejects. scipy and statsmodels do not have these bounds; at Γ = 1 they are Wilcoxon's
-test.
+``EXACT_PAIRS`` pairs, and normal for more. The interval at Γ has the effects that neither test
+rejects. scipy and statsmodels do not have these bounds; at Γ = 1 they are Wilcoxon's test.
 
 The second method compares with the strongest observed covariate (Cinelli and Hazlett 2020, JRSS B
 82(1)). In the regression of the outcome Y on the treatment D and the covariates X, a factor Z with
@@ -128,11 +127,9 @@ def cluster_differences(pairs: Pairs, residual: Floats, code: Indices) -> Floats
     treated_code, control_code = code[pairs.treated_index], code[pairs.control_index]
     differences = residual[pairs.treated_index] - residual[pairs.control_index]
     count = int(code.max()) + 1
-    combinations, combination_index = np.unique(
-        treated_code * count + control_code, return_inverse=True
-    )
-    sizes = np.bincount(combination_index)
-    means = np.bincount(combination_index, differences) / sizes
+    combinations, index = np.unique(treated_code * count + control_code, return_inverse=True)
+    sizes = np.bincount(index)
+    means = np.bincount(index, differences) / sizes
     used_treated, used_control = set[int](), set[int]()
     cluster_means: list[float] = []
     # Combinations of the same size come in the order of the clusters.
@@ -211,8 +208,7 @@ class Regression(Struct, frozen=True):
         The robustness value, 0 to 1.
     strongest, multiple
         A hidden factor ``multiple`` times as strong as the covariate ``strongest`` removes the
-        whole estimate; other covariates need larger multiples. ``None`` if no covariate is related
-        to both treatment and outcome.
+        whole estimate; the smallest such multiple. ``None`` without a covariate related to both.
     contributions
         For each covariate, the part of the difference in the outcome that it explains: its slope
         times the difference of its means (Gelbach 2016, J. Labor Economics 34(2)).
@@ -279,34 +275,33 @@ def regression(
     columns = (columns - columns.mean(axis=0)) / spread
     cross = columns.T @ columns
     last = cross.shape[0] - 1
-    term_columns = list(range(1, last))
+    terms = list(range(1, last))
     columns_by_owner = {
-        name: [column for column in term_columns if owners[column - 1] == name]
+        name: [column for column in terms if owners[column - 1] == name]
         for name in dict.fromkeys(owners)
     }
-    slopes = _slopes(cross, [0, *term_columns], last) * spread[last] / spread[:last]
-    outcome_residual = _residual_squares(cross, [0, *term_columns], last)
-    treatment_residual = _residual_squares(cross, term_columns, 0)
-    f_squared = _partial_f_squared(
-        _residual_squares(cross, term_columns, last) - outcome_residual, outcome_residual
+    slopes = _slopes(cross, [0, *terms], last) * spread[last] / spread[:last]
+    outcome_residual = _residual_squares(cross, [0, *terms], last)
+    treatment_residual = _residual_squares(cross, terms, 0)
+    f_squared = _partial_f2(
+        _residual_squares(cross, terms, last) - outcome_residual, outcome_residual
     )
     strongest, multiple = None, None
-    for name, owner_columns in columns_by_owner.items():
-        other_columns = [column for column in term_columns if column not in owner_columns]
-        f_outcome = _partial_f_squared(
-            _residual_squares(cross, [0, *other_columns], last) - outcome_residual,
-            outcome_residual,
+    for name, own_columns in columns_by_owner.items():
+        others = [column for column in terms if column not in own_columns]
+        f_outcome = _partial_f2(
+            _residual_squares(cross, [0, *others], last) - outcome_residual, outcome_residual
         )
-        f_treatment = _partial_f_squared(
-            _residual_squares(cross, other_columns, 0) - treatment_residual, treatment_residual
+        f_treatment = _partial_f2(
+            _residual_squares(cross, others, 0) - treatment_residual, treatment_residual
         )
         owner_multiple = _multiple(f_squared, f_outcome, f_treatment)
         if owner_multiple is not None and (multiple is None or owner_multiple < multiple):
             strongest, multiple = name, owner_multiple
     means = matrix[treated].mean(axis=0) - matrix[~treated].mean(axis=0)
     explained = {
-        name: float(sum(slopes[column] * means[column - 1] for column in owner_columns))
-        for name, owner_columns in columns_by_owner.items()
+        name: float(sum(slopes[column] * means[column - 1] for column in own_columns))
+        for name, own_columns in columns_by_owner.items()
     }
     return Regression(float(slopes[0]), _robustness(f_squared), strongest, multiple, explained)
 
@@ -365,7 +360,7 @@ def _residual_squares(cross: Floats, predictors: list[int], target: int) -> floa
     return max(0.0, float(cross[target, target] - explained))
 
 
-def _partial_f_squared(explained: float, residual: float) -> float:
+def _partial_f2(explained: float, residual: float) -> float:
     if residual <= 0.0:
         return math.inf if explained > 0.0 else 0.0
     return max(0.0, explained) / residual

@@ -173,9 +173,8 @@ class BalancedMatch(Struct, frozen=True):
             low, high = sorted((after.mean_control, end))
             if abs(after.sdiff) / 100.0 <= MAX_DIFFERENCE:
                 # The means agree, so rows are missing in the whole range of the candidate's rows.
-                low, high = np.percentile(
-                    column[treated], (100.0 - _PERCENTILE, _PERCENTILE)
-                ).tolist()
+                percentiles = (100.0 - _PERCENTILE, _PERCENTILE)
+                low, high = np.percentile(column[treated], percentiles).tolist()
             inside = (column >= low) & (column <= high)
             missing.append(
                 MissingRows(

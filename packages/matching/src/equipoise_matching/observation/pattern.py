@@ -39,8 +39,8 @@ def remaining_pattern(match: MatchedSample) -> str | None:
     matched, effect = match.matched, match.effects.main
     dictionary, treated = matched.model.dictionary, matched.treated
     control = np.flatnonzero(~treated)
-    covariate_count = dictionary.covariate_count
-    if not covariate_count or FALSE_REFUSAL_CHANCE <= 0.0:
+    count = dictionary.covariate_count
+    if not count or FALSE_REFUSAL_CHANCE <= 0.0:
         return None
     outcome = match.sample.outcomes.main
     entered = dictionary.values(effect.terms)[control]
@@ -63,18 +63,16 @@ def remaining_pattern(match: MatchedSample) -> str | None:
 def _candidates(dictionary: Dictionary, known: set[Term]) -> tuple[Term, ...]:
     """Return the terms of the dictionary, and the cells of two covariates."""
     cells: list[Term] = []
-    covariate_count = dictionary.covariate_count
-    if covariate_count <= MAX_SPLIT_COLUMNS:
+    count = dictionary.covariate_count
+    if count <= MAX_SPLIT_COLUMNS:
         steps = [
             [Factor("step", index, float(at)) for at in _thresholds(dictionary, index)]
-            for index in range(covariate_count)
+            for index in range(count)
         ]
-        for first, second in itertools.combinations(range(covariate_count), 2):
+        for first, second in itertools.combinations(range(count), 2):
             if dictionary.owners[first] != dictionary.owners[second]:
                 cells += itertools.product(steps[first], steps[second])
-    return tuple(
-        term for term in (*dictionary.terms[covariate_count:], *cells) if term not in known
-    )
+    return tuple(term for term in (*dictionary.terms[count:], *cells) if term not in known)
 
 
 def _thresholds(dictionary: Dictionary, index: int) -> Floats:

@@ -172,8 +172,7 @@ def column_of(log: Log, name: str, role: str) -> NDArray[Any]:
     """Return the column with this name; ``role`` is the argument that names the column."""
     if name not in log:
         raise UnusableInput(
-            f"{option(role)}: there is no column {name}",
-            hint=f"name one of the columns {', '.join(log)}",
+            f"{option(role)}: there is no column {name}", hint=f"name one of {', '.join(log)}"
         )
     return log[name]
 

@@ -42,7 +42,6 @@ _VERSION = re.compile(r"[vV]?\d+([.]\d+)*")
 _MIN_GAP_FACTOR = 30.0
 """Smallest factor between neighbouring values that shows two units instead of noise."""
 _MIN_UNIT_SHARE = 0.01
-"""Smallest share of the values on either side of the gap between two units."""
 _UNIT_STEPS = (1e3, 1e6, 1e9)
 _UNIT_STEP_TOLERANCE = 3.0
 """Largest factor between the ratio of two groups' medians and the step between two units."""
@@ -215,19 +214,15 @@ def _refuse_mixed_units(log: Log, name: str, values: Floats) -> None:
 
 
 def _unit_step(values: Floats) -> tuple[float, Floats, Floats] | None:
-    """Return the factor between two units, and the values below and above the gap.
-
-    Return ``None`` if the values show only one unit.
-    """
+    """Return the factor between two units and the values of each; ``None`` for one unit."""
     positive = np.sort(values[values > 0.0])
     if len(positive) < 2:
         return None
     ratios = positive[1:] / positive[:-1]
     gap = int(np.argmax(ratios)) + 1
     low, high = positive[:gap], positive[gap:]
-    if ratios[gap - 1] < _MIN_GAP_FACTOR or min(len(low), len(high)) < max(
-        2, _MIN_UNIT_SHARE * len(positive)
-    ):
+    min_count = max(2, _MIN_UNIT_SHARE * len(positive))
+    if ratios[gap - 1] < _MIN_GAP_FACTOR or min(len(low), len(high)) < min_count:
         return None
     factor = float(np.median(high) / np.median(low))
     for step in _UNIT_STEPS:
@@ -281,10 +276,8 @@ def _split_pair(text: str, values: list[str], values_sentence: str) -> tuple[str
             hint=f"name two values; {values_sentence}",
         )
     missing = [part for part in splits[0] if part not in values] if len(splits) == 1 else [text]
-    raise UnusableInput(
-        f"{option('treatment')}: no row has {', '.join(missing)}",
-        hint=f"name two values; {values_sentence}",
-    )
+    what = f"{option('treatment')}: no row has {', '.join(missing)}"
+    raise UnusableInput(what, hint=f"name two values; {values_sentence}")
 
 
 def _in_period(log: Log, name: str, value: str) -> Truths:

@@ -214,7 +214,7 @@ def observe_strata(
     matching = _matching(judged, question.method)
     candidate_rows = sum(outcome.candidate_rows for outcome in outcomes)
     baseline_rows = sum(outcome.baseline_rows for outcome in outcomes)
-    other_rows = rows_read - candidate_rows - baseline_rows
+    others = rows_read - candidate_rows - baseline_rows
     matched_rows = sum(answer.weight for answer in judged)
     refusal = _too_few_rows(log.column, outcomes, matched_rows, candidate_rows)
     if refusal is None and clustering is not None:
@@ -231,10 +231,7 @@ def observe_strata(
         summary=summary,
         question=described,
         rows=RowCounts(
-            rows_read,
-            candidate_rows,
-            baseline_rows,
-            {"another version": other_rows} if other_rows else {},
+            rows_read, candidate_rows, baseline_rows, {"another version": others} if others else {}
         ),
         naive=naive,
         refusal=refusal,
@@ -349,13 +346,11 @@ def _judge(name: str, sample: Sample, progress: Progress) -> StratumAnswer | str
         return unbalanced_clause(matched.column_balance()[matched.unbalanced()[0]])
     if (pattern := remaining_pattern(match)) is not None:
         return pattern_clause(pattern)
-    version_labels = [
+    arm_labels = [
         frozenset(_labels(name, sample, rows))
         for rows in (effect.treated_rows, effect.control_rows)
     ]
-    for labels, arm in zip(
-        version_labels, (sample.arms.candidate, sample.arms.baseline), strict=True
-    ):
+    for labels, arm in zip(arm_labels, (sample.arms.candidate, sample.arms.baseline), strict=True):
         if clusters is not None and len(labels) < 2:
             return f"its comparable rows of {arm} are in one cluster ({clusters.by})"
     progress("bounding the influence of a hidden factor")
@@ -367,7 +362,7 @@ def _judge(name: str, sample: Sample, progress: Progress) -> StratumAnswer | str
         matched.dropped_means(),
         hidden_bias(match),
         None if clusters is None else clusters.by,
-        *version_labels,
+        *arm_labels,
     )
 
 

@@ -134,9 +134,8 @@ def dictionary_of(covariates: Covariates, seed: int) -> Dictionary:
     flag_indices = range(covariate_count, covariate_count + len(flags))
     terms: list[Term] = [(Factor("line", index),) for index in range(covariate_count)]
     for index in numeric:
-        terms += [
-            (curve,) for curve in _curves(scaled[:, index], index, BEND_QUANTILES, STEP_QUANTILES)
-        ]
+        curves = _curves(scaled[:, index], index, BEND_QUANTILES, STEP_QUANTILES)
+        terms += [(curve,) for curve in curves]
     for first, second in itertools.combinations(range(covariate_count), 2):
         if owners[first] != owners[second]:
             terms.append((Factor("line", first), Factor("line", second)))
@@ -257,11 +256,9 @@ def _shift_threshold(dictionary: Dictionary, term: Term) -> Iterator[Term]:
         column = dictionary.columns[:, factor.column]
         share = float(np.mean(column <= factor.threshold))
         max_shift = _MAX_SHIFT if len(term) > 1 or factor.shape == "bend" else STEP_QUANTILES[0]
-        shares = np.clip(
-            share + np.linspace(-max_shift, max_shift, _SHIFT_COUNT),
-            STEP_QUANTILES[0] / 2.0,
-            1.0 - STEP_QUANTILES[0] / 2.0,
-        )
+        edge = STEP_QUANTILES[0] / 2.0
+        shifts = np.linspace(-max_shift, max_shift, _SHIFT_COUNT)
+        shares = np.clip(share + shifts, edge, 1.0 - edge)
         for threshold in np.unique(np.quantile(column, shares)).tolist():
             moved = factor._replace(threshold=threshold)
             yield (*term[:position], moved, *term[position + 1 :])
@@ -293,7 +290,7 @@ def _select_forward(
     rows = sample_rows(rows, count, dictionary.seed)
     cross = cross_products(dictionary.columns, terms, target, rows)
     is_free = np.diag(cross)[:count] > 0.0
-    threshold = 2.0 * math.log(count)
+    limit = 2.0 * math.log(count)
     min_variances = _MIN_VARIANCE_SHARE * np.diag(cross).copy()
     chosen: list[int] = []
 
@@ -312,13 +309,9 @@ def _select_forward(
         usable = is_free & (variances > min_variances[:count])
         gains = np.where(usable, cross[:count, count] ** 2 / np.where(usable, variances, 1.0), 0.0)
         best = int(np.argmax(gains))
-        remainder = float(cross[count, count]) - float(gains[best])
+        left = float(cross[count, count]) - float(gains[best])
         freedom = len(rows) - len(chosen) - 2
-        if (
-            gains[best] <= 0.0
-            or freedom < 1
-            or freedom * gains[best] <= threshold * max(remainder, 0.0)
-        ):
+        if gains[best] <= 0.0 or freedom < 1 or freedom * gains[best] <= limit * max(left, 0.0):
             break
         enter(best)
     return (*terms[:entered], *(terms[index] for index in chosen if index >= entered))

@@ -1,8 +1,7 @@
 """Read and write CSV with the standard library.
 
 A column has the first of these types that fits all its cells: integers, numbers, truth values,
-dates, times, texts. Cells are read in blocks of rows, so a large file needs little more memory than
-its columns.
+dates, times, texts. Reading in blocks of rows needs little more memory than the columns.
 """
 
 from __future__ import annotations

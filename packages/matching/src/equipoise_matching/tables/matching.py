@@ -134,24 +134,19 @@ def run_match(
     """
     if bias_adjust and table.outcome is None:
         raise UnusableInput(
-            f"{option('bias_adjust')} needs an outcome",
-            hint=f"give {option('outcome', 'COLUMN')}",
+            f"{option('bias_adjust')} needs an outcome", hint=f"give {option('outcome', 'COLUMN')}"
         )
-    if bias_adjust and table.by is not None:
-        raise UnusableInput(
-            f"{option('bias_adjust')} and {option('by')} do not go together",
-            hint=f"leave out {option('bias_adjust')} or {option('by')}",
-        )
-    if table.by is not None and pairing.common_support:
-        raise UnusableInput(
-            f"{option('by')} and {option('common_support')} do not go together",
-            hint=f"leave out {option('common_support')}; a caliper excludes distant matches, too",
-        )
-    if table.by is not None and pairing.order is not None:
-        raise UnusableInput(
-            f"{option('by')} and {option('order')} do not go together",
-            hint=f"leave out {option('by')} or {option('order')}",
-        )
+    not_by_stratum = {
+        "bias_adjust": bias_adjust,
+        "common_support": pairing.common_support,
+        "order": pairing.order is not None,
+    }
+    for name, is_given in not_by_stratum.items():
+        if table.by is not None and is_given:
+            raise UnusableInput(
+                f"{option('by')} and {option(name)} do not go together",
+                hint=f"leave out {option('by')} or {option(name)}",
+            )
     covariates, owners = table.covariates, table.owners
     matrix, names = covariates.matrix, covariates.names
     if propensity:
@@ -256,11 +251,8 @@ class TableMatch(Struct, frozen=True, eq=False, dict=True):
 
     def matched_columns(self) -> Columns:
         """Return the matched data set as columns; ``matched_frame`` describes it."""
-        added_columns, columns = self._added_columns(), self.table.columns
-        return {
-            **take_rows(columns, added_columns[ROW]),
-            **_with_unique_names(added_columns, columns),
-        }
+        added, columns = self._added_columns(), self.table.columns
+        return {**take_rows(columns, added[ROW]), **_with_unique_names(added, columns)}
 
     def matched_frame(self) -> Any:
         """Return the matched data set, as a frame of the library that the table came from.

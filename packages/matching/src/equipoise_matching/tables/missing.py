@@ -79,7 +79,7 @@ class CompleteTable(Struct, frozen=True):
 def without_missing(
     columns: Mapping[str, NDArray[Any]],
     covariates: Collection[str],
-    other_columns: Sequence[str],
+    others: Sequence[str],
     policy: Policy,
 ) -> CompleteTable:
     """Apply the policy to the covariates and the other columns.
@@ -99,9 +99,7 @@ def without_missing(
             f"there is no policy {policy!r} for missing values",
             hint=f"choose one of {', '.join(POLICIES)}",
         )
-    gaps = {
-        name: missing_in(columns[name]) for name in dict.fromkeys((*covariates, *other_columns))
-    }
+    gaps = {name: missing_in(columns[name]) for name in dict.fromkeys((*covariates, *others))}
     gaps = {name: gap for name, gap in gaps.items() if gap.any()}
     count = len(next(iter(columns.values())))
     if gaps and policy == "refuse":
@@ -113,10 +111,8 @@ def without_missing(
             f"value; {option('missing', 'indicator')} keeps them, with a "
             "covariate that marks them",
         )
-    excluding_gaps = [
-        gap for name, gap in gaps.items() if policy == "drop" or name not in covariates
-    ]
-    kept = ~np.any(excluding_gaps, axis=0) if excluding_gaps else np.ones(count, dtype=np.bool_)
+    dropping = [gap for name, gap in gaps.items() if policy == "drop" or name not in covariates]
+    kept = ~np.any(dropping, axis=0) if dropping else np.ones(count, dtype=np.bool_)
     if not kept.any():
         raise UnusableInput(
             f"every row has a missing value: {', '.join(gaps)}",
@@ -190,7 +186,7 @@ def complete_log(log: Log, question: Question, policy: Policy | None) -> Complet
     infinite = infinite_covariates(log, question) if is_automatic else {}
     warnings: tuple[AnalysisWarning, ...] = ()
     if infinite:
-        warnings = (_unmatched_warning("covariates-infinite", infinite, "infinite", FINITE_HINT),)
+        warnings = (_not_matched("covariates-infinite", infinite, "infinite", FINITE_HINT),)
     if infinite and not usable and not question.exact:
         raise UnusableInput(
             f"the columns to match on have infinite values: {_counts(infinite, 'infinite')}",
@@ -202,7 +198,7 @@ def complete_log(log: Log, question: Question, policy: Policy | None) -> Complet
         policy = "refuse"
     if policy is None:
         if gaps:
-            warning = _unmatched_warning("covariates-left-out", gaps, "missing", _gaps_hint())
+            warning = _not_matched("covariates-left-out", gaps, "missing", _gaps_hint())
             warnings = (warning, *warnings)
         return CompleteLog(log, question, {}, warnings)
     if policy == "refuse" and not gaps:
@@ -220,20 +216,18 @@ def complete_log(log: Log, question: Question, policy: Policy | None) -> Complet
     return CompleteLog(columns, question, {reason: count} if count else {}, warnings)
 
 
-def _unmatched_warning(
-    code: str, columns: Mapping[str, int], problem: str, hint: str
-) -> AnalysisWarning:
+def _not_matched(code: str, columns: Mapping[str, int], kind: str, hint: str) -> AnalysisWarning:
     """Warn that columns are not matched on; ``columns`` has their numbers of bad values."""
     return AnalysisWarning(
         code,
-        f"columns with {problem} values are not matched on, but may explain the difference: "
-        f"{_counts(columns, problem)}",
+        f"columns with {kind} values are not matched on, but may explain the difference: "
+        f"{_counts(columns, kind)}",
         hint,
     )
 
 
-def _counts(columns: Mapping[str, int], problem: str) -> str:
-    return ", ".join(f"{name} ({count:,} {problem})" for name, count in columns.items())
+def _counts(columns: Mapping[str, int], kind: str) -> str:
+    return ", ".join(f"{name} ({count:,} {kind})" for name, count in columns.items())
 
 
 def _gaps_hint() -> str:

@@ -166,9 +166,7 @@ def read_table(table: Any, question: MatchColumns) -> MatchTable:
         owners = covariates.names
     else:
         covariates, owners = _covariates(used, name, matched_on, question.exact)
-    indicators = {
-        label: flags for label, flags in complete.indicators.items() if _owner(label) in named
-    }
+    indicators = {gap: flag for gap, flag in complete.indicators.items() if _owner(gap) in named}
     covariates, owners = _with_indicators(covariates, indicators, owners)
     balance = covariates
     if question.balance is not None:
@@ -300,9 +298,7 @@ class Pairing(Struct, frozen=True, kw_only=True):
 
 def no_column(source: str, columns: Mapping[str, Any], name: str) -> UnusableInput:
     """Return the error for a column that is not in the table."""
-    return UnusableInput(
-        f"{source}: no column {name}", hint=f"name one of the columns {', '.join(columns)}"
-    )
+    return UnusableInput(f"{source}: no column {name}", hint=f"name one of {', '.join(columns)}")
 
 
 def _check_complete(question: MatchColumns) -> None:

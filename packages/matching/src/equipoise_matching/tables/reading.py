@@ -78,11 +78,11 @@ def read_file(path: Path, as_text: Collection[str] = ()) -> Columns:
             hint=f"give a file that ends in {', '.join(ENDINGS)}",
         )
     elif not path.is_file():
-        raise missing_file_error(path)
+        raise no_file(path)
     else:
         columns = read_csv(path, as_text)
     if not columns or not len(next(iter(columns.values()))):
-        raise empty_table_error(path)
+        raise no_row(path)
     return columns
 
 
@@ -150,20 +150,17 @@ def open_parquet(path: Path) -> Any:
 def pyarrow_for(path: Path, *modules: str) -> Iterator[tuple[Any, ...]]:
     """Import pyarrow and some of its modules; its errors become `UnusableInput` with the path."""
     if not (path.is_file() or path.is_dir()):
-        raise missing_file_error(path)
+        raise no_file(path)
     try:
         arrow = importlib.import_module("pyarrow")
-        imported_modules = (
-            arrow,
-            *(importlib.import_module(f"pyarrow.{module}") for module in modules),
-        )
+        loaded = (arrow, *(importlib.import_module(f"pyarrow.{module}") for module in modules))
     except ImportError as error:
         raise UnusableInput(
             f"{path}: reading Parquet needs pyarrow, which is not installed",
             hint=f"{install_line('pyarrow')}, or save the table as CSV",
         ) from error
     try:
-        yield imported_modules
+        yield loaded
     except (arrow.ArrowException, OSError) as error:
         raise UnusableInput(
             f"{path}: {' '.join(str(error).split())}",
@@ -171,12 +168,12 @@ def pyarrow_for(path: Path, *modules: str) -> Iterator[tuple[Any, ...]]:
         ) from error
 
 
-def missing_file_error(path: Path) -> UnusableInput:
+def no_file(path: Path) -> UnusableInput:
     """Return the error for a path without a file."""
     return UnusableInput(f"{path}: there is no such file", hint="check the path")
 
 
-def empty_table_error(path: Path) -> UnusableInput:
+def no_row(path: Path) -> UnusableInput:
     """Return the error for a file without rows."""
     return UnusableInput(f"{path}: the table has no row", hint="give a table with rows")
 

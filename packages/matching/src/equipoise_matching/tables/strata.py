@@ -23,17 +23,12 @@ from equipoise_matching.observation.strata import StratifiedLog
 from equipoise_matching.shared.errors import UnusableInput
 from equipoise_matching.shared.spelling import option
 from equipoise_matching.tables.csv_file import refuse_repeated
-from equipoise_matching.tables.reading import (
-    empty_table_error,
-    is_parquet,
-    open_parquet,
-    pyarrow_for,
-)
+from equipoise_matching.tables.reading import is_parquet, no_row, open_parquet, pyarrow_for
 
 _TAIL_BYTES = 8
 """Number of bytes at the end of a Parquet file: the length of its footer, and ``PAR1``."""
 
-_EXACT_TYPES = {"bool": bool, "string": str, "large_string": str} | dict.fromkeys(
+_EXACT = {"bool": bool, "string": str, "large_string": str} | dict.fromkeys(
     ("int8", "int16", "int32", "int64"), int
 )
 """Arrow types whose statistics are exact, and the Python types of their values."""
@@ -112,7 +107,7 @@ def find_strata(
                 part = FilePart(fragment.path, size, footer, tuple(numbers))
                 strata.setdefault(value, []).append(part)
         if not strata:
-            raise empty_table_error(path)
+            raise no_row(path)
         if any(value is None or value != value for value in strata):
             raise UnusableInput(
                 f"{option('strata')}: {column} is missing in some rows",
@@ -187,17 +182,15 @@ def check_files(stratum: StratumRows) -> None:
 
 def _needed_columns(path: Path, schema: Any, column: str, question: Question) -> list[Any]:
     """Return the fields of the schema for the columns of the question."""
-    column_names = dict.fromkeys(
-        (column, *itertools.chain.from_iterable(question.columns.values()))
-    )
-    missing = [name for name in column_names if name not in schema.names]
+    names = dict.fromkeys((column, *itertools.chain.from_iterable(question.columns.values())))
+    missing = [name for name in names if name not in schema.names]
     if missing:
         raise UnusableInput(
             f"{path}: there is no column {', '.join(missing)}",
             hint=f"name one of the columns {', '.join(schema.names)}",
         )
-    refuse_repeated(path, (name for name in schema.names if name in column_names))
-    return [schema.field(name) for name in column_names]
+    refuse_repeated(path, (name for name in schema.names if name in names))
+    return [schema.field(name) for name in names]
 
 
 def _values_of_groups(
@@ -233,14 +226,10 @@ def _single_values(group: Any, columns: Sequence[str], schema: Any) -> dict[str,
         name, statistics = chunk.path_in_schema, chunk.statistics
         if name not in columns or statistics is None or not statistics.has_min_max:
             continue
-        minimum, maximum = statistics.min, statistics.max
+        low, high = statistics.min, statistics.max
         is_complete = statistics.has_null_count and statistics.null_count == 0
-        if (
-            is_complete
-            and minimum == maximum
-            and type(minimum) is _EXACT_TYPES.get(str(_value_type(schema, name)))
-        ):
-            single[name] = [minimum]
+        if is_complete and low == high and type(low) is _EXACT.get(str(_value_type(schema, name))):
+            single[name] = [low]
     return single
 
 
