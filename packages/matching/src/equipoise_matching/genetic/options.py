@@ -139,7 +139,7 @@ def whole_number(name: str, value: Any, low: int, high: int) -> int:
             f"{name} is {value!r}", hint=f"give a whole number from {low} to {high}"
         ) from None
     if not low <= number <= high:
-        raise UnusableInput(f"{name} is {number}", hint=f"give a number from {low} to {high}")
+        raise UnusableInput(f"{name} is {number}", hint=f"give {low} to {high}")
     return number
 
 

@@ -172,7 +172,7 @@ def too_large_code(code: ast.AST, text: Collection[str]) -> Iterator[str]:
             if any(_may_be_text(side, text) for side in (node.left, node.right)):
                 yield f"{_shortened(node)} computes with text"
             elif _has_no_column(node) and _constant_value(node) is None:
-                yield f"{_shortened(node)} is not arithmetic, or is too large"
+                yield f"{_shortened(node)} is not arithmetic, or is larger than 2**63"
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             yield from _too_large_transform(node, node.func.id)
         elif _is_numpy_call(node) and any(_may_be_text(argument, text) for argument in node.args):

@@ -198,7 +198,7 @@ def rows_in_order(units: Units, order: str, *, r_compatible: bool) -> Indices:
         )
     if units.x.shape[1] != 1:
         raise UnusableInput(
-            f"order={order!r} needs a single column, but X has {units.x.shape[1]}",
+            f"order={order!r} needs a single column, but X has {units.x.shape[1]} columns",
             hint="match on a propensity score, or give order='data'",
         )
     score = units.x[:, 0]
@@ -238,7 +238,7 @@ def metric_of(metric: str | ArrayLike, names: Sequence[str]) -> str | Floats:
         matrix = np.diag(matrix)
     if matrix.shape != (count, count):
         raise UnusableInput(
-            f"metric has shape {matrix.shape}, but X has {count} columns",
+            f"metric has shape {matrix.shape} and X has {count} columns",
             hint=f"give {count} weights or a matrix of {count} rows and columns",
         )
     for index, label in enumerate(names):

@@ -249,9 +249,11 @@ def effect_over_pairs(outcome: Floats, matrix: Floats, strata: Indices, pairs: P
     treated, control = row_weights(pairs, len(outcome))
     regressed = regress(outcome, matrix, strata, control)
     residual, total = regressed.residual, float(treated.sum())
-    middle = float((control * residual).sum()) / total
-    effect = float((treated * residual).sum()) / total - middle
-    scores = (treated * (residual - middle - effect) - control * (residual - middle)) / total
+    control_mean = float((control * residual).sum()) / total
+    effect = float((treated * residual).sum()) / total - control_mean
+    scores = (
+        treated * (residual - control_mean - effect) - control * (residual - control_mean)
+    ) / total
     rows = np.flatnonzero(treated > 0.0), np.flatnonzero(control > 0.0)
     return PairEffect(effect, scores, regressed, pairs, *rows)
 
@@ -266,9 +268,9 @@ def row_weights(pairs: Pairs, rows: int) -> tuple[Floats, Floats]:
 def regress(outcome: Floats, matrix: Floats, strata: Indices, weights: Floats) -> OutcomeRegression:
     """Regress the outcome on the covariates among the matched baseline rows.
 
-    The outcome, the strata and the weights have shape (rows,). With fewer matched baseline rows
-    than terms, only the means of the strata are subtracted. In a stratum without a matched baseline
-    row, the result has no meaning.
+    The outcome, the strata and the weights have shape (rows,). Without more matched baseline rows
+    than strata and columns, only the means of the strata are subtracted. In a stratum without a
+    matched baseline row, the result has no meaning.
     """
     used = np.flatnonzero(weights > 0.0)
     centred = _centre(outcome, strata, weights)

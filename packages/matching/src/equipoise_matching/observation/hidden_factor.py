@@ -73,8 +73,7 @@ def _summary(gamma: float | None, number: int, unit: str, units: str, version: s
     """Describe the factor of the odds between two comparable ``units`` to have the ``version``."""
     if gamma is None:
         return (
-            f"with each row used once, {number} {unit} show no effect, even if nothing of weight "
-            "was left unmeasured"
+            f"with each row used once, {number} {unit} show no effect, even without a hidden factor"
         )
     modelled = "if the listed columns act as modelled, "
     unmeasured = f"something that was not measured made one of two comparable {units}"

@@ -206,7 +206,7 @@ class PairingOptions(TypedDict, total=False):
     caliper: float | Sequence[float] | None
     """Largest distance of a match, in standard deviations: a number, or one per covariate."""
     replace: bool
-    """Whether a row may be in several pairs."""
+    """Whether a row may be the match of several rows."""
     ties: bool
     """Whether all tied matches are kept; if not, they are drawn at random."""
     common_support: bool
