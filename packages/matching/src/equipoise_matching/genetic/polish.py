@@ -81,7 +81,7 @@ class Polisher:
 
     def gradient(self, point: Floats) -> Floats:
         """Return the gradient of the function itself, shape (nvars,)."""
-        return self._sign * self._descent(point, self._intervals(point))
+        return self._sign * self._cost_gradient(point, self._intervals(point))
 
     def _run(self, start: Floats, method: str) -> tuple[Floats, Floats]:
         # The best point that was evaluated; SciPy may return another point.
@@ -104,7 +104,7 @@ class Polisher:
             self._minimize(
                 cost,
                 start,
-                jac=lambda point: self._descent(np.clip(point, box.lower, box.upper), steps),
+                jac=lambda point: self._cost_gradient(np.clip(point, box.lower, box.upper), steps),
                 method=method,
                 bounds=bounds,
                 options={"maxiter": MAX_ITERATIONS, "gtol": GRADIENT_TOLERANCE},
@@ -121,8 +121,7 @@ class Polisher:
         value = float(self._costs(point[np.newaxis])[0])
         return intervals(self._costs, point, value, self._allowed)
 
-    def _descent(self, point: Floats, steps: Floats) -> Floats:
-        """Return the gradient of the cost."""
+    def _cost_gradient(self, point: Floats, steps: Floats) -> Floats:
         if self._slope is None:
             return gradient(self._costs, point, steps, self._allowed)
         try:
@@ -152,7 +151,6 @@ class Box:
 def rounding_error(function: Function, point: Floats, value: float, box: Box) -> float:
     """Estimate the rounding error of ``function`` near ``point``."""
     step = TABLE_STEP * (1.0 + np.abs(point))
-    # Near an upper bound, step down instead.
     step = np.where(point + TABLE_ORDER * step > box.upper, -step, step)
     multiples = np.arange(TABLE_ORDER + 1)[:, np.newaxis]
     table = function(np.clip(point + multiples * step, box.lower, box.upper))

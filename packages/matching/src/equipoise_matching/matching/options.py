@@ -250,7 +250,8 @@ def metric_of(metric: str | ArrayLike, names: Sequence[str]) -> str | Floats:
         raise UnusableInput(
             f"metric is not symmetric: row {row}, column {names[second_row]!r} is "
             f"{matrix[row, second_row]:g} and row {second_row}, column {names[row]!r} is "
-            f"{matrix[second_row, row]:g} (from 0)"
+            f"{matrix[second_row, row]:g} (from 0)",
+            hint="give a symmetric matrix",
         )
     matrix = (matrix + matrix.T) / 2
     values, vectors = np.linalg.eigh(matrix)

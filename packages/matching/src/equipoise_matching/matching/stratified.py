@@ -253,7 +253,7 @@ def factors_of(by: Any, rows: int) -> Factors:
     code = np.zeros(rows, dtype=np.int64)
     for name, column in columns.items():
         if column.ndim != 1:
-            raise UnusableInput(f"by, factor {name!r} has shape {column.shape}")
+            raise UnusableInput(f"by, factor {name!r} has shape {column.shape}", hint="give a list")
         same_length(len(column), f"by, factor {name!r}", rows)
         levels = levels_of(column, f"by, factor {name!r}")
         # Codes are renumbered after each factor, because products of levels may overflow.

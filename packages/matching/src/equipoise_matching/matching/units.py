@@ -93,7 +93,7 @@ def units_of(
     if checked_weights is not None:
         for arm, name in ((True, "treated unit"), (False, "control")):
             if not checked_weights[treated == arm].any():
-                raise UnusableInput(f"weights: every {name} weighs 0")
+                raise UnusableInput(f"weights: every {name} weighs 0", hint="give weights above 0")
     return Units(covariate_values, names, treated, outcome, checked_weights, z, outcome_unit)
 
 
@@ -171,8 +171,8 @@ def table(values: Any, name: str, letter: str) -> tuple[Floats, tuple[str, ...]]
         names = names_of(values, array.shape[1], letter) if array.ndim == 2 else ()
     if array.ndim != 2 or array.shape[1] == 0 or array.shape[0] == 0:
         raise UnusableInput(
-            f"{name} has shape {array.shape}: a row for each unit and a column for each "
-            "covariate are needed"
+            f"{name} has shape {array.shape}",
+            hint="give a row for each unit and a column for each covariate",
         )
     if not np.isfinite(array).all():
         for index, label in enumerate(names):
@@ -186,7 +186,7 @@ def column(values: Any, name: str, rows: int) -> Floats:
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
-        raise UnusableInput(f"{name} has shape {array.shape}: one value for each unit is needed")
+        raise UnusableInput(f"{name} has shape {array.shape}", hint="give one value for each unit")
     same_length(len(array), name, rows)
     refuse_non_finite(array, name)
     return np.ascontiguousarray(array)

@@ -188,7 +188,7 @@ def _answer(
 ) -> ObservationResult:
     """Add the effect and all its checks to the result."""
     effects = match.effects
-    matched_effect = to_matched_effect(effects.map(lambda effect: effect.by), effects.plain.main)
+    matched = to_matched_effect(effects.map(lambda effect: effect.by), effects.plain.main)
     progress("bounding the influence of a hidden factor")
     bias = hidden_bias(match)
     fitted = regressions(match)
@@ -201,10 +201,8 @@ def _answer(
     periods, p_value = periods_of(match)
     return replace(
         result,
-        summary=answer_sentences(
-            result.question, result.naive, matched_effect.effect, explained, bias
-        ),
-        matched=matched_effect,
+        summary=answer_sentences(result.question, result.naive, matched.effect, explained, bias),
+        matched=matched,
         contributions=explained,
         hidden_bias=bias,
         robustness=robustness,
