@@ -18,8 +18,8 @@ from equipoise_matching import _native
 from equipoise_matching.matching.units import Floats, refuse_non_finite, refuse_rows
 from equipoise_matching.shared.errors import UnusableInput
 
-MIN_ASYMPTOTIC_PRODUCT = 10_000
-"""Product of the sizes from which the p-value is asymptotic instead of exact, as in R 4.2."""
+EXACT_BELOW = 10_000
+"""The p-value is exact if the product of the sizes is smaller, else asymptotic, as in R 4.2."""
 BOOTSTRAP_TOLERANCE = math.sqrt(np.finfo(np.float64).eps)
 """A bootstrapped distance may be smaller by this much and still count as equal."""
 _MAX_DRAWS_PER_BATCH = 1_000_000
@@ -66,9 +66,9 @@ def qq_stats(
 ) -> QQ:
     """Return the mean, the median and the largest difference between two samples.
 
-    The standardized differences are ``|F_treated - F_control|`` at every distinct value (0 to 1).
-    The other differences are in the unit of the data, between the sorted samples. If one sample is
-    longer, some of its values are used, at even steps of its positions, rounded down (Sekhon 2011,
+    With ``standardize``, the differences are ``|F_treated - F_control|`` at every distinct value (0
+    to 1). Without it, they are in the unit of the data, between the sorted samples. A longer sample
+    is thinned: its values at even steps of the position, rounded down, are used (Sekhon 2011,
     Journal of Statistical Software 42(7), section 3). With unequal weights, they are the
     differences between the two quantile functions, over the levels from 0 to 1.
 
@@ -354,7 +354,7 @@ def naive_p_value(samples: TwoSamples, *, r_compatible: bool) -> float:
     treated, control = samples.treated, samples.control
     count_treated, count_control = len(treated.values), len(control.values)
     is_weighted = treated.weights is not None or control.weights is not None
-    if not is_weighted and count_treated * count_control < MIN_ASYMPTOTIC_PRODUCT:
+    if not is_weighted and count_treated * count_control < EXACT_BELOW:
         steps_treated = np.rint(samples.distribution_treated * count_treated).astype(np.int64)
         steps_control = np.rint(samples.distribution_control * count_control).astype(np.int64)
         max_distance = np.max(np.abs(steps_treated * count_control - steps_control * count_treated))
