@@ -87,7 +87,7 @@ def read_covariates(log: Log, question: Question) -> Covariates:
     for name in question.matched_on:
         if name not in exact:
             column = column_of(log, name, "covariates")
-            columns += [(new, name, values) for new, values in numbers_or_indicators(column, name)]
+            columns += [(label, name, x) for label, x in numbers_or_indicators(column, name)]
     codes = [levels_of(column_of(log, name, "exact"), name).astype(np.float64) for name in exact]
     empty = np.empty((row_count(log), 0))
     return Covariates(

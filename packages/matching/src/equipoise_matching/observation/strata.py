@@ -207,24 +207,24 @@ def observe_strata(
             f"{option('strata', log.column)}: no stratum can be judged: {_reasons(outcomes)}",
             hint="name a column whose values both versions ran with, or collect such rows",
         )
-    judged = list(answers.values())
+    answer_list = list(answers.values())
     described = describe_question(question, versions, source)
     naive = to_effect(_naive(outcomes))
-    clustering = _clustering(judged)
-    matching = _matching(judged, question.method)
+    clustering = _clustering(answer_list)
+    matching = _matching(answer_list, question.method)
     candidate_rows = sum(outcome.candidate_rows for outcome in outcomes)
     baseline_rows = sum(outcome.baseline_rows for outcome in outcomes)
     others = rows_read - candidate_rows - baseline_rows
-    matched_rows = sum(answer.weight for answer in judged)
+    matched_rows = sum(answer.weight for answer in answer_list)
     refusal = _too_few_rows(log.column, outcomes, matched_rows, candidate_rows)
     if refusal is None and clustering is not None:
         refusal = few_clusters_refusal(clustering, versions)
     matched, bias, robustness = None, None, None
     if refusal is None:
-        matched, bias = _matched_effect(judged, clustering), _hidden_bias(answers)
+        matched, bias = _matched_effect(answer_list, clustering), _hidden_bias(answers)
         robustness = Robustness(None, None, None, "unknown: it is not computed over strata")
-        known = None if bias.gamma_to_change is None else bias
-        summary = answer_sentences(described, naive, matched.effect, hidden_bias=known)
+        bound = None if bias.gamma_to_change is None else bias
+        summary = answer_sentences(described, naive, matched.effect, hidden_bias=bound)
     else:
         summary = refusal_sentences(described, naive, refusal)
     return ObservationResult(
@@ -239,15 +239,15 @@ def observe_strata(
         clustering=clustering,
         matching=matching,
         about=_scope(outcomes, matched_rows, candidate_rows, versions, question.unit),
-        dropped=_dropped(judged),
-        balance=_balance(judged),
+        dropped=_dropped(answer_list),
+        balance=_balance(answer_list),
         hidden_bias=bias,
         robustness=robustness,
         strata=Strata(
             log.column,
             tuple(_stratum_result(outcome) for outcome in outcomes),
             max(answers, key=lambda name: excess(answers[name].worst)),
-            _shared_clusters(judged),
+            _shared_clusters(answer_list),
         ),
         warnings=tuple(
             sample_warnings(
@@ -255,7 +255,7 @@ def observe_strata(
                 clustering,
                 matching.method,
                 1.0 - matched_rows / candidate_rows,
-                _mean((answer.weight, answer.without_neighbors) for answer in judged) or 0.0,
+                _mean((answer.weight, answer.without_neighbors) for answer in answer_list) or 0.0,
             )
         ),
     )

@@ -206,8 +206,8 @@ def complete_log(log: Log, question: Question, policy: Policy | None) -> Complet
         return CompleteLog(log, question, {}, warnings)
     if question.covariates is None:
         question = replace(question, covariates=usable)
-    named = tuple(name for name in question.matched_on if name not in question.exact)
-    complete = without_missing({**log}, named, question.other_columns, policy)
+    covariates = tuple(name for name in question.matched_on if name not in question.exact)
+    complete = without_missing({**log}, covariates, question.other_columns, policy)
     columns = {**complete.columns, **complete.indicators}
     if complete.indicators:
         question = replace(question, covariates=(*question.matched_on, *complete.indicators))

@@ -125,28 +125,28 @@ def read_table(table: Any, question: MatchColumns) -> MatchTable:
     _check_complete(question)
     if formula is not None:
         name, values = formula.partition("~")[0].strip().strip("`"), None
-        named = [column for column in formula_columns(formula, columns) if column != name]
+        names = [column for column in formula_columns(formula, columns) if column != name]
         label = name
     else:
         name, values = _treatment_and_values(source, columns, str(question.treatment))
-        equal = (column for column in question.exact if column in columns)
-        named = list(dict.fromkeys((*question.covariates, *equal)))
+        exact = (column for column in question.exact if column in columns)
+        names = list(dict.fromkeys((*question.covariates, *exact)))
         label = name if values is None else f"{name} {values[0]}"
-    if name in named:
+    if name in names:
         raise UnusableInput(
             f"{name} is both the treatment and a covariate",
             hint=f"leave {name} out of {option('covariates')}: treated rows and controls never "
             "agree in it",
         )
-    matched_on = tuple(named)
+    matched_on = tuple(names)
     if question.balance is not None:
-        named += formula_columns(question.balance, columns)
+        names += formula_columns(question.balance, columns)
     others = [column for column in (question.outcome, question.weights) if column is not None]
     # A formula may compute its treatment, so its evaluation reports missing columns.
-    for column in (*((name, *named) if formula is None else ()), *others, *question.by):
+    for column in (*((name, *names) if formula is None else ()), *others, *question.by):
         if column not in columns:
             raise no_column(source, columns, column)
-    known = [column for column in named if column in columns]
+    present = [column for column in names if column in columns]
     selected = dict(columns)
     rows = np.arange(len(next(iter(columns.values()))))
     if name in columns:
@@ -156,25 +156,25 @@ def read_table(table: Any, question: MatchColumns) -> MatchTable:
             rows = np.flatnonzero(is_either)
             selected = take_rows(selected, rows)
     required = [column for column in (name, *others, *question.by) if column in columns]
-    complete = without_missing(selected, known, required, question.missing)
-    used = complete.columns
-    if name in used and used[name].dtype.kind == "O":
+    complete = without_missing(selected, present, required, question.missing)
+    data = complete.columns
+    if name in data and data[name].dtype.kind == "O":
         # Without missing values, the column has only truth values or numbers.
-        used[name] = numbers_of(used[name], name)
+        data[name] = numbers_of(data[name], name)
     if formula is not None:
-        covariates = covariates_of(formula, used)
+        covariates = covariates_of(formula, data)
         owners = covariates.names
     else:
-        covariates, owners = _covariates(used, name, matched_on, question.exact)
-    indicators = {gap: flag for gap, flag in complete.indicators.items() if _owner(gap) in named}
+        covariates, owners = _covariates(data, name, matched_on, question.exact)
+    indicators = {gap: flag for gap, flag in complete.indicators.items() if _owner(gap) in names}
     covariates, owners = _with_indicators(covariates, indicators, owners)
     balance = covariates
     if question.balance is not None:
-        left_side = f"`{name}`" if name in used else name
-        terms = covariates_of(f"{left_side} ~ {question.balance}", used)
+        left_side = f"`{name}`" if name in data else name
+        terms = covariates_of(f"{left_side} ~ {question.balance}", data)
         balance, _ = _with_indicators(terms, indicators, terms.names)
     outcome, weights = (
-        None if column is None else numbers_of(yes_or_no(used[column]), column)
+        None if column is None else numbers_of(yes_or_no(data[column]), column)
         for column in (question.outcome, question.weights)
     )
     return MatchTable(
@@ -187,7 +187,7 @@ def read_table(table: Any, question: MatchColumns) -> MatchTable:
         owners,
         outcome,
         weights,
-        {column: used[column] for column in question.by} if question.by else None,
+        {column: data[column] for column in question.by} if question.by else None,
         balance,
         complete.missing,
         len(next(iter(columns.values()))) - len(rows),
