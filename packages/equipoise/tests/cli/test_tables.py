@@ -248,7 +248,10 @@ def test_observe_names_its_rows_as_its_user_does(equipoise: Equipoise, tmp_path:
     )
     assert answer.status == 0, answer.err
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert "the one among comparable builds. The interval of a placebo must reach the line" in page
+    assert (
+        "the estimate among comparable builds. The interval of a placebo must include the line"
+        in page
+    )
     for words in (
         "Without matching, the table suggests that version 2.0 is",
         "Among comparable builds, version 2.0 is",
@@ -341,10 +344,10 @@ def test_a_column_with_infinite_values_is_named_wherever_it_could_be_matched_on(
         warning for warning in answer["warnings"] if warning["code"] == "covariates-infinite"
     )
     assert warning["summary"].endswith("load (2 infinite)")
-    assert warning["hint"].startswith("put finite numbers in their place")
+    assert warning["hint"].startswith("replace them by finite numbers")
     named = equipoise(*asked, "--covariates", "load")
     assert named.status == 2
-    assert "load is infinite in rows 3, 5 (from 0)\n  hint: put finite numbers" in named.err
+    assert "load is infinite in rows 3, 5 (from 0)\n  hint: replace them" in named.err
     frame[["version", "wall_s", "load"]].to_csv(tmp_path / "alone.csv", index=False)
     alone = equipoise("observe", "alone.csv", *OBSERVED[:4], *QUICK)
     assert alone.status == 2
@@ -354,7 +357,7 @@ def test_a_column_with_infinite_values_is_named_wherever_it_could_be_matched_on(
     question = ("--treatment", "treated", "--covariates", "load")
     matched = equipoise("match", "infinite.csv", *question, "--outcome", "wall_s")
     assert matched.status == 2
-    assert "load is infinite in rows 3, 5 (from 0)\n  hint: put finite numbers" in matched.err
+    assert "load is infinite in rows 3, 5 (from 0)\n  hint: replace them" in matched.err
 
 
 @pytest.mark.usefixtures("log")

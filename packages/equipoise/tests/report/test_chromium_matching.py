@@ -178,6 +178,6 @@ def test_a_hundred_thousand_rows_make_a_page_to_send_that_says_what_stands_for_t
     browser.events.clear()
     browser.open(page, ready=DRAWN)
     text = browser.evaluate("document.body.innerText")
-    assert re.search(r"400 quantiles stand for \d\d,\d\d\d rows and more of each group", text)
+    assert re.search(r"400 quantiles represent at least \d\d,\d\d\d rows of each group", text)
     assert all(count >= 2 for count in browser.evaluate(MARKS))
     assert_quiet(browser, page)

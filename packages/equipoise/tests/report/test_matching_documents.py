@@ -285,7 +285,7 @@ def test_many_units_without_neighbours_are_warned_of() -> None:
     assert "few-neighbours" in codes_of(found)
     number, units = result.n_without_neighbors, len(np.unique(result.treated_index))
     units += len(np.unique(result.control_index))
-    assert f"{number} of {units} matched units have none within reach" in method_of(found)
+    assert f"{number} of {units} matched units have no such unit near enough" in method_of(found)
     (warning,) = [
         warning
         for part in found.parts

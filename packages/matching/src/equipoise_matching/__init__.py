@@ -1,9 +1,9 @@
-"""The effect of a treatment, from comparable units with and without it, by matching.
+"""Estimate the effect of a treatment by matching: compare treated units with similar controls.
 
 ``match``, ``match_balance``, ``gen_match`` and the other functions take arrays; the functions of
-``equipoise_matching.tables`` with the same names, and ``observe``, take data frames and files with
-the names of columns. ``genoud`` is the genetic search alone. In the order of the rooms, a lower one
-first:
+``equipoise_matching.tables`` with the same names, and ``observe``, take data frames or files, and
+names of columns. ``genoud`` is the genetic search alone. The folders and files; each imports only
+from earlier ones:
 
 - ``shared``: modules that the wheels of this package and of `equipoise` both carry
 - ``warning``, ``report``: the report of a result, with its warnings
@@ -49,7 +49,7 @@ __all__ = [
     "qq_stats",
 ]
 
-_HOMES = {
+_MODULES = {
     "GenMatchResult": "matching.gen_match",
     "MatchByResult": "matching.stratified",
     "MatchResult": "matching.match",
@@ -69,12 +69,12 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    # Imported when used: a match needs neither formulae nor the search.
+    # A module is imported when it is used: a match needs neither formulae nor the search.
     import importlib
 
-    if name not in _HOMES:
+    if name not in _MODULES:
         raise AttributeError(f"module 'equipoise_matching' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"equipoise_matching.{_HOMES[name]}"), name)
+    return getattr(importlib.import_module(f"equipoise_matching.{_MODULES[name]}"), name)
 
 
 def __dir__() -> list[str]:

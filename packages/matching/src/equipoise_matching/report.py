@@ -1,4 +1,4 @@
-"""The report of a result as text, which a notebook shows and a program may build pages of."""
+"""The report of a result, as text and as HTML for a notebook."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from equipoise_matching.shared.html import text
 from equipoise_matching.warning import AnalysisWarning
 
 UNKNOWN = "–"
-"""Cell of a table whose number is not known."""
-MAX_WARNINGS_OF_A_CODE = 3
-"""Number of warnings of one code that a notebook shows."""
+"""Text of a table cell whose number is unknown."""
+MAX_WARNINGS_PER_CODE = 3
+"""Largest number of warnings with the same code that a notebook shows."""
 
 
 class TextTable(Struct, frozen=True):
@@ -24,22 +24,22 @@ class TextTable(Struct, frozen=True):
     title: str = ""
     notes: tuple[str, ...] = ()
     labels: int = 1
-    """Number of columns at the left that hold no numbers."""
+    """Number of columns at the left that have no numbers."""
 
     def to_html(self) -> str:
-        """Write the table under its title, with its notes below."""
+        """Return the table as HTML, with its title above and its notes below."""
         title = f"<p><strong>{text(self.title)}</strong></p>" if self.title else ""
         notes = "".join(f"<p>{text(note)}</p>" for note in self.notes)
         return f"{title}{html.table(self.headings, self.rows)}{notes}"
 
     def to_text(self) -> str:
-        """Write the table as lines of text in aligned columns, without its title and notes."""
+        """Return the table as lines of text in aligned columns, without its title and notes."""
         lines = (self.headings, *self.rows)
         widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
         return "\n".join(
             "  ".join(
-                f"{cell:<{width}}" if place < self.labels else f"{cell:>{width}}"
-                for place, (cell, width) in enumerate(zip(line, widths, strict=True))
+                f"{cell:<{width}}" if column < self.labels else f"{cell:>{width}}"
+                for column, (cell, width) in enumerate(zip(line, widths, strict=True))
             ).rstrip()
             for line in lines
         )
@@ -49,31 +49,31 @@ class Report(Struct, frozen=True, kw_only=True):
     """The answer, its facts, its warnings and its method."""
 
     badge: str
-    """Kind of the answer in a word or two."""
+    """One or two words for the kind of answer: ``observed``, ``refused``."""
     text: str
     """The answer in one sentence."""
     estimate: str = ""
     interval: str = ""
-    """Interval with its coverage; empty where there is none."""
+    """Interval with its coverage; empty without an interval."""
     remarks: tuple[str, ...] = ()
-    """Sentences that a reader needs besides the answer."""
+    """Sentences that a reader needs in addition to the answer."""
     tables: tuple[TextTable, ...] = ()
     facts: tuple[tuple[str, str], ...] = ()
-    """Names and values of what the answer rests on."""
+    """Names and values of the facts behind the answer."""
     warnings: tuple[AnalysisWarning, ...] = ()
     method: tuple[str, ...] = ()
-    """How the answer was computed, a sentence each."""
+    """Sentences about how the answer was computed."""
 
     def to_html(self) -> str:
-        """Write the report as a piece of HTML for ``_repr_html_``."""
-        return f"<div>{''.join(self._pieces())}</div>"
+        """Return the report as an HTML element, for ``_repr_html_``."""
+        return f"<div>{''.join(self._elements())}</div>"
 
     def to_text(self) -> str:
-        """Write the answer, its remarks and its warnings as lines of text."""
+        """Return the answer, the remarks and the warnings as lines of text."""
         warnings = (f"warning: {warning.summary}" for warning in self.warnings)
         return "\n".join((self.text, *self.remarks, *warnings))
 
-    def _pieces(self) -> Iterator[str]:
+    def _elements(self) -> Iterator[str]:
         yield f"<p><strong>{text(self.badge)}</strong>: {text(self.text)}</p>"
         yield from (f"<p>{text(remark)}</p>" for remark in self.remarks)
         estimate = ", ".join(filter(None, (self.estimate, self.interval)))
@@ -99,5 +99,5 @@ def _first_of_each_code(warnings: Iterable[AnalysisWarning]) -> Iterator[Analysi
     shown: dict[str, int] = {}
     for warning in warnings:
         shown[warning.code] = shown.get(warning.code, 0) + 1
-        if shown[warning.code] <= MAX_WARNINGS_OF_A_CODE:
+        if shown[warning.code] <= MAX_WARNINGS_PER_CODE:
             yield warning

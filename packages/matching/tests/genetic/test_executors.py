@@ -182,7 +182,7 @@ def test_fewer_rows_of_values_than_candidates_are_refused() -> None:
 def test_a_changing_number_of_criteria_is_refused_with_the_parameters() -> None:
     points = np.array([[1.0, 1.0, -1.0, -1.0], [1.0, 1.0, 1.0, -1.0]])
     with ThreadPoolExecutor(2) as threads:
-        message = r"4 values at par = \[1.0, 1.0, 1.0, -1.0\] and 3 at"
+        message = r"4 values at par = \[1.0, 1.0, 1.0, -1.0\] but 3 at"
         with pytest.raises(EvaluationFailed, match=message):
             values(as_many_as_positive, threads, points)
 

@@ -57,8 +57,11 @@ def with_value(place: tuple[int, ...], value: float, array: Any) -> Any:
         ({"distance_tolerance": "x"}, r"distance_tolerance is 'x'"),
         ({"caliper": "wide"}, r"caliper is 'wide'"),
         ({"reuse": 3}, r"reuse is of type int"),
-        ({"X": X + 1j}, r"X holds complex128"),
-        ({"X": pandas.DataFrame({"day": pandas.date_range("2020", periods=8)})}, r"X holds date"),
+        ({"X": X + 1j}, r"X has the type complex128"),
+        (
+            {"X": pandas.DataFrame({"day": pandas.date_range("2020", periods=8)})},
+            r"X has the type date",
+        ),
         ({"X": [[1, 2], [3]] * 4}, r"X has rows of unequal lengths"),
         ({"y": [*"1234567", "x"]}, r"y is not a number in row 7"),
         ({"variance": "both"}, r"there is no variance 'both'"),

@@ -96,7 +96,7 @@ def test_one_seed_gives_one_p_value_however_many_draws_are_made_at_once(
     weights = random.uniform(0.2, 1.0, size=31)
     whole = ks_boot(first, second, boot=200, seed=3)
     weighted = ks_boot(first, second, boot=200, seed=3, weights_treated=weights)
-    monkeypatch.setattr(distributions, "_MAX_DRAWS_AT_ONCE", 150)
+    monkeypatch.setattr(distributions, "_MAX_DRAWS_PER_BATCH", 150)
     assert ks_boot(first, second, boot=200, seed=3) == whole
     assert ks_boot(first, second, boot=200, seed=3, weights_treated=weights) == weighted
 

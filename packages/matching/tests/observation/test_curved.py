@@ -52,8 +52,10 @@ def test_the_terms_of_a_product_a_square_and_a_step_are_found() -> None:
         chosen = select_terms(dictionary, target + 0.3 * draw.normal(size=800), np.arange(800), 20)
         assert name in [dictionary.describe(term) for term in chosen]
     chosen = select_terms(dictionary, (a > 0.33) + 0.2 * draw.normal(size=800), np.arange(800), 20)
-    step = next(term[0] for term in chosen if term[0].kind == "step")
-    assert dictionary.centres[0] + step.at * dictionary.spreads[0] == pytest.approx(0.33, abs=0.04)
+    step = next(term[0] for term in chosen if term[0].shape == "step")
+    assert dictionary.centres[0] + step.threshold * dictionary.spreads[0] == pytest.approx(
+        0.33, abs=0.04
+    )
 
 
 def test_noise_alone_chooses_hardly_any_term() -> None:
@@ -70,10 +72,10 @@ def test_rows_with_extreme_odds_are_left_out() -> None:
     covariates, draw = columns()
     odds = np.exp(3.0 * covariates.matrix[:, 0] - 1.0)
     treated = draw.random(800) < odds / (1.0 + odds)
-    outside = fit_treatment(covariates, treated, 0).outside
-    assert outside.any()
-    assert (treated[outside]).all()
-    assert covariates.matrix[outside, 0].min() > 0.5
+    is_left_out = fit_treatment(covariates, treated, 0).is_left_out
+    assert is_left_out.any()
+    assert (treated[is_left_out]).all()
+    assert covariates.matrix[is_left_out, 0].min() > 0.5
 
 
 def test_the_odds_are_finite_where_a_column_decides_the_version() -> None:

@@ -48,7 +48,7 @@ def test_without_covariates_the_effect_is_the_mean_over_the_pairs() -> None:
 def test_the_error_of_many_clusters_is_that_of_statsmodels_for_the_mean_of_the_scores(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(effects, "MANY_CLUSTERS", 0)
+    monkeypatch.setattr(effects, "MAX_REFITS", 0)
     effect = effect_over_pairs(Y, X, ALONE, PAIRS)
     rows = effect.rows
     fitted = models.OLS(effect.scores[rows] * len(rows), np.ones(len(rows))).fit(

@@ -27,7 +27,7 @@ def test_every_method_balances_overlapping_rows_and_drops_only_rows_with_extreme
     assert best.is_balanced
     assert best.method in (method, "genetic")
     assert best.caliper is None
-    assert set(best.pairs.dropped_index) == set(np.flatnonzero(best.model.outside))
+    assert set(best.pairs.dropped_index) == set(np.flatnonzero(best.model.is_left_out))
 
 
 def log_without_overlap() -> Log:
@@ -44,7 +44,7 @@ def test_rows_without_a_similar_row_are_dropped() -> None:
     log = log_without_overlap()
     best = matched(log)
     assert best.is_balanced
-    assert best.model.outside.any()
+    assert best.model.is_left_out.any()
     assert (log["load"][best.pairs.dropped_index] > 30.0).any()
     matched_rows = np.setdiff1d(np.flatnonzero(log["version"] == "2.0"), best.pairs.dropped_index)
     assert (log["load"][matched_rows] < 30.0).all()
@@ -86,7 +86,7 @@ def test_pairs_for_the_bounds_use_each_row_once() -> None:
 def test_weights_of_many_rows_are_searched_on_some_of_both_versions(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(matching, "SEARCHED_PAIRS", 2_000)
+    monkeypatch.setattr(matching, "MAX_SEARCHED_PAIRS", 2_000)
     new = np.arange(400) < 100
     rows = matching._searched_rows(new, 1)
     assert 1_500 < np.count_nonzero(new[rows]) * np.count_nonzero(~new[rows]) < 2_500

@@ -21,7 +21,7 @@ DRAW = np.random.default_rng(3)
 
 
 def chance(differences: Floats, gamma: float) -> float:
-    return hidden_factor._chance(differences, gamma)
+    return hidden_factor._p_value(differences, gamma)
 
 
 @pytest.mark.parametrize("gamma", [1.0, 1.7, 3.0])

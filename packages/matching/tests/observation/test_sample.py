@@ -51,7 +51,7 @@ def test_a_third_version_is_refused_with_the_option_that_leaves_it_out() -> None
 
 @pytest.mark.parametrize(
     ("values_option", "message"),
-    [("3.0:1.0", "no row has 3.0"), ("2.0", "form CANDIDATE:BASELINE"), ("1.0:1.0", "twice")],
+    [("3.0:1.0", "no row has 3.0"), ("2.0", "is not CANDIDATE:BASELINE"), ("1.0:1.0", "twice")],
 )
 def test_a_treatment_that_does_not_name_two_values_is_refused(
     values_option: str, message: str

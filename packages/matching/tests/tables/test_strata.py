@@ -73,7 +73,7 @@ def test_a_stratum_needs_only_the_row_groups_that_hold_its_rows(tmp_path: Path) 
     kinds = ["a"] * 4 + ["b"] * 2 + ["a"] * 2 + ["c"] * 4
     parquet.write_table(log_of(kinds), tmp_path / "log.parquet", row_group_size=2)
     strata = find_strata(str(tmp_path / "log.parquet"), "kind", question())
-    groups = {name: rows.pieces[0].row_groups for name, rows in strata.rows.items()}
+    groups = {name: rows.parts[0].row_groups for name, rows in strata.rows.items()}
     assert groups == {"a": (0, 1, 3), "b": (2,), "c": (4, 5)}
 
 
@@ -101,7 +101,7 @@ def test_rows_that_false_statistics_hide_are_missed(tmp_path: Path) -> None:
     request = question(cluster=("day",))
     log = find_strata(str(file), "kind", request)
     assert list(log.rows) == ["seven01"]
-    with pytest.raises(UnusableInput, match="799 rows of 800: the statistics in the file are wro"):
+    with pytest.raises(UnusableInput, match="799 of the file's 800 rows, so the statistics"):
         observe_strata(log, request, source="log")
 
 
@@ -119,7 +119,7 @@ def test_a_partition_by_the_column(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     strata = find_strata("../log", "kind", question(covariates=("load", "day")))
     assert list(strata.rows) == ["a", "b c"]
     for name, first in (("a", 100.0), ("b c", 0.0)):
-        pieces = strata.rows[name].pieces
+        pieces = strata.rows[name].parts
         assert [Path(piece.file).name for piece in pieces] == ["part-0.parquet", "part-1.parquet"]
         rows = read_rows(strata.rows[name])
         assert rows["load"].tolist() == [first + row for row in range(4)] * 2

@@ -1,7 +1,7 @@
-"""Charts of effects and of balance, made with altair; they take values and names, not tables.
+"""Draw charts of effects and of balance with altair, from values and names.
 
 - ``balance``: covariates before and after matching, and the course of a genetic search
-- ``estimates``: estimates of one effect below each other
+- ``estimates``: estimates of one effect, one below the other
 
 altair is the extra ``equipoise-matching[charts]``; only these modules import it.
 """

@@ -1,4 +1,4 @@
-"""Charts of covariate balance: before and after matching, and along a genetic search."""
+"""Draw charts of covariate balance: before and after matching, and during a genetic search."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ from equipoise_matching.shared.theme import color_of, shape_of
 
 HOW_TO_READ_LOVE_PLOT = (
     "Each row is one covariate: the difference between treated and controls, in percent of the "
-    "standard deviation of the treated. Near 0 is balanced; the dashed lines mark 10 %."
+    "standard deviation of the treated. A covariate near 0 is balanced; the dashed lines mark 10 %."
 )
 HOW_TO_READ_SHARES = (
-    "Each line is one covariate with two values: from the share of the controls that have it to "
-    "the share of the treated. A shorter line means better balance."
+    "Each line is one covariate with two values, from its share among the controls to its share "
+    "among the treated. A shorter line means better balance."
 )
 HOW_TO_READ_QQ_PLOT = (
-    "Each mark is one quantile: of the controls to the right, of the treated upwards. On the "
-    "dashed line both groups have the same distribution."
+    "Each mark is one quantile: the horizontal axis has its value among the controls, the vertical "
+    "axis among the treated. On the dashed line, both groups have the same distribution."
 )
 HOW_TO_READ_DENSITY = (
     "Two hills of equal area, one of the treated and one of the controls: after matching above "
@@ -46,21 +46,21 @@ HOW_TO_READ_DENSITY = (
 )
 HOW_TO_READ_COURSE = (
     "The difference between treated and controls in each covariate, in percent of the standard "
-    "deviation of the treated: before matching, by the best weights of each generation, and, at "
+    "deviation of the treated: before matching, with the best weights of each generation, and, at "
     "the right end, after the search. The strong line follows the worst covariate of each "
     "generation; the dashed line marks 10 %."
 )
 HOW_TO_READ_VALUES = (
-    "The line is the best value after each generation, the points the median individual: while "
-    "they lie apart, the population still has variety. The dashed line marks the last improvement "
-    "that counted."
+    "The line is the best value after each generation, and the points are the median individual. "
+    "While they differ, the population still has variety. The dashed line marks the last "
+    "improvement above the tolerance."
 )
 LARGE_DIFFERENCE = 10.0
-"""Percent: a common threshold for a difference that matters (Austin 2009)."""
+"""Common threshold of a large difference, in percent of a standard deviation (Austin 2009)."""
 MAX_POINTS = 5000
-"""Number of points of a chart; more points add nothing to a picture."""
-BEFORE = -1
-"""Position of the data before matching on the axis of generations."""
+"""Largest number of points of a chart; more points would not be visible."""
+POSITION_BEFORE = -1
+"""Position on the axis of generations of the data before matching."""
 
 _SIDES = ("before matching", "after matching")
 _GROUPS = ("treated", "controls")
@@ -70,36 +70,36 @@ Points = Sequence[tuple[float, float]]
 
 
 def _color_and_shape(sides: Sequence[object]) -> tuple[alt.Color, alt.Shape]:
-    """Return colour and shape of before and after; after has the first colour of the palette."""
+    """Return the colours and shapes of before and after matching."""
     return color_and_shape("side", _SIDES[: len(sides)], (1, 0)[: len(sides)], top_legend())
 
 
 def love_plot(
     variables: Sequence[str], before: Sequence[float], after: Sequence[float] | None = None
 ) -> alt.LayerChart:
-    """Draw the standardized differences, the largest before matching on top (Love 2004).
+    """Draw the standardized differences, with the largest before matching on top (Love 2004).
 
-    They are in percent, one for each variable; a note names those that are not finite.
+    The differences are in percent, one per variable. A note names infinite and unknown ones.
     """
     sides = [before] if after is None else [before, after]
     order = sorted(
         range(len(variables)),
-        key=lambda k: -abs(before[k]) if math.isfinite(before[k]) else -math.inf,
+        key=lambda i: -abs(before[i]) if math.isfinite(before[i]) else -math.inf,
     )
     rows: Rows = [
-        {"variable": variables[k], "side": name, "sdiff": round(side[k], 4)}
-        for k in order
+        {"variable": variables[i], "side": name, "sdiff": round(side[i], 4)}
+        for i in order
         for name, side in zip(_SIDES, sides, strict=False)
-        if math.isfinite(side[k])
+        if math.isfinite(side[i])
     ]
-    unknown = [variables[k] for k in order if not all(math.isfinite(side[k]) for side in sides)]
-    reach = 1.05 * max([2.0 * LARGE_DIFFERENCE, *(abs(row["sdiff"]) for row in rows)])
-    x = linear(alt.X, "sdiff", -reach, reach, title="standardized difference, %")
+    unknown = [variables[i] for i in order if not all(math.isfinite(side[i]) for side in sides)]
+    limit = 1.05 * max([2.0 * LARGE_DIFFERENCE, *(abs(row["sdiff"]) for row in rows)])
+    x = linear(alt.X, "sdiff", -limit, limit, title="standardized difference, %")
     color, shape = _color_and_shape(sides)
     limits = [{"sdiff": end} for end in (-LARGE_DIFFERENCE, LARGE_DIFFERENCE)]
-    parts = [f"{name}: {side:.1f} % before" for name, side in zip(variables, before, strict=True)]
+    texts = [f"{name}: {side:.1f} % before" for name, side in zip(variables, before, strict=True)]
     if after is not None:
-        parts = [f"{text}, {side:.1f} % after" for text, side in zip(parts, after, strict=True)]
+        texts = [f"{text}, {side:.1f} % after" for text, side in zip(texts, after, strict=True)]
     return frame(
         [
             layer([{"sdiff": 0.0}], rule(style="negligible"), x=x),
@@ -108,7 +108,7 @@ def love_plot(
                 rows,
                 point(70),
                 x=x,
-                y=name_rows("variable", [variables[k] for k in order]),
+                y=name_rows("variable", [variables[i] for i in order]),
                 color=color,
                 shape=shape,
                 tooltip=tooltips(
@@ -118,20 +118,20 @@ def love_plot(
         ],
         title="Balance of the covariates",
         notes=[f"Not finite, so not drawn: {', '.join(unknown)}."] if unknown else [],
-        description=f"Standardized differences of the covariates. {'; '.join(parts)}",
+        description=f"Standardized differences of the covariates. {'; '.join(texts)}",
         height=22 * max(len(variables), 3),
     )
 
 
 class Share(Struct, frozen=True):
-    """Percentages of the controls and of the treated that have one of two values."""
+    """Percentages of the controls and of the treated with one of two values."""
 
     label: str
     before: tuple[float, float]
     after: tuple[float, float] | None
 
     def describe(self) -> str:
-        """Return the percentages in words."""
+        """Describe the percentages."""
         text = (
             f"{self.label}: {self.before[1]:.1f} % of the treated and {self.before[0]:.1f} % of "
             "the controls before"
@@ -147,12 +147,12 @@ def shares(rows: Sequence[Share]) -> alt.LayerChart:
         {
             "label": row.label,
             "side": side,
-            "controls": round(ends[0], 4),
-            "treated": round(ends[1], 4),
+            "controls": round(percentages[0], 4),
+            "treated": round(percentages[1], 4),
         }
         for row in rows
-        for side, ends in zip(_SIDES, (row.before, row.after), strict=True)
-        if ends is not None
+        for side, percentages in zip(_SIDES, (row.before, row.after), strict=True)
+        if percentages is not None
     ]
     points: Rows = [
         {"label": line["label"], "side": line["side"], "arm": group, "share": line[group]}
@@ -174,7 +174,7 @@ def shares(rows: Sequence[Share]) -> alt.LayerChart:
     shape = alt.Shape(
         "arm:N",
         scale=alt.Scale(domain=list(reversed(_GROUPS)), range=[shape_of(1), shape_of(0)]),
-        # One neutral colour, since the shapes occur in both colours.
+        # A neutral colour, because the shapes occur in both colours.
         legend=top_legend(columns=1, symbolFillColor=color_of(5)),
     )
     x = linear(alt.X, "controls", 0, 100, title="share, %")
@@ -203,7 +203,7 @@ def qq_plot(
 ) -> alt.LayerChart:
     """Draw quantiles of the treated against quantiles of the controls.
 
-    ``before`` and ``after`` have pairs, of the controls and of the treated, at the same levels.
+    ``before`` and ``after`` have pairs of quantiles, of the controls and of the treated.
     """
     sides = [before] if after is None else [before, after]
     rows: Rows = [
@@ -249,7 +249,7 @@ Groups = tuple[Weighted, Weighted]
 def group_density(variable: str, before: Groups, after: Groups | None) -> alt.LayerChart | None:
     """Draw the density of one covariate in both groups; ``None`` if a group is too small.
 
-    With ``after``, the hills before matching point down.
+    With ``after``, the densities before matching are drawn below the axis.
     """
     sides = [(1.0, before)] if after is None else [(1.0, after), (-1.0, before)]
     values = np.concatenate([group.values for _, groups in sides for group in groups])
@@ -304,16 +304,16 @@ def group_density(variable: str, before: Groups, after: Groups | None) -> alt.La
 def search_balance(
     variables: Sequence[str],
     before: Sequence[float],
-    along: Sequence[tuple[int, Sequence[float]]],
+    course: Sequence[tuple[int, Sequence[float]]],
     *,
     notes: Sequence[str] = (),
 ) -> alt.LayerChart:
     """Draw each covariate's standardized difference, without its sign, over the generations.
 
-    Differences are in percent. ``along`` has the generations in their order, each with the
-    differences by its best weights; the last ones are those after the search.
+    ``course`` has the number of each generation, and the differences in percent with its best
+    weights. The last differences are the result of the search.
     """
-    stages = [(BEFORE, before), *along]
+    stages = [(POSITION_BEFORE, before), *course]
     rows: Rows = [
         {"generation": generation, "variable": name, "sdiff": round(abs(value), 4)}
         for generation, values in stages
@@ -323,9 +323,9 @@ def search_balance(
     rows = [row for row in rows if math.isfinite(row["sdiff"])]
     by_generation = itertools.groupby(rows, key=itemgetter("generation"))
     worst = [max(stage, key=itemgetter("sdiff")) for _, stage in by_generation]
-    thin = _largest_differences(rows, MAX_POINTS // len(stages))
-    if len(thin) < len(rows):
-        count = len({row["variable"] for row in thin})
+    drawn_rows = _largest_differences(rows, MAX_POINTS // len(stages))
+    if len(drawn_rows) < len(rows):
+        count = len({row["variable"] for row in drawn_rows})
         notes = [
             *notes,
             f"Thin lines: the {count:,} of {len(variables):,} covariates with the largest "
@@ -334,14 +334,14 @@ def search_balance(
     if unknown:
         names = ", ".join(sorted(unknown))
         notes = [*notes, f"Not finite somewhere, so not drawn there: {names}."]
-    last = max([1, *(generation for generation, _ in along)])
+    last = max([1, *(generation for generation, _ in course)])
     x = linear(
         alt.X,
         "generation",
-        BEFORE - 0.3,
+        POSITION_BEFORE - 0.3,
         last + 0.3,
         title="generation",
-        values=[BEFORE, *range(0, last + 1, max(1, math.ceil(last / 12)))],
+        values=[POSITION_BEFORE, *range(0, last + 1, max(1, math.ceil(last / 12)))],
         labelExpr="datum.value < 0 ? 'before' : format(datum.value, 'd')",
         labelFlush=True,
     )
@@ -358,7 +358,7 @@ def search_balance(
     return frame(
         [
             layer([{"sdiff": LARGE_DIFFERENCE}], rule(style="reference"), y=y),
-            layer(thin, lines, x=x, y=y, detail="variable:N", tooltip=tooltip),
+            layer(drawn_rows, lines, x=x, y=y, detail="variable:N", tooltip=tooltip),
             layer(worst, worst_line, x=x, y=y, tooltip=tooltip),
         ],
         title="Balance along the search",
@@ -371,8 +371,8 @@ def search_balance(
 def search_values(rows: Rows, *, peak: int, value: str = "value") -> alt.LayerChart:
     """Draw the best and the median value over the generations.
 
-    Each row has "generation", "best", "median" and "evaluations" of one; ``peak`` is the generation
-    of the last improvement, ``value`` the title of the axis.
+    Each row has "generation", "best", "median" and "evaluations". ``peak`` is the generation of
+    the last improvement, and ``value`` the title of the axis.
     """
     best = [row for row in rows if math.isfinite(row["best"])]
     median = [row for row in rows if math.isfinite(row["median"])]
@@ -416,7 +416,7 @@ def search_values(rows: Rows, *, peak: int, value: str = "value") -> alt.LayerCh
 
 
 def _largest_differences(rows: Rows, count: int) -> Rows:
-    """Return the rows of the ``count`` covariates with the largest differences at any time."""
+    """Return the rows of the ``count`` covariates with the largest differences in any row."""
     largest: dict[str, float] = {}
     for row in rows:
         largest[row["variable"]] = max(largest.get(row["variable"], 0.0), row["sdiff"])

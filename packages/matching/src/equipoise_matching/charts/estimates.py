@@ -1,4 +1,4 @@
-"""Estimates of one effect below each other, each with its interval, and a line at no difference."""
+"""Draw estimates of one effect, one below the other, with intervals and a line at 0."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from equipoise_matching.shared.chart_parts import (
 
 HOW_TO_READ_EFFECTS = (
     "Each row is one estimate with its 95 % interval; the line marks no difference. The answer is "
-    "the one among comparable {unit}. The interval of a placebo must reach the line."
+    "the estimate among comparable {unit}. The interval of a placebo must include the line."
 )
 
 
 class Estimate(Struct, frozen=True):
-    """One row of the figure; ``interval`` is ``None`` for a mark alone."""
+    """One row of the chart; ``interval`` is ``None`` for a mark without a line."""
 
     label: str
     kind: str
@@ -47,7 +47,7 @@ def estimates(
 ) -> alt.LayerChart:
     """Draw each finite estimate as a mark on its interval, from top to bottom.
 
-    The position of a kind among ``kinds`` fixes its colour and its shape.
+    The index of a kind in ``kinds`` decides its colour and shape.
     """
     drawn: Rows = []
     for row in rows:
@@ -57,21 +57,21 @@ def estimates(
                 {"label": row.label, "kind": row.kind, "at": row.at, "low": low, "high": high}
             )
     labels = list(dict.fromkeys(row["label"] for row in drawn))
-    places = [i for i, kind in enumerate(kinds) if any(row["kind"] == kind for row in drawn)]
-    reach = 1.05 * max([1e-9, *(abs(row[end]) for row in drawn for end in ("low", "high"))])
-    low_end = linear(alt.X, "low", -reach, reach, title=unit, labelBound=True)
-    at = alt.X("at:Q", scale=low_end["scale"])
+    indices = [i for i, kind in enumerate(kinds) if any(row["kind"] == kind for row in drawn)]
+    limit = 1.05 * max([1e-9, *(abs(row[end]) for row in drawn for end in ("low", "high"))])
+    x = linear(alt.X, "low", -limit, limit, title=unit, labelBound=True)
+    at = alt.X("at:Q", scale=x["scale"])
     y = name_rows("label", labels)
-    # A legend would repeat the labels where each row is a kind of its own.
+    # If each row has its own kind, a legend would repeat the labels.
     legend = None if labels == [row["kind"] for row in drawn] else top_legend(columns=2)
-    color, shape = color_and_shape("kind", [kinds[i] for i in places], places, legend)
+    color, shape = color_and_shape("kind", [kinds[i] for i in indices], indices, legend)
     tooltip = tooltips(
         ("label:N",), ("at:Q", unit, ".3g"), ("low:Q", "from", ".3g"), ("high:Q", "to", ".3g")
     )
     return frame(
         [
             layer([{"at": 0.0}], rule(style="reference"), x=at),
-            layer(drawn, rule(2), x=low_end, x2="high:Q", y=y, color=color),
+            layer(drawn, rule(2), x=x, x2="high:Q", y=y, color=color),
             layer(drawn, point(70), x=at, y=y, color=color, shape=shape, tooltip=tooltip),
         ],
         title=title,

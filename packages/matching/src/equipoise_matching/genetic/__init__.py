@@ -2,12 +2,12 @@
 
 - ``genoud``: the public function and its result.
 - ``options``: the checked options.
-- ``search``: the search by the native engine, for any evaluator of batches.
-- ``polish``: BFGS, and derivatives by differences.
-- ``executors``: evaluation of batches here, in threads, in other processes or on a Dask cluster.
-- ``worker``: the code that runs in those processes: a function as an evaluator of batches.
+- ``search``: the search by the native engine in Rust, with any evaluator of candidates.
+- ``polish``: local optimisation of a candidate by BFGS, and derivatives by differences.
+- ``executors``: evaluation of candidates in this process, in a pool or on a Dask cluster.
+- ``worker``: the code that runs in those processes.
 
-SciPy is imported when a search polishes.
+A search imports SciPy only if it polishes.
 """
 
 from __future__ import annotations

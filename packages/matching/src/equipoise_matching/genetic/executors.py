@@ -1,8 +1,8 @@
-"""Evaluation of a population of candidates: in this process, in a pool or on a cluster.
+"""Evaluate a population of candidates in this process, in a pool or on a Dask cluster.
 
-The population is cut into batches that keep their order, and each candidate's values depend on
-its parameters alone: where it was evaluated, or in which batch, changes no bit. The data go out
-once, and a batch whose worker is lost is done again.
+The population is split into batches. The values of a candidate depend only on its parameters, so
+its batch and its worker do not change a bit of the answer. Workers receive the data once. If a
+worker is lost, another worker repeats its batch.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ from equipoise_matching.shared.errors import UnusableInput
 if TYPE_CHECKING:
     from distributed import Client
 
-MAX_LOSSES = 3
-"""Times that a pool may break down, or a scheduler give up, over the same candidates."""
-PATIENCE_S = 30.0
-"""Seconds that a cluster may be without any worker."""
+MAX_FAILURES = 3
+"""Number of failures of a pool or a scheduler with the same candidates that end a search."""
+WORKER_TIMEOUT_S = 30.0
+"""Seconds to wait for the first worker of a cluster."""
 
 
 class BatchEvaluator(AbstractContextManager["BatchEvaluator"]):
     """Function of candidates (candidates, n) that returns values (candidates, criteria).
 
-    Use it in a ``with`` block: it may own a pool, or hold data on a cluster.
+    Use it in a ``with`` block, because it may own a pool or data on a cluster.
     ``evaluations`` counts the candidates.
 
     Raise `UnusableInput` if ``executor`` is not an executor, the function cannot be sent to
@@ -61,15 +61,15 @@ class BatchEvaluator(AbstractContextManager["BatchEvaluator"]):
     Parameters
     ----------
     evaluate
-        Takes candidates, shape (candidates, n), and returns their values, shape (candidates,
-        criteria) or (candidates,); each row must depend on its own candidate only. For other
-        processes it is pickled once, and each worker keeps its copy as long as it is in use:
-        build expensive parts at the first call, and leave them out of the pickle.
+        Function of candidates (candidates, n) that returns their values, shape (candidates,
+        criteria) or (candidates,). Each row must depend only on its own candidate. For other
+        processes, the function is pickled once, and each worker keeps a copy. So it should build
+        expensive parts at its first call, and leave them out of the pickle.
     executor
-        ``None``: this process, all in one call. A ``dask.distributed.Client``, or
-        anything with ``submit`` as in ``concurrent.futures``.
+        ``None`` for one call in this process, a ``dask.distributed.Client``, or any object with
+        ``submit`` as in ``concurrent.futures``.
     batch_size
-        Candidates in a batch; by default four batches for each worker.
+        Number of candidates in a batch; by default each worker gets four batches.
     """
 
     def __init__(
@@ -89,28 +89,28 @@ class BatchEvaluator(AbstractContextManager["BatchEvaluator"]):
         points = np.ascontiguousarray(candidates, dtype=np.float64)
         size = self._batch_size or self._transport.batch_size(len(points))
         batches = [points[first : first + size] for first in range(0, len(points), size)]
-        answers: list[Floats] = []
+        values: list[Floats] = []
         for batch, outcome in zip(batches, self._transport.outcomes(batches), strict=True):
             if isinstance(outcome, Failure):
                 raise outcome.error
-            if answers and outcome.shape[1] != answers[0].shape[1]:
+            if values and outcome.shape[1] != values[0].shape[1]:
                 raise EvaluationFailed(
                     f"the function returned {outcome.shape[1]} values at {point_text(batch[0])} "
-                    f"and {answers[0].shape[1]} at {point_text(batches[0][0])}: there must be as "
-                    "many at every point"
+                    f"but {values[0].shape[1]} at {point_text(batches[0][0])}: every point needs "
+                    "the same number"
                 )
-            answers.append(outcome)
-        return np.concatenate(answers)
+            values.append(outcome)
+        return np.concatenate(values)
 
     def __exit__(self, *_: object) -> None:
-        """Release what was made for the evaluation; the caller's executor stays open."""
+        """Close pools and release data of this evaluator; the caller's executor stays open."""
         self._transport.close()
 
 
 def _transport(evaluate: Evaluate, executor: Any) -> Local | Cluster | Pool:
     if executor is None or isinstance(executor, ThreadPoolExecutor):
         return Local(evaluate, executor)
-    # A client exists only where distributed is imported: that heavy import is never made here.
+    # A client exists only if the caller has imported distributed, so no import is needed here.
     distributed = sys.modules.get("distributed")
     if distributed is not None and isinstance(executor, distributed.Client):
         return Cluster(pack(evaluate), executor)
@@ -123,14 +123,14 @@ def _transport(evaluate: Evaluate, executor: Any) -> Local | Cluster | Pool:
 
 
 class Local:
-    """Evaluation in this process, in one batch or in a pool of threads: nothing is pickled."""
+    """Evaluation in this process, in one batch or in a pool of threads, without pickling."""
 
     def __init__(self, evaluate: Evaluate, executor: ThreadPoolExecutor | None) -> None:
         self._evaluate = partial(evaluate_checked, evaluate)
         self._executor = executor
 
     def batch_size(self, candidates: int) -> int:
-        """Return all candidates, or a share for each thread of the pool."""
+        """Return the number of candidates in a batch: all, or a share for each thread."""
         if self._executor is None:
             return candidates
         return batch_share(candidates, pool_workers(self._executor))
@@ -142,15 +142,15 @@ class Local:
         return [*self._executor.map(self._evaluate, batches)]
 
     def close(self) -> None:
-        """Release nothing: nothing is kept."""
+        """Do nothing, because there is nothing to close."""
 
 
 class Pool:
     """Evaluation by an executor with ``submit``, whose workers may be other processes.
 
-    The workers of such a pool have no names, and nothing can be sent to all of them. As many first
-    batches as there are workers carry the evaluator, the others a reference to it. A worker without
-    the evaluator reports this, and its batch goes out again with the evaluator.
+    Such a pool cannot send data to each of its workers. So the first batches, as many as there are
+    workers, carry the evaluator, and later batches carry a reference to it. A worker without the
+    evaluator reports this, and its batch is sent again with the evaluator.
     """
 
     def __init__(self, payload: Payload, executor: Any) -> None:
@@ -159,45 +159,45 @@ class Pool:
         self._payloads_to_send = pool_workers(executor)
 
     def batch_size(self, candidates: int) -> int:
-        """Return a share for each worker, by the number of workers of the executor, or of cores."""
+        """Return the number of candidates in a batch, by the number of workers."""
         return batch_share(candidates, pool_workers(self._executor))
 
     def outcomes(self, batches: Sequence[Floats]) -> list[Floats | Failure]:
-        """Return the values of each batch; a new pool does those that a broken one lost."""
-        done: dict[int, Floats | Failure] = {}
+        """Return the values of each batch; after a failure, a new pool runs the lost batches."""
+        finished: dict[int, Floats | Failure] = {}
         without_evaluator: set[int] = set()
-        losses = 0
-        while len(done) < len(batches):
+        failures = 0
+        while len(finished) < len(batches):
             try:
-                self._round(batches, done, without_evaluator)
+                self._run_unfinished(batches, finished, without_evaluator)
             except BrokenExecutor as error:
-                losses += 1
-                self._replace(losses, error)
-        return [done[place] for place in range(len(batches))]
+                failures += 1
+                self._replace_pool(failures, error)
+        return [finished[index] for index in range(len(batches))]
 
     def close(self) -> None:
-        """End the pool that replaced a broken one, if any."""
+        """Close the pool that replaced a broken pool, if there is one."""
         if self._executor is not self._callers_executor:
             self._executor.shutdown(wait=True, cancel_futures=True)
 
-    def _round(
+    def _run_unfinished(
         self,
         batches: Sequence[Floats],
-        done: dict[int, Floats | Failure],
+        finished: dict[int, Floats | Failure],
         without_evaluator: set[int],
     ) -> None:
         futures: dict[int, Any] = {}
         try:
-            for place, batch in enumerate(batches):
-                if place not in done:
-                    payload = self._payload_to_send(place in without_evaluator)
-                    futures[place] = self._executor.submit(evaluate_payload, payload, batch)
-            for place, future in futures.items():
+            for index, batch in enumerate(batches):
+                if index not in finished:
+                    payload = self._payload_to_send(index in without_evaluator)
+                    futures[index] = self._executor.submit(evaluate_payload, payload, batch)
+            for index, future in futures.items():
                 outcome = future.result()
                 if isinstance(outcome, UnknownPayload):
-                    without_evaluator.add(place)
+                    without_evaluator.add(index)
                 else:
-                    done[place] = outcome
+                    finished[index] = outcome
         finally:
             for future in futures.values():
                 future.cancel()
@@ -209,35 +209,35 @@ class Pool:
             self._payloads_to_send -= 1
         return self._payload
 
-    def _replace(self, losses: int, error: BrokenExecutor) -> None:
-        broken = self._executor
-        if not isinstance(broken, ProcessPoolExecutor):
+    def _replace_pool(self, failures: int, error: BrokenExecutor) -> None:
+        broken_pool = self._executor
+        if not isinstance(broken_pool, ProcessPoolExecutor):
             raise UnusableInput(
                 f"the executor broke down: {error}",
-                hint="give a new one; if its workers ran out of memory, one with fewer of them",
+                hint="give a new executor, with fewer workers if memory ran out",
             ) from error
-        if losses == MAX_LOSSES:
+        if failures == MAX_FAILURES:
             raise UnusableInput(
-                f"the pool of processes lost a worker {losses} times over the same candidates "
-                "(killed, crashed or out of memory)",
-                hint="use fewer processes if memory ran out",
+                f"the pool of processes lost a worker {failures} times with the same "
+                "candidates (killed, crashed or out of memory)",
+                hint="give a pool with fewer processes if memory ran out",
             ) from error
         self.close()
-        # An executor has no public record of its options; without these the new one has defaults.
+        # The options of an executor are private; without them, the new pool has defaults.
         self._executor = ProcessPoolExecutor(
-            max_workers=getattr(broken, "_max_workers", None),
-            mp_context=getattr(broken, "_mp_context", None),
-            initializer=getattr(broken, "_initializer", None),
-            initargs=getattr(broken, "_initargs", ()),
+            max_workers=getattr(broken_pool, "_max_workers", None),
+            mp_context=getattr(broken_pool, "_mp_context", None),
+            initializer=getattr(broken_pool, "_initializer", None),
+            initargs=getattr(broken_pool, "_initargs", ()),
         )
         self._payloads_to_send = pool_workers(self._executor)
 
 
 class DaskClient:
-    """The workers of a connected client, which stays the caller's; errors name their cluster."""
+    """The workers of a Dask client, which the caller owns; errors name the cluster."""
 
     lost_work = "the search"
-    """Name of the work that must be started again after the scheduler was lost."""
+    """Name of the work, for the hint to start it again after the scheduler was lost."""
 
     def __init__(self, client: Client) -> None:
         self._client: Any = client  # Dask types half of its methods.
@@ -246,7 +246,7 @@ class DaskClient:
         self._distributed = importlib.import_module("distributed")
 
     def threads(self) -> Mapping[str, int]:
-        """Return the number of threads of each worker, once there is any."""
+        """Wait for a worker, and return the number of threads of each worker."""
         with self._reaching_the_scheduler():
             threads = self._client.nthreads()
             if not threads:
@@ -264,103 +264,103 @@ class DaskClient:
     def _scheduler_lost(self) -> UnusableInput:
         return UnusableInput(
             f"the connection to the scheduler at {self._address} was lost",
-            hint=f"start it again, and then {self.lost_work}: the same seed gives the same answer",
+            hint=f"start the scheduler, then {self.lost_work} again, which gives the same answer",
         )
 
     def _wait_for_a_worker(self) -> None:
         try:
-            self._client.wait_for_workers(1, timeout=PATIENCE_S)
+            self._client.wait_for_workers(1, timeout=WORKER_TIMEOUT_S)
         except TimeoutError as error:
             raise UnusableInput(
                 f"the cluster at {self._address} has no worker",
-                hint=f"start some: dask worker {self._address}",
+                hint=f"start one: dask worker {self._address}",
             ) from error
 
-    def _unusable_worker(self, what: str) -> UnusableInput:
+    def _unusable_worker(self, problem: str) -> UnusableInput:
         return UnusableInput(
-            f"a worker of the cluster at {self._address} {what}",
-            hint="install there what this process has, in the same versions",
+            f"a worker of the cluster at {self._address} {problem}",
+            hint="install the packages of this process there, in the same versions",
         )
 
 
 class Cluster(DaskClient):
     """Evaluation by the workers of a connected client.
 
-    The evaluator is scattered to all workers once; a worker that joins later gets it from another.
-    The scheduler repeats the batches of a lost worker; batches that it gives up are
-    submitted again.
+    All workers receive the evaluator once; a worker that joins later gets it from another worker.
+    The scheduler repeats the batches of a lost worker. Batches that it gives up are submitted
+    again.
     """
 
     def __init__(self, payload: Payload, client: Client) -> None:
         if client.asynchronous:
             raise UnusableInput(
-                "executor is an asynchronous Client", hint="give one made without asynchronous=True"
+                "executor is an asynchronous Client", hint="make the Client without asynchronous"
             )
         super().__init__(client)
         self._payload = payload
         self._scattered = self._scatter()
 
     def batch_size(self, candidates: int) -> int:
-        """Return a share for each thread of all workers."""
+        """Return the number of candidates in a batch, by the number of threads of all workers."""
         return batch_share(candidates, max(1, sum(self.threads().values())))
 
     def outcomes(self, batches: Sequence[Floats]) -> list[Floats | Failure]:
-        """Return the values of each batch; another worker does those of a lost one again."""
-        done: dict[int, Floats | Failure] = {}
+        """Return the values of each batch; batches of lost workers run again."""
+        finished: dict[int, Floats | Failure] = {}
         with self._reaching_the_scheduler():
-            for losses in itertools.count(1):
-                lost = self._round(batches, done)
-                if lost is None:
+            for failures in itertools.count(1):
+                last_error = self._run_unfinished(batches, finished)
+                if last_error is None:
                     break
-                self._recover(losses, lost)
-        return [done[place] for place in range(len(batches))]
+                self._recover(failures, last_error)
+        return [finished[index] for index in range(len(batches))]
 
     def close(self) -> None:
-        """Let the workers forget the evaluator's pickle."""
+        """Release the pickled evaluator on the workers."""
         self._scattered.release()
 
-    def _round(
-        self, batches: Sequence[Floats], done: dict[int, Floats | Failure]
+    def _run_unfinished(
+        self, batches: Sequence[Floats], finished: dict[int, Floats | Failure]
     ) -> Exception | None:
-        """Add to ``done``; return the error that left some batches out of it."""
+        """Add values to ``finished``; return the last error if some batches failed."""
         futures = {
-            place: self._client.submit(evaluate_payload, self._scattered, batch, pure=False)
-            for place, batch in enumerate(batches)
-            if place not in done
+            index: self._client.submit(evaluate_payload, self._scattered, batch, pure=False)
+            for index, batch in enumerate(batches)
+            if index not in finished
         }
-        lost: Exception | None = None
+        last_error: Exception | None = None
         try:
-            for place, future in futures.items():
+            for index, future in futures.items():
                 try:
-                    done[place] = self._result(future)
+                    finished[index] = self._result(future)
                 except (self._distributed.KilledWorker, CancelledError) as error:
-                    lost = error
+                    last_error = error
         finally:
-            unfinished = [future for place, future in futures.items() if place not in done]
+            unfinished = [future for index, future in futures.items() if index not in finished]
             if unfinished:
                 self._client.cancel(unfinished, force=True)
-        return lost
+        return last_error
 
     def _result(self, future: Any) -> Any:
         while True:
             try:
-                return future.result(timeout=PATIENCE_S)
+                return future.result(timeout=WORKER_TIMEOUT_S)
             except TimeoutError:
-                # A worker's own exceptions come as a `Failure`: this is the wait that ended.
+                # Exceptions of the function come as a `Failure`, so the wait has timed out.
                 self._wait_for_a_worker()
             except (ImportError, RuntimeError) as error:
-                # Dask's error of a task that the worker could not even unpack.
+                # Dask raises these if a worker cannot unpack the task.
                 return Failure(self._unusable_worker(f"cannot run Equipoise: {error}"))
 
-    def _recover(self, losses: int, lost: Exception) -> None:
+    def _recover(self, failures: int, last_error: Exception) -> None:
         if self._client.status != "running":
-            raise self._scheduler_lost() from lost
-        if losses == MAX_LOSSES:
+            raise self._scheduler_lost() from last_error
+        if failures == MAX_FAILURES:
             raise UnusableInput(
-                f"the cluster at {self._address} gave up the same candidates {losses} times: "
-                f"{lost}",
-                hint="read the workers' logs; give them more memory if it ran out",
-            ) from lost
+                f"the cluster at {self._address} gave up the same candidates {failures} times: "
+                f"{last_error}",
+                hint="read the logs of the workers, and give them more memory if it ran out",
+            ) from last_error
         self._scattered = self._scatter()
 
     def _scatter(self) -> Any:
@@ -370,6 +370,6 @@ class Cluster(DaskClient):
 
 
 def pool_workers(executor: Any) -> int:
-    """Return the number of workers; of an executor without this number, that of the cores."""
+    """Return the number of workers of an executor, or of cores if it is unknown."""
     workers = getattr(executor, "_max_workers", None)
     return workers if isinstance(workers, int) and workers > 0 else os.cpu_count() or 1

@@ -28,8 +28,8 @@ from equipoise_matching.shared import html
 from equipoise_matching.shared.errors import UnusableInput
 from equipoise_matching.shared.pictures import require_figures
 
-LOCAL_MINIMUM = 8
-"""The place of operator 9 among the operators."""
+LOCAL_MINIMUM_INDEX = 8
+"""Index of operator 9, local-minimum crossover, among the operators."""
 
 
 def genoud(
@@ -61,11 +61,11 @@ def genoud(
     callback: Callable[[Generation], object] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> GenoudResult:
-    """Search for the minimum (or maximum) of a function in a box.
+    """Search for the minimum or the maximum of a function within bounds.
 
-    Raise `UnusableInput` if an argument cannot be used; the message names it. Raise
-    `EvaluationFailed` if ``fn`` or ``gradient`` raises an error, or returns NaN, something that is
-    not a number, or a vector of changing length; the message names the parameters.
+    Raise `UnusableInput` if an argument cannot be used; the message names the argument. Raise
+    `EvaluationFailed` if ``fn`` or ``gradient`` raises an error, or returns NaN, no number, or
+    vectors of different lengths; the message has the parameters.
 
     Examples
     --------
@@ -76,104 +76,95 @@ def genoud(
     >>> result.stopped_because
     'no improvement'
 
-    Examples
-    --------
-    >>> from equipoise_matching import genoud
-    >>> def distance(point):
-    ...     return (point[0] - 1.0) ** 2 + (point[1] + 2.0) ** 2
-    >>> found = genoud(distance, 2, population=50, generations=10, seed=1)
-    >>> found.par.round(3).tolist()
-    [1.0, -2.0]
-
     Parameters
     ----------
     fn
-        Takes the parameters, shape (nvars,), and returns a number; a vector if ``lexical``.
-        Infinity is a value like any other, NaN an error.
+        Function of the parameters, shape (nvars,), that returns a number, or a vector if
+        ``lexical``. Infinity is a valid value; NaN is an error.
     nvars
         Number of parameters.
     maximize
-        Whether more is better.
+        Whether larger values are better.
     population, generations
-        Number of individuals in a generation (it may grow a little:
-        docs/methods/genetic-matching.md), and of generations at most.
+        Number of individuals in a generation, which may grow a little
+        (docs/methods/genetic-matching.md), and largest number of generations.
     wait_generations
-        The search ends after more generations than this without improvement.
+        The search ends after more than this number of generations without improvement.
     hard_generation_limit
-        If not, the limit doubles as long as the search improved within ``wait_generations``.
+        If false, the limit doubles as long as the search improved within ``wait_generations``.
     bounds
-        Shape (nvars, 2), lower and upper; -10 and 10 where none are given.
+        Shape (nvars, 2), lower and upper bounds; by default -10 and 10.
     boundary_enforcement
-        0: the bounds limit random points only. 1: every individual lies inside, but
-        BFGS may look outside. 2: nothing outside is ever evaluated.
+        0: the bounds limit random points only. 1: every individual is inside, but BFGS may leave
+        the bounds. 2: no point outside is evaluated.
     starting_values
         Shape (nvars,) or (rows, nvars): points of the first generation, inside the bounds.
     integer
-        Whether only whole numbers count; there is then no BFGS.
+        Whether all parameters are integers; then BFGS is not used.
     lexical
-        Whether ``fn`` returns several values, compared in order; a whole number is the number of
-        values. There is then no BFGS.
+        Whether ``fn`` returns several values, compared in order; an integer is their number. Then
+        BFGS is not used.
     gradient
-        The gradient of ``fn``, shape (nvars,) to (nvars,); ``None`` takes differences.
+        Function that returns the gradient of ``fn``, shape (nvars,), at a point; ``None`` to use
+        differences.
     gradient_check
-        Whether waiting begins only where every component of the gradient is within
-        ``solution_tolerance``.
+        Whether generations without improvement count only if every component of the gradient is
+        within ``solution_tolerance``.
     bfgs, burn_in
-        Whether the best of each generation is polished, and number of generations before that.
+        Whether BFGS polishes the best of each generation; number of generations before it begins.
     operators
-        Nine weights P1 to P9; ``None`` weighs the first eight alike and leaves out the ninth.
+        Nine weights P1 to P9; by default, the first eight are equal and the ninth is 0.
         P1 keeps the best (cloning). P2 draws one parameter between its bounds (uniform mutation).
         P3 sets one parameter to a bound. P4 moves one parameter towards a bound by (1 - t/T)^6 u,
-        with the generation t, the largest number of generations T and u uniform; P7 does so for
-        every parameter. P5 makes a convex combination of max(2, nvars) parents (polytope
-        crossover). P6 swaps the parameters of two parents behind a cut, except a tenth. P8 goes
-        beyond the better of two parents, on the line from the worse (heuristic crossover). P9
-        takes a point between a parent and its result of BFGS (local-minimum crossover).
+        with the generation t, the largest number of generations T and u uniform; P7 moves every
+        parameter in this way. P5 makes a convex combination of max(2, nvars) parents (polytope
+        crossover). P6 swaps the parameters of two parents after a cut, except a tenth. P8 goes
+        beyond the better of two parents, on the line from the worse parent (heuristic crossover).
+        P9 takes a point between a parent and its polished point (local-minimum crossover).
     p9mix
-        The share of the polished point in operator 9; drawn again each time if ``None``.
+        Weight of the polished point in operator 9; ``None`` to draw it each time.
     solution_tolerance
         Smallest improvement that counts.
     memory
-        Whether no point is evaluated twice.
+        Whether values are remembered, so that no point is evaluated twice.
     vectorized
-        Whether ``fn`` takes many points at once: shape (batch, nvars) to (batch,) or
-        (batch, criteria).
+        Whether ``fn`` takes many points at once, shape (batch, nvars), and returns values of shape
+        (batch,) or (batch, criteria).
     generator
-        The random source: Philox4x32-10, or Tausworthe-Lewis-Payne ("tlp").
+        Random number generator: Philox4x32-10, or Tausworthe-Lewis-Payne ("tlp").
     seed
-        0 to 2^64 - 1; drawn, and kept in the result, if ``None``.
+        0 to 2^64 - 1; ``None`` to draw a seed, which the result has.
     executor
-        Evaluates points elsewhere: an executor of ``concurrent.futures`` or a
-        ``dask.distributed`` Client, to which ``fn`` is sent once. The answer is the same.
+        An executor of ``concurrent.futures`` or a ``dask.distributed`` Client that evaluates
+        points. It receives ``fn`` once. The answer does not depend on the executor.
     callback
-        Called with each :class:`~equipoise_matching.genetic.search.Generation`; ends the search
-        by ``True``.
+        Function that receives each :class:`~equipoise_matching.genetic.search.Generation`. The
+        search ends if it returns ``True``.
     progress
-        Called with the number of the generation that ended, and of generations at most.
+        Function that receives the number of finished generations and the largest number.
     """
     criteria = None
     if lexical is False:
         criteria = 1
     elif lexical is not True:
         criteria = whole_number("lexical", lexical, 1, MAX_PARAMETERS)
-    smooth = not integer and lexical is False
-    crosses = checked_operators(operators)[LOCAL_MINIMUM] > 0
-    if crosses and not smooth:
+    is_smooth = not integer and lexical is False
+    has_operator_9 = checked_operators(operators)[LOCAL_MINIMUM_INDEX] > 0
+    if has_operator_9 and not is_smooth:
         raise UnusableInput(
-            "operator 9 polishes by derivatives, and there are none of whole numbers and of "
-            "several values",
-            hint="give P9 the weight 0",
+            "operator 9 needs derivatives, which integer and lexical searches do not have",
+            hint="set the ninth weight of operators to 0",
         )
     options = SearchOptions.from_arguments(
         locals(),
-        polish=bfgs and smooth,
-        gradient_check=gradient_check and smooth and (bfgs or gradient is not None),
+        polish=bfgs and is_smooth,
+        gradient_check=gradient_check and is_smooth and (bfgs or gradient is not None),
         seed=secrets.randbits(64) if seed is None else seed,
     )
-    wants_polisher = options.polish or options.gradient_check or (crosses and smooth)
+    needs_polisher = options.polish or options.gradient_check or (has_operator_9 and is_smooth)
     rows = FunctionRows(fn, vectorized=vectorized, criteria=criteria)
     with BatchEvaluator(rows, executor) as evaluate:
-        polisher = Polisher(options, evaluate, gradient) if wants_polisher else None
+        polisher = Polisher(options, evaluate, gradient) if needs_polisher else None
         best = search(
             options,
             evaluate,
@@ -204,26 +195,26 @@ class GenoudResult:
     Parameters
     ----------
     value
-        The function's best value; shape (criteria,) if the search was lexical.
+        The best value of the function; shape (criteria,) for a lexical search.
     par
-        Shape (nvars,): its parameters.
+        Shape (nvars,): the parameters of the best individual.
     gradients
-        Shape (nvars,): the gradient there; ``None`` for whole numbers, lexical searches and
+        Shape (nvars,): the gradient at ``par``; ``None`` for integer and lexical searches, and
         without ``bfgs`` or ``gradient``.
     generations
-        Number of generations that were bred.
+        Number of generations after the random one.
     peak_generation
-        Generation in which the best last improved by more than the tolerance.
+        The last generation that improved by more than the tolerance.
     population
-        Individuals in a generation; it may be more than requested.
+        Number of individuals in a generation, which may exceed the requested number.
     operators
-        Individuals of a generation from each of the nine operators.
+        Number of individuals of a generation from each of the nine operators.
     stopped_because
         "no improvement", "generation limit" or "callback".
     evaluations
         Number of evaluations of the function.
     seed
-        Seed that gives the same answer again.
+        Seed that reproduces the answer.
     history
         The generations, the random one first.
     """
@@ -241,15 +232,15 @@ class GenoudResult:
     history: tuple[Generation, ...] = field(repr=False)
 
     def summary(self) -> str:
-        """Return a few lines with the value, the point and the course of the search."""
+        """Return the facts as text, one per line."""
         return "\n".join(f"{name:<12} {value}" for name, value in self.facts())
 
     def _repr_html_(self) -> str:
-        """Return the facts as a notebook shows them."""
+        """Return the facts as HTML for a notebook."""
         return html.facts(self.facts())
 
     def facts(self) -> list[tuple[str, str]]:
-        """Return the value, the point and the course of the search: names with their values."""
+        """Return names and values: best value, parameters, and course of the search."""
         value = f"{self.value:.8g}" if isinstance(self.value, float) else str(self.value)
         with np.printoptions(precision=6, threshold=12):
             return [
@@ -265,7 +256,7 @@ class GenoudResult:
     def plot(self) -> Any:
         """Draw the best value and the median over the generations.
 
-        Needs ``equipoise-matching[charts]``.
+        This needs ``equipoise-matching[charts]``.
         """
         require_figures()
         from equipoise_matching.charts.balance import search_values

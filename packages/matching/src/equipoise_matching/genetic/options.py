@@ -1,4 +1,4 @@
-"""The options of a search, checked."""
+"""Check the options of a genetic search."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from equipoise_matching.genetic.worker import Floats
 from equipoise_matching.shared.errors import UnusableInput
 
 DEFAULT_BOUND = 10.0
-"""Bound of each parameter without bounds, on either side of 0."""
-EVEN_OPERATORS = (50.0, 50.0, 50.0, 50.0, 50.0, 50.0, 50.0, 50.0, 0.0)
+"""Bounds of a parameter without bounds: this number and its negative."""
+DEFAULT_OPERATOR_WEIGHTS = (50.0, 50.0, 50.0, 50.0, 50.0, 50.0, 50.0, 50.0, 0.0)
 MAX_PARAMETERS = 100_000
 MAX_GENERATIONS = 1_000_000_000
-LIMITS = {
+RANGES = {
     "nvars": (1, MAX_PARAMETERS),
     "population": (2, 1_000_000),
     "generations": (1, MAX_GENERATIONS),
@@ -27,31 +27,31 @@ LIMITS = {
     "burn_in": (0, MAX_GENERATIONS),
     "seed": (0, 2**64 - 1),
 }
-"""Smallest and largest value of each option that is a whole number."""
-SWITCHES = ("maximize", "hard_generation_limit", "integer", "polish", "gradient_check", "memory")
-MAX_NUMBERS = 100_000_000
-"""Numbers of a whole population, candidates times parameters: 800 MB."""
+"""Smallest and largest value of each integer option."""
+FLAGS = ("maximize", "hard_generation_limit", "integer", "polish", "gradient_check", "memory")
+MAX_POPULATION_NUMBERS = 100_000_000
+"""Largest number of candidates times parameters: 800 MB."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SearchOptions:
-    """The options of a search, checked; ``_native`` reads them by name.
+    """The checked options of a search, which ``_native`` reads by name.
 
-    Raise `UnusableInput`, naming the option that cannot be used, and the parameter (from 1) that it
-    is wrong for.
+    Raise `UnusableInput` if an option cannot be used; the error names the option and the parameter
+    (from 1).
 
     Parameters
     ----------
     bounds
-        Shape (nvars, 2); -10 and 10 by default.
+        Shape (nvars, 2), lower and upper bounds; by default -10 and 10.
     starting_values
         Shape (nvars,) or (rows, nvars), inside the bounds.
     polish, gradient_check
-        Whether the search asks for a polished best, and for the gradient before it waits.
+        Whether the search polishes the best candidate, and checks the gradient before it ends.
     seed
         0 to 2^64 - 1; drawn by default.
 
-    The others are those of :func:`equipoise_matching.genetic.genoud`.
+    The other options are as in :func:`equipoise_matching.genetic.genoud`.
     """
 
     nvars: int
@@ -76,25 +76,25 @@ class SearchOptions:
     seed: int = field(default_factory=lambda: secrets.randbits(64))
 
     def __post_init__(self) -> None:
-        """Check the options; make arrays of the bounds and starting values."""
+        """Check the options, and convert bounds and starting values to arrays."""
         checked: dict[str, Any] = {
             name: whole_number(name, getattr(self, name), *limits)
-            for name, limits in LIMITS.items()
+            for name, limits in RANGES.items()
         }
-        checked |= {name: bool(getattr(self, name)) for name in SWITCHES}
+        checked |= {name: bool(getattr(self, name)) for name in FLAGS}
         nvars, population = checked["nvars"], checked["population"]
-        if population * nvars > MAX_NUMBERS:
+        if population * nvars > MAX_POPULATION_NUMBERS:
             raise UnusableInput(
-                f"a population of {population} candidates with {nvars} parameters each",
-                hint=f"give a population of at most {MAX_NUMBERS // nvars}",
+                f"population is {population}, too many candidates with {nvars} parameters each",
+                hint=f"give a population of at most {MAX_POPULATION_NUMBERS // nvars}",
             )
         require_one_of("generator", self.generator, ("philox", "tlp"))
         require_one_of("boundary_enforcement", self.boundary_enforcement, (0, 1, 2))
         if self.p9mix is not None and not 0 <= self.p9mix <= 1:
-            raise UnusableInput(f"p9mix is {self.p9mix}: a share between 0 and 1 is needed")
+            raise UnusableInput(f"p9mix is {self.p9mix}", hint="give a share between 0 and 1")
         if not self.solution_tolerance >= 0:
             raise UnusableInput(
-                f"solution_tolerance is {self.solution_tolerance}: 0 or more is needed"
+                f"solution_tolerance is {self.solution_tolerance}", hint="give 0 or more"
             )
         bounds = checked_bounds(self.bounds, nvars, integer=checked["integer"])
         starts = checked_starts(self.starting_values, bounds, integer=checked["integer"])
@@ -105,7 +105,7 @@ class SearchOptions:
 
     @classmethod
     def from_arguments(cls, arguments: Mapping[str, Any], **changes: Any) -> SearchOptions:
-        """Return the options from the arguments of a function, by their names, with changes."""
+        """Return the options among the arguments of a function, with changes."""
         names = [option.name for option in fields(cls) if option.name in arguments]
         return cls(**{name: arguments[name] for name in names} | changes)
 
@@ -131,7 +131,7 @@ class SearchOptions:
 
 
 def whole_number(name: str, value: Any, low: int, high: int) -> int:
-    """Return a whole number in its range."""
+    """Return an integer; raise `UnusableInput` if it is not an integer from ``low`` to ``high``."""
     try:
         number = operator.index(value)
     except TypeError:
@@ -144,10 +144,10 @@ def whole_number(name: str, value: Any, low: int, high: int) -> int:
 
 
 def require_one_of(name: str, value: Any, choices: Sequence[Any]) -> None:
-    """Refuse a value that is not one of the choices."""
+    """Raise `UnusableInput` if the value is not one of the choices."""
     if value not in choices:
         raise UnusableInput(
-            f"{name} is {value!r}", hint=f"give one of {', '.join(map(str, choices))}"
+            f"{name} is {value!r}", hint=f"choose one of {', '.join(map(str, choices))}"
         )
 
 
@@ -161,17 +161,21 @@ def checked_bounds(bounds: ArrayLike | None, nvars: int, *, integer: bool) -> Fl
             f"bounds have shape {table.shape}",
             hint=f"give a lower and an upper bound for each parameter: shape ({nvars}, 2)",
         )
-    for place, (low, high) in enumerate(table, 1):
+    for parameter, (low, high) in enumerate(table, 1):
         if not np.isfinite(high - low):
-            raise UnusableInput(f"bounds of parameter {place}: {low:g} and {high:g} are not finite")
+            raise UnusableInput(
+                f"bounds of parameter {parameter}: {low:g} and {high:g} are not finite",
+                hint="give finite bounds",
+            )
         if low > high:
             raise UnusableInput(
-                f"bounds of parameter {place} cross: {low:g} > {high:g}",
+                f"bounds of parameter {parameter} cross: {low:g} > {high:g}",
                 hint="give the lower bound first",
             )
         if integer and not (low.is_integer() and high.is_integer()):
             raise UnusableInput(
-                f"bounds of parameter {place}: {low:g} and {high:g} are not whole numbers"
+                f"bounds of parameter {parameter}: {low:g} and {high:g} are not whole numbers",
+                hint="give whole numbers, or leave out integer=True",
             )
     return table
 
@@ -185,31 +189,36 @@ def checked_starts(starting_values: ArrayLike | None, bounds: Floats, *, integer
     if starts.ndim != 2 or starts.shape[1] != nvars:
         raise UnusableInput(
             f"starting_values have shape {starts.shape}",
-            hint=f"give one row of {nvars} parameters for each starting value",
+            hint=f"give a row of {nvars} parameters for each starting value",
         )
     for row, start in enumerate(starts, 1):
-        outside = ~((start >= lower) & (start <= upper))
-        if outside.any():
-            place = int(np.argmax(outside))
+        is_outside = ~((start >= lower) & (start <= upper))
+        if is_outside.any():
+            index = int(np.argmax(is_outside))
             raise UnusableInput(
-                f"starting value {row}: parameter {place + 1} is {start[place]:g}, outside "
-                f"{lower[place]:g} to {upper[place]:g}",
-                hint="move it inside or widen the bounds",
+                f"starting value {row}: parameter {index + 1} is {start[index]:g}, outside "
+                f"{lower[index]:g} to {upper[index]:g}",
+                hint="move the starting value inside the bounds, or widen them",
             )
         if integer and not np.all(start == np.round(start)):
-            raise UnusableInput(f"starting value {row} has a parameter that is not a whole number")
+            raise UnusableInput(
+                f"starting value {row} has a parameter that is not a whole number",
+                hint="give whole numbers, or leave out integer=True",
+            )
     return np.ascontiguousarray(starts)
 
 
 def checked_operators(operators: Sequence[float] | None) -> tuple[float, ...]:
     """Return the nine weights of the operators."""
     if operators is None:
-        return EVEN_OPERATORS
+        return DEFAULT_OPERATOR_WEIGHTS
     weights = tuple(numbers("operators", operators).ravel().tolist())
-    usable = len(weights) == len(EVEN_OPERATORS) and all(0 <= weight < np.inf for weight in weights)
-    if not usable or sum(weights) == 0:
+    is_usable = len(weights) == len(DEFAULT_OPERATOR_WEIGHTS) and all(
+        0 <= weight < np.inf for weight in weights
+    )
+    if not is_usable or sum(weights) == 0:
         raise UnusableInput(
-            f"operators are {weights}", hint="give nine weights of 0 or more, not all 0: P1 to P9"
+            f"operators are {weights}", hint="give nine weights of 0 or more, P1 to P9, not all 0"
         )
     return weights
 

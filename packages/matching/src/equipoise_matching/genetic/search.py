@@ -1,4 +1,4 @@
-"""The search: the native engine asks for values, and any evaluator of batches gives them."""
+"""Run a search: the native engine makes candidates, and an evaluator returns their values."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from equipoise_matching.genetic.options import SearchOptions
 from equipoise_matching.genetic.worker import Evaluate, EvaluationFailed, Floats, point_text
 from equipoise_matching.shared.errors import UnusableInput
 
-Part = TypeVar("Part")
+LocalMethod = TypeVar("LocalMethod")
 
 Polish = Callable[[Floats], tuple[Floats, Floats]]
-"""Shape (nvars,), a start, to the point that a local optimiser makes of it and its values."""
+"""Function of a start (nvars,) that returns the local optimum (nvars,) and its values."""
 Gradient = Callable[[Floats], Floats]
-"""Shape (nvars,), a point, to the gradient there, shape (nvars,)."""
+"""Function of a point (nvars,) that returns the gradient (nvars,)."""
 Progress = Callable[[int, int], None]
-"""Called with the number of the generation that ended, and of generations at most."""
+"""Function that receives the number of finished generations and the largest number."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,9 +36,9 @@ class Generation:
     par
         Shape (nvars,): the best individual.
     median
-        First criterion of the middle individual.
+        First criterion of the median individual.
     evaluations
-        Number of points evaluated so far, without those of the local optimiser.
+        Number of points evaluated so far, not counting those of the local optimiser.
     """
 
     number: int
@@ -57,13 +57,13 @@ class SearchResult:
     value, par
         Values (criteria,) and parameters (nvars,) of the best individual.
     peak_generation
-        Generation in which it last improved by more than the tolerance.
+        The last generation that improved by more than the tolerance.
     operators
-        Individuals of a generation from each of the nine operators.
+        Number of individuals of a generation from each of the nine operators.
     population
-        Individuals in a generation.
+        Number of individuals in a generation.
     stopped_because
-        "no improvement" or "generation limit".
+        "no improvement", "generation limit" or "callback".
     history
         The generations, the random one first.
     """
@@ -78,7 +78,7 @@ class SearchResult:
 
     @property
     def generations(self) -> int:
-        """Number of generations that were bred."""
+        """Number of generations after the random one."""
         return self.history[-1].number
 
 
@@ -91,13 +91,12 @@ def search(
     callback: Callable[[Generation], object] | None = None,
     progress: Progress | None = None,
 ) -> SearchResult:
-    """Search until nothing improves for long enough, or all generations have run.
+    """Search until the best value no longer improves, or the generation limit is reached.
 
-    The same options, seed among them, and the same values give the same answer, however
-    ``evaluate`` computes them.
+    The same options and seed, and the same values, give the same answer on any evaluator.
 
-    Raise `UnusableInput` if the options do not fit together, the values are NaN or not as many as
-    before, or a ``polish`` or ``gradient`` that is needed is missing.
+    Raise `UnusableInput` if the options cannot be combined, values are NaN or differ in number, or
+    ``polish`` or ``gradient`` is needed but missing.
 
     Parameters
     ----------
@@ -106,7 +105,7 @@ def search(
     gradient
         Needed with ``options.gradient_check``.
     callback
-        Called with each generation; ends the search where it returns ``True``.
+        Function that receives each generation. The search ends if it returns ``True``.
     """
     try:
         native = GenoudSearch(options)
@@ -119,13 +118,13 @@ def search(
         if step == "evaluate":
             native.tell(checked_values(evaluate(points), points, history))
         elif step == "polish":
-            polished = [required_part(polish, "polish")(point) for point in points]
+            polished = [require_method(polish, "polish")(point) for point in points]
             native.tell_polished(
                 np.array([point for point, _ in polished], dtype=np.float64),
                 np.array([np.atleast_1d(values) for _, values in polished], dtype=np.float64),
             )
         elif step == "gradient":
-            slope = required_part(gradient, "gradient")(points[0])
+            slope = require_method(gradient, "gradient")(points[0])
             native.tell_gradient(bool(np.all(np.abs(slope) <= options.solution_tolerance)))
         for record in native.history(len(history)):
             history.append(Generation(*record))
@@ -145,26 +144,28 @@ def search(
     )
 
 
-def required_part(part: Part | None, name: str) -> Part:
-    """Return a part of the search; refuse options that need it if it is missing."""
-    if part is None:
-        raise UnusableInput(f"the search needs {name}, which is not given", hint=f"give {name}=")
-    return part
+def require_method(method: LocalMethod | None, name: str) -> LocalMethod:
+    """Return the method; raise `UnusableInput` if it is missing."""
+    if method is None:
+        raise UnusableInput(f"these options need {name}, which is missing", hint=f"give {name}=")
+    return method
 
 
 def checked_values(values: Floats, points: Floats, history: list[Generation]) -> Floats:
-    """Return values of shape (batch, criteria), none NaN, with as many criteria as before."""
+    """Return values of shape (batch, criteria); raise `UnusableInput` if they cannot be used."""
     values = np.ascontiguousarray(values, dtype=np.float64)
     if values.ndim == 1:
         values = values[:, np.newaxis]
     if values.ndim != 2 or len(values) != len(points) or values.shape[1] == 0:
         raise UnusableInput(
-            f"{len(points)} points were evaluated and values of shape {values.shape} came back"
+            f"the function returned values of shape {values.shape} for {len(points)} points",
+            hint="return a row of values for each point",
         )
     if history and values.shape[1] != len(history[0].value):
         raise UnusableInput(
-            f"{values.shape[1]} values at {point_text(points[0])}, after {len(history[0].value)} "
-            "elsewhere: there must be as many at every point"
+            f"{values.shape[1]} values at {point_text(points[0])}, but {len(history[0].value)} "
+            "elsewhere",
+            hint="return the same number of values at every point",
         )
     rows = np.flatnonzero(np.isnan(values).any(axis=1))
     if len(rows):
@@ -173,7 +174,7 @@ def checked_values(values: Floats, points: Floats, history: list[Generation]) ->
 
 
 def history_rows(history: Sequence[Generation]) -> list[dict[str, Any]]:
-    """Return a row for each generation, as the chart of a search takes it."""
+    """Return a row for each generation, for the chart of a search."""
     return [
         {
             "generation": generation.number,

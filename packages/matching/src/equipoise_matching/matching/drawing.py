@@ -1,4 +1,4 @@
-"""Charts of balances and of searches, by the functions of ``charts``."""
+"""Draw the charts of a balance and of a genetic search, with the functions of ``charts``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from equipoise_matching.matching.gen_match import GenMatchResult
 
 MAX_QUANTILES = 400
-"""Points of a QQ plot at most: they show its shape."""
+"""Largest number of points in a QQ plot, which is enough to show its shape."""
 
 Floats = NDArray[np.float64]
 
@@ -36,7 +36,7 @@ def love_chart(balance: Balance) -> LayerChart:
 
 
 def qq_chart(balance: Balance, variable: str) -> LayerChart:
-    """Draw the quantiles of the treated against those of the controls, before and after."""
+    """Draw quantiles of the treated against quantiles of the controls, before and after."""
     column = balance.column(variable)
     require_figures()
     from equipoise_matching.charts.balance import qq_plot
@@ -45,7 +45,7 @@ def qq_chart(balance: Balance, variable: str) -> LayerChart:
     rows = min(len(before.treated), len(before.control))
     notes = []
     if rows > MAX_QUANTILES:
-        notes = [f"{MAX_QUANTILES} quantiles stand for {rows:,} rows and more of each group."]
+        notes = [f"{MAX_QUANTILES} quantiles represent at least {rows:,} rows of each group."]
     return qq_plot(
         variable,
         _quantile_pairs(column, before),
@@ -55,7 +55,7 @@ def qq_chart(balance: Balance, variable: str) -> LayerChart:
 
 
 def density_chart(balance: Balance, variable: str) -> LayerChart | None:
-    """Draw how a variable is distributed in both groups; ``None`` if one has too few rows."""
+    """Draw the density of a variable in both groups; ``None`` if a group has too few rows."""
     column = balance.column(variable)
     require_figures()
     from equipoise_matching.charts.balance import Weighted, group_density
@@ -71,13 +71,13 @@ def density_chart(balance: Balance, variable: str) -> LayerChart | None:
 
 
 def shares_chart(balance: Balance) -> LayerChart | None:
-    """Draw the variables with two values, as shares of both groups; ``None`` without any."""
+    """Draw the shares of variables with two values; ``None`` without such variables."""
     require_figures()
     from equipoise_matching.charts.balance import Share, shares
 
     rows = []
-    for place, name in enumerate(balance.variables):
-        column = balance.matrix[:, place]
+    for index, name in enumerate(balance.variables):
+        column = balance.matrix[:, index]
         values = np.unique(column)
         if len(values) != 2:
             continue
@@ -95,23 +95,23 @@ def shares_chart(balance: Balance) -> LayerChart | None:
 
 
 def search_course_chart(result: GenMatchResult) -> LayerChart:
-    """Draw each covariate's difference before matching, along the search and after it."""
+    """Draw each covariate's difference before matching, and during and after the search."""
     require_figures()
     from equipoise_matching.charts.balance import search_balance
 
-    along: list[tuple[int, list[float]]] = []
+    course: list[tuple[int, list[float]]] = []
     best: Floats | None = None
     for generation in result.history:
         if best is None or not np.array_equal(best, generation.par):
             best = generation.par
             balance = result.balance(best, ks=False)
-        along.append((generation.number, [variable.sdiff for variable in balance.after or ()]))
-    first, end = result.history[0].value[0], result.fitness[0]
+        course.append((generation.number, [variable.sdiff for variable in balance.after or ()]))
+    first, last = result.history[0].value[0], result.fitness[0]
     return search_balance(
         result.balance_names,
         [variable.sdiff for variable in result.balance(ks=False).before],
-        along,
-        notes=[f"{result.criterion}: {first:.3g} in generation 0, {end:.3g} at the end"],
+        course,
+        notes=[f"{result.criterion}: {first:.3g} in generation 0, {last:.3g} at the end"],
     )
 
 
@@ -138,5 +138,5 @@ def _quantile_pairs(column: Floats, groups: Groups) -> list[tuple[float, float]]
     treated, control = groups.split(column)
     count = min(len(treated.values), len(control.values), MAX_QUANTILES)
     levels = (np.arange(count) + 0.5) / count
-    both = (quantiles(arm, levels).tolist() for arm in (control, treated))
-    return list(zip(*both, strict=True))
+    quantile_lists = (quantiles(arm, levels).tolist() for arm in (control, treated))
+    return list(zip(*quantile_lists, strict=True))

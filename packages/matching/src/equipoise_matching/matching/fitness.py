@@ -31,7 +31,7 @@ DISTANCES = {
 }
 """Distances of distributions: the statistic within a column, and the statistic across columns."""
 LOSSES = {1: "sorted", 2: "smallest"}
-"""Forms of the p-values, by the option ``loss``."""
+"""Measures from p-values, by the number given as ``loss``."""
 UNMATCHED_CRITERION = 9999.0
 """Criterion of a candidate without a match; a function of the caller is not called for it."""
 
@@ -40,7 +40,7 @@ UNMATCHED_CRITERION = 9999.0
 class CandidateMatches:
     """The pairs of one candidate, and their weights.
 
-    An index counts the units that take part, from 0.
+    The indices count the units that take part, from 0.
     """
 
     treated_index: Indices
@@ -166,7 +166,7 @@ def fitness_problem(
     return FitnessProblem(
         problem=problem,
         balance=balanced,
-        measure=measure_of(fitness, loss, boot),
+        measure=checked_measure(fitness, loss, boot),
         ks=ks,
         boot=boot if boot >= 10 else 0,
         paired=paired,
@@ -240,10 +240,10 @@ class FitnessProblem:
         if self.fitness is None and self.loss is None:
             return self.engine.evaluate(candidates, progress)
         criteria = []
-        for done, candidate in enumerate(candidates, start=1):
-            criteria.append(self._call_function(candidate))
+        for evaluated, candidate in enumerate(candidates, start=1):
+            criteria.append(self._criteria_by_function(candidate))
             if progress is not None:
-                progress(done, len(candidates))
+                progress(evaluated, len(candidates))
         return _as_table(criteria, candidates, self._worst())
 
     def matches(self, weights: ArrayLike) -> CandidateMatches:
@@ -265,9 +265,9 @@ class FitnessProblem:
                 f"w has shape {np.shape(weights)} and X has {self.columns} columns",
                 hint=f"give {self.columns} weights for each candidate",
             )
-        wrong = np.argwhere(~(np.isfinite(candidates) & (candidates >= 0)))
-        if len(wrong):
-            row, column = wrong[0]
+        bad_indices = np.argwhere(~(np.isfinite(candidates) & (candidates >= 0)))
+        if len(bad_indices):
+            row, column = bad_indices[0]
             raise UnusableInput(
                 f"w has the weight {candidates[row, column]:g} for column {self.names[column]!r} "
                 f"in candidate {row}, counted from 0",
@@ -278,65 +278,69 @@ class FitnessProblem:
     def _worst(self) -> float:
         return -UNMATCHED_CRITERION if self.maximize else UNMATCHED_CRITERION
 
-    def _call_function(self, candidate: Floats) -> Floats | None:
+    def _criteria_by_function(self, candidate: Floats) -> Floats | None:
         """Return the criteria of the caller's function; ``None`` if no unit is matched."""
         if self.fitness is not None:
             name, matches = "fitness", self.matches(candidate)
             if not len(matches.weights):
                 return None
-            call = partial(self.fitness, matches, self.balance)
+            call_function = partial(self.fitness, matches, self.balance)
         else:
             assert self.loss is not None
             (values,) = self.engine.evaluate(candidate[np.newaxis], None)
             if values[0] == self._worst():
                 return None
-            name, call = "loss", partial(self.loss, values)
+            name, call_function = "loss", partial(self.loss, values)
         try:
-            answer = np.atleast_1d(np.asarray(call(), dtype=np.float64))
+            answer = np.atleast_1d(np.asarray(call_function(), dtype=np.float64))
         except Exception as error:
             raise UnusableInput(
-                f"{name} raised {type(error).__name__}: {error}, for w = {_text(candidate)}"
+                f"{name} raised {type(error).__name__}: {error}, for w = {_list_text(candidate)}"
             ) from error
         if answer.ndim != 1 or not len(answer) or np.isnan(answer).any():
             raise UnusableInput(
-                f"{name} returned {answer} for w = {_text(candidate)}",
-                hint="return a number, or a list of numbers to be compared lexically",
+                f"{name} returned {answer} for w = {_list_text(candidate)}",
+                hint="return a number, or a list of numbers, without NaN",
             )
         return answer
 
 
-def measure_of(
+def checked_measure(
     fitness: str | FitnessFunction, loss: int | LossFunction, boot: int
 ) -> str | tuple[str, str]:
-    """Check the measure of balance, and return its form for the native engine."""
+    """Check the measure of balance, and return its name for the native engine."""
     if not isinstance(boot, int | np.integer) or not 0 <= boot <= MAX_BOOT_SAMPLES:
         raise UnusableInput(
             f"boot is {boot}", hint=f"give a whole number from 0 to {MAX_BOOT_SAMPLES}"
         )
     if not callable(loss) and loss not in LOSSES:
-        raise UnusableInput(f"there is no loss {loss!r}", hint="give 1, 2 or a function")
+        raise UnusableInput(f"there is no loss {loss!r}", hint="choose 1 or 2, or give a function")
     if fitness == "pvals":
         return "unsorted" if callable(loss) else LOSSES[loss]
     if callable(fitness):
         if loss != 1:
-            raise UnusableInput("loss is for fitness='pvals', and fitness is a function")
+            raise UnusableInput(
+                "loss is for fitness='pvals', but fitness is a function", hint="leave out loss"
+            )
         return "unsorted"
     if fitness not in DISTANCES:
         raise UnusableInput(
             f"there is no fitness {fitness!r}",
-            hint=f"give 'pvals', a function, or one of {', '.join(DISTANCES)}",
+            hint=f"choose 'pvals' or one of {', '.join(DISTANCES)}, or give a function",
         )
     if loss != 1:
-        raise UnusableInput(f"loss is for fitness='pvals', not for {fitness!r}")
+        raise UnusableInput(
+            f"loss is for fitness='pvals', not for {fitness!r}", hint="leave out loss"
+        )
     return DISTANCES[fitness]
 
 
-def _text(candidate: Floats) -> str:
+def _list_text(candidate: Floats) -> str:
     return f"[{', '.join(f'{weight:g}' for weight in candidate)}]"
 
 
 def _as_table(criteria: list[Floats | None], candidates: Floats, worst: float) -> Floats:
-    """Return the criteria of all candidates, which must be equally many; ``None`` is the worst."""
+    """Return the criteria of all candidates as a table; ``None`` becomes the worst value."""
     length = next((len(row) for row in criteria if row is not None), 1)
     matrix = np.full((len(criteria), length), worst)
     for index, row in enumerate(criteria):
@@ -344,9 +348,9 @@ def _as_table(criteria: list[Floats | None], candidates: Floats, worst: float) -
             continue
         if len(row) != length:
             raise UnusableInput(
-                f"the function returned {len(row)} numbers for w = {_text(candidates[index])}, "
+                f"the function returned {len(row)} numbers for w = {_list_text(candidates[index])} "
                 f"and {length} before",
-                hint="return as many numbers for each candidate",
+                hint="return the same number of values for every candidate",
             )
         matrix[index] = row
     return matrix

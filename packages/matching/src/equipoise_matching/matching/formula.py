@@ -1,11 +1,10 @@
-"""The columns that a formula names, and the code that it may contain.
+"""Find the columns in a formula, and refuse code that a formula may not contain.
 
-formulaic evaluates Python, and an attribute leads from NumPy to everything: a formula that came
-with somebody's data could start a program or overwrite a file. A formula may therefore use
-arithmetic, transforms and NumPy's functions of elements, and nothing else. A few letters can also
-ask for more than any machine has: each number that allocates (powers of constants, repeated text,
-the columns of a spline, the terms that interactions multiply to) is read before anything is
-evaluated.
+formulaic evaluates Python, whose attributes lead from NumPy to any function. So a formula from
+somebody else could start a program or overwrite a file. A formula may therefore contain only
+arithmetic, transforms and NumPy's functions of elements. A short formula could also need more
+memory than any machine has. So the sizes of powers of constants, repeated texts, splines and
+interactions are checked before anything is evaluated.
 """
 
 from __future__ import annotations
@@ -25,20 +24,20 @@ from equipoise_matching.shared.errors import UnusableInput
 
 MAX_FORMULA_LENGTH = 20_000
 MAX_TERMS = 100_000
-"""Terms before equal ones are put together; formulaic has to make all of them."""
-MAX_COLUMNS_OF_A_TERM = 1000
+"""Largest number of terms, counting equal terms, because formulaic makes all of them."""
+MAX_COLUMNS_PER_FACTOR = 1000
 MAX_CELLS = 1_000_000_000
-"""Rows times columns of the table that a formula makes; 8 GB."""
-_MAX_WHOLE_NUMBER = 2**63
-"""NumPy has no larger whole number; Python's may have any length."""
+"""Largest number of rows times columns that a formula makes: 8 GB."""
+_MAX_INTEGER = 2**63
+"""Limit of integers, as in NumPy; integers of Python have no limit."""
 
 _SIZED_TRANSFORMS = frozenset({"bs", "cc", "cr", "cs", "poly", "hashed", "lag"})
-"""Transforms of which an argument is a number of columns or rows."""
-_SIZES = frozenset({"df", "degree", "levels", "k"})
+"""Transforms with an argument that is a number of columns or rows."""
+_SIZE_ARGUMENTS = frozenset({"df", "degree", "levels", "k"})
 _MAX_POWER = 100
 _PRODUCTS = {"*": "crossed", "/": "crossed", "%in%": "crossed", ":": "product", "in": "crossed"}
 
-_OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
+_CONSTANT_OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
@@ -47,39 +46,38 @@ _OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
     ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
 }
-"""Operators between constants; no others are allowed there."""
+"""Operators that are allowed between constants."""
 
 _NUMPY_FUNCTIONS = frozenset({"clip", "round", "where"})
 """Functions of NumPy that are allowed in addition to its universal functions."""
-_ARITHMETIC = (
+_ARITHMETIC_NODES = (
     *(ast.Expression, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare),
     *(ast.operator, ast.unaryop, ast.boolop, ast.cmpop),
     *(ast.Name, ast.Load, ast.Tuple, ast.List, ast.keyword),
 )
 _CODE_HINT = (
-    "it may have arithmetic, comparisons, formulaic's transforms (I, C, log, poly, bs, scale, …) "
-    "and NumPy's functions of elements (np.log1p); compute anything else as a column first"
+    "use arithmetic, comparisons, formulaic's transforms (I, C, log, poly, bs, scale, …) and "
+    "NumPy's functions of elements (np.log1p); compute anything else as a column first"
 )
 _SIZE_HINT = (
-    "arithmetic takes numbers up to 2**63, a transform at most 1000 columns; text can be compared "
-    "or made categories of with C()"
+    "use numbers up to 2**63 and transforms with at most 1000 columns; compare texts, or convert "
+    "them to categories with C()"
 )
 
 
 def columns_in(formula: str, text: Collection[str] = ()) -> tuple[str, ...]:
-    """Return the columns that a formula names, each once; evaluate nothing of it.
+    """Return the names of the columns in a formula, each once, without evaluating the formula.
 
-    formulaic's own list of them has only the part of a name before a dot, and lacks the arguments
-    of its transforms with a memory (``scale``, ``poly``). ``text`` are the columns that hold no
-    numbers.
+    formulaic's own list has only the part of a name before a dot, and lacks the arguments of some
+    transforms (``scale``, ``poly``). ``text`` has the names of the columns without numbers.
 
-    Raise `UnusableInput`, naming any other Python in the formula, or a part that is too large to be
-    computed.
+    Raise `UnusableInput` if the formula contains code that is not allowed, or is too large to be
+    computed. The error shows this part of the formula.
     """
     if len(formula) > MAX_FORMULA_LENGTH:
         raise UnusableInput(
-            f"a formula of {len(formula)} letters; at most {MAX_FORMULA_LENGTH} are read",
-            hint="match on a matrix of covariates instead",
+            f"the formula has {len(formula)} characters, more than {MAX_FORMULA_LENGTH}",
+            hint="give a matrix of covariates instead",
         )
     parser, transforms, code = (
         importlib.import_module(f"formulaic.{name}")
@@ -88,7 +86,7 @@ def columns_in(formula: str, text: Collection[str] = ()) -> tuple[str, ...]:
     transform_names = frozenset(transforms.TRANSFORMS)
     columns: list[str] = []
     formula_parser = parser.DefaultFormulaParser()
-    terms = terms_of(formula_parser.get_ast(formula))
+    terms = term_bound(formula_parser.get_ast(formula))
     if terms > MAX_TERMS:
         raise UnusableInput(
             f"formula '{formula}' multiplies to more than {MAX_TERMS} terms",
@@ -98,26 +96,26 @@ def columns_in(formula: str, text: Collection[str] = ()) -> tuple[str, ...]:
         if token.kind is token.Kind.NAME:
             columns.append(token.token)
         elif token.kind is token.Kind.PYTHON:
-            # Names in backquotes become names of Python, as formulaic has them become.
+            # formulaic converts names in backquotes to names of Python.
             names: dict[str, str] = {}
-            evaluated = ast.parse(code.sanitize_variable_names(token.token, {}, names), mode="eval")
-            for refused in _other_code(evaluated, transform_names - {"np"}):
+            tree = ast.parse(code.sanitize_variable_names(token.token, {}, names), mode="eval")
+            for forbidden in _forbidden_nodes(tree, transform_names - {"np"}):
                 raise UnusableInput(
-                    f"formula '{formula}': {ast.unparse(refused)} is code that a formula may not "
+                    f"formula '{formula}': {ast.unparse(forbidden)} is code that a formula may not "
                     "contain",
                     hint=_CODE_HINT,
                 )
-            text_names = {*text, *(made for made, name in names.items() if name in text)}
-            for problem in too_large_code(evaluated, text_names):
+            text_names = {*text, *(alias for alias, name in names.items() if name in text)}
+            for problem in too_large_code(tree, text_names):
                 raise UnusableInput(f"formula '{formula}': {problem}", hint=_SIZE_HINT)
             columns += [
-                names.get(name, name) for name in _columns(evaluated) if name not in transform_names
+                names.get(name, name) for name in _names_in(tree) if name not in transform_names
             ]
     return tuple(dict.fromkeys(columns))
 
 
-def _columns(evaluated: ast.AST) -> Iterator[str]:
-    for node in ast.walk(evaluated):
+def _names_in(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
         match node:
             case ast.Name(id=name):
                 yield name
@@ -125,27 +123,27 @@ def _columns(evaluated: ast.AST) -> Iterator[str]:
                 yield name
 
 
-def _other_code(node: ast.AST, transforms: frozenset[str]) -> Iterator[ast.AST]:
-    if isinstance(node, ast.Call) and _may_be_called(node.func, transforms):
+def _forbidden_nodes(node: ast.AST, transforms: frozenset[str]) -> Iterator[ast.AST]:
+    if isinstance(node, ast.Call) and _is_allowed_function(node.func, transforms):
         parts: list[ast.AST] = [*node.args, *node.keywords]
-    elif isinstance(node, _ARITHMETIC):
+    elif isinstance(node, _ARITHMETIC_NODES):
         parts = list(ast.iter_child_nodes(node))
     else:
         parts = []
-        if not _is_harmless(node):
+        if not _is_allowed_leaf(node):
             yield node
     for part in parts:
-        yield from _other_code(part, transforms)
+        yield from _forbidden_nodes(part, transforms)
 
 
-def _is_harmless(node: ast.AST) -> bool:
+def _is_allowed_leaf(node: ast.AST) -> bool:
     if isinstance(node, ast.Constant):
-        # formulaic writes a text into its own code and does not escape quotes.
+        # formulaic inserts texts into its own code without escaping quotes.
         return not (isinstance(node.value, str) and set(node.value) & set("'\"\\"))
     return _attribute_of("contr", node) is not None
 
 
-def _may_be_called(function: ast.AST, transforms: frozenset[str]) -> bool:
+def _is_allowed_function(function: ast.AST, transforms: frozenset[str]) -> bool:
     if isinstance(function, ast.Name):
         return function.id in transforms
     if _attribute_of("contr", function) is not None:
@@ -157,7 +155,7 @@ def _may_be_called(function: ast.AST, transforms: frozenset[str]) -> bool:
 
 
 def _attribute_of(owner: str, node: ast.AST) -> str | None:
-    """Return the public attribute that is read from a name; ``None`` of anything else."""
+    """Return the name of a public attribute of ``owner``; ``None`` for any other node."""
     match node:
         case ast.Attribute(value=ast.Name(id=name), attr=attribute) if name == owner:
             return None if attribute.startswith("_") else attribute
@@ -165,30 +163,30 @@ def _attribute_of(owner: str, node: ast.AST) -> str | None:
 
 
 def too_large_code(code: ast.AST, text: Collection[str]) -> Iterator[str]:
-    """Yield a sentence about each part of a piece of Python that is too large to be computed.
+    """Yield a clause about each part of the code that is too large to be computed.
 
-    To multiply a column of ``text`` by a number repeats its text.
+    Multiplying a column in ``text`` by a number would repeat its texts.
     """
     for node in ast.walk(code):
         if isinstance(node, ast.BinOp):
-            if any(_is_text(side, text) for side in (node.left, node.right)):
-                yield f"{_short(node)} computes with text"
-            elif _has_no_column(node) and _folded(node) is None:
-                yield f"{_short(node)} is not arithmetic, or larger than any number of a table"
+            if any(_may_be_text(side, text) for side in (node.left, node.right)):
+                yield f"{_shortened(node)} computes with text"
+            elif _has_no_column(node) and _constant_value(node) is None:
+                yield f"{_shortened(node)} is not arithmetic, or is larger than 2**63"
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             yield from _too_large_transform(node, node.func.id)
-        elif _is_of_numpy(node) and any(_is_text(argument, text) for argument in node.args):
-            yield f"{_short(node)} computes with text"
+        elif _is_numpy_call(node) and any(_may_be_text(argument, text) for argument in node.args):
+            yield f"{_shortened(node)} computes with text"
 
 
-def terms_of(tree: Any) -> float:
-    """Bound the number of terms that the parsed formula of formulaic has to make."""
+def term_bound(tree: Any) -> float:
+    """Return an upper bound of the number of terms of a formula that formulaic has parsed."""
     if not hasattr(tree, "operator"):
         return 1.0
-    counts = [terms_of(argument) for argument in tree.args]
+    counts = [term_bound(argument) for argument in tree.args]
     symbol = str(tree.operator.symbol)
     if symbol in ("**", "^"):
-        power = _whole(str(getattr(tree.args[-1], "token", "")))
+        power = _small_integer(str(getattr(tree.args[-1], "token", "")))
         return math.inf if power is None or power > _MAX_POWER else _power(counts[0], power)
     kind = _PRODUCTS.get(symbol)
     if kind is None or len(counts) < 2:
@@ -197,22 +195,19 @@ def terms_of(tree: Any) -> float:
     return product if kind == "product" else product + counts[0] + counts[1]
 
 
-def cells_of(
-    terms: Iterable[Iterable[str]],
-    text: Collection[str],
-    levels: Callable[[str], int],
-    rows: int,
+def cell_bound(
+    terms: Iterable[Iterable[str]], text: Collection[str], levels: Callable[[str], int], rows: int
 ) -> float:
-    """Bound rows times columns of the table that a formula makes.
+    """Return an upper bound of the number of cells that a formula makes: rows times columns.
 
-    Each term is the code of its factors. Columns of ``text`` become categories; ``levels`` returns
-    the number of different values of a column.
+    A term is a list of its factors' code. Columns in ``text`` become categories, and ``levels``
+    returns the number of different values of a column.
     """
     return rows * sum(math.prod(_width(factor, text, levels) for factor in term) for term in terms)
 
 
 def _width(factor: str, text: Collection[str], levels: Callable[[str], int]) -> float:
-    """Return the number of columns of one factor, at most."""
+    """Return an upper bound of the number of columns of one factor."""
     if factor in text:
         return levels(factor)
     try:
@@ -224,7 +219,7 @@ def _width(factor: str, text: Collection[str], levels: Callable[[str], int]) -> 
             case ast.Call(func=ast.Name(id="C"), args=[ast.Name(id=name), *_]):
                 return levels(name)
             case ast.Call(func=ast.Name(id=name)) if name in _SIZED_TRANSFORMS:
-                return max([1.0, *(_folded(size) or 1.0 for size in _sizes(node))])
+                return max([1.0, *(_constant_value(size) or 1.0 for size in _sizes(node))])
     return 1
 
 
@@ -232,25 +227,26 @@ def _too_large_transform(call: ast.Call, name: str) -> Iterator[str]:
     if name not in _SIZED_TRANSFORMS:
         return
     for size in _sizes(call):
-        number = _folded(size)
-        if number is None or not 0 <= number <= MAX_COLUMNS_OF_A_TERM:
+        number = _constant_value(size)
+        if number is None or not 0 <= number <= MAX_COLUMNS_PER_FACTOR:
             yield (
-                f"in {_short(call)} {_short(size)} is not a number up to {MAX_COLUMNS_OF_A_TERM}"
+                f"{_shortened(size)} in {_shortened(call)} is not a number up to "
+                f"{MAX_COLUMNS_PER_FACTOR}"
             )
 
 
 def _sizes(call: ast.Call) -> Iterator[ast.AST]:
     """Yield the arguments of a transform that are numbers of columns."""
     sizes = [value for value in call.args[1:] if not isinstance(value, (ast.List, ast.Tuple))]
-    sizes += [keyword.value for keyword in call.keywords if keyword.arg in _SIZES]
+    sizes += [keyword.value for keyword in call.keywords if keyword.arg in _SIZE_ARGUMENTS]
     for size in sizes:
         # None, True, False or a text is not a number.
         if not (isinstance(size, ast.Constant) and isinstance(size.value, bool | str | None)):
             yield size
 
 
-def _is_text(node: ast.AST, text: Collection[str]) -> bool:
-    """Return whether a value may be text, or a list, which a product would repeat."""
+def _may_be_text(node: ast.AST, text: Collection[str]) -> bool:
+    """Return whether a value may be a text or a list, which multiplication repeats."""
     match node:
         case ast.Constant(value=str() | bytes()) | ast.List() | ast.Tuple():
             return True
@@ -259,11 +255,11 @@ def _is_text(node: ast.AST, text: Collection[str]) -> bool:
         case ast.Compare():
             return False
     parts = node.args if isinstance(node, ast.Call) else ast.iter_child_nodes(node)
-    return any(_is_text(part, text) for part in parts)
+    return any(_may_be_text(part, text) for part in parts)
 
 
-def _is_of_numpy(node: ast.AST) -> TypeGuard[ast.Call]:
-    """Return whether a function of NumPy is called that computes; `where` only chooses."""
+def _is_numpy_call(node: ast.AST) -> TypeGuard[ast.Call]:
+    """Return whether a node calls a NumPy function other than ``where``, which only selects."""
     match node:
         case ast.Call(func=ast.Attribute(value=ast.Name(id="np"), attr=name)):
             return name != "where"
@@ -274,25 +270,25 @@ def _has_no_column(node: ast.AST) -> bool:
     return not any(isinstance(part, (ast.Name, ast.Call)) for part in ast.walk(node))
 
 
-def _folded(node: ast.AST) -> float | None:
-    """Return the value of arithmetic with constants; ``None`` without one, or if it is too large.
+def _constant_value(node: ast.AST) -> float | None:
+    """Return the value of arithmetic with constants; ``None`` if it is not, or is too large.
 
-    It is computed in floats: whole numbers could have any length.
+    The value is computed in floats, because integers could have any length.
     """
     match node:
         case ast.Constant(value=float() as value):
             return value
-        case ast.Constant(value=int() as whole) if abs(whole) <= _MAX_WHOLE_NUMBER:
-            return float(whole)
+        case ast.Constant(value=int() as integer) if abs(integer) <= _MAX_INTEGER:
+            return float(integer)
         case ast.UnaryOp(op=ast.USub() | ast.UAdd() as sign, operand=operand):
-            inner = _folded(operand)
+            inner = _constant_value(operand)
             return -inner if inner is not None and isinstance(sign, ast.USub) else inner
-        case ast.BinOp(left=left, op=sign, right=right) if type(sign) in _OPERATORS:
-            first, second = _folded(left), _folded(right)
+        case ast.BinOp(left=left, op=sign, right=right) if type(sign) in _CONSTANT_OPERATORS:
+            first, second = _constant_value(left), _constant_value(right)
             if first is not None and second is not None:
                 with contextlib.suppress(ArithmeticError, ValueError):
-                    value = _OPERATORS[type(sign)](first, second)
-                    limit = sys.float_info.max if _has_float(node) else _MAX_WHOLE_NUMBER
+                    value = _CONSTANT_OPERATORS[type(sign)](first, second)
+                    limit = sys.float_info.max if _has_float(node) else _MAX_INTEGER
                     return value if abs(value) <= limit else None
     return None
 
@@ -302,7 +298,7 @@ def _has_float(node: ast.AST) -> bool:
     return any(isinstance(constant.value, float) for constant in constants)
 
 
-def _whole(text: str) -> int | None:
+def _small_integer(text: str) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) <= 6 else None
 
 
@@ -313,6 +309,6 @@ def _power(count: float, power: int) -> float:
         return math.inf
 
 
-def _short(node: ast.AST) -> str:
+def _shortened(node: ast.AST) -> str:
     code = ast.unparse(node)
     return code if len(code) <= 40 else f"{code[:40]}…"

@@ -1,7 +1,7 @@
-"""Covariates and treatment from formulae, matrices and data frames of any kind.
+"""Read covariates and treatment from formulae, matrices and data frames.
 
-Frames are those of pandas, polars and other libraries that narwhals supports; NumPy arrays and
-lists are matrices. Columns of words become numbers, too. Rows are counted from 0.
+Frames come from pandas, polars or another library that narwhals supports. NumPy arrays and lists
+are matrices. Columns of texts become indicators. Rows are counted from 0.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise_matching.matching.formula import MAX_CELLS, cells_of, columns_in
+from equipoise_matching.matching.formula import MAX_CELLS, cell_bound, columns_in
 from equipoise_matching.matching.units import (
     Floats,
     Indices,
@@ -31,24 +31,23 @@ from equipoise_matching.shared.extras import require
 from equipoise_matching.shared.spelling import option
 
 MAX_CATEGORIES = 20
-"""Largest number of distinct texts in a covariate: a column with more holds names, not kinds."""
-YES = frozenset({"yes", "y", "true", "t"})
-NO = frozenset({"no", "n", "false", "f"})
+"""Largest number of distinct texts in a covariate; a column with more texts holds names."""
+YES_TEXTS = frozenset({"yes", "y", "true", "t"})
+NO_TEXTS = frozenset({"no", "n", "false", "f"})
 
-_NUMBER = (bool, int, float, np.number, np.bool_, Decimal)
-_UNREADABLE = (
+_NUMBER_TYPES = (bool, int, float, np.number, np.bool_, Decimal)
+_FORMULA_ERRORS = (
     *(SyntaxError, TypeError, NameError, KeyError, IndexError, ValueError, AttributeError),
     *(ArithmeticError, RecursionError, MemoryError),
 )
-"""Errors of formulaic, pandas and Python over a formula that cannot be computed."""
+"""Errors of formulaic, pandas and Python for a formula that cannot be computed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Covariates:
-    """A matrix of named columns, and who was treated.
+    """A matrix with named columns, and the treatment of each row.
 
-    ``matrix`` has a row for each unit and a column for each name; ``treated`` is true for
-    the treated.
+    ``matrix`` has shape (rows, names), and ``treated`` (rows,) is true for treated units.
     """
 
     names: tuple[str, ...]
@@ -59,11 +58,12 @@ class Covariates:
 def covariates_of(formula_or_matrix: Any, data: Any) -> Covariates:
     """Return covariates and treatment from a formula and a frame, or a matrix and a treatment.
 
-    The formula has formulaic's grammar, in which ``**`` is the power; other Python than
-    `formula` allows is refused. The treatment is 0 or 1 for each row.
+    The formula has formulaic's grammar, in which ``**`` is the power, and only the Python that
+    `formula` allows. The treatment is 0 or 1 for each row.
 
-    Raise `UnusableInput`, naming column and rows: missing or infinite values, treatment other than
-    0 and 1 or constant, unequal lengths, unknown columns, a formula that cannot be read.
+    Raise `UnusableInput` for missing or infinite values, a treatment other than 0 and 1 or without
+    both, unequal lengths, unknown columns, or an invalid formula. The error names the column and
+    the rows.
     """
     if isinstance(formula_or_matrix, str):
         return _from_formula(formula_or_matrix, data)
@@ -80,7 +80,7 @@ def covariates_of(formula_or_matrix: Any, data: Any) -> Covariates:
 def matrix_of(table: Any) -> tuple[tuple[str, ...], Floats]:
     """Return a frame's or an array's columns as finite float64 numbers, with their names.
 
-    Columns of an array are called ``x0``, ``x1``, ….
+    The names of an array's columns are ``x0``, ``x1``, ….
     """
     columns = columns_of(table)
     if columns is None:
@@ -100,7 +100,7 @@ def matrix_of(table: Any) -> tuple[tuple[str, ...], Floats]:
 
 
 def columns_of(table: Any) -> dict[str, NDArray[Any]] | None:
-    """Return the columns of a frame or a mapping; ``None`` of anything else."""
+    """Return the columns of a frame or a mapping; ``None`` for anything else."""
     if isinstance(table, Mapping):
         return {str(name): np.asarray(column) for name, column in table.items()}
     if isinstance(table, np.ndarray | list | tuple):
@@ -117,7 +117,7 @@ def columns_of(table: Any) -> dict[str, NDArray[Any]] | None:
 
 
 def take_rows(columns: Mapping[str, NDArray[Any]], rows: NDArray[Any]) -> dict[str, NDArray[Any]]:
-    """Return these rows of a table, by their numbers or by a truth for each."""
+    """Return the rows of a table with these numbers, or with a true value in ``rows``."""
     return {name: column[rows] for name, column in columns.items()}
 
 
@@ -127,12 +127,12 @@ def numbers_of(column: Any, name: str) -> Floats:
     if array.dtype.kind not in "biuf":
         check_present(array, name)
         refuse_rows(
-            np.array([not isinstance(value, _NUMBER) for value in array.ravel().tolist()]),
+            np.array([not isinstance(value, _NUMBER_TYPES) for value in array.ravel().tolist()]),
             name,
             "is not a number",
-            "make a number of it first, such as days since a date"
+            "convert it to numbers first, such as days since a date"
             if array.dtype.kind in "mM"
-            else "a formula turns a column of words into numbers: 'treat ~ column'",
+            else "use a formula, which converts a column of texts to numbers: 'treat ~ column'",
         )
     numbers = np.asarray(array, dtype=np.float64)
     refuse_non_finite(numbers, name)
@@ -140,7 +140,7 @@ def numbers_of(column: Any, name: str) -> Floats:
 
 
 def treatment_of(table: Any, name: str) -> Truths:
-    """Return who was treated, from 0 and 1 or false and true."""
+    """Return whether each row was treated, from 0 and 1 or false and true."""
     columns = columns_of(table)
     if columns is None:
         columns = {name: np.asarray(table)}
@@ -155,9 +155,9 @@ def treatment_of(table: Any, name: str) -> Truths:
 
 
 def formula_columns(formula: str, columns: Mapping[str, NDArray[Any]]) -> tuple[str, ...]:
-    """Return the columns that a formula names, each once; evaluate nothing of it.
+    """Return the names of the columns in a formula, each once, without evaluating the formula.
 
-    Raise `UnusableInput` if it is not a formula, or not one that may be evaluated.
+    Raise `UnusableInput` if the formula is invalid or contains code that is not allowed.
     """
     with _errors_of_formula(formula):
         return columns_in(formula, _text_columns(columns))
@@ -165,31 +165,31 @@ def formula_columns(formula: str, columns: Mapping[str, NDArray[Any]]) -> tuple[
 
 @contextmanager
 def _refuse_left_out_values(formula: str) -> Iterator[None]:
-    """Raise `UnusableInput` if the levels of ``C()`` leave out a value: it would become a NaN."""
-    left_out = require("formulaic", "formulae").errors.DataMismatchWarning
+    """Raise `UnusableInput` if the levels of ``C()`` lack a value, which would become NaN."""
+    mismatch_warning = require("formulaic", "formulae").errors.DataMismatchWarning
     with warnings.catch_warnings():
-        warnings.simplefilter("error", left_out)
+        warnings.simplefilter("error", mismatch_warning)
         try:
             yield
-        except left_out:
+        except mismatch_warning:
             raise UnusableInput(
                 f"formula '{formula}': the levels of C() leave out values of the column",
-                hint="name every value of the column in levels=[…], or leave levels out",
+                hint="name every value of the column in levels=[…], or leave out levels",
             ) from None
 
 
 @contextmanager
 def _errors_of_formula(formula: str) -> Iterator[None]:
-    """Report the errors of formulaic, pandas and Python as the user's."""
-    unreadable = require("formulaic.errors", "formulae").FormulaicError
+    """Convert the errors of formulaic, pandas and Python to `UnusableInput`."""
+    formulaic_error = require("formulaic.errors", "formulae").FormulaicError
     try:
         yield
-    except (unreadable, *_UNREADABLE) as error:
-        # The sentences after the first one draw the place, in colours.
-        fault = str(error).partition("\n")[0].partition(". ")[0].removesuffix(".")
+    except (formulaic_error, *_FORMULA_ERRORS) as error:
+        # Later sentences draw the position of the error in colours.
+        message = str(error).partition("\n")[0].partition(". ")[0].removesuffix(".")
         raise UnusableInput(
-            f"formula '{formula}': {fault}",
-            hint="write it as 'treat ~ age + I(age**2) + age:educ'; the power is **",
+            f"formula '{formula}': {message}",
+            hint="write it as 'treat ~ age + I(age**2) + age:educ', with ** for powers",
         ) from error
 
 
@@ -208,7 +208,7 @@ def _from_formula(formula: str, data: Any) -> Covariates:
             hint="give a pandas or polars frame, or a matrix instead of the formula",
         )
     no_treatment = UnusableInput(
-        f"formula '{formula}': no treatment", hint="write it as 'treat ~ age + educ'"
+        f"formula '{formula}': no treatment", hint="write the treatment first: 'treat ~ age + educ'"
     )
     if "~" not in formula:
         raise no_treatment
@@ -220,9 +220,9 @@ def _from_formula(formula: str, data: Any) -> Covariates:
             if name not in columns:
                 raise UnusableInput(
                     f"formula '{formula}': no column {name}",
-                    hint=f"there are {', '.join(columns)}",
+                    hint=f"name one of the columns {', '.join(columns)}",
                 )
-        used = {name: _widest(columns[name]) for name in names}
+        used = {name: _widened(columns[name]) for name in names}
         for name, column in used.items():
             if column.dtype.kind in "biuf":
                 refuse_non_finite(np.asarray(column, dtype=np.float64), name)
@@ -230,13 +230,13 @@ def _from_formula(formula: str, data: Any) -> Covariates:
                 check_present(column, name)
         frame = pandas.DataFrame(used)
         _refuse_large_table(formula, parsed, frame, text)
-        # Values that overflow or have no logarithm are named below with their rows.
+        # Overflows and invalid logarithms raise an error below, with their rows.
         with np.errstate(all="ignore"), _refuse_left_out_values(formula):
             matrices = parsed.get_model_matrix(frame, na_action="ignore")
         left, right = matrices["lhs"], matrices["rhs"]
     if not hasattr(left, "columns") or not hasattr(right, "columns"):
         raise UnusableInput(
-            f"formula '{formula}': several parts", hint="write it without |: 'treat ~ age + educ'"
+            f"formula '{formula}': several parts", hint="leave out |: 'treat ~ age + educ'"
         )
     if not len(left.columns):
         raise no_treatment
@@ -246,43 +246,43 @@ def _from_formula(formula: str, data: Any) -> Covariates:
     exclusive_or = [name for name in covariates if "^" in name and name not in columns]
     if exclusive_or:
         raise UnusableInput(
-            f"formula '{formula}': in {exclusive_or[0]} the ^ is Python's exclusive or",
-            hint="write the power as **: I(age**2)",
+            f"formula '{formula}': the ^ in {exclusive_or[0]} is Python's exclusive or",
+            hint="write powers with **: I(age**2)",
         )
     names, matrix = matrix_of(covariates)
     return Covariates(names, matrix, treated)
 
 
 def _refuse_large_table(formula: str, parsed: Any, frame: Any, text: set[str]) -> None:
-    """Refuse a formula whose categories and splines make more columns than memory may hold."""
+    """Raise `UnusableInput` if categories and splines make too many columns for the memory."""
     sides = [*(getattr(parsed, side, ()) for side in ("lhs", "rhs"))]
     if any(isinstance(side, tuple) for side in sides):
         return
     terms = [[str(factor.expr) for factor in term.factors] for side in sides for term in side]
-    cells = cells_of(
+    cells = cell_bound(
         terms, text, lambda name: frame[name].nunique() if name in frame else 1, len(frame)
     )
     if cells > MAX_CELLS:
         raise UnusableInput(
             f"formula '{formula}' makes about {cells / len(frame):.0f} columns of {len(frame)} "
-            f"rows; at most {MAX_CELLS} cells are made",
+            f"rows: more than {MAX_CELLS} cells",
             hint="leave out columns with a value for each row, or match exactly on them",
         )
 
 
-def _widest(column: NDArray[Any]) -> NDArray[Any]:
-    """Widen small integers: the square of 99 does not fit an int8."""
-    kinds = {"i": np.int64, "u": np.int64, "f": np.float64}
-    return column.astype(kinds[column.dtype.kind]) if column.dtype.kind in kinds else column
+def _widened(column: NDArray[Any]) -> NDArray[Any]:
+    """Widen small numbers: the square of 99 does not fit into 8 bits."""
+    types = {"i": np.int64, "u": np.int64, "f": np.float64}
+    return column.astype(types[column.dtype.kind]) if column.dtype.kind in types else column
 
 
 def check_present(column: NDArray[Any], name: str) -> None:
-    """Refuse a column of any kind with missing values."""
+    """Raise `UnusableInput` if a column of any type has missing values."""
     refuse_rows(missing_in(column), name, "is missing", leave_out_hint())
 
 
 def missing_in(column: NDArray[Any]) -> Truths:
-    """Return for each value of a column of any kind whether it is missing, shape (n,)."""
+    """Return whether each value of a column of any type is missing, shape (n,)."""
     if column.dtype.kind in "biuSU":
         return np.zeros(len(column), dtype=np.bool_)
     if column.dtype.kind in "fcmM":
@@ -291,10 +291,10 @@ def missing_in(column: NDArray[Any]) -> Truths:
 
 
 def _is_missing(value: object) -> bool:
-    # The missing value of pandas is not even unequal to itself.
+    # pd.NA is not even unequal to itself.
     if value is None or type(value).__name__ == "NAType":
         return True
-    # A formula can put an array into a cell, which is refused later because it is not a number.
+    # A formula can put an array into a cell, which raises an error later: it is not a number.
     return not isinstance(value, np.ndarray) and bool(value != value)
 
 
@@ -306,7 +306,7 @@ def holds_text(column: NDArray[Any]) -> bool:
 
 
 def numbers_or_indicators(column: NDArray[Any], name: str) -> list[tuple[str, Floats]]:
-    """Return a column of numbers as it is, or an indicator column for each text but the first.
+    """Return a column of numbers unchanged, or an indicator column for each text but the first.
 
     Raise `UnusableInput` if a value is missing or infinite, or there are more than
     ``MAX_CATEGORIES`` texts.
@@ -317,34 +317,33 @@ def numbers_or_indicators(column: NDArray[Any], name: str) -> list[tuple[str, Fl
     if len(texts) > MAX_CATEGORIES:
         raise UnusableInput(
             f"{name}: {len(texts)} different texts are too many for a covariate",
-            hint=f"leave {name} out, or compare within each value: {option('exact', name)}",
+            hint=f"leave {name} out, or give {option('exact', name)} to compare within each value",
         )
     return [
-        (f"{name}={text}", (code == place).astype(np.float64))
-        for place, text in enumerate(texts)
-        if place
+        (f"{name}={text}", (code == index).astype(np.float64))
+        for index, text in enumerate(texts)
+        if index
     ]
 
 
 def yes_or_no(column: NDArray[Any]) -> NDArray[Any]:
-    """Return a column of yes and no as 1 and 0, and any other column as it is.
+    """Return a column of yes and no as true and false, and any other column unchanged.
 
-    Yes and no may be written as ``yes``, ``y``, ``true`` or ``t``, and ``no``, ``n``, ``false`` or
-    ``f``, in letters of either case.
+    ``YES_TEXTS`` and ``NO_TEXTS`` may have upper or lower case.
     """
     if not holds_text(column):
         return column
     texts = [value.strip().lower() if isinstance(value, str) else "" for value in column.tolist()]
-    if not all(text in YES or text in NO for text in texts):
+    if not all(text in YES_TEXTS or text in NO_TEXTS for text in texts):
         return column
-    return np.array([text in YES for text in texts])
+    return np.array([text in YES_TEXTS for text in texts])
 
 
 def distinct_texts(column: NDArray[Any], name: str) -> tuple[list[str], Indices]:
-    """Return the distinct values as text, and for each row the position of its value."""
+    """Return the distinct values as text, and the index of each row's value."""
     code = levels_of(column, name)
-    _, first = np.unique(code, return_index=True)
-    return [text_of(plain(value)) for value in column[first]], code
+    _, first_rows = np.unique(code, return_index=True)
+    return [text_of(plain(value)) for value in column[first_rows]], code
 
 
 def text_of(value: Any) -> str:
@@ -355,17 +354,17 @@ def text_of(value: Any) -> str:
 
 
 def levels_of(column: NDArray[Any], name: str) -> Indices:
-    """Return the place of each row's value among the distinct values, in their order."""
+    """Return the index of each row's value among the sorted distinct values."""
     if column.dtype.kind not in "biuSU":
         check_present(column, name)
     try:
         return np.unique(column, return_inverse=True)[1].astype(np.int64).reshape(-1)
     except TypeError:
-        # Values of several types have only the order in which they occur.
-        places: dict[Any, int] = {}
-        return np.array([places.setdefault(value, len(places)) for value in column.tolist()])
+        # Values of several types cannot be sorted; they are in the order in which they occur.
+        codes: dict[Any, int] = {}
+        return np.array([codes.setdefault(value, len(codes)) for value in column.tolist()])
 
 
 def plain(value: Any) -> Any:
-    """Return a number of NumPy's as Python's own."""
+    """Return a NumPy number as a Python number, and any other value unchanged."""
     return value.item() if isinstance(value, np.generic) else value

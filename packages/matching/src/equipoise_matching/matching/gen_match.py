@@ -1,4 +1,4 @@
-"""Search for the weights of the covariates whose matches balance them best.
+"""Search for the weights of the covariates with which matching balances them best.
 
 Diamond and Sekhon 2013 (Review of Economics and Statistics 95(3)); Sekhon 2011 (JSS 42(7)). The
 search is genoud's (Mebane and Sekhon 2011, JSS 42(11)). Formulae, and where R's GenMatch differs:
@@ -32,11 +32,11 @@ from equipoise_matching.shared import html
 from equipoise_matching.shared.errors import UnusableInput
 
 MIN_WEIGHT, MAX_WEIGHT = 0.0, 1000.0
-"""Bounds of each column's weight; only the ratios of weights matter."""
+"""Default bounds of a column's weight; only the ratios of weights matter."""
 SEED_BITS = 63
 
 Progress = Callable[[Generation, int], object]
-"""Called with each generation that ended, and the number of generations at most."""
+"""Function that receives each finished generation and the largest number of generations."""
 
 
 def gen_match(
@@ -72,10 +72,10 @@ def gen_match(
     executor: Any = None,
     progress: Progress | None = None,
 ) -> GenMatchResult:
-    """Find a weight for each covariate such that matching balances ``balance`` best.
+    """Find the weight of each covariate with which matching balances ``balance`` best.
 
-    Raise `UnusableInput` if something cannot be used, naming column and rows or the weights that a
-    function failed at; if the best candidate matches no unit; if the workers are lost.
+    Raise `UnusableInput` if data or options cannot be used, a given function fails, all workers are
+    lost, or the best candidate has no match. The error names the column and rows, or the weights.
 
     Examples
     --------
@@ -95,31 +95,34 @@ def gen_match(
     X
         Shape (n, k), the covariates to match on: array or frame.
     balance
-        Shape (n, b), the covariates to balance, interactions and squares among them; by default X.
-    population, generations, wait_generations, hard_generation_limit
-        Number of candidates in a generation; number of generations at most, unless the search
-        still improves and the limit is soft; generations without improvement that end it.
+        Shape (n, b), the covariates to balance, such as interactions and squares; by default X.
+    population
+        Number of candidates in a generation.
+    generations, hard_generation_limit
+        Largest number of generations. A soft limit is extended while the search improves.
+    wait_generations
+        Number of generations without improvement after which the search stops.
     fitness, loss, boot, ks, paired
-        The measure of good balance, as in ``fitness_problem``.
+        The measure of balance, as in ``fitness_problem``.
     estimand, m, weights, exact, caliper, replace, ties, common_support, restrict, \
 distance_tolerance, r_compatible
         As in ``match``.
     domains
-        Shape (k, 2), lowest and highest weight of each column; 0 to 1000 by default.
+        Shape (k, 2), smallest and largest weight of each column; by default 0 and 1000.
     integer
-        Whether only whole weights are sought.
+        Whether all weights are integers.
     starting_values
-        Shape (k,) or (starts, k), candidates of the first generation; all 1 by default.
+        Shape (k,) or (starts, k), candidates in the first generation; by default all weights are 1.
     seed
-        The same seed gives the same answer on every executor; drawn and reported by default.
+        Seed of the search, which gives the same answer on every executor; drawn by default.
     threads
-        All cores by default; with an executor 1 for each of its workers.
+        Number of threads, by default one for each core; with an executor, one for each worker.
     executor
-        ``None``, an executor of ``concurrent.futures`` or a ``dask.distributed`` Client: the data
-        are sent once, the candidates in batches, and a lost worker's batch is done again. It stays
-        open.
+        ``None``, an executor of ``concurrent.futures`` or a ``dask.distributed`` Client. It
+        receives the data once, then batches of candidates. If a worker is lost, another worker
+        repeats its batch. The executor stays open.
     progress
-        Called with each generation as it ends, and the number of generations at most.
+        Function that receives each finished generation and the largest number of generations.
     """
     seed = secrets.randbits(SEED_BITS) if seed is None else seed
     pairing = pairing_of(locals())
@@ -143,15 +146,15 @@ distance_tolerance, r_compatible
         maximize=problem.maximize,
         boundary_enforcement=2,  # A weight is not negative.
     )
-    limit = generations
+    max_generations = generations
 
-    def set_limit(number: int, moved_limit: int) -> None:
-        nonlocal limit
-        limit = moved_limit
+    def set_limit(number: int, new_limit: int) -> None:
+        nonlocal max_generations
+        max_generations = new_limit
 
     def report(generation: Generation) -> None:
         if progress is not None:
-            progress(generation, limit)
+            progress(generation, max_generations)
 
     with BatchEvaluator(problem.evaluate, executor) as evaluate:
         best = search(options, evaluate, progress=set_limit, callback=report)
@@ -178,7 +181,7 @@ distance_tolerance, r_compatible
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GenMatchResult:
-    """The weights that balance best, and the course of the search.
+    """The weights with the best balance, and the course of the search.
 
     Examples
     --------
@@ -200,24 +203,22 @@ class GenMatchResult:
     names
         Names of the columns of X.
     fitness
-        Shape (criteria,): criteria of these weights, in the order in which candidates were
-        compared.
+        Shape (criteria,): criteria of these weights, in the order of comparison.
     matches
-        The match by these weights, without an outcome.
+        The match with these weights, without an outcome.
     generations, peak_generation
-        Number of generations that were bred; generation in which the best last improved by more
-        than the tolerance.
+        Number of generations; the last generation that improved by more than the tolerance.
     population, evaluations
-        Candidates in a generation, and candidates evaluated in all.
+        Number of candidates in a generation, and of all evaluated candidates.
     stopped_because
         "no improvement" or "generation limit".
     seed
-        Seed that gives the same answer again.
+        Seed that reproduces the answer.
     maximize, measure
-        Whether larger criteria are better; the measure of balance ("pvals", …).
+        Whether larger criteria are better, and the measure of balance ("pvals", …).
     history
-        The generations, the random one first: ``par`` has its best weights, ``value`` their
-        criteria.
+        The generations, the random one first. ``par`` has the best weights of a generation, and
+        ``value`` their criteria.
     balance_names
         Names of the covariates to balance.
     problem
@@ -245,9 +246,9 @@ class GenMatchResult:
         return self.weights.copy()
 
     def balance(self, weights: Floats | None = None, *, boot: int = 0, ks: bool = True) -> Balance:
-        """Return the balance before matching and by these weights, by default the best ones.
+        """Return the balance before matching and after matching with these weights.
 
-        The rows are those that took part in the search.
+        By default, these are the best weights. The balance is about the rows in the search.
         """
         units, options = self.problem.problem.units, self.problem.problem.options
         return match_balance(
@@ -264,7 +265,7 @@ class GenMatchResult:
         )
 
     def summary(self) -> str:
-        """Return a few lines with the weights, the worst balance and the course of the search."""
+        """Return the weights and the facts of the search as text."""
         weights = [
             (f"  {name}", f"{weight:.6g}")
             for name, weight in zip(self.names, self.weights, strict=True)
@@ -274,7 +275,7 @@ class GenMatchResult:
         )
 
     def facts(self) -> list[tuple[str, str]]:
-        """Return how well the covariates are balanced, and the course of the search."""
+        """Return names and values: the balance and the course of the search."""
         return [
             (self.criterion, f"{self.fitness[0]:.5g}"),
             ("Generations", f"{self.generations}, the peak at {self.peak_generation}"),
@@ -294,22 +295,22 @@ class GenMatchResult:
         return f"First criterion ({self.measure})"
 
     def plot(self) -> Any:
-        """Draw each covariate's difference before, along and after.
+        """Draw each covariate's difference before, during and after the search.
 
-        Needs ``equipoise-matching[charts]``.
+        This needs ``equipoise-matching[charts]``.
         """
         from equipoise_matching.matching.drawing import search_course_chart
 
         return search_course_chart(self)
 
     def search_plot(self) -> Any:
-        """Draw the first criterion's best and median; needs ``equipoise-matching[charts]``."""
+        """Draw best and median of the first criterion; needs ``equipoise-matching[charts]``."""
         from equipoise_matching.matching.drawing import search_history_chart
 
         return search_history_chart(self)
 
     def _repr_html_(self) -> str:
-        """Return the weights and the facts as a notebook shows them."""
+        """Return the weights and the facts as HTML for a notebook."""
         weights = [
             (name, f"{weight:.6g}") for name, weight in zip(self.names, self.weights, strict=True)
         ]
@@ -318,7 +319,7 @@ class GenMatchResult:
 
 
 def weight_bounds(problem: FitnessProblem, domains: ArrayLike | None) -> Floats:
-    """Return the lowest and the highest weight of each column, shape (k, 2)."""
+    """Return the smallest and the largest weight of each column, shape (k, 2)."""
     count = problem.columns
     if domains is None:
         domains = np.tile([MIN_WEIGHT, MAX_WEIGHT], (count, 1))
@@ -326,12 +327,12 @@ def weight_bounds(problem: FitnessProblem, domains: ArrayLike | None) -> Floats:
     if bounds.shape != (count, 2):
         raise UnusableInput(
             f"domains have shape {bounds.shape} and X has {count} columns",
-            hint=f"give a lowest and a highest weight for each: shape ({count}, 2)",
+            hint=f"give the smallest and the largest weight of each column: shape ({count}, 2)",
         )
     for (low, high), name in zip(bounds, problem.names, strict=True):
         if not 0 <= low <= high < np.inf:
             raise UnusableInput(
                 f"domains, column {name!r}: a weight cannot lie between {low:g} and {high:g}",
-                hint="give the lowest weight first, 0 or more, and then a finite highest one",
+                hint="give the smallest weight first, 0 or more, then a finite largest weight",
             )
     return bounds

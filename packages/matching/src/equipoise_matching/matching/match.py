@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from equipoise_matching import _native
 from equipoise_matching.matching.options import (
     DONOR_ARMS,
-    SEEKING_ARMS,
+    MATCHED_ARMS,
     Estimand,
     MatchOptions,
     MatchProblem,
@@ -36,17 +36,17 @@ if TYPE_CHECKING:
 
 
 VARIANCE_NEIGHBORS = 2
-"""Default number of neighbours that give each unit's variance.
+"""Default number of neighbours from which the variance of each unit is estimated.
 
-One variance of all units, R's default, gives intervals that are too narrow where the controls are
-noisier than the treated units (docs/methods/matching.md).
+R's default, one variance for all units, gives too narrow intervals if the controls are noisier
+than the treated units (docs/methods/matching.md).
 """
 
-_NORMAL = 1.959963984540054
-"""Standard errors from the estimate to the ends of a 95 % interval."""
+_NORMAL_QUANTILE = 1.959963984540054
+"""Number of standard errors from the estimate to either end of a 95 % interval."""
 
 MANY_WITHOUT_NEIGHBORS = 0.1
-"""Share of the units in pairs without a neighbour above which a report warns."""
+"""Share of matched units without a neighbour above which a report warns."""
 
 
 def match(
@@ -78,8 +78,8 @@ def match(
 ) -> MatchResult:
     """Match each unit of the estimand with its nearest unit of the other arm.
 
-    Raise `UnusableInput` if something cannot be used, naming column and rows, or if no unit can be
-    matched.
+    Raise `UnusableInput` if data or options cannot be used, or no unit can be matched. The error
+    names the column and the rows.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def match(
     Parameters
     ----------
     y
-        Shape (n,), the outcome; ``None`` matches without one.
+        Shape (n,), the outcome; ``None`` to match without an outcome.
     treat
         Shape (n,), 1 for treated units, 0 for controls.
     X
@@ -104,45 +104,44 @@ def match(
     estimand
         The effect on the treated (ATT), on the controls (ATC) or on all (ATE).
     m
-        Number of matches of a unit, before ties; no more than there are units to match with.
+        Number of matches of a unit, not counting ties; at most the number of possible matches.
     metric
         Metric on the standardised columns: "inverse_variance", "mahalanobis", k weights or a
         symmetric positive semidefinite matrix (k, k).
     exact
-        Columns that must be equal: ``True`` for all, one truth each, or names.
+        Columns that must be equal in a pair: ``True`` for all, a truth value for each, or names.
     caliper
         Largest distance of a match, in standard deviations of each column: one value or k.
     replace, ties
-        Whether a unit may serve more than once; whether all tied matches are kept (their weight is
-        shared) or some drawn at random. Without replacement ties are always drawn.
+        Whether a unit may be the match of several units, and whether all tied matches are kept and
+        share the weight. If not, ties are drawn at random, as always without replacement.
     order
-        Without replacement, the order in which units find their matches: that of the "data", or
-        that of the one column of X, from its "largest" or its "smallest" value.
+        Order in which units are matched without replacement: the order of the "data", or from the
+        "largest" or the "smallest" value of the only column of X.
     common_support
         Whether to leave out rows outside the range that both arms share in the first column.
     weights
-        Shape (n,), observation weights.
+        Shape (n,), the weights of the units.
     bias_adjust, covariates
         Regression adjustment on ``covariates`` (n, l), by default X (Abadie and Imbens 2011).
     variance_neighbors
-        Number of nearest units of the same arm that give the variance of each unit's outcome; 0
-        for one variance of all units. By default 2, but 0 with ``r_compatible``, as in R.
+        Number of nearest units of the same arm from which the variance of each unit's outcome is
+        estimated; 0 for one variance of all units. By default 2, or 0 with ``r_compatible``.
     variance
-        Whether the error is that of the effect in the "population" or among these units ("sample").
+        Whether the error is about the effect in the "population" or in this "sample".
     restrict
-        Triples: a row, another row (from 0), a squared distance; negative forbids the pair.
+        Triples: two rows (from 0) and their squared distance; a negative one forbids the pair.
     distance_tolerance
         Squared distances that differ by no more are ties.
     reuse
-        An earlier match of the same units, whose pairs serve for this outcome.
+        An earlier match of the same units, whose pairs are used for this outcome.
     r_compatible
-        Whether to give R's numbers where they differ from the right ones
-        (docs/methods/matching.md).
+        Whether to return R's numbers even where R has an error (docs/methods/matching.md).
     threads, seed
-        Neither the number of threads (all cores by default) nor their timing changes the answer;
-        ties are drawn from ``seed`` (0 by default).
+        Number of threads, by default one for each core, which never changes the answer; seed of
+        the draws of ties, by default 0.
     progress
-        Called with the number of units that are done, and of all; may be called by any thread.
+        Function that receives the number of units done and of all units, from any thread.
     """
     units = units_of(y, treat, X, weights, covariates)
     neighbors = checked_neighbors(variance_neighbors, variance, r_compatible)
@@ -171,12 +170,12 @@ def match(
         bias_adjust=bias_adjust,
     )
     if r_compatible:
-        # R only counts units that serve as a match, that restrictions forbid to match or that
-        # find an exhausted pool.
+        # R only counts units that are a match of another unit, that restrictions forbid to match,
+        # or whose possible matches are used up.
         is_named = (options.caliper is not None) & ~np.isin(pairs.dropped, pairs.matched)
         fields["dropped_index"] = pairs.dropped[is_named]
     elif problem.rows is not None and reuse is None:
-        # R counts the rows that common support leaves; we count those of the input.
+        # R numbers the rows within the common support; Equipoise numbers the rows of the input.
         for name in ("treated_index", "control_index", "dropped_index"):
             fields[name] = problem.rows[fields[name]]
     if fields["effective_caliper"] is not None:
@@ -188,8 +187,8 @@ def match(
 class MatchResult:
     """The pairs, the effect and its errors.
 
-    Rows count from 0. A field is ``None`` where there is no number: effect and errors without an
-    outcome, ``se`` where Abadie and Imbens give none (without replacement; a single unit).
+    Rows count from 0. Effect and errors are ``None`` without an outcome. ``se`` is ``None`` also
+    without replacement and for a single unit, for which Abadie and Imbens have no error.
 
     Examples
     --------
@@ -220,32 +219,32 @@ class MatchResult:
     estimate, estimate_unadjusted
         The effect with and without the bias adjustment, in units of the outcome.
     se, se_standard, se_conditional
-        The error of Abadie and Imbens (2006); the error that takes pairs as independent; the part
-        of the error that comes from the choice of these units.
+        The error of Abadie and Imbens (2006); the error for independent pairs; the part of the
+        error that comes from the sampling of units.
     variance_neighbors
-        Number of neighbours that give each unit's variance for ``se``; 0 for one variance of all,
-        ``None`` without ``se``.
+        Number of neighbours from which each unit's variance for ``se`` was estimated; 0 for one
+        variance of all units, ``None`` without ``se``.
     n_without_neighbors
-        Units in pairs that have no neighbour of the same arm (caliper, ``exact`` and strata count).
-        They take the one variance of all.
+        Number of matched units without a neighbour of the same arm within the caliper, ``exact``
+        and the stratum. They share one variance.
     t, p_value
-        ``estimate`` over its error (``se_standard`` where there is no ``se``), two-sided normal.
+        ``estimate`` divided by ``se``, else by ``se_standard``, and its two-sided normal p-value.
     treated_index, control_index, weights
-        The rows of each pair, and its weight.
+        The treated row, the control and the weight of each pair.
     dropped_index
-        Units that had no, or too few, admissible matches.
+        Units with too few possible matches.
     n, n_treated
-        Rows and treated rows that took part (fewer than given with ``common_support``).
+        Numbers of rows and of treated rows that took part, within the common support.
     n_weighted
-        Sum of the pairs' weights.
+        Sum of the weights of the pairs.
     n_dropped
         Number of dropped units.
     effective_caliper
-        Shape (columns,), units of each column; ``None`` without a caliper.
+        Shape (columns,), in the unit of each column; ``None`` without a caliper.
     estimand
         The effect that was estimated: ATT, ATC or ATE.
     matched_treated
-        Whether each pair is the match of its treated unit (else of its control).
+        For each pair, whether a match was sought for its treated unit; if not, for its control.
     rows
         Number of rows in the input.
     """
@@ -278,41 +277,41 @@ class MatchResult:
         error = self.se_standard if self.se is None else self.se
         if self.estimate is None or error is None or not math.isfinite(error):
             return None
-        return self.estimate - _NORMAL * error, self.estimate + _NORMAL * error
+        return self.estimate - _NORMAL_QUANTILE * error, self.estimate + _NORMAL_QUANTILE * error
 
     @property
     def row_weights(self) -> Floats:
         """Weight of each row of the input in the matched data, shape (rows,); 0 if unmatched."""
-        both = np.concatenate([self.treated_index, self.control_index])
-        sums = np.bincount(both, np.tile(self.weights, 2), self.rows)
+        rows = np.concatenate([self.treated_index, self.control_index])
+        sums = np.bincount(rows, np.tile(self.weights, 2), self.rows)
         return np.asarray(sums, dtype=np.float64)
 
     @property
     def effective_sizes(self) -> tuple[float, float]:
         """Effective numbers of treated units and of controls.
 
-        (Σw)² / Σw² over the weights of the rows (Kish 1965): a control that serves ten pairs is one
-        control.
+        They are (Σw)² / Σw² over the weights of the rows (Kish 1965). A control in ten pairs counts
+        once.
         """
         sizes = []
         for index in (self.treated_index, self.control_index):
             weights = np.bincount(index, self.weights)
-            # In units of the largest: the squares of tiny weights are 0.
+            # Relative to the largest weight: squares of tiny weights would be 0.
             weights = weights / (weights.max() or 1.0)
             squares = float((weights**2).sum())
             sizes.append(float(weights.sum()) ** 2 / squares if squares else 0.0)
         return sizes[0], sizes[1]
 
     def with_row_numbers(self, numbers: Indices, rows: int) -> Self:
-        """Return the match with its rows numbered as in a larger table.
+        """Return the match with row numbers of a larger table, which has ``rows`` rows.
 
-        ``numbers`` are those of the rows of the input, shape (n,), in a table of ``rows`` rows.
+        ``numbers`` (n,) has the number in the larger table of each row of the input.
         """
         indices = ("treated_index", "control_index", "dropped_index")
         return replace(self, **{name: numbers[getattr(self, name)] for name in indices}, rows=rows)
 
     def facts(self) -> list[tuple[str, str]]:
-        """Return the effect, its error and the numbers of units: names with their values."""
+        """Return names and values: the effect, its error and the numbers of units."""
         numbers = {
             "Estimate": self.estimate,
             "Abadie-Imbens error": self.se,
@@ -322,8 +321,8 @@ class MatchResult:
         }
         facts = [(name, f"{number:.5g}") for name, number in numbers.items() if number is not None]
         if self.interval is not None:
-            ends = " to ".join(f"{end:.5g}" for end in self.interval)
-            facts.insert(1, ("95 % interval", ends))
+            interval = " to ".join(f"{end:.5g}" for end in self.interval)
+            facts.insert(1, ("95 % interval", interval))
         treated, controls = self.effective_sizes
         return [
             *facts,
@@ -349,11 +348,11 @@ class MatchResult:
         return facts
 
     def summary(self) -> str:
-        """Return the facts, a line each."""
+        """Return the facts as text, one per line."""
         return aligned(self.facts())
 
     def _repr_html_(self) -> str:
-        """Return the facts as a notebook shows them."""
+        """Return the facts as HTML for a notebook."""
         return html.facts(self.facts())
 
     def to_frame(self) -> DataFrame:
@@ -371,19 +370,19 @@ class MatchResult:
 
 
 def aligned(facts: list[tuple[str, str]]) -> str:
-    """Return names with their values, a line each."""
+    """Return names and values as text, one pair per line, in aligned columns."""
     width = max(len(name) for name, _ in facts)
     return "\n".join(f"{name:<{width}}  {value}" for name, value in facts)
 
 
 def checked_neighbors(neighbors: int | None, variance: str, r_compatible: bool) -> int:
-    """Return the number of neighbours that give a variance; refuse an unknown kind of variance."""
+    """Return the number of neighbours for the variance of a unit, after checking the options."""
     if neighbors is None:
         neighbors = 0 if r_compatible else VARIANCE_NEIGHBORS
     check_whole_number("variance_neighbors", neighbors, 0)
     if variance not in ("population", "sample"):
         raise UnusableInput(
-            f"there is no variance {variance!r}", hint="give 'population' or 'sample'"
+            f"there is no variance {variance!r}", hint="choose 'population' or 'sample'"
         )
     return int(neighbors)
 
@@ -398,13 +397,13 @@ def reused_pairs(
         )
     if earlier.rows != rows or earlier.estimand != estimand:
         raise UnusableInput(
-            f"reuse is a match of {earlier.rows} rows for {earlier.estimand}, and this is one of "
+            f"reuse is a match of {earlier.rows} rows for {earlier.estimand}, but this match has "
             f"{rows} rows for {estimand}",
             hint="reuse a match of the same units with the same estimand",
         )
     if common_support or earlier.n != earlier.rows:
         raise UnusableInput(
-            "reuse and common_support do not go together", hint="leave one of them out"
+            "reuse and common_support do not go together", hint="leave out reuse or common_support"
         )
     is_treated = earlier.matched_treated
     return _native.Pairs(
@@ -425,11 +424,11 @@ def result_fields(
     neighbors: int,
     bias_adjust: bool = False,
 ) -> dict[str, Any]:
-    """Return the fields of a result; rows are those of the problem, the caliper is by stratum."""
+    """Return the fields of a result, with row numbers of the problem and a caliper per stratum."""
     if not len(pairs.query):
         raise UnusableInput(
-            "no unit has a valid match: caliper, exact or restrict leave none",
-            hint="widen the caliper, or ask for fewer exact columns or fewer matches (m)",
+            "no unit has a valid match: caliper, exact or restrict exclude all pairs",
+            hint="widen the caliper, or give fewer exact columns or fewer matches (m)",
         )
     units, options, estimate = problem.units, problem.options, None
     if units.outcome is not None:
@@ -455,7 +454,7 @@ def result_fields(
 
 
 def without_neighbors(pairs: _native.Pairs, variances: Floats | None) -> int:
-    """Return the number of units in pairs whose neighbours give no variance."""
+    """Return the number of matched units without neighbours for a variance."""
     if variances is None:
         return 0
     units = np.union1d(pairs.query, pairs.matched)
@@ -473,9 +472,9 @@ def effect_estimate(
     """Estimate the effect from the pairs, in ``units.outcome_unit``."""
     z = units.x if units.z is None else units.z
     if bias_adjust and options.r_compatible:
-        # Summed without rounding: fifteen thirds are five.
+        # The sum must not round: fifteen thirds are exactly five.
         weight = math.fsum(pairs.weights)
-        size = min(int(np.isin(units.treated, SEEKING_ARMS[options.estimand]).sum()), weight)
+        size = min(int(np.isin(units.treated, MATCHED_ARMS[options.estimand]).sum()), weight)
         bias_adjust = options.ties and size >= z.shape[1]
     elif bias_adjust:
         for arm in DONOR_ARMS[options.estimand]:
@@ -483,7 +482,7 @@ def effect_estimate(
             if donors <= z.shape[1]:
                 raise UnusableInput(
                     f"bias_adjust fits {z.shape[1]} slopes and a constant to {donors} matched "
-                    f"{'treated units' if arm else 'controls'}: too few",
+                    f"{'treated units' if arm else 'controls'}, which are too few",
                     hint="give fewer covariates, or match without bias_adjust",
                 )
     adjusted_by = z / [power_of_two(column) for column in z.T] if bias_adjust else None
@@ -502,7 +501,7 @@ def effect_numbers(
     if estimate is None:
         names = ("estimate", "se", "se_standard", "se_conditional", "estimate_unadjusted")
         return dict.fromkeys((*names, "t", "p_value"))
-    # Pairs are in the order of the units that were matched.
+    # Pairs come in the order of the matched units: here, all pairs have the same unit.
     if not problem.options.r_compatible and pairs.query[0] == pairs.query[-1]:
         has_error = False
     is_population = variance == "population"

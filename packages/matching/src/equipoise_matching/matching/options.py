@@ -1,4 +1,4 @@
-"""The options of the native engine, and their checks."""
+"""Check the options of a match, and convert them for the native engine in Rust."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from equipoise_matching.matching.units import (
-    MAX_NAMED_ROWS,
+    MAX_LISTED_ROWS,
     Floats,
     Indices,
     Truths,
@@ -27,38 +27,38 @@ Estimand = Literal["ATT", "ATC", "ATE"]
 Order = Literal["data", "largest", "smallest"]
 Restriction = tuple[int, int, float]
 
-SEEKING_ARMS = {"ATT": (1,), "ATC": (0,), "ATE": (0, 1)}
-"""Arms whose units are matched, by estimand."""
+MATCHED_ARMS = {"ATT": (1,), "ATC": (0,), "ATE": (0, 1)}
+"""Arms for whose units matches are sought, by estimand: 1 for treated units, 0 for controls."""
 DONOR_ARMS = {"ATT": (0,), "ATC": (1,), "ATE": (0, 1)}
-"""Arms whose units serve as matches, by estimand."""
+"""Arms from which the matches come, by estimand."""
 
-ROUNDING = 1e-8
-"""Asymmetry or negative eigenvalue that a matrix may have, as a share of its largest entry."""
-TOLERANCE_OF_R = float(np.sqrt(np.finfo(np.float64).eps))
+ROUNDING_SHARE = 1e-8
+"""Largest asymmetry or negative eigenvalue of a metric, as a share of its largest entry."""
+R_EXACT_TOLERANCE = float(np.sqrt(np.finfo(np.float64).eps))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MatchOptions:
-    """The options of the native engine, which reads them by these names (``crates/python``).
+    """The options of the native engine, which reads fields by these names (``crates/python``).
 
     Parameters
     ----------
     matches
-        Matches of each unit, before ties.
+        Number of matches of each unit, not counting ties.
     metric
         Name of a metric, or a weight matrix (k, k).
     caliper
-        Shape (strata, k): largest distance in each column, in units of the column.
+        Shape (strata, k): largest distance in each column, in the unit of the column.
     restrictions
-        Triples of two rows and their squared distance; negative forbids the pair.
+        Triples of two rows and their squared distance; a negative one forbids the pair.
     ties
-        Whether all tied matches are kept; they cannot be without ``replace``.
+        Whether all tied matches are kept, which needs ``replace``.
     tolerance
-        Squared distances that differ by no more are ties.
+        Largest difference of two squared distances that are ties.
     threads
         Number of threads; 0 for one on each core.
     search, instructions
-        Method and processor instructions, which change the speed only.
+        Search method and processor instructions, which change only the speed.
     """
 
     estimand: Estimand
@@ -77,7 +77,7 @@ class MatchOptions:
 
 
 class PairingOptions(TypedDict, total=False):
-    """The options of ``match`` that a search for weights takes too."""
+    """The options of ``match`` that ``gen_match`` takes, too."""
 
     estimand: Estimand
     m: int
@@ -94,7 +94,7 @@ class PairingOptions(TypedDict, total=False):
 
 
 def pairing_of(arguments: Mapping[str, Any]) -> PairingOptions:
-    """Return the options of pairing among the arguments of a function, by their names."""
+    """Return the arguments of a function that are `PairingOptions`."""
     names = PairingOptions.__annotations__
     return cast(PairingOptions, {name: arguments[name] for name in names if name in arguments})
 
@@ -103,8 +103,8 @@ def pairing_of(arguments: Mapping[str, Any]) -> PairingOptions:
 class MatchProblem:
     """Checked units and options, ready for the native engine.
 
-    ``rows`` are those inside the common support, in the numbers of the caller; ``None`` for all.
-    ``reported_caliper`` (strata, k) is the caliper that results show; ``None`` without one.
+    ``rows`` has the numbers of the units in the caller's data; ``None`` if all take part in their
+    order. ``reported_caliper`` (strata, k) is the caliper in results; ``None`` without a caliper.
     """
 
     units: Units
@@ -134,8 +134,8 @@ def match_problem(
 ) -> MatchProblem:
     """Check the options of ``match`` and return them with the units that take part.
 
-    ``strata`` are the stratum of each row and the number of strata. Each has its own caliper,
-    and the engine limits ``m`` in each.
+    ``strata`` has the stratum of each row, and the number of strata. Each stratum has its own
+    caliper, and the engine limits ``m`` in each stratum.
     """
     check_options(estimand, m, distance_tolerance, threads, seed)
     triples = restrictions(restrict, len(units.x))
@@ -146,34 +146,34 @@ def match_problem(
             units.x[:, 0], units.treated, units.names[0], distance_tolerance if r_compatible else 0
         )
         units = units.subset(rows)
-        # R looks the rows of restrictions up among those that remain.
-        names = range(len(rows)) if r_compatible else rows.tolist()
-        places = {row: place for place, row in enumerate(names)}
+        # In R, restrictions count the remaining rows.
+        old_rows = range(len(rows)) if r_compatible else rows.tolist()
+        new_rows = {row: index for index, row in enumerate(old_rows)}
         triples = [
-            (places[first], places[second], distance)
+            (new_rows[first], new_rows[second], distance)
             for first, second, distance in triples
-            if first in places and second in places
+            if first in new_rows and second in new_rows
         ]
     if order != "data" and not replace:
         ordered_rows = rows_in_order(units, order, r_compatible=r_compatible)
-        units, place = units.subset(ordered_rows), np.argsort(ordered_rows).tolist()
+        units, ranks = units.subset(ordered_rows), np.argsort(ordered_rows).tolist()
         rows = ordered_rows if rows is None else rows[ordered_rows]
-        triples = [(place[first], place[second], distance) for first, second, distance in triples]
-    limit, reported = None, None
+        triples = [(ranks[first], ranks[second], distance) for first, second, distance in triples]
+    limits, reported = None, None
     if caliper is not None or exact is not None:
-        of_row, count = strata or (np.zeros(len(units.x), dtype=np.int64), 1)
-        limit, is_exact = caliper_limits(
-            units, of_row, count, caliper, exact, distance_tolerance, r_compatible
+        row_strata, count = strata or (np.zeros(len(units.x), dtype=np.int64), 1)
+        limits, is_exact = caliper_limits(
+            units, row_strata, count, caliper, exact, distance_tolerance, r_compatible
         )
-        # R reports another tolerance than it uses for exact columns.
-        reported = np.where(is_exact, TOLERANCE_OF_R, limit) if r_compatible else limit.copy()
+        # For exact columns, R reports a tolerance that it does not use.
+        reported = np.where(is_exact, R_EXACT_TOLERANCE, limits) if r_compatible else limits.copy()
     if strata is None:
         m = min(m, *(int((units.treated == arm).sum()) for arm in DONOR_ARMS[estimand]))
     options = MatchOptions(
         estimand=estimand,
         matches=min(int(m), len(units.x)),
         metric=checked_metric,
-        caliper=limit,
+        caliper=limits,
         restrictions=triples,
         replace=replace,
         ties=ties and replace,
@@ -186,19 +186,19 @@ def match_problem(
 
 
 def rows_in_order(units: Units, order: str, *, r_compatible: bool) -> Indices:
-    """Return the rows in the order in which they find their matches, ties as in the data."""
+    """Return the rows in the order in which they are matched; ties are in the order of the data."""
     if order not in ("largest", "smallest"):
         raise UnusableInput(
-            f"there is no order {order!r}", hint="give 'data', 'largest' or 'smallest'"
+            f"there is no order {order!r}", hint="choose 'data', 'largest' or 'smallest'"
         )
     if r_compatible:
         raise UnusableInput(
             f"order={order!r} and r_compatible do not go together: R has the order of the data",
-            hint="leave one of them out",
+            hint="leave out order or r_compatible",
         )
     if units.x.shape[1] != 1:
         raise UnusableInput(
-            f"order={order!r} is the order of one score, and there are {units.x.shape[1]} columns",
+            f"order={order!r} needs a single column, but X has {units.x.shape[1]} columns",
             hint="match on a propensity score, or give order='data'",
         )
     score = units.x[:, 0]
@@ -208,29 +208,29 @@ def rows_in_order(units: Units, order: str, *, r_compatible: bool) -> Indices:
 def check_options(
     estimand: str, m: int, tolerance: float, threads: int | None, seed: int | None
 ) -> None:
-    """Refuse single values out of their range."""
+    """Raise `UnusableInput` if a value is unknown or out of its range."""
     if estimand not in DONOR_ARMS:
-        raise UnusableInput(f"there is no estimand {estimand!r}", hint="give ATT, ATC or ATE")
-    for name, value, low in (("m", m, 1), ("threads", threads, 1), ("seed", seed, 0)):
-        check_whole_number(name, value, low)
+        raise UnusableInput(f"there is no estimand {estimand!r}", hint="choose ATT, ATC or ATE")
+    for name, value, minimum in (("m", m, 1), ("threads", threads, 1), ("seed", seed, 0)):
+        check_whole_number(name, value, minimum)
     if not (isinstance(tolerance, int | float | np.number) and 0 <= tolerance < math.inf):
         raise UnusableInput(f"distance_tolerance is {tolerance!r}", hint="give 0 or more")
 
 
 def check_whole_number(name: str, value: float | None, low: int) -> None:
-    """Require a whole number from ``low`` up, or ``None``."""
-    known = isinstance(value, int | float | np.number) and math.isfinite(value)
-    if value is not None and not (known and value == int(value) and low <= value < 2**63):
+    """Raise `UnusableInput` unless the value is ``None`` or an integer of at least ``low``."""
+    is_number = isinstance(value, int | float | np.number) and math.isfinite(value)
+    if value is not None and not (is_number and value == int(value) and low <= value < 2**63):
         raise UnusableInput(f"{name} is {value!r}", hint=f"give a whole number from {low} to 2^63")
 
 
 def metric_of(metric: str | ArrayLike, names: Sequence[str]) -> str | Floats:
-    """Return the name of a metric, or a weight matrix, symmetric positive semidefinite."""
+    """Return the name of a metric, or a symmetric positive semidefinite matrix of weights."""
     if isinstance(metric, str):
         if metric not in ("inverse_variance", "mahalanobis"):
             raise UnusableInput(
                 f"there is no metric {metric!r}",
-                hint="give 'inverse_variance', 'mahalanobis', a diagonal or a full matrix",
+                hint="choose 'inverse_variance' or 'mahalanobis', or give weights or a matrix",
             )
         return metric
     matrix, count = numbers(metric, "metric"), len(names)
@@ -241,28 +241,31 @@ def metric_of(metric: str | ArrayLike, names: Sequence[str]) -> str | Floats:
             f"metric has shape {matrix.shape} and X has {count} columns",
             hint=f"give {count} weights or a matrix of {count} rows and columns",
         )
-    for place, label in enumerate(names):
-        refuse_non_finite(matrix[:, place], f"metric, column {label!r}")
+    for index, label in enumerate(names):
+        refuse_non_finite(matrix[:, index], f"metric, column {label!r}")
     largest = float(np.abs(matrix).max())
-    lopsided = np.abs(matrix - matrix.T) > ROUNDING * largest
-    if lopsided.any():
-        row, other = (int(place) for place in np.argwhere(lopsided)[0])
+    is_asymmetric = np.abs(matrix - matrix.T) > ROUNDING_SHARE * largest
+    if is_asymmetric.any():
+        row, second_row = (int(index) for index in np.argwhere(is_asymmetric)[0])
         raise UnusableInput(
-            f"metric is not symmetric: row {row}, column {names[other]!r} is "
-            f"{matrix[row, other]:g} and row {other}, column {names[row]!r} is "
-            f"{matrix[other, row]:g} (from 0)"
+            f"metric is not symmetric: row {row}, column {names[second_row]!r} is "
+            f"{matrix[row, second_row]:g} and row {second_row}, column {names[row]!r} is "
+            f"{matrix[second_row, row]:g} (from 0)",
+            hint="give a symmetric matrix",
         )
     matrix = (matrix + matrix.T) / 2
     values, vectors = np.linalg.eigh(matrix)
-    if values[0] < -ROUNDING * largest:
+    if values[0] < -ROUNDING_SHARE * largest:
         worst = names[int(np.abs(vectors[:, 0]).argmax())]
         raise UnusableInput(
             f"metric is not positive semidefinite: its smallest eigenvalue is {values[0]:g}, "
             f"mostly along column {worst!r}",
-            hint="give weights of 0 or more: distances would be negative",
+            hint="give weights of 0 or more, so that no distance is negative",
         )
     if largest == 0:
-        raise UnusableInput("metric is 0 throughout: every pair would be at distance 0")
+        raise UnusableInput(
+            "metric is 0 throughout, so all distances are 0", hint="give a weight above 0"
+        )
     return np.ascontiguousarray(matrix)
 
 
@@ -276,18 +279,18 @@ def restrictions(restrict: Any, rows: int) -> list[Restriction]:
     if triples.ndim != 2 or triples.shape[1] != 3:
         raise UnusableInput(
             f"restrict has shape {triples.shape}",
-            hint="give triples: a row, another row, a distance (negative to forbid the pair)",
+            hint="give triples of two rows and a squared distance, or -1 to forbid the pair",
         )
     is_missing = np.asarray(np.isnan(triples).any(axis=1))
-    refuse_rows(is_missing, "restrict", "is missing", "fill in these triples")
+    refuse_rows(is_missing, "restrict", "is missing", "give all three numbers of each triple")
     is_wrong = np.asarray(np.isin(triples[:, :2], np.arange(rows), invert=True).any(axis=1))
-    fault = f"names a row that is not among 0 to {rows - 1}"
-    refuse_rows(is_wrong, "restrict", fault, "count rows from 0")
+    problem = f"names a row that is not among 0 to {rows - 1}"
+    refuse_rows(is_wrong, "restrict", problem, "count rows from 0")
     return [(int(first), int(second), float(distance)) for first, second, distance in triples]
 
 
 def common_rows(values: Floats, treated: Truths, name: str, tolerance: float) -> Indices:
-    """Return the rows inside the range of a column that both arms share, and ``tolerance`` more."""
+    """Return the rows in the range of a column that both arms share, widened by ``tolerance``."""
     arms = [values[treated == arm] for arm in (0, 1)]
     low = max(float(arm.min()) for arm in arms) - tolerance
     high = min(float(arm.max()) for arm in arms) + tolerance
@@ -309,62 +312,63 @@ def caliper_limits(
     tolerance: float,
     r_compatible: bool,
 ) -> tuple[Floats, Truths]:
-    """Return the largest distance of a pair by column, (count, k), and the exact columns, (k,).
+    """Return the largest distance by stratum and column, (count, k), and the exact columns, (k,).
 
-    The standard deviation of each stratum has divisor n; R leaves the weights out of its
-    numerator. Exact values may differ by rounding; R lets them differ by the distance tolerance.
+    The standard deviation of each stratum has the divisor n; in R, its numerator has no weights.
+    Exact values may differ by rounding, and in R by the distance tolerance.
     """
     columns = len(units.names)
-    limit = np.full((count, columns), np.inf)
+    limits = np.full((count, columns), np.inf)
     if caliper is not None:
         weights = units.weights_or_ones
-        # A stratum that weighs nothing is not matched.
+        # A stratum without weight is not matched.
         total = np.maximum(np.bincount(strata, weights, count), np.finfo(np.float64).tiny)
         widths = caliper_widths(caliper, units.names)
-        for place in np.flatnonzero(np.isfinite(widths)):
-            unit = power_of_two(units.x[:, place])
-            values = units.x[:, place] / unit
+        for index in np.flatnonzero(np.isfinite(widths)):
+            unit = power_of_two(units.x[:, index])
+            values = units.x[:, index] / unit
             mean = np.bincount(strata, weights * values, count) / total
             squares = (values - mean[strata]) ** 2
             spread = np.bincount(strata, squares if r_compatible else weights * squares, count)
-            limit[:, place] = widths[place] * np.sqrt(spread / total) * unit
+            limits[:, index] = widths[index] * np.sqrt(spread / total) * unit
     is_exact = np.zeros(columns, dtype=np.bool_)
     if exact is not None:
         is_exact = exact_columns(exact, units.names)
         largest = np.zeros((count, columns))
         np.maximum.at(largest, strata, np.abs(units.x))
         rounding = 4 * np.finfo(np.float64).eps * largest
-        equal = np.full_like(limit, tolerance) if r_compatible else rounding
-        limit[:, is_exact] = equal[:, is_exact]
-    return limit, is_exact
+        exact_tolerance = np.full_like(limits, tolerance) if r_compatible else rounding
+        limits[:, is_exact] = exact_tolerance[:, is_exact]
+    return limits, is_exact
 
 
 def caliper_widths(caliper: Any, names: Sequence[str]) -> Floats:
-    """Return the widths in standard deviations, shape (k,); infinite for no limit."""
+    """Return the calipers in standard deviations, shape (k,); infinite without a limit."""
     try:
         widths = np.asarray(per_column(caliper, "caliper", names), dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise UnusableInput(
-            f"caliper is {caliper!r}", hint="give standard deviations: one number or one a column"
+            f"caliper is {caliper!r}",
+            hint="give one number of standard deviations, or one per column",
         ) from error
     for width, label in zip(widths, names, strict=True):
         if not width >= 0:
             raise UnusableInput(
                 f"caliper, column {label!r} is {width:g}",
-                hint="a caliper is 0 or more standard deviations (infinite for no limit)",
+                hint="give 0 or more standard deviations, or infinity for no limit",
             )
     return widths
 
 
 def exact_columns(exact: Any, names: Sequence[str]) -> Truths:
-    """Return which columns must be equal, shape (k,), from ``True``, a truth for each, or names."""
+    """Return whether each column must be equal, shape (k,), from truth values or names."""
     columns = np.asarray([exact] if isinstance(exact, str) else exact)
     if columns.dtype.kind == "U" and columns.ndim == 1:
         unknown = [str(name) for name in columns if name not in names]
         if unknown:
             raise UnusableInput(
                 f"exact names {unknown[0]!r}, which is not a column of X",
-                hint=f"X has {list(names)}",
+                hint=f"name one of the columns {', '.join(names)}",
             )
         return np.array([name in columns for name in names])
     return np.asarray(per_column(columns, "exact", names), dtype=np.bool_)
@@ -376,10 +380,10 @@ def per_column(values: Any, name: str, names: Sequence[str]) -> NDArray[Any]:
     if array.ndim == 0:
         return np.full(len(names), array[()])
     if array.shape != (len(names),):
-        more = ", …" if len(names) > MAX_NAMED_ROWS else ""
+        ellipsis = ", …" if len(names) > MAX_LISTED_ROWS else ""
         raise UnusableInput(
             f"{name} has {array.size} values and X has {len(names)} columns "
-            f"({', '.join(names[:MAX_NAMED_ROWS])}{more})",
-            hint=f"give one value, or {len(names)}",
+            f"({', '.join(names[:MAX_LISTED_ROWS])}{ellipsis})",
+            hint=f"give one value for all columns, or {len(names)} values",
         )
     return array

@@ -1,4 +1,4 @@
-"""The propensity score: the chance of treatment given the covariates, by a logistic model."""
+"""Fit the propensity score: the chance of treatment given the covariates."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from equipoise_matching.matching.units import Floats
 from equipoise_matching.shared.errors import UnusableInput
 from equipoise_matching.shared.extras import require
 
-_REPEATED = 1e-10
-"""Size of a direction, relative to the largest one, below which it is rounding."""
+_SINGULAR_TOLERANCE = 1e-10
+"""Singular value, relative to the largest one, below which a direction is rounding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +25,11 @@ class PropensityScore:
     Attributes
     ----------
     score
-        P(treated) of each row, between 0 and 1, to match on.
+        Probability of treatment of each row, between 0 and 1.
     linear
-        Its logit, a row each; matching on it spreads out scores near 0 and 1.
+        Logit of the score of each row, which spreads out scores near 0 and 1.
     names
-        The covariates that entered; constant columns do not.
+        Names of the covariates in the model, which has no constant columns.
     """
 
     score: Floats
@@ -38,10 +38,10 @@ class PropensityScore:
 
 
 def propensity_score(formula_or_matrix: Any, data: Any) -> PropensityScore:
-    """Fit P(treated) by a binomial GLM with logit link (Rosenbaum and Rubin 1983).
+    """Fit the probability of treatment by logistic regression (Rosenbaum and Rubin 1983).
 
-    Raise `UnusableInput` if the input cannot be used, or the covariates separate treated from
-    untreated without error, so that there is no score.
+    Raise `UnusableInput` if the input cannot be used, or the covariates separate treated rows from
+    controls completely, so that there is no score.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def score_of(covariates: Covariates) -> PropensityScore:
             fitted = model.fit(maxiter=100, tol=1e-12)
         except separated as warning:
             raise UnusableInput(
-                "the covariates separate treated from untreated without error: there is no "
+                "the covariates separate treated rows from controls completely, so there is no "
                 "propensity score",
                 hint="leave out the covariate that decides the treatment",
             ) from warning
@@ -89,17 +89,17 @@ def score_of(covariates: Covariates) -> PropensityScore:
 
 
 def _basis(matrix: Floats) -> Floats:
-    """Return orthogonal columns that, with a constant, span the same models.
+    """Return orthogonal columns that span the same models, together with a constant.
 
-    The scores depend on the span alone; tiny numbers are not taken for zero, and columns that
-    repeat others make nothing singular.
+    The scores depend only on the span. Tiny numbers are not treated as zero, and dependent columns
+    cause no singular matrix.
     """
     if not matrix.shape[1]:
         return matrix
-    # By the largest number first: the squares of 1e200 would be infinite.
+    # Divide by the largest number first, because squares of 1e200 would be infinite.
     scaled = matrix / np.abs(matrix).max(axis=0)
     scaled = scaled - scaled.mean(axis=0)
     scaled = scaled / scaled.std(axis=0)
-    columns, sizes, _ = np.linalg.svd(scaled, full_matrices=False)
-    independent = sizes > _REPEATED * sizes[0]
-    return np.asarray(columns[:, independent] * np.sqrt(len(matrix)), dtype=np.float64)
+    columns, singular_values, _ = np.linalg.svd(scaled, full_matrices=False)
+    is_independent = singular_values > _SINGULAR_TOLERANCE * singular_values[0]
+    return np.asarray(columns[:, is_independent] * np.sqrt(len(matrix)), dtype=np.float64)

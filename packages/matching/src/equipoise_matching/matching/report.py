@@ -1,4 +1,4 @@
-"""The reports of a match, a balance and a search: answer, tables, facts, method."""
+"""Build the reports of a match, of a balance and of a genetic search."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from equipoise_matching.matching.match import MatchResult
 
 MAX_STRATA = 50
-"""Largest number of strata in a report; a page of all may be too large to send."""
+"""Largest number of strata in a report, which limits the size of the page."""
 _BALANCE_COLUMNS = (
     ("treated", "mean_treated"),
     ("control", "mean_control"),
@@ -36,7 +36,7 @@ _BALANCE_COLUMNS = (
 def match_report(
     result: MatchResult, balance: Balance, naive: Difference | None, question: MatchQuestion
 ) -> Report:
-    """Report a match: its effect, or without an outcome the balance of its pairs."""
+    """Build the report of a match: its effect, or without an outcome its balance."""
     smallest = wording.smallest_p_sentence(balance)
     return _report(
         "matched",
@@ -51,7 +51,7 @@ def match_report(
 
 
 def balance_report(balance: Balance, result: MatchResult | None, question: MatchQuestion) -> Report:
-    """Report the balance of covariates."""
+    """Build the report of the balance of covariates."""
     sentences = (wording.balance_sentence(balance), wording.smallest_p_sentence(balance))
     return _report(
         "balance",
@@ -71,9 +71,9 @@ def search_report(
     naive: Difference | None,
     question: MatchQuestion,
 ) -> Report:
-    """Report a search for weights, with the effect by them if there is an outcome.
+    """Build the report of a search for weights.
 
-    ``result`` is the match by the weights; ``None`` without an outcome.
+    ``result`` is the match with the best weights; ``None`` without an outcome.
     """
     facts = [] if result is None else result.facts()
     report = _report(
@@ -101,9 +101,9 @@ def _report(
     facts: Sequence[tuple[str, str]],
     tables: Sequence[TextTable],
 ) -> Report:
-    """Build the parts that every report on matching has.
+    """Build the report of a match, a balance or a search.
 
-    ``sentences`` are on the balance; without an effect the first of them is the answer.
+    ``sentences`` are about the balance. Without an effect, the first sentence is the answer.
     """
     effect = None if matches is None else wording.matched_difference(matches)
     text, *remarks = sentences
@@ -146,7 +146,7 @@ def weights_table(search: GenMatchResult) -> TextTable:
 
 
 def balance_table(balance: Balance) -> TextTable:
-    """Build the table of balance: a row for each variable before matching, and one after it."""
+    """Build the table of balance, with a row for each variable before and after matching."""
     rows = []
     for row in balance.rows():
         boot = row["ks_boot_p_value"]
@@ -161,7 +161,7 @@ def _strata_table(result: MatchResult) -> Iterator[TextTable]:
     if not isinstance(result, MatchByResult):
         return
     largest = sorted(result.strata, key=lambda stratum: -stratum.n)[:MAX_STRATA]
-    more = len(result.strata) - len(largest)
+    omitted = len(result.strata) - len(largest)
     rows = tuple(
         (
             "/".join(str(value) for value in stratum.values),
@@ -173,10 +173,10 @@ def _strata_table(result: MatchResult) -> Iterator[TextTable]:
         )
         for stratum in largest
     )
-    numbers = ("rows", "treated", "matched", "dropped", "estimate")
-    note = f"The largest strata; {option('json')} has the other {more:,}, too."
-    notes = (note,) if more else ()
-    yield TextTable((", ".join(result.by), *numbers), rows, "Strata", notes)
+    headings = ("rows", "treated", "matched", "dropped", "estimate")
+    note = f"The largest strata; {option('json')} has the other {omitted:,}, too."
+    notes = (note,) if omitted else ()
+    yield TextTable((", ".join(result.by), *headings), rows, "Strata", notes)
 
 
 def _number_text(value: float | None) -> str:

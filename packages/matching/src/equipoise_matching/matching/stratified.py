@@ -1,7 +1,7 @@
 """Match inside strata, and estimate one effect over all strata.
 
-Sekhon 2011 (JSS 42(7)); the errors are those of Abadie and Imbens 2006 (Econometrica 74(1)) over
-the pairs of all strata. Formulae, and where R's Matchby differs: docs/methods/matching.md.
+Sekhon 2011 (JSS 42(7)). The errors are by Abadie and Imbens 2006 (Econometrica 74(1)) over the
+pairs of all strata. Formulae, and where R's Matchby differs: docs/methods/matching.md.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from equipoise_matching.shared.errors import UnusableInput
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-MAX_NAMED_STRATA = 5
-"""Skipped strata that a summary names; it counts the others."""
+MAX_LISTED_STRATA = 5
+"""Largest number of skipped strata that a summary lists."""
 
 
 def match_by(
@@ -51,13 +51,13 @@ def match_by(
 ) -> MatchByResult:
     """Match each unit of the estimand with its nearest unit of the other arm in its stratum.
 
-    Each stratum is matched as ``match`` would match it alone: columns are scaled, calipers and
-    the Mahalanobis metric are computed inside it, and ``m`` is at most the number of its units.
-    Strata without treated units or without controls are skipped and reported. The effect is the
-    mean over all pairs, and its error that of a match with these pairs.
+    Each stratum is matched as ``match`` would match it alone: scales, calipers and the Mahalanobis
+    metric come from its own rows, and ``m`` is at most the number of its units. Strata without
+    treated units or without controls are skipped and reported. The effect is the mean over all
+    pairs, with the error of a match with these pairs.
 
-    Raise `UnusableInput` if something cannot be used, naming column and rows, or if no unit can be
-    matched.
+    Raise `UnusableInput` if data or options cannot be used, or no unit can be matched. The error
+    names the column and the rows.
 
     Examples
     --------
@@ -76,47 +76,46 @@ variance, distance_tolerance, threads, seed
         As for ``match``.
     by
         The strata: shape (n,) or (n, factors), a frame, or a mapping of names to columns.
-        Several factors form a stratum of each combination that occurs.
+        With several factors, each combination that occurs is a stratum.
     ties
-        Whether all tied matches are kept; by default they are, but not in R.
+        Whether all tied matches are kept. By default they are, except with ``r_compatible``.
     r_compatible
-        Whether to give R's numbers where they differ from the right ones
-        (docs/methods/matching.md).
+        Whether to return R's numbers even where R has an error (docs/methods/matching.md).
     progress
-        Called with the number of rows that are done, and of all; may be called by any thread.
+        Function that receives the number of rows done and of all rows, from any thread.
     """
     units = units_of(y, treat, X, weights)
-    checked = checked_neighbors(variance_neighbors, variance, r_compatible)
+    neighbor_count = checked_neighbors(variance_neighbors, variance, r_compatible)
     factors = factors_of(by, len(units.x))
     count = len(factors.values)
     ties = (not r_compatible if ties is None else bool(ties)) and replace
-    # R has an error of Abadie and Imbens for this estimand only.
+    # R has the error of Abadie and Imbens only for ATT.
     has_error = replace and (not r_compatible or (ties and estimand == "ATT"))
     strata = (factors.code, count)
     problem = match_problem(units, metric=metric, strata=strata, **pairing_of(locals()))
-    needs_variances = checked > 0 and units.outcome is not None and has_error
-    neighbors = float(checked) if needs_variances else None
+    needs_variances = neighbor_count > 0 and units.outcome is not None and has_error
+    neighbors = float(neighbor_count) if needs_variances else None
     pairs, variances = _native.match_strata(
         units, problem.options, factors.code, count, neighbors, progress
     )
-    is_lacking = lacks_an_arm(units, factors)
-    if is_lacking.all():
+    is_incomplete = incomplete_strata(units, factors)
+    if is_incomplete.all():
         raise UnusableInput(
             f"each of the {count} strata of {', '.join(factors.names)} lacks treated units or "
             "controls",
-            hint="match by fewer factors or coarser ones",
+            hint="give by fewer factors, or factors with fewer values",
         )
     fields = result_fields(
-        problem, pairs, variances, variance, has_error=has_error, neighbors=checked
+        problem, pairs, variances, variance, has_error=has_error, neighbors=neighbor_count
     )
     if r_compatible:
-        # R subtracts the pairs from the treated for every estimand; the number may be negative.
+        # For every estimand, R subtracts pairs from treated rows, which may be negative.
         fields["n_dropped"] = round(fields["n_treated"] - fields["n_weighted"])
     return MatchByResult(
         **fields,
         rows=len(units.x),
         by=factors.names,
-        strata=strata_of(units, factors, pairs, is_lacking),
+        strata=strata_of(units, factors, pairs, is_incomplete),
         stratum=factors.code[pairs.query],
     )
 
@@ -130,16 +129,16 @@ class Stratum:
     values
         Value of each factor.
     n, n_treated
-        Rows and treated rows.
+        Numbers of rows and of treated rows.
     n_weighted
         Sum of the weights of its pairs.
     n_dropped
-        Units of the estimand without a match.
+        Number of units of the estimand without a match.
     estimate
         The effect in the stratum, in units of the outcome, without bias adjustment; ``None``
         without a pair or an outcome.
     skipped
-        Whether it lacks treated units or controls.
+        Whether the stratum lacks treated units or controls.
     """
 
     values: tuple[Any, ...]
@@ -153,10 +152,10 @@ class Stratum:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MatchByResult(MatchResult):
-    """The pairs of all strata, the effect over them and its errors.
+    """The pairs of all strata, the effect over all pairs and its errors.
 
-    All that a ``MatchResult`` has, over all strata; ``dropped_index`` has the units of skipped
-    strata too, and ``effective_caliper`` has shape (strata, columns).
+    The fields of ``MatchResult`` are about all strata. ``dropped_index`` includes the units of
+    skipped strata, and ``effective_caliper`` has shape (strata, columns).
 
     Examples
     --------
@@ -178,7 +177,7 @@ class MatchByResult(MatchResult):
     strata
         The strata, in the order of their values.
     stratum
-        Place in ``strata`` of each pair's stratum.
+        Index in ``strata`` of each pair's stratum.
     """
 
     by: tuple[str, ...]
@@ -199,11 +198,11 @@ class MatchByResult(MatchResult):
         ]
 
     def to_frame(self) -> DataFrame:
-        """Return the frame of a match, with the place of each pair's ``stratum`` (pandas)."""
+        """Return the pandas frame of a match, with the index of each pair's ``stratum``."""
         return MatchResult.to_frame(self).assign(stratum=self.stratum)
 
     def strata_frame(self) -> DataFrame:
-        """Return a row for each stratum: its factors, then the fields of ``Stratum`` (pandas)."""
+        """Return a pandas frame with a row per stratum: its factors, then its numbers."""
         import pandas
 
         names = ("n", "n_treated", "n_weighted", "n_dropped", "estimate", "skipped")
@@ -211,7 +210,7 @@ class MatchByResult(MatchResult):
             (*stratum.values, *(getattr(stratum, name) for name in names))
             for stratum in self.strata
         ]
-        # A factor may be called like one of these: columns are put together by place.
+        # A factor may have one of these names, so columns are joined by position.
         series = [pandas.Series(column) for column in zip(*rows, strict=True)]
         return pandas.concat(series, axis=1, keys=(*self.by, *names))
 
@@ -219,16 +218,16 @@ class MatchByResult(MatchResult):
         if not self.skipped:
             return ""
         names = ["/".join(map(str, stratum.values)) for stratum in self.skipped]
-        more = ", …" if len(names) > MAX_NAMED_STRATA else ""
-        return f" ({', '.join(names[:MAX_NAMED_STRATA])}{more})"
+        ellipsis = ", …" if len(names) > MAX_LISTED_STRATA else ""
+        return f" ({', '.join(names[:MAX_LISTED_STRATA])}{ellipsis})"
 
 
 @dataclass(frozen=True, slots=True)
 class Factors:
     """The strata of all rows, in the order of the factors' values.
 
-    ``code`` (n,) is the stratum of each row; ``values`` has for each stratum a value of each
-    factor.
+    ``code`` (n,) is the number of each row's stratum. ``values`` has the value of each factor in
+    each stratum.
     """
 
     names: tuple[str, ...]
@@ -237,35 +236,36 @@ class Factors:
 
 
 def factors_of(by: Any, rows: int) -> Factors:
-    """Return the strata that the factors form together (only combinations that occur)."""
+    """Return the strata: the combinations of the factors' values that occur."""
     columns = columns_of(by)
     if columns is None:
         array = np.asarray(by)
         if array.ndim not in (1, 2) or (array.ndim == 2 and not array.shape[1]):
             raise UnusableInput(
-                f"by has shape {array.shape}", hint="give one value, or one a factor, for each row"
+                f"by has shape {array.shape}",
+                hint="give one value per row, or one per row and factor",
             )
         factors = array.reshape(len(array), -1).T
-        names = [f"by{place}" for place in range(1, len(factors) + 1)]
+        names = [f"by{number}" for number in range(1, len(factors) + 1)]
         columns = dict(zip(names if len(names) > 1 else ["by"], factors, strict=True))
     if not columns:
         raise UnusableInput("by has no column", hint="give at least one factor")
     code = np.zeros(rows, dtype=np.int64)
     for name, column in columns.items():
         if column.ndim != 1:
-            raise UnusableInput(f"by, factor {name!r} has shape {column.shape}")
+            raise UnusableInput(f"by, factor {name!r} has shape {column.shape}", hint="give a list")
         same_length(len(column), f"by, factor {name!r}", rows)
         levels = levels_of(column, f"by, factor {name!r}")
-        # Made dense again at each factor: the product of their levels may not fit.
-        mixed = code * (int(levels.max()) + 1) + levels
-        code = np.unique(mixed, return_inverse=True)[1].astype(np.int64).reshape(-1)
-    _, first = np.unique(code, return_index=True)
-    values = [[plain(value) for value in column[first]] for column in columns.values()]
+        # Codes are renumbered after each factor, because products of levels may overflow.
+        combined = code * (int(levels.max()) + 1) + levels
+        code = np.unique(combined, return_inverse=True)[1].astype(np.int64).reshape(-1)
+    _, first_rows = np.unique(code, return_index=True)
+    values = [[plain(value) for value in column[first_rows]] for column in columns.values()]
     return Factors(tuple(columns), code, tuple(zip(*values, strict=True)))
 
 
-def lacks_an_arm(units: Units, factors: Factors) -> Truths:
-    """Return for each stratum whether its treated units or its controls weigh nothing."""
+def incomplete_strata(units: Units, factors: Factors) -> Truths:
+    """Return for each stratum whether its treated units or its controls have no weight."""
     arms = [
         np.bincount(factors.code, units.weights_or_ones * is_in_arm, len(factors.values))
         for is_in_arm in (units.treated, ~units.treated)
@@ -274,7 +274,7 @@ def lacks_an_arm(units: Units, factors: Factors) -> Truths:
 
 
 def strata_of(
-    units: Units, factors: Factors, pairs: _native.Pairs, is_lacking: Truths
+    units: Units, factors: Factors, pairs: _native.Pairs, is_incomplete: Truths
 ) -> tuple[Stratum, ...]:
     """Count the rows, pairs and dropped units of each stratum, and estimate its effect."""
     count = len(factors.values)
@@ -283,25 +283,25 @@ def strata_of(
         totals: list[Any] = np.bincount(code, values, count).tolist()
         return totals
 
-    of_pairs = factors.code[pairs.query]
-    weighted = sums(of_pairs, pairs.weights)
+    pair_strata = factors.code[pairs.query]
+    weights = sums(pair_strata, pairs.weights)
     effects: list[float | None] = [None] * count
     if units.outcome is not None:
         sign = np.where(units.treated[pairs.query], 1.0, -1.0)
         differences = sign * (units.outcome[pairs.query] - units.outcome[pairs.matched])
-        totals = sums(of_pairs, pairs.weights * differences)
+        totals = sums(pair_strata, pairs.weights * differences)
         effects = [
             total / weight * units.outcome_unit if weight > 0 else None
-            for total, weight in zip(totals, weighted, strict=True)
+            for total, weight in zip(totals, weights, strict=True)
         ]
     columns = zip(
         factors.values,
         sums(factors.code),
         sums(factors.code[units.treated]),
-        weighted,
+        weights,
         sums(factors.code[pairs.dropped]),
         effects,
-        is_lacking.tolist(),
+        is_incomplete.tolist(),
         strict=True,
     )
     return tuple(Stratum(*column) for column in columns)

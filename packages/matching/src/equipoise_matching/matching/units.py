@@ -1,4 +1,4 @@
-"""The units to be matched: data that are checked, with errors that name column and rows."""
+"""Check the data of the units to be matched; errors name the column and the rows."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 Truths = NDArray[np.bool_]
 
-MAX_NAMED_ROWS = 5
-"""Rows that an error names; it counts the others."""
-FINITE_HINT = "put finite numbers in their place, or an empty field where none is known"
-"""Hint of an error over infinite values."""
+MAX_LISTED_ROWS = 5
+"""Largest number of rows that an error lists; it counts the remaining rows."""
+FINITE_HINT = "replace them by finite numbers, or by empty fields if the value is unknown"
+"""Hint of an error about infinite values."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Units:
-    """Checked data of n units, as ``_native`` reads them.
+    """Checked data of n units, which ``_native`` reads by the names of the fields.
 
     Parameters
     ----------
@@ -35,13 +35,13 @@ class Units:
     names
         Names of the columns of ``x``.
     treated
-        Shape (n,), whether each unit is treated; both arms occur.
+        Shape (n,), whether each unit is treated. There are treated units and controls.
     outcome, weights
         Shape (n,), or ``None``.
     z
         Shape (n, l), the covariates of the bias adjustment; ``None`` for ``x``.
     outcome_unit
-        Unit of ``outcome``: a power of two, so that squares of outcomes do not overflow.
+        Number by which ``outcome`` was divided: a power of two, so that squares do not overflow.
     """
 
     x: Floats
@@ -58,13 +58,13 @@ class Units:
         return np.ones(len(self.x)) if self.weights is None else self.weights
 
     def subset(self, rows: Indices) -> Units:
-        """Return the units of these rows."""
-        parts: dict[str, Any] = {
+        """Return the data of these rows."""
+        selected_arrays: dict[str, Any] = {
             name: np.ascontiguousarray(getattr(self, name)[rows])
             for name in ("x", "treated", "outcome", "weights", "z")
             if getattr(self, name) is not None
         }
-        return replace(self, **parts)
+        return replace(self, **selected_arrays)
 
 
 def units_of(
@@ -75,8 +75,8 @@ def units_of(
     covariates: ArrayLike | None = None,
 ) -> Units:
     """Check the data and return them as arrays of numbers."""
-    checked, names = table(x, "X", "x")
-    rows = len(checked)
+    covariate_values, names = table(x, "X", "x")
+    rows = len(covariate_values)
     outcome, outcome_unit = None, 1.0
     if y is not None:
         outcome = column(y, "y", rows)
@@ -93,28 +93,28 @@ def units_of(
     if checked_weights is not None:
         for arm, name in ((True, "treated unit"), (False, "control")):
             if not checked_weights[treated == arm].any():
-                raise UnusableInput(f"weights: every {name} weighs 0")
-    return Units(checked, names, treated, outcome, checked_weights, z, outcome_unit)
+                raise UnusableInput(f"weights: every {name} weighs 0", hint="give weights above 0")
+    return Units(covariate_values, names, treated, outcome, checked_weights, z, outcome_unit)
 
 
 def power_of_two(*arrays: Floats) -> float:
-    """Return a power of two near the largest value: a division by it rounds nothing."""
+    """Return a power of two near the largest value; dividing by it causes no rounding."""
     _, exponent = math.frexp(max(float(np.abs(values).max()) for values in arrays))
     return math.ldexp(1.0, min(max(exponent, -1000), 1000))
 
 
 def names_of(values: Any, count: int, letter: str) -> tuple[str, ...]:
-    """Return the names of a frame's or a mapping's columns, or ``x1``, ``x2``, … for others."""
+    """Return the names of the columns of a frame or a mapping, else ``x1``, ``x2``, …."""
     columns = getattr(values, "column_names", getattr(values, "columns", None))
     if isinstance(values, Mapping):
         columns = list(values)
     if columns is not None and len(columns) == count:
         return tuple(str(name) for name in columns)
-    return tuple(f"{letter}{place}" for place in range(1, count + 1))
+    return tuple(f"{letter}{index}" for index in range(1, count + 1))
 
 
 def numbers(values: Any, name: str, letter: str | None = None) -> Floats:
-    """Return the values as floats, NaN where missing; ``letter`` names unnamed columns."""
+    """Return the values as floats, NaN if missing; columns without names begin with ``letter``."""
     try:
         array = np.asarray(values.to_numpy() if hasattr(values, "to_numpy") else values)
     except ValueError as error:
@@ -123,8 +123,8 @@ def numbers(values: Any, name: str, letter: str | None = None) -> Floats:
         ) from error
     if array.dtype.kind in "cmMV":
         raise UnusableInput(
-            f"{name} holds {array.dtype}, not real numbers",
-            hint="make numbers of it first, such as days since a date",
+            f"{name} has the type {array.dtype}, not real numbers",
+            hint="convert it to numbers first, such as days since a date",
         )
     try:
         return np.array(array, dtype=np.float64)
@@ -137,32 +137,32 @@ def numbers(values: Any, name: str, letter: str | None = None) -> Floats:
 
 
 def mixed_numbers(array: NDArray[Any], labels: Sequence[str]) -> Floats:
-    """Convert values of many types, one by one; errors call the columns by their labels."""
+    """Convert values of several types, one by one; errors name columns by ``labels``."""
     cells = array.reshape(-1, len(labels))
     floats = np.full(cells.shape, np.nan)
     unreadable = np.zeros(cells.shape, dtype=np.bool_)
-    for place, value in np.ndenumerate(cells):
-        # The missing value of pandas is not a number, and not equal to anything.
+    for index, value in np.ndenumerate(cells):
+        # pd.NA is neither a number nor equal to any value.
         if value is None or type(value).__name__ == "NAType":
             continue
         try:
-            floats[place] = float(value)
+            floats[index] = float(value)
         except (TypeError, ValueError):
-            unreadable[place] = True
-    hint = "make numbers of categories and texts, one column for each category but one"
-    for wrong, label in zip(unreadable.T, labels, strict=True):
-        refuse_rows(wrong, label, "is not a number", hint)
+            unreadable[index] = True
+    hint = "replace categories and texts by numbers: a column of 0 and 1 for all but one category"
+    for is_wrong, label in zip(unreadable.T, labels, strict=True):
+        refuse_rows(is_wrong, label, "is not a number", hint)
     return floats.reshape(array.shape)
 
 
 def table(values: Any, name: str, letter: str) -> tuple[Floats, tuple[str, ...]]:
     """Return finite numbers, shape (n, k), and the names of their columns."""
     if isinstance(values, Mapping):
-        columns = {f"{name}, column {str(key)!r}": part for key, part in values.items()}
-        for label, part in columns.items():
-            same_length(len(part), label, len(next(iter(values.values()))))
-        parts = [numbers(part, label) for label, part in columns.items()]
-        array = np.column_stack(parts) if parts else np.zeros((0, 0))
+        columns = {f"{name}, column {str(key)!r}": cells for key, cells in values.items()}
+        for label, cells in columns.items():
+            same_length(len(cells), label, len(next(iter(values.values()))))
+        arrays = [numbers(cells, label) for label, cells in columns.items()]
+        array = np.column_stack(arrays) if arrays else np.zeros((0, 0))
         names = tuple(str(key) for key in values)
     else:
         array = numbers(values, name, letter)
@@ -171,12 +171,12 @@ def table(values: Any, name: str, letter: str) -> tuple[Floats, tuple[str, ...]]
         names = names_of(values, array.shape[1], letter) if array.ndim == 2 else ()
     if array.ndim != 2 or array.shape[1] == 0 or array.shape[0] == 0:
         raise UnusableInput(
-            f"{name} has shape {array.shape}: a row for each unit and a column for each "
-            "covariate are needed"
+            f"{name} has shape {array.shape}",
+            hint="give a row for each unit and a column for each covariate",
         )
     if not np.isfinite(array).all():
-        for place, label in enumerate(names):
-            refuse_non_finite(array[:, place], f"{name}, column {label!r}")
+        for index, label in enumerate(names):
+            refuse_non_finite(array[:, index], f"{name}, column {label!r}")
     return np.ascontiguousarray(array), names
 
 
@@ -186,49 +186,50 @@ def column(values: Any, name: str, rows: int) -> Floats:
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
-        raise UnusableInput(f"{name} has shape {array.shape}: one value for each unit is needed")
+        raise UnusableInput(f"{name} has shape {array.shape}", hint="give one value for each unit")
     same_length(len(array), name, rows)
     refuse_non_finite(array, name)
     return np.ascontiguousarray(array)
 
 
 def same_length(length: int, name: str, rows: int) -> None:
-    """Refuse a number of values that is not the number of rows of X."""
+    """Raise `UnusableInput` if the number of values is not the number of rows of X."""
     if length != rows:
         raise UnusableInput(
-            f"{name} has {length} rows and X has {rows}", hint="give one row for each unit in all"
+            f"{name} has {length} rows and X has {rows}",
+            hint="give one row for each unit in every argument",
         )
 
 
 def refuse_non_finite(values: Floats, name: str) -> None:
-    """Refuse missing values, then infinite ones."""
+    """Raise `UnusableInput` for missing values, then for infinite values."""
     refuse_rows(np.isnan(values), name, "is missing", leave_out_hint())
     refuse_rows(np.isinf(values), name, "is infinite", FINITE_HINT)
 
 
 def leave_out_hint() -> str:
-    """Return the hint of an error over missing values."""
+    """Return the hint of an error about missing values."""
     return (
-        f"leave out these rows (of a table: {option('missing', 'drop')}), or fill in their values "
-        "first"
+        f"leave out these rows (for a table, give {option('missing', 'drop')}), or fill in their "
+        "values"
     )
 
 
-def refuse_rows(wrong: Truths, name: str, fault: str, hint: str) -> None:
-    """Raise an error that names the rows that are wrong, if there are any."""
-    if wrong.any():
-        raise UnusableInput(f"{name} {fault} in {row_numbers(wrong)} (from 0)", hint=hint)
+def refuse_rows(is_wrong: Truths, name: str, problem: str, hint: str) -> None:
+    """Raise `UnusableInput` with the numbers of the wrong rows, if there are any."""
+    if is_wrong.any():
+        raise UnusableInput(f"{name} {problem} in {row_numbers(is_wrong)} (from 0)", hint=hint)
 
 
-def row_numbers(which: Truths) -> str:
+def row_numbers(selected: Truths) -> str:
     """Return ``row 3``, or ``rows 1, 4, 7, 9, 12 and 30 more``; rows count from 0."""
-    rows = np.flatnonzero(which).tolist()
-    named = listed([*map(str, rows)], MAX_NAMED_ROWS)
+    rows = np.flatnonzero(selected).tolist()
+    named = listed([*map(str, rows)], MAX_LISTED_ROWS)
     return f"{'row' if len(rows) == 1 else 'rows'} {named}"
 
 
 def treatment(codes: Floats, name: str) -> Truths:
-    """Return which units are treated, shape (n,), from 1 and 0; both occur."""
+    """Return whether each unit is treated, shape (n,), from codes 1 and 0; both must occur."""
     refuse_rows(
         (codes != 0) & (codes != 1),
         name,

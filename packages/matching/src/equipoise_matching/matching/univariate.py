@@ -1,4 +1,4 @@
-"""Balance of one covariate: standardized differences, variance ratio, tests, QQ differences."""
+"""Compute the balance of one covariate: standardized differences, tests and QQ differences."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ class UnivariateBalance:
     Attributes
     ----------
     mean_treated, mean_control, variance_treated, variance_control
-        In the unit of the covariate and its square; weighted. A variance beyond what a double
-        holds is infinite or 0; all else is right even then.
+        Weighted means and variances, in the unit of the covariate and its square. A variance too
+        large or too small for a double is infinite or 0; the other fields are right even then.
     variance_ratio
-        Treated over control; not a number if both are constant.
+        Variance of the treated divided by the controls'; NaN if both groups are constant.
     sdiff, sdiff_pooled
-        The difference of the means in percent of the standard deviation of the treated (of
-        the controls for ATC), and of the root of the mean of both variances.
+        Difference of the means, in percent of a standard deviation. ``sdiff`` uses the treated, or
+        the controls for ATC; ``sdiff_pooled`` uses the root of the mean of both variances.
     t_p_value
-        Two-sided, of a paired t-test where pairs are given, else of Welch's.
+        Two-sided p-value of a paired t-test for pairs, else of Welch's t-test.
     ks
-        ``None`` without a test: none was requested, or there are only two values.
+        Kolmogorov-Smirnov test; ``None`` if not requested, or the covariate has only two values.
     qq, qq_raw
         Differences of the empirical distribution functions, and of the quantiles.
     """
@@ -91,17 +91,17 @@ def balance_uv(
     Parameters
     ----------
     treated, control
-        The covariate; with ``matched``, row i of both is a pair.
+        The values of the covariate; with ``matched``, rows i of both are a pair.
     weights_treated, weights_control
-        Weight of each row. For pairs give the weights of the pairs as either of the two.
+        Weight of each row. For pairs, either argument takes the weights of the pairs.
     matched
-        The rows are pairs: variances are then divided by the sum of the weights, though the
-        one in ``sdiff`` still by one less.
+        Whether the rows are pairs. Variances of pairs have the sum of the weights as the divisor;
+        the variance in ``sdiff`` has this sum minus 1.
     paired
-        Test pairs by a paired t-test.
+        Whether pairs get a paired t-test.
     r_compatible
-        R's quirks: QQ and KS ignore weights, and ``sdiff_pooled`` of pairs is in
-        standard deviations of the treated.
+        Whether to return R's numbers: QQ and KS ignore weights, and ``sdiff_pooled`` of pairs has
+        the standard deviation of the treated.
     """
     check_boot(boot)
     if matched:
@@ -112,7 +112,7 @@ def balance_uv(
     if matched and len(first.values) != len(second.values):
         raise UnusableInput(
             f"{len(first.values)} treated and {len(second.values)} controls are not pairs",
-            hint="give equally many, or leave out matched=True",
+            hint="give the same number of both, or leave out matched=True",
         )
     balance = balance_of(
         first, second, matched=matched, paired=paired, estimand=estimand, r_compatible=r_compatible
@@ -139,8 +139,8 @@ def balance_of(
     first = Moments.of(treated.values, treated.weights)
     second = Moments.of(control.values, control.weights)
     difference = first.mean - second.mean
-    reference = second if estimand == "ATC" else first
-    sdiff = _percent(difference, reference.sample_variance)
+    standard = second if estimand == "ATC" else first
+    sdiff = _percent(difference, standard.sample_variance)
     pooled = _percent(difference, (first.sample_variance + second.sample_variance) / 2.0)
     if r_compatible and matched:
         pooled = _percent(difference, first.sample_variance)
@@ -153,7 +153,7 @@ def balance_of(
         variances = first.population_variance, second.population_variance
     if r_compatible:
         treated, control = treated.unweighted, control.unweighted
-    raw = qq_of(treated, control, standardize=False, r_compatible=r_compatible)
+    raw_differences = qq_of(treated, control, standardize=False, r_compatible=r_compatible)
     return UnivariateBalance(
         first.mean * unit,
         second.mean * unit,
@@ -165,7 +165,7 @@ def balance_of(
         t_p_value,
         None,
         qq_of(treated, control, standardize=True),
-        QQ(raw.mean * unit, raw.median * unit, raw.max * unit),
+        QQ(raw_differences.mean * unit, raw_differences.median * unit, raw_differences.max * unit),
     )
 
 
@@ -177,30 +177,30 @@ def ks_of(
     r_compatible: bool,
     progress: Callable[[int], None] | None = None,
 ) -> list[KSTest]:
-    """Test several covariates of the same rows by KS; R ignores weights."""
+    """Make the KS tests of several covariates of the same rows; R ignores weights."""
     if r_compatible:
         columns = [(first.unweighted, second.unweighted) for first, second in columns]
     return ks_tests(columns, boot=boot, random=random, r_compatible=r_compatible, progress=progress)
 
 
 def _percent(difference: float, variance: float) -> float:
-    return 100.0 * _divided(difference, math.sqrt(variance)) if difference else 0.0
+    return 100.0 * _divide(difference, math.sqrt(variance)) if difference else 0.0
 
 
 def _ratio(treated: float, control: float) -> float:
-    return math.nan if treated == 0.0 == control else _divided(treated, control)
+    return math.nan if treated == 0.0 == control else _divide(treated, control)
 
 
-def _divided(above: float, below: float) -> float:
-    return above / below if below else math.copysign(math.inf, above)
+def _divide(dividend: float, divisor: float) -> float:
+    return dividend / divisor if divisor else math.copysign(math.inf, dividend)
 
 
 @dataclass(frozen=True, slots=True)
 class Moments:
     """Mean and variance of a sample.
 
-    ``size`` is the sum of the weights. ``population_variance`` is divided by it,
-    ``sample_variance`` by one less; not a number where that is not positive.
+    ``size`` is the sum of the weights, and the divisor of ``population_variance``. The divisor of
+    ``sample_variance`` is ``size`` minus 1; NaN if this is not positive.
     """
 
     size: float
@@ -209,9 +209,9 @@ class Moments:
 
     @classmethod
     def of(cls, values: Floats, weights: Floats | None) -> Moments:
-        """Compute in two passes: around the mean, so that no digits are lost to a large one."""
+        """Return the moments, computed in two passes so that a large mean costs no digits."""
         size = float(len(values)) if weights is None else float(weights.sum())
-        # A constant's mean may differ from it in the last digit, and a ratio would show it.
+        # The mean of a constant may differ from it in the last digit, which a ratio would show.
         if values.min() == values.max():
             return cls(size, float(values[0]), 0.0)
         mean = float(np.average(values, weights=weights))
@@ -219,7 +219,7 @@ class Moments:
 
     @property
     def sample_variance(self) -> float:
-        """Sum of squares over the sum of the weights less one."""
+        """Sum of squares divided by the sum of the weights minus 1."""
         if self.size <= 1.0:
             return math.nan
         return self.population_variance * self.size / (self.size - 1.0)
@@ -237,34 +237,35 @@ def paired_t(differences: Floats, weights: Floats | None) -> float:
 
 
 def welch_interval(first: Moments, second: Moments) -> tuple[float, float] | None:
-    """Return Welch's 95 % interval of the difference of the means; ``None`` without a spread."""
+    """Return Welch's 95 % interval of the difference of the means; ``None`` without variance."""
     from scipy.stats import t
 
     squared_error, freedom = _welch(first, second)
     if not squared_error > 0.0 or not freedom > 0.0:
         return None
-    reach = float(t.ppf(0.975, freedom)) * math.sqrt(squared_error)
+    half_width = float(t.ppf(0.975, freedom)) * math.sqrt(squared_error)
     difference = first.mean - second.mean
-    return difference - reach, difference + reach
+    return difference - half_width, difference + half_width
 
 
 def _welch(first: Moments, second: Moments) -> tuple[float, float]:
     """Return the squared error of the difference, and its degrees of freedom (Satterthwaite)."""
-    part_first = first.sample_variance / first.size
-    part_second = second.sample_variance / second.size
-    squared_error = part_first + part_second
+    first_error = first.sample_variance / first.size
+    second_error = second.sample_variance / second.size
+    squared_error = first_error + second_error
     if not squared_error > 0.0:
         return squared_error, math.nan
-    # In shares: the squares of tiny variances would vanish.
-    share = part_first / squared_error
+    # Computed with shares, because the squares of tiny variances would be 0.
+    share = first_error / squared_error
     freedom = 1.0 / (share**2 / (first.size - 1.0) + (1.0 - share) ** 2 / (second.size - 1.0))
     return squared_error, freedom
 
 
 def two_sided(difference: float, squared_error: float, freedom: float) -> float:
-    """Return P(|T| >= difference / error); without spread 1 if there is no difference, else 0.
+    """Return P(|T| >= difference / error).
 
-    A single pair has no degrees of freedom: the result is NaN.
+    With an error of 0, it is 1 without a difference, else 0. A single pair has no degrees of
+    freedom, and the result is NaN.
     """
     from scipy.stats import t
 

@@ -1,4 +1,4 @@
-"""The sentences of a match: its effect, balance, method and warnings."""
+"""Write the sentences of a match: its effect, balance, method and warnings."""
 
 from __future__ import annotations
 
@@ -24,30 +24,29 @@ if TYPE_CHECKING:
 
 LARGE_DIFFERENCE_PERCENT = 10.0
 """Percent of a standard deviation: a common threshold of a large difference (Austin 2009)."""
-_WORDING = {
+_UNIT_NAMES = {
     "ATT": ("treated", "the treated units", "treated unit"),
     "ATC": ("untreated", "the untreated units", "control"),
     "ATE": ("units", "all units", "unit"),
 }
-"""For each estimand: the units that seek a match, the units of the average, and one unit."""
+"""Names by estimand: the matched units (bare, with article) and a single matched unit."""
 _METRICS = {
     "inverse_variance": "each scaled by its standard deviation",
     "mahalanobis": "by their Mahalanobis distance",
 }
 MAX_WORSENED_COVARIATES = 4
-"""Covariates with a worse balance that a warning names at most."""
-MAX_NAMED = 12
-"""Covariates that the sentence on the method names at most."""
+"""Largest number of covariates with a worse balance that a warning lists."""
+MAX_LISTED_COVARIATES = 12
+"""Largest number of covariates that the sentence about the method lists."""
 LIMITS = (
     "Matching makes units comparable in what was measured. It cannot balance what nobody measured. "
     "docs/methods/matching.md and docs/methods/genetic-matching.md have each formula and its "
     "source."
 )
 SEARCH_WEIGHTS = (
-    "The search itself counts each row in its Kolmogorov-Smirnov tests as often as it is in a "
-    "pair, whatever the pair's weight (docs/methods/genetic-matching.md). The balance weighs "
-    "the pairs, so its "
-    "smallest p-value may differ from that of the search."
+    "In its Kolmogorov-Smirnov tests, the search counts each row once for each pair, whatever the "
+    "weight of the pair (docs/methods/genetic-matching.md). The balance weights the pairs, so its "
+    "smallest p-value may differ from the p-value of the search."
 )
 _ORDERS = {
     "data": "in the order of the rows",
@@ -69,35 +68,35 @@ class MatchQuestion(Struct, frozen=True):
 
 
 class Difference(Struct, frozen=True):
-    """A difference in the unit of the outcome, with its 95 % interval where there is one."""
+    """A difference in the unit of the outcome, with its 95 % interval, or ``None`` without one."""
 
     value: float
     interval: tuple[float, float] | None
 
     @property
     def excludes_zero(self) -> bool:
-        """Whether the interval leaves "no difference" out."""
+        """Whether the interval excludes "no difference"."""
         return self.interval is not None and not self.interval[0] <= 0.0 <= self.interval[1]
 
 
 def naive_difference(
     outcome: NDArray[np.float64], treated: NDArray[np.bool_], weights: NDArray[np.float64] | None
 ) -> Difference:
-    """Return the difference of the means of all rows, treated less untreated, by Welch."""
+    """Return the mean of all treated rows minus the mean of all controls, with Welch's interval."""
     unit = power_of_two(outcome)
     first, second = (
         Moments.of(outcome[arm] / unit, None if weights is None else weights[arm])
         for arm in (treated, ~treated)
     )
-    ends = welch_interval(first, second)
+    interval = welch_interval(first, second)
     return Difference(
         unit * (first.mean - second.mean),
-        None if ends is None else (unit * ends[0], unit * ends[1]),
+        None if interval is None else (unit * interval[0], unit * interval[1]),
     )
 
 
 def matched_difference(result: MatchResult) -> Difference | None:
-    """Return the effect with a normal interval; ``None`` where no outcome was given."""
+    """Return the effect with its interval; ``None`` without an outcome."""
     if result.estimate is None:
         return None
     return Difference(result.estimate, result.interval)
@@ -107,7 +106,7 @@ def effect_sentence(
     effect: Difference, outcome: str | None, treatment: str, estimand: str = "ATT"
 ) -> str:
     """Describe the effect and its interval."""
-    average = f"on average over {_WORDING[estimand][1]}"
+    average = f"on average over {_UNIT_NAMES[estimand][1]}"
     verb = "raises" if effect.value >= 0 else "lowers"
     changes = f"{treatment} {verb} {outcome} by {amount(abs(effect.value))}"
     if effect.interval is None:
@@ -117,12 +116,12 @@ def effect_sentence(
             f"No effect of {treatment} on {outcome} can be shown (95 % interval "
             f"{signed_interval(effect.interval)}), {average}."
         )
-    near, far = sorted(abs(end) for end in effect.interval)
-    return f"{changes} (95 % interval {amount(near)} to {amount(far)}), {average}."
+    smaller, larger = sorted(abs(end) for end in effect.interval)
+    return f"{changes} (95 % interval {amount(smaller)} to {amount(larger)}), {average}."
 
 
 def naive_sentence(naive: Difference) -> str:
-    """Describe the difference of all rows, unmatched."""
+    """Describe the difference between all rows, without matching."""
     size = f"{amount(abs(naive.value))} {'higher' if naive.value >= 0 else 'lower'}"
     interval = "" if naive.interval is None else f" [{signed_interval(naive.interval)}]"
     return f"Without matching, the treated rows are {size}{interval}."
@@ -140,7 +139,7 @@ def balance_sentence(balance: Balance) -> str:
 
 def dropped_sentence(result: MatchResult) -> str:
     """Describe the number of units without a match."""
-    units = _WORDING[result.estimand][0]
+    units = _UNIT_NAMES[result.estimand][0]
     untreated = result.n - result.n_treated
     counts = {"ATT": result.n_treated, "ATC": untreated, "ATE": result.n}
     total = counts[result.estimand]
@@ -176,12 +175,12 @@ def signed_interval(interval: tuple[float, float] | None) -> str:
 
 
 def most_different(
-    variables: tuple[str, ...], side: tuple[UnivariateBalance, ...]
+    variables: tuple[str, ...], balances: tuple[UnivariateBalance, ...]
 ) -> tuple[str, float] | None:
     """Return the covariate that differs most, and its percentage; ``None`` if unknown."""
     known = [
         (name, abs(variable.sdiff))
-        for name, variable in zip(variables, side, strict=True)
+        for name, variable in zip(variables, balances, strict=True)
         if not math.isnan(variable.sdiff)
     ]
     return max(known, key=lambda pair: pair[1]) if known else None
@@ -195,7 +194,7 @@ def _worst_phrase(worst: tuple[str, float] | None) -> str:
 
 
 def _size_phrase(percent: float) -> str:
-    """Return a difference in percent; two different constants differ without limit."""
+    """Describe a difference in percent, which is infinite for two different constants."""
     if math.isinf(percent):
         return "without limit"
     return f"by {percent:.1f} %" if percent < 1000.0 else f"by {percent:.3g} %"
@@ -208,22 +207,22 @@ def _percent(sdiff: float) -> str:
 def _smallest_p(smallest: SmallestP) -> str:
     if not smallest.where:
         return "unknown"
-    (name, test), *others = smallest.where
-    more = f" and {len(others)} more" if others else ""
+    (name, test), *other_tests = smallest.where
+    more = f" and {len(other_tests)} more" if other_tests else ""
     return f"{smallest.value:.3g} ({name}, {test}{more})"
 
 
 def method_sentences(options: Mapping[str, Any], names: Sequence[str]) -> Iterator[str]:
-    """Describe the match on the covariates of these names, by its options."""
+    """Describe the method of the match: covariates, distance, limits and adjustment."""
     if options.get("unmatched"):
         yield "Nothing was matched: all rows are compared as they are."
         return
     nearest = "its nearest" if options["m"] == 1 else f"its {options['m']} nearest"
     covariates = ", ".join(names)
-    if len(names) > MAX_NAMED:
-        covariates = f"{len(names)} covariates ({', '.join(names[:MAX_NAMED])}, …)"
+    if len(names) > MAX_LISTED_COVARIATES:
+        covariates = f"{len(names)} covariates ({', '.join(names[:MAX_LISTED_COVARIATES])}, …)"
     yield (
-        f"Each {_WORDING[options['estimand']][2]} is matched with {nearest} of the other arm in "
+        f"Each {_UNIT_NAMES[options['estimand']][2]} is matched with {nearest} of the other arm in "
         f"{covariates}, {_distance(options)}. The search is exact, {_ties(options)}."
     )
     limits = list(_limits(options))
@@ -231,7 +230,7 @@ def method_sentences(options: Mapping[str, Any], names: Sequence[str]) -> Iterat
         yield f"Pairs are limited: {'; '.join(limits)}."
     if "population" in options:
         yield (
-            "The weights of the covariates are those that a genetic search found with "
+            "A genetic search found the weights of the covariates, with "
             f"{options['population']:,} candidates a generation, judged by "
             f"{options['fitness']} (Diamond and Sekhon 2013)."
         )
@@ -239,7 +238,7 @@ def method_sentences(options: Mapping[str, Any], names: Sequence[str]) -> Iterat
         yield f"Rows are weighted by {options['weights']}."
     if options.get("bias_adjust"):
         yield (
-            "A regression within each arm takes out the imbalance that matching left (Abadie and "
+            "A regression within each arm removes the imbalance that matching left (Abadie and "
             "Imbens 2011)."
         )
     if options["r_compatible"]:
@@ -276,20 +275,20 @@ def _limits(options: Mapping[str, Any]) -> Iterator[str]:
 
 
 def error_sentences(result: MatchResult | None) -> Iterator[str]:
-    """Describe the origin of the effect, its error and its interval."""
+    """Describe how the effect, its error and its interval are computed."""
     if result is None or result.estimate is None:
         return
-    mean = "The effect is the weighted mean of the differences in pairs."
+    effect = "The effect is the weighted mean of the differences in pairs."
     if result.se is not None:
-        yield f"{mean} Its error is that of Abadie and Imbens (2006), its interval ±1.96 errors."
+        yield f"{effect} Its error is by Abadie and Imbens (2006), its interval is ±1.96 errors."
         yield _variance_sentence(result)
     elif result.se_standard is not None:
-        yield f"{mean} Its error takes the pairs as independent, its interval is ±1.96 errors."
+        yield f"{effect} Its error takes the pairs as independent, its interval is ±1.96 errors."
 
 
 def _variance_sentence(result: MatchResult) -> str:
-    """Describe the variance of each unit's outcome."""
-    neighbors, without = result.variance_neighbors, result.n_without_neighbors
+    """Describe how the variance of each unit's outcome is estimated."""
+    neighbors, count_without = result.variance_neighbors, result.n_without_neighbors
     if not neighbors:
         return (
             "All units share one variance: the interval is too narrow where the controls are "
@@ -297,11 +296,11 @@ def _variance_sentence(result: MatchResult) -> str:
         )
     nearest = "nearest unit" if neighbors == 1 else f"{neighbors} nearest units"
     sentence = f"The variance of each unit comes from its {nearest} in its own arm."
-    if not without:
+    if not count_without:
         return sentence
     return (
-        f"{sentence} {without:,} of {_units_in_pairs(result):,} matched units have none within "
-        "reach and share one variance."
+        f"{sentence} {count_without:,} of {_units_in_pairs(result):,} matched units have no such "
+        "unit near enough and share one variance."
     )
 
 
@@ -310,9 +309,9 @@ def _units_in_pairs(result: MatchResult) -> int:
 
 
 def tests_sentence(balance: Balance) -> str:
-    """Describe the numbers of the balance."""
-    side = balance.before if balance.after is None else balance.after
-    tests = [variable.ks for variable in side if variable.ks is not None]
+    """Describe the numbers and tests of the balance."""
+    balances = balance.before if balance.after is None else balance.after
+    tests = [variable.ks for variable in balances if variable.ks is not None]
     distributions = "no distribution is tested"
     if tests:
         boot = any(test.boot_p_value is not None for test in tests)
@@ -321,8 +320,8 @@ def tests_sentence(balance: Balance) -> str:
     paired = ", paired after matching" if balance.after is not None else ""
     return (
         "Balance: differences of means in percent of one group's standard deviation; t-tests of "
-        f"means{paired}; {distributions}. A p-value falls with the number of rows: none is a "
-        "measure of balance on its own."
+        f"means{paired}; {distributions}. A p-value falls with the number of rows: it alone does "
+        "not measure balance."
     )
 
 
@@ -335,11 +334,11 @@ def match_warnings(result: MatchResult | None, balance: Balance) -> Iterator[Ana
                 f"{worse.variable} from {_percent(worse.before)} to {_percent(worse.after)}"
                 for worse in worsened
             ]
-            named = listed(changes, MAX_WORSENED_COVARIATES, "; ")
+            listed_changes = listed(changes, MAX_WORSENED_COVARIATES, "; ")
             yield AnalysisWarning(
                 "worse-balance",
                 f"Matching made the groups less alike in {len(worsened)} of "
-                f"{len(balance.variables)} covariates, in standard deviations: {named}.",
+                f"{len(balance.variables)} covariates, in standard deviations: {listed_changes}.",
                 "search for better weights with equipoise genmatch, or match on fewer covariates",
             )
         worst = most_different(balance.variables, balance.after)
@@ -354,7 +353,7 @@ def match_warnings(result: MatchResult | None, balance: Balance) -> Iterator[Ana
     if result is not None and result.n_dropped:
         yield AnalysisWarning(
             "dropped",
-            f"{dropped_sentence(result)} The answer is about the others.",
+            f"{dropped_sentence(result)} The answer is about the remaining units.",
             f"widen {option('caliper')} or give fewer {option('exact')}, or describe the units "
             "that the answer covers",
         )
@@ -362,8 +361,8 @@ def match_warnings(result: MatchResult | None, balance: Balance) -> Iterator[Ana
         yield AnalysisWarning(
             "skipped",
             f"{len(result.skipped):,} of {len(result.strata):,} strata lack treated units or "
-            "controls and take no part.",
-            f"give {option('by')} fewer columns or wider classes",
+            "controls and are left out.",
+            f"give {option('by')} fewer columns, or columns with fewer values",
         )
     if result is not None and result.n_without_neighbors:
         units = _units_in_pairs(result)

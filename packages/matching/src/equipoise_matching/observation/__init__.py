@@ -1,4 +1,4 @@
-"""Effects from logs by matching: what to do where no experiment is possible.
+"""Effects estimated from logs by matching, where no experiment is possible.
 
 In reading order; docs/methods/effects-from-logs.md has the formulas and their sources.
 
@@ -7,16 +7,16 @@ In reading order; docs/methods/effects-from-logs.md has the formulas and their s
 - ``question``: the question, and access to the columns of a log
 - ``sample``: the rows that take part, with their version and their outcome
 - ``covariates``: the columns in which rows must be comparable
-- ``terms``: curves, steps and products of the covariates, chosen by the rows
-- ``overlap``: the odds of the candidate, and the rows beyond comparison
-- ``clusters``: rows that are not independent
+- ``terms``: curves, steps and products of the covariates, chosen from the data
+- ``overlap``: the odds that a row has the candidate; rows with high odds are left out
+- ``clusters``: groups of rows that are not independent
 - ``matching``: matching until the covariates are balanced
 - ``effects``: the effect over the matched pairs, with its errors
-- ``pattern``: a pattern that the model of the outcome leaves: a reason to refuse
+- ``pattern``: a pattern in the outcome that its model does not describe: a reason to refuse
 - ``hidden_factor``: the strength of a hidden factor, by Rosenbaum's bounds and compared with the
   observed covariates
 - ``checks``: effects that cannot exist, and the effect by periods of time
 - ``wording``: the sentences of the answer, why no effect is reported, and warnings
 - ``report``, ``drawing``: the report of an observation, as text, and its charts
-- ``strata``: the steps of ``observe --strata``: each stratum alone, and the effect over all
+- ``strata``: the steps of ``observe --strata``: match each stratum, then combine the effects
 """

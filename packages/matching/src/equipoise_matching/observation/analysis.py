@@ -62,10 +62,10 @@ def observe(
 ) -> ObservationResult:
     """Estimate the effect of the candidate among comparable rows, or give the reason for none.
 
-    ``source`` is the name of the log, ``left_out`` has the number of rows that were left out while
-    the log was read, by reason, and ``warnings`` of reading it come first. ``progress`` receives a
-    description of each step. Raise `UnusableInput` if the question does not fit the log: the error
-    names the column and the rows.
+    ``source`` is the name of the log. ``left_out`` counts by reason the rows that were left out
+    when the log was read. The result begins with ``warnings``. ``progress`` receives a description
+    of each step. Raise `UnusableInput` if the question does not fit the log; the error names the
+    column and the rows.
     """
     sample = read_sample(log, question, dict(left_out or {}))
     match = match_sample(sample, progress)
@@ -111,9 +111,9 @@ def describe_matching(match: MatchedSample) -> MatchingSummary:
 
 
 def describe_model(match: MatchedSample) -> str:
-    """Return one sentence about the model: its curves, and the rows left out for their odds."""
+    """Return a sentence about the model: its curves, and the number of rows left out."""
     model, terms = match.matched.model, match.effects.main.terms
-    curved = [model.dictionary.describe(term) for term in terms[model.dictionary.lines :]]
+    curved = [model.dictionary.describe(term) for term in terms[model.dictionary.covariate_count :]]
     if not terms:
         sentence = "the columns act through the mean of each of their values"
     elif curved:
@@ -122,10 +122,10 @@ def describe_model(match: MatchedSample) -> str:
         )
     else:
         sentence = "the columns act as straight lines: no curve, step or product was found"
-    outside = int(np.count_nonzero(model.outside))
-    if outside:
+    left_out = int(np.count_nonzero(model.is_left_out))
+    if left_out:
         sentence += (
-            f"; {outside:,} rows of {match.sample.arms.candidate} are left out because hardly any "
+            f"; {left_out:,} rows of {match.sample.arms.candidate} are left out because hardly any "
             f"row of {match.sample.arms.baseline} is like them"
         )
     return sentence
@@ -134,7 +134,7 @@ def describe_model(match: MatchedSample) -> str:
 def _describe(
     match: MatchedSample, source: str, warnings: tuple[AnalysisWarning, ...]
 ) -> ObservationResult:
-    """Return the document without an answer."""
+    """Return the result without an answer."""
     sample, matched = match.sample, match.matched
     question, arms, treated = sample.question, sample.arms, sample.treated
     rows, dropped = int(np.count_nonzero(treated)), len(matched.pairs.dropped_index)
@@ -161,12 +161,12 @@ def _describe(
 
 
 def _clustering(match: MatchedSample) -> Clustering | None:
-    """Return the clusters of the matched rows."""
+    """Return the numbers of clusters of the matched rows; ``None`` without clusters."""
     clusters, effect = match.sample.clusters, match.effects.plain.pair_effect
     if clusters is None:
         return None
     rows = (effect.rows, effect.treated_rows, effect.control_rows)
-    return Clustering(clusters.by, *(clusters.count(part) for part in rows))
+    return Clustering(clusters.by, *map(clusters.count, rows))
 
 
 def _refusal(match: MatchedSample, clustering: Clustering | None) -> Refusal | None:
@@ -186,27 +186,27 @@ def _refusal(match: MatchedSample, clustering: Clustering | None) -> Refusal | N
 def _answer(
     result: ObservationResult, match: MatchedSample, progress: Progress
 ) -> ObservationResult:
-    """Add the effect, and every check of it, to the document."""
+    """Add the effect and all its checks to the result."""
     effects = match.effects
-    matched_effect = to_matched_effect(effects.map(lambda effect: effect.by), effects.plain.main)
+    matched = to_matched_effect(effects.map(lambda effect: effect.by), effects.plain.main)
     progress("bounding the influence of a hidden factor")
     bias = hidden_bias(match)
     fitted = regressions(match)
-    parts = () if fitted is None else contributions(fitted)
+    explained = () if fitted is None else contributions(fitted)
     robustness = None
     if fitted is not None:
         robustness = robustness_of(fitted.main, effects.main.pair_effect.effect)
     progress("checking placebos and periods of time")
     placebos = tuple(placebos_of(match, progress))
-    periods, chance_of_equality = periods_of(match)
+    periods, p_value = periods_of(match)
     return replace(
         result,
-        summary=answer_sentences(result.question, result.naive, matched_effect.effect, parts, bias),
-        matched=matched_effect,
-        contributions=parts,
+        summary=answer_sentences(result.question, result.naive, matched.effect, explained, bias),
+        matched=matched,
+        contributions=explained,
         hidden_bias=bias,
         robustness=robustness,
         placebos=placebos,
         periods=periods,
-        warnings=(*result.warnings, *answer_warnings(placebos, len(periods), chance_of_equality)),
+        warnings=(*result.warnings, *answer_warnings(placebos, len(periods), p_value)),
     )

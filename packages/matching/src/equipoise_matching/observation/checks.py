@@ -1,4 +1,4 @@
-"""Placebos and periods: effects that cannot exist, and whether the effect changes in time."""
+"""Check the answer by placebos, where no effect can exist, and by its change over time."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from equipoise_matching.shared.extras import require
 
 MAX_PERIODS = 4
 MIN_PERIOD_ROWS = 20
-"""Candidate rows that each period needs."""
+"""Number of candidate rows that each period needs."""
 
 
 def placebos_of(match: MatchedSample, progress: Progress) -> Iterator[Placebo]:
@@ -61,7 +61,7 @@ def placebos_of(match: MatchedSample, progress: Progress) -> Iterator[Placebo]:
 
 
 def _placebo_period(log: Log, treated: Truths, question: Question, progress: Progress) -> Placebo:
-    """Match the rows that the candidate cannot have reached in the same way, and estimate."""
+    """Estimate the effect in the placebo period, by the same method as the answer."""
     assert question.placebo_period is not None
     name = "=".join(question.placebo_period)
     try:
@@ -92,30 +92,30 @@ def _placebo_period(log: Log, treated: Truths, question: Question, progress: Pro
 
 
 def _scales(values: Floats, question: Question) -> Scales[Floats]:
-    """Return the values, with logarithms if a ratio is wanted and all are above 0."""
+    """Return the values, and their logarithms if a ratio is wanted and all values are above 0."""
     has_logs = question.ratio and bool((values > 0.0).all())
     return Scales(np.log(values) if has_logs else None, values)
 
 
 def _placebo(
-    kind: str, name: str, effects: Scales[EffectEstimate], with_effect: str, without: str
+    kind: str, name: str, effects: Scales[EffectEstimate], with_effect: str, without_effect: str
 ) -> Placebo:
-    """Return the check; the interval of the effect replaces ``{range}`` in both summaries."""
+    """Return the result of a placebo; the interval replaces ``{range}`` in its summary."""
     effect = to_effect(effects.map(lambda effect: effect.estimate))
-    known = (effect.ratio, effect.ratio_ci, effect.difference, effect.difference_ci)
+    estimates = (effect.ratio, effect.ratio_ci, effect.difference, effect.difference_ci)
     if effect.interval is None:
         unknown = f"{name} checks nothing: there are too few clusters for an interval"
-        return Placebo(kind, name, *known, None, unknown)
-    summary = with_effect if effect.excludes_zero else without
+        return Placebo(kind, name, *estimates, None, unknown)
+    summary = with_effect if effect.excludes_zero else without_effect
     summary = summary.replace("{range}", f"({range_clause(effect)})")
-    return Placebo(kind, name, *known, effect.excludes_zero, summary)
+    return Placebo(kind, name, *estimates, effect.excludes_zero, summary)
 
 
 def periods_of(match: MatchedSample) -> tuple[tuple[Period, ...], float | None]:
     """Estimate the effect in each period, from the pairs of its candidate rows.
 
-    The periods come with the p-value of Cochran's Q for one common effect, which is ``None`` where
-    a period has no error.
+    Return the periods, and the p-value of Cochran's Q for one common effect. The p-value is
+    ``None`` if a period has no error.
     """
     sample = match.sample
     dictionary, strata = match.matched.model.dictionary, sample.covariates.exact_strata()
@@ -133,41 +133,41 @@ def periods_of(match: MatchedSample) -> tuple[tuple[Period, ...], float | None]:
         estimates.append(scales.main)
         rows = len(np.unique(pairs.treated_index))
         periods.append(Period(begins, ends, rows, *astuple(to_effect(scales))))
-    return tuple(periods), _chance_of_equality(estimates)
+    return tuple(periods), _p_value_of_equality(estimates)
 
 
 def _split_by_time(log: Log, matched: BalancedMatch) -> list[tuple[str, str, PairSubset]]:
     """Split the pairs at equal shares of the candidate's rows in time.
 
-    A period has its first time, its last time and its pairs. Without times, or with too few rows,
-    there are no periods.
+    Return the first time, the last time and the pairs of each period. Return nothing without
+    times, or with too few rows.
     """
-    pairs, timed = matched.pairs, time_of(log)
+    pairs, time_column = matched.pairs, time_of(log)
     rows = np.unique(pairs.treated_index)
     count = min(MAX_PERIODS, len(rows) // MIN_PERIOD_ROWS)
-    if timed is None or count < 2:
+    if time_column is None or count < 2:
         return []
-    name, time = timed
+    name, time = time_column
     borders = np.unique(np.quantile(time[rows], np.linspace(0.0, 1.0, count + 1)))
     if len(borders) < 3:
         return []
     pair_time = time[pairs.treated_index]
     period = np.clip(np.searchsorted(borders, pair_time, side="right") - 1, 0, len(borders) - 2)
     periods = []
-    for place in range(len(borders) - 1):
-        inside = period == place
+    for index in range(len(borders) - 1):
+        inside = period == index
         if not inside.any():
             return []
-        part = PairSubset(
+        subset = PairSubset(
             pairs.treated_index[inside], pairs.control_index[inside], pairs.weights[inside]
         )
-        rows = np.unique(part.treated_index)
+        rows = np.unique(subset.treated_index)
         order = rows[np.argsort(time[rows], kind="stable")]
-        periods.append((_time_text(log, name, order[0]), _time_text(log, name, order[-1]), part))
+        periods.append((_time_text(log, name, order[0]), _time_text(log, name, order[-1]), subset))
     return periods
 
 
-def _chance_of_equality(estimates: list[Estimate]) -> float | None:
+def _p_value_of_equality(estimates: list[Estimate]) -> float | None:
     """Return the p-value of Cochran's Q for one common effect; ``None`` without errors."""
     errors = np.array([estimate.error for estimate in estimates if estimate.error])
     if len(errors) < 2 or len(errors) < len(estimates):

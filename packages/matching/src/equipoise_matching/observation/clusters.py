@@ -15,17 +15,17 @@ from equipoise_matching.shared.errors import UnusableInput
 from equipoise_matching.shared.spelling import option
 
 MIN_CLUSTERS = 10
-"""Clusters that each version needs: with fewer the error itself is a guess."""
+"""Number of clusters that each version needs: with fewer, the error itself is a guess."""
 
-NAMES = frozenset(
+CLUSTER_NAMES = frozenset(
     {
         "window", "deployment", "job", "job_id", "build", "build_id", "pipeline", "commit",
         "day", "date", "week", "host", "hostname", "machine", "node", "runner", "pod",
         "campaign", "run", "block",
     }
 )  # fmt: skip
-"""Names of columns that form clusters unless ``--cluster`` names others."""
-TIMES = frozenset(
+"""Names of columns that form clusters unless ``--cluster`` names other columns."""
+TIME_NAMES = frozenset(
     {"time", "timestamp", "ts", "started", "started_at", "start_time", "datetime", "when"}
 )
 """Names of columns that hold the time of a measurement."""
@@ -35,7 +35,7 @@ _RUNS_PER_WINDOW = 2
 
 
 class Clusters(Struct, frozen=True):
-    """``code`` (rows,) is the cluster of each row; ``by`` describes what forms the clusters."""
+    """The number of each row's cluster, ``code`` (rows,); ``by`` says what forms the clusters."""
 
     by: str
     code: Indices
@@ -50,8 +50,8 @@ class Clusters(Struct, frozen=True):
 
 
 def is_known_cluster(name: str) -> bool:
-    """Return whether a column of this name holds a time or a place of measurement."""
-    return name.lower() in NAMES | TIMES
+    """Return whether a column of this name holds a time, a host or a job of measurement."""
+    return name.lower() in CLUSTER_NAMES | TIME_NAMES
 
 
 def time_of(log: Log) -> tuple[str, Floats] | None:
@@ -60,7 +60,7 @@ def time_of(log: Log) -> tuple[str, Floats] | None:
         if column.dtype.kind == "M" and not np.isnat(column).any():
             return name, column.astype("datetime64[us]").astype(np.float64)
     for name, column in log.items():
-        if name.lower() not in TIMES | {"day", "date", "week"}:
+        if name.lower() not in TIME_NAMES | {"day", "date", "week"}:
             continue
         if column.dtype.kind in "iuf" and np.isfinite(column.astype(np.float64)).all():
             return name, column.astype(np.float64)
@@ -70,11 +70,11 @@ def time_of(log: Log) -> tuple[str, Floats] | None:
 
 
 def choose_clusters(log: Log, question: Question, treated: Truths) -> Clusters | None:
-    """Return the requested clusters, or the coarsest known ones with enough in each version.
+    """Return the requested clusters, or clusters by the coarsest known column with enough of them.
 
     The result is ``None`` if no column is known or the question excludes clusters. If no known
-    column has enough clusters, the one with the most is returned: the answer is then refused
-    instead of given with a wrong error.
+    column has enough clusters in each version, the column with the most is used, and the answer
+    is refused later: an interval from too few clusters would be wrong.
     """
     if question.cluster == ():
         return None
@@ -95,7 +95,7 @@ def choose_clusters(log: Log, question: Question, treated: Truths) -> Clusters |
 
 
 def windows_of_runs(time: Floats, treated: Truths) -> Indices:
-    """Return the window of each row: two runs each, a run being a stretch of one version."""
+    """Return the window of each row; a window has two runs, stretches of one version."""
     order = np.argsort(time, kind="stable")
     changed = np.diff(treated[order].astype(np.int8)) != 0
     run = np.concatenate([[0], np.cumsum(changed)])
@@ -109,13 +109,12 @@ def _requested_clusters(log: Log, names: tuple[str, ...], treated: Truths) -> Cl
     requested.sort(key=lambda clusters: int(clusters.code.max()))
     coarsest = requested[0]
     for finer in requested[1:]:
-        together = np.unique(finer.code * (int(coarsest.code.max()) + 1) + coarsest.code)
-        if len(together) > int(finer.code.max()) + 1:
+        combinations = np.unique(finer.code * (int(coarsest.code.max()) + 1) + coarsest.code)
+        if len(combinations) > int(finer.code.max()) + 1:
             raise UnusableInput(
-                f"{option('cluster')}: {coarsest.by} and {finer.by} overlap: one {finer.by} has "
-                "rows in "
-                f"several of {coarsest.by}",
-                hint="name only the column whose rows depend more on each other",
+                f"{option('cluster')}: {coarsest.by} and {finer.by} overlap: the rows of one "
+                f"{finer.by} have several values of {coarsest.by}",
+                hint="name only one of the columns, whose rows depend more on each other",
             )
     return coarsest
 
@@ -123,7 +122,7 @@ def _requested_clusters(log: Log, names: tuple[str, ...], treated: Truths) -> Cl
 def _clusters_of_column(log: Log, name: str, treated: Truths) -> Clusters:
     column = log[name]
     code = levels_of(column, name)
-    is_time = column.dtype.kind in "Mf" or name.lower() in TIMES
+    is_time = column.dtype.kind in "Mf" or name.lower() in TIME_NAMES
     if is_time and int(code.max()) + 1 > _MIN_DISTINCT_SHARE * len(column):
         # The order of the levels is the order of time.
         windows = windows_of_runs(code.astype(np.float64), treated)

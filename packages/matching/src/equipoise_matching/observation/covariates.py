@@ -35,23 +35,23 @@ MEDIATORS = frozenset(
         "frequency_hz", "exit", "failure", "failure_kind",
     }
 )  # fmt: skip
-"""Names of columns that the version itself changes, without the prefix of a ledger's columns.
+"""Names of columns that the version itself changes, without the prefixes of a ledger.
 
-Matching on them removes part of the effect. Counts over a trial grow with its duration.
+Matching on them removes part of the effect. Counts of a trial grow with its duration.
 """
 _LEDGER_PREFIXES = ("covariate_", "metric_")
 _IDENTIFIERS = frozenset(
     {"run", "study", "condition", "block", "position", "phase", "layout", "covariate_cpu"}
 )
-"""Columns of a ledger that identify a trial. The number of a CPU is not a quantity."""
+"""Columns of a ledger that identify a trial, and the number of a CPU, which is not a quantity."""
 
 
 class Covariates(Struct, frozen=True):
     """Columns to match on, as numbers.
 
-    ``names`` and ``owners`` are the name of each column of ``matrix`` (rows, columns), and the
-    column of the log that it comes from: a column of texts gives an indicator column for each text
-    but the first. In ``exact`` (rows, exact columns) equal numbers stand for equal values.
+    ``names`` has the name of each column of ``matrix`` (rows, columns), and ``owners`` the column
+    of the log from which it was made: a column of texts gives an indicator column for each text
+    except the first. In ``exact`` (rows, exact columns) equal numbers stand for equal values.
     """
 
     names: tuple[str, ...]
@@ -62,13 +62,13 @@ class Covariates(Struct, frozen=True):
 
     @property
     def balanced(self) -> tuple[tuple[str, ...], Floats]:
-        """Columns whose balance is judged: those to match on, or else the exact ones."""
+        """Names and values of the columns that must be balanced: the exact ones if no others."""
         if self.names:
             return self.names, self.matrix
         return self.exact_names, self.exact
 
     def exact_strata(self) -> Indices:
-        """Return the stratum of exact matching of each row; 0 without exact columns."""
+        """Return the stratum of exact matching of each row; all 0 without exact columns."""
         if not self.exact_names:
             return np.zeros(len(self.matrix), dtype=np.int64)
         code = np.unique(self.exact, axis=0, return_inverse=True)[1]
@@ -87,7 +87,7 @@ def read_covariates(log: Log, question: Question) -> Covariates:
     for name in question.matched_on:
         if name not in exact:
             column = column_of(log, name, "covariates")
-            columns += [(new, name, values) for new, values in numbers_or_indicators(column, name)]
+            columns += [(label, name, x) for label, x in numbers_or_indicators(column, name)]
     codes = [levels_of(column_of(log, name, "exact"), name).astype(np.float64) for name in exact]
     empty = np.empty((row_count(log), 0))
     return Covariates(
@@ -107,27 +107,27 @@ def default_covariates(log: Log, question: Question) -> tuple[str, ...]:
 
 
 def usable_covariates(log: Log, question: Question) -> tuple[str, ...]:
-    """Return every usable column, with or without missing values: numbers, or a few texts.
+    """Return the columns that can be covariates, with or without missing values.
 
-    Columns with another role in the question, mediators, times, clusters and row numbers are
-    left out.
+    They hold numbers or few different texts. Columns with another role in the question, mediators,
+    times, clusters and row numbers are left out.
     """
     return tuple(name for name in _without_role(log, question) if _is_usable(log[name]))
 
 
 def infinite_covariates(log: Log, question: Question) -> dict[str, int]:
-    """Return the columns that only infinite values keep from being usable, with their number."""
-    infinite: dict[str, int] = {}
+    """Return the number of infinite values of each column that is usable without them."""
+    infinite_counts: dict[str, int] = {}
     for name in _without_role(log, question):
         column = log[name]
         if column.dtype.kind == "f" and (is_infinite := np.isinf(column)).any():
             if _is_usable(column[~is_infinite]):
-                infinite[name] = int(is_infinite.sum())
-    return infinite
+                infinite_counts[name] = int(is_infinite.sum())
+    return infinite_counts
 
 
 def _without_role(log: Log, question: Question) -> Iterator[str]:
-    """Yield the columns that have no other role, neither in the question nor by their name."""
+    """Yield the columns that have no other role, in the question or by their name."""
     other_roles = frozenset(question.other_columns)
     for name in log:
         if (
@@ -142,16 +142,16 @@ def _without_role(log: Log, question: Question) -> Iterator[str]:
 
 def is_mediator(name: str, declared: tuple[str, ...] = ()) -> bool:
     """Return whether a column is a known mediator, or is declared as one."""
-    plain = name.lower()
+    short_name = name.lower()
     for prefix in _LEDGER_PREFIXES:
-        plain = plain.removeprefix(prefix)
-    return name in declared or plain in MEDIATORS
+        short_name = short_name.removeprefix(prefix)
+    return name in declared or short_name in MEDIATORS
 
 
 def _is_usable(column: NDArray[Any]) -> bool:
     column = column[~missing_in(column)]
     if column.dtype.kind == "O" and all(isinstance(value, bool) for value in column.tolist()):
-        # Truths with a gap come as objects.
+        # Truth values with a gap come as objects.
         column = column.astype(np.bool_)
     if not len(column):
         return False

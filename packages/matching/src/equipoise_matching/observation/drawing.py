@@ -15,22 +15,22 @@ _KINDS = ("naive", "comparable", "by time", "placebo")
 
 
 def effects_chart(result: ObservationResult) -> LayerChart:
-    """Draw the naive effect, the one among comparable rows, those by time, and the placebos.
+    """Draw the naive effect, the effect among comparable rows and by period, and the placebos.
 
-    Where ratios are drawn, placebo outcomes without a logarithm are left out: they have no percent.
+    A chart in percent leaves out placebo outcomes without a ratio.
     """
     require_figures()
     from equipoise_matching.charts.estimates import Estimate, estimates
 
     in_percent = result.naive.ratio is not None
     rows = []
-    for label, kind, part in result.effects:
-        value, ends = part.difference, part.difference_ci
+    for label, kind, effect in result.effects:
+        value, interval = effect.difference, effect.difference_ci
         if in_percent:
-            value, ends = part.ratio, part.ratio_ci
+            value, interval = effect.ratio, effect.ratio_ci
         if value is None:
             continue
-        numbers = [value, *(ends or (value, value))]
+        numbers = [value, *(interval or (value, value))]
         if in_percent:
             numbers = [100.0 * (number - 1.0) for number in numbers]
         rows.append(Estimate(label, kind, numbers[0], (numbers[1], numbers[2])))
@@ -46,7 +46,7 @@ def effects_chart(result: ObservationResult) -> LayerChart:
 
 
 def balance_chart(result: ObservationResult) -> LayerChart:
-    """Draw the standardized differences of every column, before and after."""
+    """Draw the standardized differences of every column, before and after matching."""
     require_figures()
     from equipoise_matching.charts.balance import love_plot
 

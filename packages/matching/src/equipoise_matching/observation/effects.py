@@ -1,23 +1,22 @@
 """The effect over the matched pairs, with its errors.
 
-With pairs (i, j) of weight w, t_i = Σ w over the pairs of candidate row i, k_j = Σ w over the
-pairs of baseline row j, and m a regression of the outcome on the covariates and on the terms that
-the rows chose (``terms``) among the matched baseline rows, weighted by k (Abadie and Imbens 2011,
-JBES 29(1)), the effect is
+Pairs (i, j) have the weight w; t_i is Σ w over the pairs of candidate row i, and k_j is Σ w over
+the pairs of baseline row j. m is a regression of the outcome on the covariates and the chosen terms
+(``terms``), among the matched baseline rows with the weights k (Abadie and Imbens 2011, JBES
+29(1)). The effect is
 
-    τ = Σ w [(Y_i − m(X_i)) − (Y_j − m(X_j))] / Σ w,
+    τ = Σ w [(Y_i − m(X_i)) − (Y_j − m(X_j))] / Σ w.
 
-the sum of the scores ψ_i = t_i (Y_i − m(X_i) − τ) / Σ w of the candidate's rows and ψ_j =
-−k_j (Y_j − m(X_j)) / Σ w of the baseline's.
+It is the sum of the scores: ψ_i = t_i (Y_i − m(X_i) − τ) / Σ w of the candidate's rows, and ψ_j =
+−k_j (Y_j − m(X_j)) / Σ w of the baseline's rows.
 
-Rows of one cluster are not independent, so the variance is that of the clusters' sums of scores:
-V = G/(G − 1) Σ_g (Σ_{i in g} ψ_i)². With few clusters that is too small, since each cluster has
-pulled τ and m towards itself; the change of τ when a cluster is left out is not
-(``cluster_moves``). Intervals are Student's, with one degree of freedom less than the
-number of clusters of the version that has fewer.
+Rows of one cluster are not independent, so the variance comes from the sums of scores by cluster:
+V = G/(G − 1) Σ_g (Σ_{i in g} ψ_i)². With few clusters this variance is too small, since each
+cluster pulls τ and m towards itself. Then the changes of τ when each cluster is left out give the
+variance (``cluster_moves``). Intervals are Student's. Their degrees of freedom are the number of
+clusters minus 1, of the version with fewer clusters.
 
-m is a regression, not a mean of neighbours: neighbours in one cluster share its error and would
-hide it.
+m is a regression instead of a mean of neighbours, because neighbours in one cluster share an error.
 """
 
 from __future__ import annotations
@@ -39,22 +38,21 @@ from equipoise_matching.observation.terms import Term, select_terms, term_budget
 from equipoise_matching.shared.extras import require
 
 CONFIDENCE = 0.95
-MANY_CLUSTERS = 2000
-"""Number of clusters above which the sums of scores give the error: both methods then agree."""
+MAX_REFITS = 2000
+"""Number of clusters above which the sums of scores give the error, without refits."""
 ABADIE_IMBENS, BY_CLUSTERS = "abadie-imbens", "clusters"
-_SINGULAR = 1e-9
+_SINGULAR_TOLERANCE = 1e-9
 _MAX_LEVERAGE = 0.9
 MAX_ROW_SHARE = 0.3
-"""Largest share that one matched baseline row may have in the part of a term that the terms
-before it do not explain."""
-TERM_ROWS = 4
-"""Matched baseline rows that each term of the outcome's model needs."""
-_CONSTANT = 1e-12
+"""Largest share of one matched baseline row in what the earlier terms do not explain of a term."""
+ROWS_PER_OUTCOME_TERM = 4
+"""Number of matched baseline rows that each term of the outcome's model needs."""
+_CONSTANT_TOLERANCE = 1e-12
 """Relative spread below which a column is constant up to rounding."""
 
 
 class PairSubset(Struct, frozen=True):
-    """Some of the pairs of a match: the candidate's row, the baseline's row, the weight."""
+    """Some pairs of a match. Each has a candidate row, a baseline row and a weight."""
 
     treated_index: Indices
     control_index: Indices
@@ -65,7 +63,7 @@ Pairs = MatchResult | PairSubset
 
 
 class Estimate(Struct, frozen=True):
-    """An effect with its standard error and interval; ``None`` where no error can be given."""
+    """An effect, its standard error and its interval; ``None`` if they cannot be estimated."""
 
     effect: float
     error: float | None = None
@@ -73,10 +71,11 @@ class Estimate(Struct, frozen=True):
 
 
 class OutcomeRegression(Struct, frozen=True):
-    """An outcome (rows,) minus its prediction, and minus the mean of its stratum.
+    """A regression of the outcome among the matched baseline rows.
 
-    ``columns`` (rows, terms) are the centred terms in the regression. ``leverage`` (rows,) is the
-    weight of each row in its own prediction, 0 outside the regression.
+    The outcome (rows,) is ``centred`` on its stratum; ``residual`` is this minus the prediction by
+    the centred ``columns`` (rows, terms). ``leverage`` (rows,) is the weight of each row in its own
+    prediction, 0 for rows outside the regression.
     """
 
     residual: Floats
@@ -101,16 +100,17 @@ class PairEffect(Struct, frozen=True):
         return np.union1d(self.treated_rows, self.control_rows)
 
     def fewest_clusters(self, code: Indices) -> int:
-        """Return the number of clusters of the version that has fewer in the pairs."""
+        """Return the number of clusters in the pairs, of the version with fewer."""
         return min(len(np.unique(code[rows])) for rows in (self.treated_rows, self.control_rows))
 
 
 class EffectEstimate(Struct, frozen=True):
-    """The effect on one outcome with every error, by name.
+    """The effect on one outcome, with the errors of each method.
 
-    ``main`` names the error that the answer uses. ``without_neighbors`` is the share of the matched
-    rows that have no neighbour of the same version; Abadie and Imbens' error takes one variance for
-    all of them. ``terms`` are those of the outcome's model, the covariates first.
+    ``by`` has the estimates by the name of the method, and ``main`` names the method of the answer.
+    ``without_neighbors`` is the share of the matched rows without a neighbour of the same version;
+    the error of Abadie and Imbens takes one variance for them. ``terms`` are the terms of the
+    outcome's model, the covariates first.
     """
 
     pair_effect: PairEffect
@@ -144,11 +144,7 @@ def match_sample(sample: Sample, progress: Progress) -> MatchedSample:
 
 
 def estimate_effect(
-    outcome: Floats,
-    matched: BalancedMatch,
-    clusters: Clusters | None,
-    *,
-    intervals: int = 1,
+    outcome: Floats, matched: BalancedMatch, clusters: Clusters | None, *, intervals: int = 1
 ) -> EffectEstimate:
     """Estimate the effect on one outcome (rows,) over the pairs.
 
@@ -158,12 +154,12 @@ def estimate_effect(
     strata = matched.covariates.exact_strata()
     terms = outcome_terms(outcome, matched)
     pair_effect = effect_over_pairs(outcome, model.dictionary.values(terms), strata, pairs)
-    # The regression leaves the variance of Abadie and Imbens as it is (2011, theorem 2), but it has
-    # pulled each residual of its rows towards 0.
+    # The regression does not change the variance of Abadie and Imbens (2011, theorem 2), but it
+    # pulls the residuals of its rows towards 0. Dividing by ``free_share`` corrects this.
     regressed = pair_effect.regressed
-    free = 1.0 - np.minimum(regressed.leverage, _MAX_LEVERAGE)
+    free_share = 1.0 - np.minimum(regressed.leverage, _MAX_LEVERAGE)
     residual_match = match(
-        regressed.residual / free,
+        regressed.residual / free_share,
         matched.treated,
         matched.points,
         reuse=pairs,
@@ -181,33 +177,33 @@ def estimate_effect(
 def outcome_terms(outcome: Floats, matched: BalancedMatch) -> tuple[Term, ...]:
     """Return the terms of the regression of an outcome (rows,): double selection.
 
-    They are the covariates, the terms that explain who has which version, and those that explain
-    the outcome of the baseline's rows, as many as the matched baseline rows allow.
+    They are the covariates, the terms that explain which rows have the candidate, and the terms
+    that explain the outcome of the baseline's rows, as many as the matched baseline rows allow.
     """
     model = matched.model
     control = np.flatnonzero(~matched.treated)
     explaining = select_terms(model.dictionary, outcome, control, term_budget(matched.treated))
     terms = tuple(dict.fromkeys((*model.terms, *explaining)))
-    return _supported(terms, matched)
+    return _supported_terms(terms, matched)
 
 
-def _supported(terms: tuple[Term, ...], matched: BalancedMatch) -> tuple[Term, ...]:
-    """Return the terms that enough matched baseline rows separate from the terms before them."""
+def _supported_terms(terms: tuple[Term, ...], matched: BalancedMatch) -> tuple[Term, ...]:
+    """Return the terms that enough matched baseline rows distinguish from earlier terms."""
     dictionary = matched.model.dictionary
-    _, serving = row_weights(matched.pairs, len(matched.treated))
-    used = np.flatnonzero(serving > 0.0)
-    terms = terms[: max(dictionary.lines, len(used) // TERM_ROWS)]
-    if len(terms) == dictionary.lines:
+    _, control = row_weights(matched.pairs, len(matched.treated))
+    used = np.flatnonzero(control > 0.0)
+    terms = terms[: max(dictionary.covariate_count, len(used) // ROWS_PER_OUTCOME_TERM)]
+    if len(terms) == dictionary.covariate_count:
         return terms
     columns = dictionary.values(terms)[used]
-    columns -= np.average(columns, axis=0, weights=serving[used])
-    columns *= np.sqrt(serving[used])[:, None]
+    columns -= np.average(columns, axis=0, weights=control[used])
+    columns *= np.sqrt(control[used])[:, None]
     directions = np.linalg.qr(columns)[0]
     largest = (directions**2).max(axis=0)
     return tuple(
         term
-        for place, term in enumerate(terms)
-        if place < dictionary.lines or largest[place] <= MAX_ROW_SHARE
+        for index, term in enumerate(terms)
+        if index < dictionary.covariate_count or largest[index] <= MAX_ROW_SHARE
     )
 
 
@@ -217,7 +213,7 @@ def naive_estimate(candidate: Moments, baseline: Moments) -> Estimate:
 
 
 def to_effect(scales: Scales[Estimate]) -> Effect:
-    """Return the effect as a ratio, where there is a logarithm, and as a difference."""
+    """Return the effect as a difference, and as a ratio if the log scale is used."""
     log, plain = scales.on_log, scales.plain
     if log is None:
         return Effect(None, None, plain.effect, plain.interval)
@@ -225,7 +221,7 @@ def to_effect(scales: Scales[Estimate]) -> Effect:
 
 
 def to_matched_effect(scales: Scales[dict[str, Estimate]], main: str) -> MatchedEffect:
-    """Return the effect on both scales with every error; the answer uses the error ``main``."""
+    """Return the effect on both scales with all errors; ``main`` names the error of the answer."""
     logs, plain = scales.on_log, scales.plain
     errors = tuple(
         ErrorEstimate(
@@ -247,57 +243,59 @@ def _ratios(interval: Bounds) -> Bounds:
 def effect_over_pairs(outcome: Floats, matrix: Floats, strata: Indices, pairs: Pairs) -> PairEffect:
     """Return the effect over the pairs after the regression on the covariates.
 
-    The outcome has shape (rows,), the matrix (rows, columns); ``strata`` (rows,) are those of exact
-    matching.
+    The outcome has shape (rows,), the matrix (rows, columns), and ``strata`` (rows,) the strata of
+    exact matching.
     """
-    treated, serving = row_weights(pairs, len(outcome))
-    regressed = regress(outcome, matrix, strata, serving)
+    treated, control = row_weights(pairs, len(outcome))
+    regressed = regress(outcome, matrix, strata, control)
     residual, total = regressed.residual, float(treated.sum())
-    middle = float((serving * residual).sum()) / total
-    effect = float((treated * residual).sum()) / total - middle
-    scores = (treated * (residual - middle - effect) - serving * (residual - middle)) / total
-    rows = np.flatnonzero(treated > 0.0), np.flatnonzero(serving > 0.0)
+    control_mean = float((control * residual).sum()) / total
+    effect = float((treated * residual).sum()) / total - control_mean
+    scores = (
+        treated * (residual - control_mean - effect) - control * (residual - control_mean)
+    ) / total
+    rows = np.flatnonzero(treated > 0.0), np.flatnonzero(control > 0.0)
     return PairEffect(effect, scores, regressed, pairs, *rows)
 
 
 def row_weights(pairs: Pairs, rows: int) -> tuple[Floats, Floats]:
     """Return each row's weight as a candidate row and as a baseline row, shape (rows,) each."""
     treated = np.bincount(pairs.treated_index, pairs.weights, rows).astype(np.float64)
-    serving = np.bincount(pairs.control_index, pairs.weights, rows).astype(np.float64)
-    return treated, serving
+    control = np.bincount(pairs.control_index, pairs.weights, rows).astype(np.float64)
+    return treated, control
 
 
-def regress(outcome: Floats, matrix: Floats, strata: Indices, serving: Floats) -> OutcomeRegression:
+def regress(outcome: Floats, matrix: Floats, strata: Indices, weights: Floats) -> OutcomeRegression:
     """Regress the outcome on the covariates among the matched baseline rows.
 
-    With no more such rows than strata and columns, only the means of the strata are subtracted.
-    In strata without such a row the result has no meaning. ``strata`` and ``serving``, the weights
-    of the regression, have shape (rows,), as the outcome.
+    The outcome, the strata and the weights have shape (rows,). Without more matched baseline rows
+    than strata and columns, only the means of the strata are subtracted. In a stratum without a
+    matched baseline row, the result has no meaning.
     """
-    used = np.flatnonzero(serving > 0.0)
-    centred = _centre(outcome, strata, serving)
+    used = np.flatnonzero(weights > 0.0)
+    centred = _centre(outcome, strata, weights)
     columns, leverage = np.zeros_like(matrix), np.zeros(len(outcome))
-    for place in range(matrix.shape[1]):
-        column = _centre(matrix[:, place], strata, serving)
-        spread = math.sqrt(float(np.average(column[used] ** 2, weights=serving[used])))
-        largest = float(np.abs(matrix[:, place]).max())
-        columns[:, place] = column / spread if spread > _CONSTANT * largest else 0.0
+    for index in range(matrix.shape[1]):
+        column = _centre(matrix[:, index], strata, weights)
+        spread = math.sqrt(float(np.average(column[used] ** 2, weights=weights[used])))
+        largest = float(np.abs(matrix[:, index]).max())
+        columns[:, index] = column / spread if spread > _CONSTANT_TOLERANCE * largest else 0.0
     columns = columns[:, columns[used].any(axis=0)]
     terms = columns.shape[1] + len(np.unique(strata[used]))
     if not columns.shape[1] or len(used) <= terms:
         return OutcomeRegression(centred, centred, columns[:, :0], leverage)
-    root = np.sqrt(serving[used])
-    # Singular values give the slopes and the leverages; columns that repeat others add nothing.
+    root = np.sqrt(weights[used])
+    # Singular values give the slopes and leverages, even if a column depends on other columns.
     left, sizes, right = np.linalg.svd(columns[used] * root[:, None], full_matrices=False)
-    full = sizes > _SINGULAR * sizes[0]
-    left, right = left[:, full], right[full] / sizes[full, None]
+    regular = sizes > _SINGULAR_TOLERANCE * sizes[0]
+    left, right = left[:, regular], right[regular] / sizes[regular, None]
     slopes = right.T @ (left.T @ (centred[used] * root))
     leverage[used] = (left**2).sum(axis=1)
     return OutcomeRegression(centred - columns @ slopes, centred, columns, leverage)
 
 
 def _centre(column: Floats, strata: Indices, weights: Floats) -> Floats:
-    """Subtract the weighted mean of its stratum from each value."""
+    """Subtract from each value the weighted mean of its stratum."""
     totals = np.bincount(strata, weights)
     sums = np.bincount(strata, weights * column)
     means = np.divide(sums, totals, out=np.zeros_like(sums), where=totals > 0.0)
@@ -305,92 +303,93 @@ def _centre(column: Floats, strata: Indices, weights: Floats) -> Floats:
 
 
 def estimate_by_clusters(pair_effect: PairEffect, code: Indices, *, intervals: int = 1) -> Estimate:
-    """Return the effect with the interval that clusters give, if each version has enough.
+    """Return the effect, with an interval by clusters if each version has enough clusters.
 
     ``code`` (rows,) is the cluster of each row; ``intervals`` is the number of intervals that hold
-    together (Bonferroni).
+    together at 95 % (Bonferroni).
     """
-    fewest = pair_effect.fewest_clusters(code)
-    if fewest < MIN_CLUSTERS:
+    cluster_count = pair_effect.fewest_clusters(code)
+    if cluster_count < MIN_CLUSTERS:
         return Estimate(pair_effect.effect)
     error = cluster_error(cluster_moves(pair_effect, code))
-    quantile = t_quantile(fewest - 1, intervals=intervals)
+    quantile = t_quantile(cluster_count - 1, intervals=intervals)
     return with_error(pair_effect.effect, error if math.isfinite(error) else None, quantile)
 
 
 def cluster_moves(pair_effect: PairEffect, code: Indices) -> Floats:
-    """Return the change of the effect when each cluster is left out, in the order of their codes.
+    """Return the changes of the effect when each cluster is left out, in the order of the codes.
 
-    Above ``MANY_CLUSTERS`` clusters it follows from the sums of scores: −G/(G − 1) Σ_i ψ_i.
+    With more than ``MAX_REFITS`` clusters G, the change is −G/(G − 1) Σ_i ψ_i, with the
+    scores ψ_i of the rows of the cluster.
     """
     rows = pair_effect.rows
-    present, place = np.unique(code[rows], return_inverse=True)
-    count = len(present)
-    if count > MANY_CLUSTERS:
-        return np.asarray(-np.bincount(place, pair_effect.scores[rows]) * count / (count - 1))
+    clusters, index = np.unique(code[rows], return_inverse=True)
+    count = len(clusters)
+    if count > MAX_REFITS:
+        return np.asarray(-np.bincount(index, pair_effect.scores[rows]) * count / (count - 1))
     return effects_without_each_cluster(pair_effect, code) - pair_effect.effect
 
 
 def cluster_error(moves: Floats) -> float:
-    """Return the error from the changes of the effect without each cluster.
+    """Return the standard error from the changes of the effect without each cluster.
 
-    V = (G − 1)/G Σ_g (τ₍₋g₎ − τ)², the regression fitted again each time; the pairs' weights and
-    the means of the strata stay (MacKinnon, Nielsen and Webb 2023, J. Econometrics 232(2), CV3).
+    V = (G − 1)/G Σ_g (τ₍₋g₎ − τ)². Each τ₍₋g₎ has a regression of its own, but the same weights of
+    pairs and means of strata (MacKinnon, Nielsen and Webb 2023, J. Econometrics 232(2), CV3).
     """
     return math.sqrt((len(moves) - 1) / len(moves) * float((moves**2).sum()))
 
 
 def effects_without_each_cluster(pair_effect: PairEffect, code: Indices) -> Floats:
-    """Return the effect with each cluster of the pairs left out, in the order of their codes.
+    """Return the effects with each cluster of the pairs left out, in the order of the codes.
 
     Each version must have rows in at least two clusters.
     """
     regressed, rows = pair_effect.regressed, pair_effect.rows
-    treated, serving = row_weights(pair_effect.pairs, len(regressed.residual))
-    present, place = np.unique(code[rows], return_inverse=True)
-    count = len(present)
+    treated, control = row_weights(pair_effect.pairs, len(regressed.residual))
+    clusters, index = np.unique(code[rows], return_inverse=True)
+    count = len(clusters)
     outcome, columns = regressed.centred[rows], regressed.columns[rows]
 
-    def others(values: Floats) -> Floats:
+    def sum_without_each(values: Floats) -> Floats:
         """Return for each cluster the sum over all other clusters."""
-        sums = np.bincount(place, values, count)
+        sums = np.bincount(index, values, count)
         return np.asarray(sums.sum() - sums, dtype=np.float64)
 
     terms = range(columns.shape[1])
     means = []
-    for weights in (treated[rows], serving[rows]):
-        total = others(weights)
-        column_means = [others(weights * columns[:, term]) / total for term in terms]
-        means.append((others(weights * outcome) / total, np.array(column_means)))
-    (treated_outcome, treated_columns), (served_outcome, served_columns) = means
+    for weights in (treated[rows], control[rows]):
+        total = sum_without_each(weights)
+        column_means = [sum_without_each(weights * columns[:, term]) / total for term in terms]
+        means.append((sum_without_each(weights * outcome) / total, np.array(column_means)))
+    (treated_outcome, treated_columns), (control_outcome, control_columns) = means
     if not len(terms):
-        return np.asarray(treated_outcome - served_outcome)
-    weights, total = serving[rows], others(serving[rows])
+        return np.asarray(treated_outcome - control_outcome)
+    weights, total = control[rows], sum_without_each(control[rows])
     cross = np.empty((count, len(terms), len(terms)))
     products = np.empty((count, len(terms), 1))
     for term in terms:
-        weighted, mean = weights * columns[:, term], served_columns[term]
-        products[:, term, 0] = others(weighted * outcome) / total - mean * served_outcome
-        for other in terms:
-            product = others(weighted * columns[:, other]) / total
-            cross[:, term, other] = product - mean * served_columns[other]
+        weighted, mean = weights * columns[:, term], control_columns[term]
+        products[:, term, 0] = sum_without_each(weighted * outcome) / total - mean * control_outcome
+        for second in terms:
+            product = sum_without_each(weighted * columns[:, second]) / total
+            cross[:, term, second] = product - mean * control_columns[second]
     slopes = (np.linalg.pinv(cross, hermitian=True) @ products)[:, :, 0]
-    moved = ((treated_columns - served_columns).T * slopes).sum(axis=1)
-    return np.asarray(treated_outcome - served_outcome - moved)
+    adjustment = ((treated_columns - control_columns).T * slopes).sum(axis=1)
+    return np.asarray(treated_outcome - control_outcome - adjustment)
 
 
 def with_error(effect: float, error: float | None, quantile: float) -> Estimate:
-    """Return an effect with its error and the interval of ``quantile`` errors around it."""
+    """Return an effect with its error and its interval: the effect ± ``quantile`` errors."""
     if error is None:
         return Estimate(effect)
-    reach = quantile * error
-    return Estimate(effect, error, (effect - reach, effect + reach))
+    half_width = quantile * error
+    return Estimate(effect, error, (effect - half_width, effect + half_width))
 
 
 def t_quantile(freedom: float, *, intervals: int = 1) -> float:
     """Return the quantile of Student's t for two-sided intervals that hold together at 95 %.
 
-    With infinite ``freedom`` it is that of the normal distribution.
+    Infinite ``freedom`` gives the quantile of the normal distribution.
     """
     stats: Any = require("scipy.stats", "intervals")
     return float(stats.t.ppf(1.0 - (1.0 - CONFIDENCE) / (2.0 * intervals), freedom))

@@ -1,21 +1,21 @@
-"""Strength that a hidden factor needs to change the answer, by two methods.
+"""Compute how strong a hidden factor must be to change the answer, by two methods.
 
-Rosenbaum's bounds for the signed-rank statistic (Rosenbaum 2002, Observational Studies, 2nd
-edition, §4.3). If a hidden factor multiplies the odds of being the candidate by at most Γ within a
-pair, the chance that a pair's difference is positive lies between 1/(1+Γ) and Γ/(1+Γ),
-independently of the others, when there is no effect. The sum of the ranks of the positive
-differences then lies between two sums of independent terms. Their distribution is exact up to
-``EXACT_PAIRS`` and normal beyond. The interval at Γ holds all effects that the two tests do not
-reject. Neither scipy nor statsmodels has these bounds; at Γ = 1 they are Wilcoxon's test.
+The first method is Rosenbaum's bounds for the signed-rank statistic (Rosenbaum 2002, Observational
+Studies, 2nd edition, §4.3). Within a pair, a hidden factor multiplies the odds of being the
+candidate by at most Γ. Without an effect, the chance that a pair's difference is positive then lies
+between 1/(1+Γ) and Γ/(1+Γ), independently of other pairs. So the sum of the ranks of the positive
+differences lies between two sums of independent terms. Their distribution is exact up to
+``EXACT_PAIRS`` pairs, and normal for more. The interval at Γ has the effects that neither test
+rejects. scipy and statsmodels do not have these bounds; at Γ = 1 they are Wilcoxon's test.
 
-The strength compared with the strongest observed covariate (Cinelli and Hazlett 2020, JRSS B
+The second method compares with the strongest observed covariate (Cinelli and Hazlett 2020, JRSS B
 82(1)). In the regression of the outcome Y on the treatment D and the covariates X, a factor Z with
-partial R² of D with Z and of Y with Z moves the estimate by |τ| · sqrt(R²_Y R²_D / (1 − R²_D)) / f,
-f² being the partial f² of Y with D (their equation 14, divided by the estimate). The robustness
-value is the R² that, in both, removes all of it (equation 20, q = 1); a factor k times as strong as
+the partial R²_D and R²_Y moves the estimate by |τ| · sqrt(R²_Y R²_D / (1 − R²_D)) / f. Here f² is
+the partial f² of Y with D (their equation 14, divided by the estimate). The robustness value is the
+value of both R² that removes the whole estimate (equation 20, q = 1). A factor k times as strong as
 a covariate Xⱼ has R²_D = k f²(D, Xⱼ) and R²_Y = η² f²(Y, Xⱼ) (equations 22 and 23 with k_D = k_Y =
-k). statsmodels has the regression, not the robustness value; all partial R² are read off one matrix
-of cross products here, so that a million rows are passed over once.
+k). statsmodels has the regression, not the robustness value. All partial R² here come from one
+matrix of cross products, so a million rows are read once.
 """
 
 from __future__ import annotations
@@ -37,26 +37,26 @@ from equipoise_matching.shared.numbers import significant
 GAMMAS = (1.0, 1.5, 2.0, 3.0)
 EXACT_PAIRS = 60
 MAX_GAMMA = 100.0
-"""Largest factor of the odds that is tried."""
-_TAIL = (1.0 - CONFIDENCE) / 2.0
+"""Largest factor of the odds that the search tries."""
+_TAIL_CHANCE = (1.0 - CONFIDENCE) / 2.0
 _BISECTIONS = 34
 MAX_MULTIPLE = 1000.0
 """Largest multiple of a covariate's strength that is tried."""
 _MULTIPLE_BISECTIONS = 60
-_SINGULAR = 1e-10
+_SINGULAR_TOLERANCE = 1e-10
 
 
 def hidden_bias(match: MatchedSample) -> HiddenBias:
-    """Return the bounds on a match in pairs without replacement, one difference for a cluster."""
+    """Return Rosenbaum's bounds on a match without replacement, by pairs or by clusters."""
     sample, pairs = match.sample, match.matched.without_replacement()
     residual = match.effects.main.pair_effect.regressed.residual
     clusters = sample.clusters
     version = f"{sample.question.treatment} {sample.arms.candidate}"
     if clusters is None:
-        unit, alike = "pairs", sample.question.unit
+        unit, units = "pairs", sample.question.unit
         differences = residual[pairs.treated_index] - residual[pairs.control_index]
     else:
-        unit, alike = "clusters", f"clusters ({clusters.by})"
+        unit, units = "clusters", f"clusters ({clusters.by})"
         differences = cluster_differences(pairs, residual, clusters.code)
     bounds = []
     for gamma in GAMMAS:
@@ -65,19 +65,18 @@ def hidden_bias(match: MatchedSample) -> HiddenBias:
             low, high = (None if end is None else math.exp(end) for end in (low, high))
         bounds.append(GammaBound(gamma, low, high))
     gamma_needed = gamma_to_change(differences)
-    summary = _summary(gamma_needed, len(differences), unit, alike, version)
+    summary = _summary(gamma_needed, len(differences), unit, units, version)
     return HiddenBias(unit, len(differences), tuple(bounds), gamma_needed, summary)
 
 
-def _summary(gamma: float | None, number: int, unit: str, alike: str, version: str) -> str:
-    """Describe the bound: the odds within a pair of ``alike`` to be of the ``version``."""
+def _summary(gamma: float | None, number: int, unit: str, units: str, version: str) -> str:
+    """Describe the factor of the odds between two comparable ``units`` to have the ``version``."""
     if gamma is None:
         return (
-            f"with each row used once, {number} {unit} show no effect, even if nothing of weight "
-            "was left unmeasured"
+            f"with each row used once, {number} {unit} show no effect, even without a hidden factor"
         )
     modelled = "if the listed columns act as modelled, "
-    unmeasured = f"something that was not measured made one of two comparable {alike}"
+    unmeasured = f"something that was not measured made one of two comparable {units}"
     if gamma >= MAX_GAMMA:
         return (
             f"{modelled}the answer holds even if {unmeasured} {gamma:.0f} times as likely as the "
@@ -92,8 +91,8 @@ def _summary(gamma: float | None, number: int, unit: str, alike: str, version: s
 def interval_at(differences: Floats, gamma: float) -> tuple[float | None, float | None]:
     """Return the effects that a hidden factor of strength ``gamma`` leaves possible, at 95 %.
 
-    ``differences`` (pairs,) are those of independent pairs, candidate minus baseline. An end is
-    ``None`` where there are too few pairs for it.
+    ``differences`` (pairs,) has candidate minus baseline for independent pairs. An end of the
+    interval is ``None`` if there are too few pairs.
     """
     high = _lower_end(-differences, gamma)
     return _lower_end(differences, gamma), None if high is None else -high
@@ -102,11 +101,11 @@ def interval_at(differences: Floats, gamma: float) -> tuple[float | None, float 
 def gamma_to_change(differences: Floats) -> float | None:
     """Return the smallest factor of the odds, up to ``MAX_GAMMA``, whose interval includes 0.
 
-    ``None`` if the interval at 1 includes 0 already.
+    Return ``None`` if the interval includes 0 even at a factor of 1.
     """
 
     def shows_effect(gamma: float) -> bool:
-        return min(_chance(differences, gamma), _chance(-differences, gamma)) <= _TAIL
+        return min(_p_value(differences, gamma), _p_value(-differences, gamma)) <= _TAIL_CHANCE
 
     if not shows_effect(1.0):
         return None
@@ -117,30 +116,29 @@ def gamma_to_change(differences: Floats) -> float | None:
 
 
 def cluster_differences(pairs: Pairs, residual: Floats, code: Indices) -> Floats:
-    """Return one difference for each candidate cluster, against one baseline cluster.
+    """Return the difference between each candidate cluster and one baseline cluster.
 
-    Within a cluster the rows went to a version together, so each cluster gives one difference:
-    the mean over its pairs with the one cluster that it shares most pairs with. No baseline
-    cluster serves twice, so the differences come from independent pairs. ``residual`` (rows,) is
-    the outcome minus what the covariates explain (Rosenbaum 2002, Statistical Science 17(3): ranks
-    of residuals).
+    The rows of a cluster ran a version together, so each cluster gives one difference: the mean
+    over its pairs with the baseline cluster with which it shares most pairs. No baseline cluster
+    is used twice, so the differences are independent. ``residual`` (rows,) is the outcome minus
+    what the covariates explain (Rosenbaum 2002, Statistical Science 17(3): ranks of residuals).
     """
     treated_code, control_code = code[pairs.treated_index], code[pairs.control_index]
     differences = residual[pairs.treated_index] - residual[pairs.control_index]
     count = int(code.max()) + 1
-    combined, place = np.unique(treated_code * count + control_code, return_inverse=True)
-    sizes = np.bincount(place)
-    means = np.bincount(place, differences) / sizes
+    combinations, index = np.unique(treated_code * count + control_code, return_inverse=True)
+    sizes = np.bincount(index)
+    means = np.bincount(index, differences) / sizes
     used_treated, used_control = set[int](), set[int]()
     cluster_means: list[float] = []
-    # Combinations of the same size are taken in the order of the clusters.
-    for which in np.argsort(-sizes, kind="stable").tolist():
-        treated, control = divmod(int(combined[which]), count)
+    # Combinations of the same size come in the order of the clusters.
+    for combination in np.argsort(-sizes, kind="stable").tolist():
+        treated, control = divmod(int(combinations[combination]), count)
         if treated in used_treated or control in used_control:
             continue
         used_treated.add(treated)
         used_control.add(control)
-        cluster_means.append(float(means[which]))
+        cluster_means.append(float(means[combination]))
     return np.array(cluster_means)
 
 
@@ -152,7 +150,7 @@ def _lower_end(differences: Floats, gamma: float) -> float | None:
     low -= max(high - low, abs(low), 1e-12)
 
     def is_rejected(effect: float) -> bool:
-        return _chance(differences - effect, gamma) <= _TAIL
+        return _p_value(differences - effect, gamma) <= _TAIL_CHANCE
 
     return _bisect(is_rejected, low, high)[0] if is_rejected(low) else None
 
@@ -160,42 +158,42 @@ def _lower_end(differences: Floats, gamma: float) -> float | None:
 def _bisect(
     holds: Callable[[float], bool], low: float, high: float, rounds: int = _BISECTIONS
 ) -> tuple[float, float]:
-    """Return two values around the end of the range, from ``low``, in which a condition holds."""
+    """Return two values, close together: the condition holds at the first, not at the second."""
     for _ in range(rounds):
         middle = (low + high) / 2.0
         low, high = (middle, high) if holds(middle) else (low, middle)
     return low, high
 
 
-def _chance(differences: Floats, gamma: float) -> float:
-    """Return the largest chance, without an effect, of a rank sum as large as this one."""
+def _p_value(differences: Floats, gamma: float) -> float:
+    """Return the largest chance, without an effect, of a rank sum of at least this size."""
     stats: Any = require("scipy.stats", "bounds")
     different = differences[differences != 0.0]
     count = len(different)
     if not count:
         return 1.0
     ranks = stats.rankdata(np.abs(different))
-    observed = float(ranks[different > 0.0].sum())
-    likely = gamma / (1.0 + gamma)
+    rank_sum = float(ranks[different > 0.0].sum())
+    chance_positive = gamma / (1.0 + gamma)
     if count <= EXACT_PAIRS:
-        return _exact_chance(ranks, observed, likely)
-    mean = likely * float(ranks.sum())
-    spread = math.sqrt(likely * (1.0 - likely) * float((ranks**2).sum()))
-    return float(stats.norm.sf((observed - mean) / spread))
+        return _exact_p_value(ranks, rank_sum, chance_positive)
+    mean = chance_positive * float(ranks.sum())
+    spread = math.sqrt(chance_positive * (1.0 - chance_positive) * float((ranks**2).sum()))
+    return float(stats.norm.sf((rank_sum - mean) / spread))
 
 
-def _exact_chance(ranks: Floats, observed: float, likely: float) -> float:
-    """Return the exact chance; tied ranks are halves, so all ranks are doubled."""
+def _exact_p_value(ranks: Floats, rank_sum: float, chance_positive: float) -> float:
+    """Return the exact chance of such a rank sum; ranks of ties end in .5, so all are doubled."""
     doubled: Indices = np.rint(2.0 * ranks).astype(np.int64)
     chances = np.zeros(int(doubled.sum()) + 1)
     chances[0] = 1.0
-    reach = 0
+    max_sum = 0
     for rank in doubled.tolist():
-        moved = chances[: reach + 1] * likely
-        chances[: reach + 1] *= 1.0 - likely
-        chances[rank : rank + reach + 1] += moved
-        reach += rank
-    return float(chances[round(2.0 * observed) :].sum())
+        moved = chances[: max_sum + 1] * chance_positive
+        chances[: max_sum + 1] *= 1.0 - chance_positive
+        chances[rank : rank + max_sum + 1] += moved
+        max_sum += rank
+    return float(chances[round(2.0 * rank_sum) :].sum())
 
 
 class Regression(Struct, frozen=True):
@@ -208,11 +206,11 @@ class Regression(Struct, frozen=True):
     robustness
         The robustness value, 0 to 1.
     strongest, multiple
-        The covariate of which a hidden factor needs the smallest multiple of the strength to
-        remove the whole estimate, and the multiple; ``None`` if no covariate is related to both.
+        A hidden factor ``multiple`` times as strong as the covariate ``strongest`` removes the
+        whole estimate; the smallest such multiple. ``None`` without a covariate related to both.
     contributions
-        For each covariate the part of the difference of the means that it explains: its slope
-        times the difference of its own means (Gelbach 2016, J. Labor Economics 34(2)).
+        For each covariate, the part of the difference in the outcome that it explains: its slope
+        times the difference of its means (Gelbach 2016, J. Labor Economics 34(2)).
     """
 
     estimate: float
@@ -225,8 +223,8 @@ class Regression(Struct, frozen=True):
 def regressions(match: MatchedSample) -> Scales[Regression] | None:
     """Fit the regressions on both scales over all rows; ``None`` without covariates.
 
-    The terms are those of the outcome's model. A term of two columns counts as a column of its own,
-    named after both.
+    They use the terms of the outcome's model. A term of two columns counts as a separate column,
+    which is named after both.
     """
     sample, dictionary = match.sample, match.matched.model.dictionary
     terms = match.effects.main.terms
@@ -238,7 +236,7 @@ def regressions(match: MatchedSample) -> Scales[Regression] | None:
 
 
 def contributions(fitted: Scales[Regression]) -> tuple[Contribution, ...]:
-    """Return the part of the naive difference that each covariate explains, the largest first."""
+    """Return the part of the naive difference that each covariate explains, largest part first."""
     logs, plain, main = fitted.on_log, fitted.plain.contributions, fitted.main.contributions
     return tuple(
         Contribution(name, None if logs is None else logs.contributions[name], plain[name])
@@ -247,10 +245,10 @@ def contributions(fitted: Scales[Regression]) -> tuple[Contribution, ...]:
 
 
 def robustness_of(fitted: Regression, effect: float) -> Robustness:
-    """Return the robustness value, if the regression has the sign of the matched effect."""
+    """Return the robustness value, if regression and matched effect have the same sign."""
     if fitted.estimate * effect <= 0.0:
-        why = "the regression over all rows has the opposite sign of the matched effect"
-        return Robustness(None, None, None, f"unknown: {why}")
+        reason = "the regression over all rows has the opposite sign of the matched effect"
+        return Robustness(None, None, None, f"unknown: {reason}")
     share = significant(100.0 * fitted.robustness, 2)
     summary = (
         "if the listed columns act as modelled, something that was not measured would remove the "
@@ -268,7 +266,7 @@ def regression(
 ) -> Regression:
     """Fit the regression, and compute the strength that a hidden factor needs.
 
-    ``owners`` are the covariates that the columns of the matrix (rows, columns) belong to.
+    ``owners`` has the covariate of each column of the matrix (rows, columns).
     """
     columns = np.column_stack([treated.astype(np.float64), matrix, outcome])
     spread = columns.std(axis=0)
@@ -276,31 +274,33 @@ def regression(
     columns = (columns - columns.mean(axis=0)) / spread
     cross = columns.T @ columns
     last = cross.shape[0] - 1
-    places = list(range(1, last))
-    places_of = {
-        name: [place for place in places if owners[place - 1] == name]
+    terms = list(range(1, last))
+    columns_by_owner = {
+        name: [column for column in terms if owners[column - 1] == name]
         for name in dict.fromkeys(owners)
     }
-    slopes = _slopes(cross, [0, *places], last) * spread[last] / spread[:last]
-    outcome_residual = _residual_squares(cross, [0, *places], last)
-    treatment_residual = _residual_squares(cross, places, 0)
-    f_squared = _ratio(_residual_squares(cross, places, last) - outcome_residual, outcome_residual)
+    slopes = _slopes(cross, [0, *terms], last) * spread[last] / spread[:last]
+    outcome_residual = _residual_squares(cross, [0, *terms], last)
+    treatment_residual = _residual_squares(cross, terms, 0)
+    f_squared = _partial_f2(
+        _residual_squares(cross, terms, last) - outcome_residual, outcome_residual
+    )
     strongest, multiple = None, None
-    for name, members in places_of.items():
-        rest = [place for place in places if place not in members]
-        f_outcome = _ratio(
-            _residual_squares(cross, [0, *rest], last) - outcome_residual, outcome_residual
+    for name, own_columns in columns_by_owner.items():
+        others = [column for column in terms if column not in own_columns]
+        f_outcome = _partial_f2(
+            _residual_squares(cross, [0, *others], last) - outcome_residual, outcome_residual
         )
-        f_treatment = _ratio(
-            _residual_squares(cross, rest, 0) - treatment_residual, treatment_residual
+        f_treatment = _partial_f2(
+            _residual_squares(cross, others, 0) - treatment_residual, treatment_residual
         )
-        needed = _multiple(f_squared, f_outcome, f_treatment)
-        if needed is not None and (multiple is None or needed < multiple):
-            strongest, multiple = name, needed
+        owner_multiple = _multiple(f_squared, f_outcome, f_treatment)
+        if owner_multiple is not None and (multiple is None or owner_multiple < multiple):
+            strongest, multiple = name, owner_multiple
     means = matrix[treated].mean(axis=0) - matrix[~treated].mean(axis=0)
     explained = {
-        name: float(sum(slopes[place] * means[place - 1] for place in members))
-        for name, members in places_of.items()
+        name: float(sum(slopes[column] * means[column - 1] for column in own_columns))
+        for name, own_columns in columns_by_owner.items()
     }
     return Regression(float(slopes[0]), _robustness(f_squared), strongest, multiple, explained)
 
@@ -312,9 +312,9 @@ def _robustness(f_squared: float) -> float:
 
 
 def _multiple(f_squared: float, f_outcome: float, f_treatment: float) -> float | None:
-    """Return the multiple of a covariate's strength that removes the estimate, if any does.
+    """Return the multiple of a covariate's strength that removes the estimate, if there is one.
 
-    ``f_outcome`` and ``f_treatment`` are partial f² of the covariate, given all else.
+    ``f_outcome`` and ``f_treatment`` are the covariate's partial f², given all other columns.
     """
     if not (f_outcome > 0.0 and f_treatment > 0.0) or math.isinf(f_outcome):
         return None
@@ -324,7 +324,7 @@ def _multiple(f_squared: float, f_outcome: float, f_treatment: float) -> float |
         r_treatment = multiple * f_treatment
         if r_treatment >= 1.0 or multiple * with_treatment >= 1.0:
             return True
-        # Partial R² of the factor with the covariate, given the treatment, where they meet.
+        # Partial R² of the factor with the covariate, given the treatment.
         shared = (
             multiple
             * with_treatment**2
@@ -345,19 +345,21 @@ def _multiple(f_squared: float, f_outcome: float, f_treatment: float) -> float |
     return enough
 
 
-def _slopes(cross: Floats, on: list[int], of: int) -> Floats:
-    """Return the slopes of the regression of one column on others."""
-    if not on:
+def _slopes(cross: Floats, predictors: list[int], target: int) -> Floats:
+    """Return the slopes of the regression of a target column on predictor columns."""
+    if not predictors:
         return np.empty(0)
-    return np.asarray(np.linalg.pinv(cross[np.ix_(on, on)], rcond=_SINGULAR) @ cross[on, of])
+    inner = cross[np.ix_(predictors, predictors)]
+    return np.asarray(np.linalg.pinv(inner, rcond=_SINGULAR_TOLERANCE) @ cross[predictors, target])
 
 
-def _residual_squares(cross: Floats, on: list[int], of: int) -> float:
-    """Return the residual sum of squares of one column after the regression on others."""
-    return max(0.0, float(cross[of, of] - cross[on, of] @ _slopes(cross, on, of)))
+def _residual_squares(cross: Floats, predictors: list[int], target: int) -> float:
+    """Return the residual sum of squares of a target column after this regression."""
+    explained = cross[predictors, target] @ _slopes(cross, predictors, target)
+    return max(0.0, float(cross[target, target] - explained))
 
 
-def _ratio(explained: float, residual: float) -> float:
+def _partial_f2(explained: float, residual: float) -> float:
     if residual <= 0.0:
         return math.inf if explained > 0.0 else 0.0
     return max(0.0, explained) / residual

@@ -1,9 +1,9 @@
-"""Matching until the covariates are balanced: first without a caliper, then with narrower ones.
+"""Match until the covariates are balanced: first without a caliper, then with ever narrower ones.
 
-A covariate is balanced if its mean is, its distribution (Kolmogorov-Smirnov), its square, and every
-term with it that explains who has which version. Where such terms exist, the logit of the odds of
-the candidate is matched on as well. Only the covariates are read, never the outcome, so repeated
-attempts do not bias the answer.
+A covariate is balanced if both versions agree in its mean, its distribution (Kolmogorov-Smirnov),
+its square, and every term with it that explains which rows have the candidate. If such terms exist,
+rows are also matched on the logit of the candidate's odds. Matching reads only the covariates,
+never the outcome, so repeated attempts do not bias the answer.
 """
 
 from __future__ import annotations
@@ -31,28 +31,28 @@ from equipoise_matching.shared.spelling import option
 MAX_DIFFERENCE = 0.1
 """Largest difference of a balanced covariate, in standard deviations (Austin 2009)."""
 MAX_TERM_DIFFERENCE = 0.5
-"""Largest difference of a square or another term, in standard deviations: up to here a regression
-removes what matching left (Rubin 2001, Health Services and Outcomes Research Methodology 2)."""
+"""Largest difference of a square or another term, in standard deviations. A regression removes
+smaller ones (Rubin 2001, Health Services and Outcomes Research Methodology 2)."""
 MAX_KS = 0.2
 """Largest distance between the distributions of a covariate in both versions after matching."""
 SCORE = "odds"
-"""Name of the logit of the candidate's odds among the columns of a distance."""
+"""Name of the logit of the candidate's odds as a column to match on."""
 CALIPERS: tuple[tuple[float | None, bool], ...] = (
     (None, False),
     *((caliper, is_on_all) for caliper in (0.25, 0.1, 0.05) for is_on_all in (False, True)),
 )
 """Calipers in standard deviations, in the order in which they are tried.
 
-Each limits the covariates that were unbalanced so far, or all of them.
+With each: whether it limits all covariates, or only those that were unbalanced so far.
 """
-SEARCHED_PAIRS = 4_000_000
-"""Largest number of possible pairs in which weights are searched.
+MAX_SEARCHED_PAIRS = 4_000_000
+"""Largest number of possible pairs among which weights are searched.
 
-Larger logs are sampled by the seed for the search, whose cost grows with the pairs.
+The cost of the search grows with the pairs, so it reads a sample of a larger log, by the seed.
 """
 POPULATION = 100
-_CONSTANT = 1e-9
-_REACH = 95.0
+_CONSTANT_TOLERANCE = 1e-9
+_PERCENTILE = 95.0
 """Percentile of the candidate's rows at which the range of missing rows ends."""
 
 Progress = Callable[[str], object]
@@ -60,9 +60,9 @@ Progress = Callable[[str], object]
 
 
 class TermBalance(Struct, frozen=True):
-    """A term in words, the columns of the log in it, and its difference after matching.
+    """The balance of one term: its description, its columns of the log, and its difference.
 
-    The difference is in standard deviations of the candidate's rows.
+    The difference after matching is in standard deviations of the candidate's rows.
     """
 
     name: str
@@ -73,10 +73,10 @@ class TermBalance(Struct, frozen=True):
 class BalancedMatch(Struct, frozen=True):
     """The pairs of the best match, and how they were found.
 
-    Rows, ``treated`` (rows,) those of the candidate, were matched on ``points`` (rows, columns) by
-    ``options`` of ``match``. The caliper is in standard deviations and limits the columns
-    ``caliper_on``. ``weights`` has the weight of each column of ``points``, where a search found
-    weights. ``terms`` has the balance of the squares and of the other terms that are judged.
+    ``treated`` (rows,) marks the candidate's rows. ``points`` (rows, columns) and ``options`` are
+    the arguments of ``match``. The caliper is in standard deviations and limits the columns
+    ``caliper_on``. After a genetic search, ``weights`` has the weight of each column of ``points``.
+    ``terms`` has the balance of the squares and of the terms that explain the treatment.
     """
 
     covariates: Covariates
@@ -116,15 +116,15 @@ class BalancedMatch(Struct, frozen=True):
     def unbalanced(self) -> list[int]:
         """Return the positions of the unbalanced covariates, the worst first."""
         sizes = [excess(column) for column in self.column_balance()]
-        places = [place for place, size in enumerate(sizes) if size > 1.0]
-        return sorted(places, key=lambda place: -sizes[place])
+        indices = [index for index, size in enumerate(sizes) if size > 1.0]
+        return sorted(indices, key=lambda index: -sizes[index])
 
     def column_balance(self) -> tuple[ColumnBalance, ...]:
         """Return the balance of every covariate before and after matching."""
         columns = zip(self.balance.variables, self.balance.before, self.after, strict=True)
         balances = []
-        for place, (name, before, after) in enumerate(columns):
-            owner = self.covariates.owners[place] if self.covariates.names else name
+        for index, (name, before, after) in enumerate(columns):
+            owner = self.covariates.owners[index] if self.covariates.names else name
             term = max(
                 (term for term in self.terms if owner in term.owners),
                 key=lambda term: abs(term.difference),
@@ -161,22 +161,24 @@ class BalancedMatch(Struct, frozen=True):
     def missing_rows(self) -> tuple[MissingRows, ...]:
         """Return for each unbalanced covariate the range with too few baseline rows.
 
-        It reaches from the mean of the matched baseline rows to the end of the candidate's rows
-        on the other side of their mean, without their last 5 %.
+        The range begins at the mean of the matched baseline rows and passes the mean of the
+        candidate's rows. It ends at their 95th or 5th percentile.
         """
         (_, matrix), treated, missing = self.covariates.balanced, self.treated, []
-        for place in self.unbalanced():
-            after, column = self.after[place], matrix[:, place]
+        for index in self.unbalanced():
+            after, column = self.after[index], matrix[:, index]
             is_higher = after.mean_treated >= after.mean_control
-            end = float(np.percentile(column[treated], _REACH if is_higher else 100.0 - _REACH))
+            percentile = _PERCENTILE if is_higher else 100.0 - _PERCENTILE
+            end = float(np.percentile(column[treated], percentile))
             low, high = sorted((after.mean_control, end))
             if abs(after.sdiff) / 100.0 <= MAX_DIFFERENCE:
-                # The means agree: rows are missing over the whole range of the candidate's.
-                low, high = np.percentile(column[treated], (100.0 - _REACH, _REACH)).tolist()
+                # The means agree, so rows are missing in the whole range of the candidate's rows.
+                percentiles = (100.0 - _PERCENTILE, _PERCENTILE)
+                low, high = np.percentile(column[treated], percentiles).tolist()
             inside = (column >= low) & (column <= high)
             missing.append(
                 MissingRows(
-                    self.balance.variables[place],
+                    self.balance.variables[index],
                     _finite(after.sdiff / 100.0),
                     low,
                     high,
@@ -187,18 +189,18 @@ class BalancedMatch(Struct, frozen=True):
         return tuple(missing)
 
     def without_replacement(self) -> MatchResult:
-        """Match by the same distance so that every row is in one pair at most, for the bounds."""
+        """Match with the same distance, each row in at most one pair, for Rosenbaum's bounds."""
         return match(None, self.treated, self.points, **self.options, replace=False, ties=False)
 
 
 def match_until_balanced(
     covariates: Covariates, treated: Truths, question: Question, progress: Progress
 ) -> BalancedMatch:
-    """Return the first match that balances every covariate, or the best balanced one.
+    """Return the first match that balances every covariate, or else the best balanced match.
 
-    The requested method and then the genetic search are tried without a caliper, then with
-    the ``CALIPERS``, which drop candidate rows that have no similar baseline row. If no pair of
-    rows is comparable, ``UnusableInput`` is raised.
+    With each of the ``CALIPERS``, the requested method comes first, then the genetic search.
+    Calipers drop candidate rows without a similar baseline row. Raise `UnusableInput` if no pair
+    of rows is comparable.
     """
     model = fit_treatment(covariates, treated, question.seed)
     best: BalancedMatch | None = None
@@ -217,7 +219,7 @@ def match_until_balanced(
                 return attempt
             if best is None or attempt.excess < best.excess:
                 best = attempt
-            unbalanced |= {attempt.balance.variables[place] for place in attempt.unbalanced()}
+            unbalanced |= {attempt.balance.variables[index] for index in attempt.unbalanced()}
         if best is None:
             break
     if best is not None:
@@ -233,7 +235,7 @@ def match_until_balanced(
 
 
 def excess(column: ColumnBalance) -> float:
-    """Return the largest imbalance of a column after matching as a multiple of its limit."""
+    """Return the largest imbalance of a column after matching, as a multiple of its limit."""
     mean = math.inf if column.difference_after is None else abs(column.difference_after)
     term = 0.0
     if column.term is not None:
@@ -250,18 +252,18 @@ def _match(
     caliper: float | None,
     limited: frozenset[str],
 ) -> BalancedMatch:
-    """Match by one method, with one caliper on the ``limited`` covariates."""
+    """Match by one method, with one caliper on the covariates in ``limited``."""
     matrix, names = covariates.matrix, covariates.names
     if method == "propensity" and names:
         matrix, names = model.logit[:, None], (SCORE,)
         limited = frozenset(names)
-    elif model.curved:
+    elif model.curved_terms:
         matrix, names = np.column_stack([matrix, model.logit]), (*names, SCORE)
     caliper_on = () if caliper is None else tuple(name for name in names if name in limited)
-    # No baseline row has the value of the candidate's rows that are left out for their odds.
-    kept_apart = (model.outside.astype(np.float64),) if model.outside.any() else ()
-    points = np.ascontiguousarray(np.column_stack([matrix, covariates.exact, *kept_apart]))
-    columns = (*names, *covariates.exact_names, *("outside" for _ in kept_apart))
+    # Rows left out for their odds get an exact value that no baseline row has: no row matches them.
+    left_out_column = (model.is_left_out.astype(np.float64),) if model.is_left_out.any() else ()
+    points = np.ascontiguousarray(np.column_stack([matrix, covariates.exact, *left_out_column]))
+    columns = (*names, *covariates.exact_names, *("outside" for _ in left_out_column))
     exact_count = len(columns) - len(names)
     options: dict[str, Any] = {
         "exact": [False] * len(names) + [True] * exact_count if exact_count else None,
@@ -274,7 +276,7 @@ def _match(
     weights: dict[str, float] = {}
     if method == "genetic" and len(names) > 1:
         rows = _searched_rows(treated, question.seed)
-        judged = np.column_stack([covariates.matrix, model.dictionary.values(model.curved)])
+        judged = np.column_stack([covariates.matrix, model.dictionary.values(model.curved_terms)])
         metric = gen_match(
             treated[rows], points[rows], judged[rows], population=POPULATION, **options
         ).to_metric()
@@ -302,16 +304,16 @@ def _match(
 
 
 def _judged_terms(model: TreatmentModel) -> tuple[Term, ...]:
-    """Return the terms whose balance is judged: every square, and those of the treatment."""
-    squares = tuple(term for term in model.dictionary.terms if term[0].kind == "square")
+    """Return the terms whose balance is judged: the squares, and those that explain treatment."""
+    squares = tuple(term for term in model.dictionary.terms if term[0].shape == "square")
     singles = tuple(term for term in squares if len(term) == 1)
-    return tuple(dict.fromkeys((*singles, *model.curved)))
+    return tuple(dict.fromkeys((*singles, *model.curved_terms)))
 
 
 def _term_balance(
     model: TreatmentModel, treated: Truths, pairs: MatchResult
 ) -> Iterator[TermBalance]:
-    """Yield the balance of each term that is judged, one column at a time."""
+    """Yield the balance of each judged term; only one column is in memory at a time."""
     kept = treated.copy()
     kept[pairs.dropped_index] = False
     weights = pairs.weights / pairs.weights.sum()
@@ -319,7 +321,7 @@ def _term_balance(
         values = model.dictionary.values((term,))[:, 0]
         spread = float(values[kept].std())
         difference = float(weights @ (values[pairs.treated_index] - values[pairs.control_index]))
-        if spread > _CONSTANT * float(np.abs(values).max()):
+        if spread > _CONSTANT_TOLERANCE * float(np.abs(values).max()):
             yield TermBalance(
                 model.dictionary.describe(term),
                 model.dictionary.owners_of(term),
@@ -328,9 +330,9 @@ def _term_balance(
 
 
 def _searched_rows(treated: Truths, seed: int) -> Indices:
-    """Return the rows among which weights are searched: the same share of both versions."""
+    """Return the rows for the search of weights: the same share of each version."""
     arms = [np.flatnonzero(treated), np.flatnonzero(~treated)]
-    share = math.sqrt(SEARCHED_PAIRS / (len(arms[0]) * len(arms[1])))
+    share = math.sqrt(MAX_SEARCHED_PAIRS / (len(arms[0]) * len(arms[1])))
     if share >= 1.0:
         return np.arange(len(treated))
     draw = np.random.default_rng(seed)

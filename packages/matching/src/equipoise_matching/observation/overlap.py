@@ -46,13 +46,13 @@ class TreatmentModel(Struct, frozen=True):
     """Terms of the model, the covariates first."""
     logit: Floats
     """Shape (rows,): logarithm of the odds that a row has the candidate."""
-    outside: Truths
+    is_left_out: Truths
     """Shape (rows,): whether a row of the candidate is left out because its odds are too high."""
 
     @property
-    def curved(self) -> tuple[Term, ...]:
-        """The other terms of the model: functions of the covariates."""
-        return self.terms[self.dictionary.lines :]
+    def curved_terms(self) -> tuple[Term, ...]:
+        """Terms of the model that are not covariates themselves: their curves and products."""
+        return self.terms[self.dictionary.covariate_count :]
 
 
 def fit_treatment(covariates: Covariates, treated: Truths, seed: int) -> TreatmentModel:
@@ -67,11 +67,11 @@ def fit_treatment(covariates: Covariates, treated: Truths, seed: int) -> Treatme
     logit = logistic(dictionary.values(terms), target)
     odds = float(np.count_nonzero(treated)) / float(np.count_nonzero(~treated))
     max_logit = math.log(max(MAX_ODDS, MAX_RELATIVE_ODDS * odds))
-    outside = treated & (logit > max_logit)
-    if np.count_nonzero(outside) > (1.0 - MIN_KEPT_SHARE) * np.count_nonzero(treated):
+    is_left_out = treated & (logit > max_logit)
+    if np.count_nonzero(is_left_out) > (1.0 - MIN_KEPT_SHARE) * np.count_nonzero(treated):
         # The versions hardly overlap. With all rows, the balance shows where they differ.
-        outside = np.zeros_like(outside)
-    return TreatmentModel(dictionary, terms, logit, outside)
+        is_left_out = np.zeros_like(is_left_out)
+    return TreatmentModel(dictionary, terms, logit, is_left_out)
 
 
 def logistic(matrix: Floats, target: Floats) -> Floats:

@@ -1,11 +1,10 @@
-"""A pattern that the model leaves: a reason to refuse the effect.
+"""Test whether the model of the outcome describes the baseline's rows; if not, refuse the effect.
 
-The residuals of the baseline's rows must not depend on the covariates any more. They are tested
-against every candidate term again, which shows where more terms were needed than the rows allow,
-and against cells of two covariates, which are not candidates. The largest statistic decides, at a
-chance of a false refusal of ``FALSE_REFUSAL_CHANCE``
-(Bonferroni), with its error by clusters where rows are not
-independent.
+The residuals of these rows must not depend on the covariates. They are tested against every
+candidate term again, in case the model needed more terms than the rows allow, and against cells of
+two covariates, which are not candidates. The largest statistic decides. Its p-value is multiplied
+by the number of terms (Bonferroni) and must reach ``FALSE_REFUSAL_CHANCE``. If rows are not
+independent, its error comes from clusters.
 """
 
 from __future__ import annotations
@@ -19,29 +18,29 @@ from equipoise_matching.matching.units import Floats, Indices
 from equipoise_matching.observation.clusters import MIN_CLUSTERS
 from equipoise_matching.observation.effects import MatchedSample
 from equipoise_matching.observation.terms import (
-    MAX_PAIRED,
-    THRESHOLDS,
+    MAX_SPLIT_COLUMNS,
+    SPLIT_QUANTILES,
     Dictionary,
     Factor,
     Term,
     cross_products,
-    sampled,
+    sample_rows,
 )
 from equipoise_matching.shared.extras import require
 
 FALSE_REFUSAL_CHANCE = 0.001
 """Chance of a refusal where the model is right."""
 _MIN_ROWS = 20
-"""Rows of the baseline that a cell needs on either side."""
+"""Number of baseline rows that a cell needs inside and outside."""
 
 
 def remaining_pattern(match: MatchedSample) -> str | None:
-    """Return the term that the model of the outcome lacks, in words; ``None`` without one."""
+    """Describe the term that the model of the outcome lacks; ``None`` if it lacks no term."""
     matched, effect = match.matched, match.effects.main
     dictionary, treated = matched.model.dictionary, matched.treated
     control = np.flatnonzero(~treated)
-    lines = dictionary.lines
-    if not lines or FALSE_REFUSAL_CHANCE <= 0.0:
+    count = dictionary.covariate_count
+    if not count or FALSE_REFUSAL_CHANCE <= 0.0:
         return None
     outcome = match.sample.outcomes.main
     entered = dictionary.values(effect.terms)[control]
@@ -50,10 +49,10 @@ def remaining_pattern(match: MatchedSample) -> str | None:
     residual = np.zeros(len(outcome))
     residual[control] = outcome[control] - design @ slopes
     candidates = (*effect.terms, *_candidates(dictionary, set(effect.terms)))
-    place = _largest(dictionary, candidates, len(effect.terms), residual, control)
-    if place is None:
+    index = _best_term_index(dictionary, candidates, len(effect.terms), residual, control)
+    if index is None:
         return None
-    term = candidates[place]
+    term = candidates[index]
     column = dictionary.values((term,))[control, 0]
     remainder = column - design @ np.linalg.lstsq(design, column, rcond=None)[0]
     clusters = None if match.sample.clusters is None else match.sample.clusters.code[control]
@@ -64,46 +63,46 @@ def remaining_pattern(match: MatchedSample) -> str | None:
 def _candidates(dictionary: Dictionary, known: set[Term]) -> tuple[Term, ...]:
     """Return the terms of the dictionary, and the cells of two covariates."""
     cells: list[Term] = []
-    lines = dictionary.lines
-    if lines <= MAX_PAIRED:
+    count = dictionary.covariate_count
+    if count <= MAX_SPLIT_COLUMNS:
         steps = [
-            [Factor("step", place, float(at)) for at in _thresholds(dictionary, place)]
-            for place in range(lines)
+            [Factor("step", index, float(at)) for at in _thresholds(dictionary, index)]
+            for index in range(count)
         ]
-        for first, second in itertools.combinations(range(lines), 2):
+        for first, second in itertools.combinations(range(count), 2):
             if dictionary.owners[first] != dictionary.owners[second]:
                 cells += itertools.product(steps[first], steps[second])
-    return tuple(term for term in (*dictionary.terms[lines:], *cells) if term not in known)
+    return tuple(term for term in (*dictionary.terms[count:], *cells) if term not in known)
 
 
-def _thresholds(dictionary: Dictionary, place: int) -> Floats:
-    return np.unique(np.quantile(dictionary.columns[:, place], THRESHOLDS))
+def _thresholds(dictionary: Dictionary, index: int) -> Floats:
+    return np.unique(np.quantile(dictionary.columns[:, index], SPLIT_QUANTILES))
 
 
-def _largest(
+def _best_term_index(
     dictionary: Dictionary,
     terms: tuple[Term, ...],
     entered: int,
     residual: Floats,
     control: Indices,
 ) -> int | None:
-    """Return the place of the term beyond the entered ones that explains most of the residual."""
-    rows = sampled(control, len(terms), dictionary.seed)
+    """Return the index of the term after the entered terms that best explains the residual."""
+    rows = sample_rows(control, len(terms), dictionary.seed)
     cross = cross_products(dictionary.columns, terms, residual, rows)
     inverse = np.linalg.pinv(cross[:entered, :entered], rcond=1e-10, hermitian=True)
     outer = cross[:entered, entered:-1]
-    before = np.diag(cross)[entered:-1]
-    variances = before - (outer * (inverse @ outer)).sum(axis=0)
-    left = cross[entered:-1, -1] - outer.T @ (inverse @ cross[:entered, -1])
-    usable = (variances > 1e-3 * before) & (variances > _MIN_ROWS * 1e-3)
+    total_variances = np.diag(cross)[entered:-1]
+    variances = total_variances - (outer * (inverse @ outer)).sum(axis=0)
+    remainders = cross[entered:-1, -1] - outer.T @ (inverse @ cross[:entered, -1])
+    usable = (variances > 1e-3 * total_variances) & (variances > _MIN_ROWS * 1e-3)
     if not usable.any():
         return None
-    gains = np.where(usable, left**2 / np.where(usable, variances, 1.0), 0.0)
+    gains = np.where(usable, remainders**2 / np.where(usable, variances, 1.0), 0.0)
     return entered + int(np.argmax(gains))
 
 
 def _p_value(remainder: Floats, residual: Floats, terms: int, clusters: Indices | None) -> float:
-    """Return the two-sided p-value of a slope, by the errors of rows or of clusters."""
+    """Return the two-sided p-value of a slope, with errors of rows or of clusters."""
     stats: Any = require("scipy.stats", "tests")
     products = remainder * residual
     freedom = len(residual) - terms - 1
@@ -113,9 +112,9 @@ def _p_value(remainder: Floats, residual: Floats, terms: int, clusters: Indices 
         freedom = len(products) - 1
         if freedom < MIN_CLUSTERS:
             return 1.0
-    # A few rows may carry a term: their own errors are then too small.
-    alike = float(np.sqrt((remainder**2).sum() * (residual**2).mean()))
-    spread = max(alike, float(np.sqrt((products**2).sum())))
+    # A term may depend on a few rows; their own errors are then too small.
+    uniform_spread = float(np.sqrt((remainder**2).sum() * (residual**2).mean()))
+    spread = max(uniform_spread, float(np.sqrt((products**2).sum())))
     if spread <= 0.0 or freedom < 1:
         return 1.0
     return float(2.0 * stats.t.sf(abs(float(products.sum())) / spread, freedom))

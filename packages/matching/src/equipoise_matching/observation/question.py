@@ -16,11 +16,11 @@ from equipoise_matching.shared.spelling import option
 Names = str | Sequence[str]
 """Names of columns; a single name may be a plain string."""
 Log = Mapping[str, NDArray[Any]]
-"""Columns of a table by name, all of the same length; a log has at least one row."""
+"""The columns of a table by their names. All have the same length, at least one row."""
 METHODS = ("genetic", "mahalanobis", "propensity")
 """Methods of matching."""
 NO_CLUSTERS = "none"
-"""Value of ``cluster`` in place of a column, if all rows are independent."""
+"""Value of ``cluster`` that declares all rows independent."""
 
 
 class Question(Struct, frozen=True):
@@ -32,11 +32,11 @@ class Question(Struct, frozen=True):
         Column with the version of each row.
     values
         Two values of that column, as ``CANDIDATE:BASELINE``. ``None`` if the column has only two
-        values and one of them is a usual name of a baseline.
+        values and one of them is a known name of a baseline (``main``, ``off``).
     outcome
         Column with the cost that the candidate may have changed.
     covariates
-        Columns to match on; ``None`` for every usable column (``default_covariates``).
+        Columns to match on; ``None`` chooses every usable column (``default_covariates``).
     exact
         Columns in which matched rows must be equal.
     cluster
@@ -55,7 +55,7 @@ class Question(Struct, frozen=True):
     leave_others_out
         Whether to leave out the rows of other versions instead of refusing the log.
     one_unit
-        Whether to trust that the outcomes have one unit, even if a unit column contradicts it.
+        Whether all outcomes have the same unit, even if another column names several units.
     unit
         Plural noun for the rows in the sentences of the answer: ``people``, ``builds``.
     seed
@@ -90,28 +90,28 @@ class Question(Struct, frozen=True):
         """
         values = {name: arguments[name] for name in cls.__struct_fields__}
         for name in ("exact", "placebo_outcomes", "mediators"):
-            values[name] = names_in(values[name])
+            values[name] = names_tuple(values[name])
         for name in ("covariates", "cluster"):
             # ``None`` stays: Equipoise then chooses the columns.
-            values[name] = None if values[name] is None else names_in(values[name])
+            values[name] = None if values[name] is None else names_tuple(values[name])
         if values["cluster"] == (NO_CLUSTERS,):
             values["cluster"] = ()
         if values["method"] not in METHODS:
             raise UnusableInput(
-                f"there is no method {values['method']!r}", hint=f"give {joined(METHODS, 'or')}"
+                f"there is no method {values['method']!r}", hint=f"choose {joined(METHODS, 'or')}"
             )
         values["placebo_period"] = _placebo_period(values["placebo_period"])
         return cls(**values)
 
     @property
     def matched_on(self) -> tuple[str, ...]:
-        """Covariates to match on, which must have been chosen before."""
+        """The covariates to match on; they must be chosen first."""
         assert self.covariates is not None
         return self.covariates
 
     @property
     def columns(self) -> dict[str, tuple[str, ...]]:
-        """Names of columns in the question, by the argument that contains them."""
+        """Names of the columns in the question, by the argument that names them."""
         return {
             "treatment": (self.treatment,),
             "outcome": (self.outcome,),
@@ -125,12 +125,12 @@ class Question(Struct, frozen=True):
     @property
     def other_columns(self) -> tuple[str, ...]:
         """Names of all columns in the question except the covariates."""
-        others = (names for role, names in self.columns.items() if role != "covariates")
-        return tuple(itertools.chain.from_iterable(others))
+        names = (columns for role, columns in self.columns.items() if role != "covariates")
+        return tuple(itertools.chain.from_iterable(names))
 
 
 def _placebo_period(period: str | tuple[str, str] | None) -> tuple[str, str] | None:
-    """Return the column and the value of a placebo period, from ``COLUMN=VALUE`` if necessary."""
+    """Return the column and the value of a placebo period, which may be ``COLUMN=VALUE``."""
     if not isinstance(period, str):
         return period
     column, _, value = period.partition("=")
@@ -142,37 +142,37 @@ def _placebo_period(period: str | tuple[str, str] | None) -> tuple[str, str] | N
     return column, value
 
 
-def names_in(names: Names | None) -> tuple[str, ...]:
-    """Return names of columns as a tuple; ``None`` becomes the empty tuple."""
+def names_tuple(names: Names | None) -> tuple[str, ...]:
+    """Return the names as a tuple. ``None`` becomes the empty tuple."""
     if names is None:
         return ()
     return (names,) if isinstance(names, str) else tuple(names)
 
 
 def check_question(log: Log, question: Question) -> None:
-    """Check that every named column exists, and that no column has two roles."""
+    """Raise `UnusableInput` if a column is missing, or two arguments name the same column."""
     names_by_role = question.columns
     for role, names in names_by_role.items():
         for name in names:
             column_of(log, name, role)
     for role in ("treatment", "outcome", "placebo_outcomes"):
-        for other in ("outcome", "covariates", "exact", "placebo_outcomes"):
-            if other == role:
+        for other_role in ("outcome", "covariates", "exact", "placebo_outcomes"):
+            if other_role == role:
                 continue
-            shared = [name for name in names_by_role[role] if name in names_by_role[other]]
+            shared = [name for name in names_by_role[role] if name in names_by_role[other_role]]
             if shared:
                 raise UnusableInput(
-                    f"{shared[0]} is named by {option(role)} and by {option(other)}",
-                    hint=f"leave {shared[0]} out of {option(other)}: a column cannot explain "
+                    f"{shared[0]} is named by {option(role)} and by {option(other_role)}",
+                    hint=f"leave {shared[0]} out of {option(other_role)}: a column cannot explain "
                     "itself",
                 )
 
 
 def column_of(log: Log, name: str, role: str) -> NDArray[Any]:
-    """Return the column with this name; ``role`` is the argument that contains the name."""
+    """Return the column with this name; ``role`` is the argument that names the column."""
     if name not in log:
         raise UnusableInput(
-            f"{option(role)}: there is no column {name}", hint=f"the columns are {', '.join(log)}"
+            f"{option(role)}: there is no column {name}", hint=f"name one of {', '.join(log)}"
         )
     return log[name]
 

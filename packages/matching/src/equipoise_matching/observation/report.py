@@ -33,22 +33,22 @@ _METHOD = (
     "has each formula and its source.",
 )
 ROWS, STRATUM = "rows", "Stratum"
-"""Name of the fact on the rows that take part, and title of the table of strata."""
-_CLUSTERS = "The interval allows for rows of one cluster that move together."
-_ROWS = (
+"""Name of the fact about the rows that take part, and title of the table of strata."""
+_CLUSTER_INTERVAL = "The interval allows for rows of one cluster that move together."
+_ROW_INTERVAL = (
     "The interval takes the rows as independent (Abadie and Imbens 2006). The variance of each row "
     f"comes from its {VARIANCE_NEIGHBORS} nearest rows of the same version, so that either version "
     "may be noisier than the other."
 )
-_ERRORS = {"clusters": "by clusters", "abadie-imbens": "Abadie-Imbens"}
+_ERROR_LABELS = {"clusters": "by clusters", "abadie-imbens": "Abadie-Imbens"}
 
 
 def observation_report(result: ObservationResult) -> Report:
-    """Report an observation: the effect among comparable rows, or why there is none."""
+    """Build the report: the effect among comparable rows, or the reason why there is none."""
     estimate, interval = "", ""
     if result.matched is not None:
-        estimate, ends = _effect_cells(result.matched.effect)
-        interval = f"95 % interval {ends}"
+        estimate, bounds = _effect_cells(result.matched.effect)
+        interval = f"95 % interval {bounds}"
     return Report(
         badge="observed" if result.refusal is None else "refused",
         text=result.summary,
@@ -58,7 +58,7 @@ def observation_report(result: ObservationResult) -> Report:
         tables=tuple(_tables(result)),
         facts=tuple(_facts(result)),
         warnings=result.warnings,
-        method=(*_METHOD, _ROWS if result.clustering is None else _CLUSTERS),
+        method=(*_METHOD, _ROW_INTERVAL if result.clustering is None else _CLUSTER_INTERVAL),
     )
 
 
@@ -100,8 +100,8 @@ def _tables(result: ObservationResult) -> Iterator[TextTable]:
             ),
         )
     if result.strata is not None:
-        of_strata = ("rows", "estimate", "differs most", "apart", "odds to change it")
-        yield _table(STRATUM, of_strata, map(_stratum_row, result.strata.each))
+        stratum_headings = ("rows", "estimate", "differs most", "apart", "odds to change it")
+        yield _table(STRATUM, stratum_headings, map(_stratum_row, result.strata.each))
 
 
 def _table(title: str, headings: Sequence[str], rows: Iterable[tuple[str, ...]]) -> TextTable:
@@ -109,7 +109,7 @@ def _table(title: str, headings: Sequence[str], rows: Iterable[tuple[str, ...]])
 
 
 def _facts(result: ObservationResult) -> Iterator[tuple[str, str]]:
-    """Yield the facts that the answer rests on."""
+    """Yield the names and texts of the facts behind the answer."""
     rows, matching, question = result.rows, result.matching, result.question
     left_out = "".join(f"; {count:,} left out: {why}" for why, count in rows.left_out.items())
     yield "log", question.source
@@ -182,14 +182,14 @@ def _effect_rows(result: ObservationResult) -> Iterator[tuple[str, ...]]:
         for error in result.matched.errors:
             as_ratio = effect.ratio is not None
             interval = _interval(error.ratio_ci if as_ratio else error.difference_ci, as_ratio)
-            yield (f"  {_ERRORS[error.name]}", "", interval)
+            yield (f"  {_ERROR_LABELS[error.name]}", "", interval)
         if effect.ratio is not None:
             difference = replace(effect, ratio=None)
             yield (f"  in {result.question.outcome}", *_effect_cells(difference))
 
 
 def _effect_cells(effect: Effect | Period | Placebo) -> tuple[str, str]:
-    """Return an estimate and its interval: as a ratio, or where there is none as a difference."""
+    """Return the estimate and the interval of a ratio, or of a difference without a ratio."""
     if effect.ratio is not None:
         if effect.ratio_ci is None:
             return percent_change(effect.ratio), "none"
@@ -198,12 +198,12 @@ def _effect_cells(effect: Effect | Period | Placebo) -> tuple[str, str]:
     return difference, _interval(effect.difference_ci, False)
 
 
-def _interval(ends: Interval | None, as_ratio: bool) -> str:
-    if ends is None:
+def _interval(bounds: Interval | None, as_ratio: bool) -> str:
+    if bounds is None:
         return "none"
     if as_ratio:
-        return interval_text(ends)
-    return " to ".join("unlimited" if end is None else signed_amount(end) for end in ends)
+        return interval_text(bounds)
+    return " to ".join("unlimited" if end is None else signed_amount(end) for end in bounds)
 
 
 def _value(value: float | None) -> str:

@@ -1,6 +1,6 @@
 """The result of ``equipoise observe``: an effect estimated from a log by matching.
 
-Field names and their order are the outward form ``equipoise.observed/1`` of ``observe --json``.
+``observe --json`` writes these fields, in this order, as the schema ``equipoise.observed/1``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from equipoise_matching.warning import AnalysisWarning
 OBSERVED_SCHEMA = "equipoise.observed/1"
 
 Bounds = tuple[float, float] | None
-"""Ends of a 95 % interval; ``None`` where none can be given."""
+"""Ends of a 95 % interval; ``None`` if the interval cannot be estimated."""
 
 
 class ObservationQuestion(Struct, frozen=True):
@@ -32,7 +32,7 @@ class ObservationQuestion(Struct, frozen=True):
     method: str
     seed: int
     unit: str = "rows"
-    """Name of the rows, in the plural: ``rows``, ``runs``, or as the question names them."""
+    """Plural noun for the rows: ``rows``, ``runs``, or the noun of the question."""
 
 
 class RowCounts(Struct, frozen=True):
@@ -48,7 +48,7 @@ class RowCounts(Struct, frozen=True):
 class Effect(Struct, frozen=True):
     """Candidate compared with baseline: as a ratio, and as a difference.
 
-    ``ratio`` is ``None`` where the outcome has no logarithm.
+    ``ratio`` is ``None`` if the outcome has no logarithm.
     """
 
     ratio: float | None
@@ -59,18 +59,18 @@ class Effect(Struct, frozen=True):
 
     @property
     def interval(self) -> Bounds:
-        """Interval of the ratio, or where there is none of the difference."""
+        """Interval of the ratio; without a ratio, interval of the difference."""
         return self.difference_ci if self.ratio is None else self.ratio_ci
 
     @property
     def excludes_zero(self) -> bool:
         """Whether the interval excludes "no difference"."""
-        none = 0.0 if self.ratio is None else 1.0
-        return self.interval is not None and not self.interval[0] <= none <= self.interval[1]
+        no_effect = 0.0 if self.ratio is None else 1.0
+        return self.interval is not None and not self.interval[0] <= no_effect <= self.interval[1]
 
 
 class ErrorEstimate(Struct, frozen=True):
-    """Standard errors of the effect by one method, and the intervals that they give."""
+    """Standard errors of the effect by one method, and their intervals."""
 
     name: str
     """``abadie-imbens`` or ``clusters``."""
@@ -87,7 +87,7 @@ class Clustering(Struct, frozen=True):
     """The column, or a description of the windows of time, that forms the clusters."""
     clusters: int
     with_candidate: int
-    """Number of clusters that hold matched rows of the candidate."""
+    """Number of clusters with matched rows of the candidate."""
     with_baseline: int
 
 
@@ -105,7 +105,7 @@ class MatchingSummary(Struct, frozen=True):
     """The method of the match, and the numbers of rows with and without a match."""
 
     method: str
-    """The method used: the requested one, or the genetic search where that balanced better."""
+    """The method of the best balance: the requested method or the genetic search."""
     caliper: float | None
     """Largest distance of a match in standard deviations; ``None`` without a caliper."""
     caliper_on: tuple[str, ...]
@@ -119,7 +119,7 @@ class MatchingSummary(Struct, frozen=True):
     adjusted: bool
     """Whether a regression removed the imbalance that matching left (Abadie and Imbens 2011)."""
     model: str = ""
-    """How the columns act in that regression, and which rows were left out, in one sentence."""
+    """A sentence: how the columns act in the regression, and how many rows were left out."""
 
 
 class DroppedMean(Struct, frozen=True):
@@ -140,18 +140,18 @@ class ColumnBalance(Struct, frozen=True):
     candidate_after: float | None
     baseline_after: float | None
     difference_after: float | None
-    """Difference after matching; ``None`` where it is infinite: two different constants."""
+    """Difference after matching; ``None`` if infinite: each version has a different constant."""
     ks_before: float | None = None
     ks_after: float | None = None
     """Largest distance between the distributions in both versions (Kolmogorov-Smirnov), 0 to 1."""
     term: str | None = None
-    """The square, or other term with this column, that differs most after matching."""
+    """The square or other term of this column that differs most after matching."""
     term_after: float | None = None
     """Difference of ``term`` in standard deviations."""
 
 
 class MissingRows(Struct, frozen=True):
-    """Range of one column in which the log has too few baseline rows for a comparison."""
+    """A range of one column in which the log has too few baseline rows for a comparison."""
 
     column: str
     difference: float | None
@@ -172,16 +172,16 @@ class Refusal(Struct, frozen=True):
 
 
 class GammaBound(Struct, frozen=True):
-    """Interval that remains if a hidden factor multiplies the odds of the candidate by gamma."""
+    """Interval of the effect if a hidden factor multiplies the odds of the candidate by gamma."""
 
     gamma: float
     low: float | None
     high: float | None
-    """Ends of the 95 % interval: ratios, or differences where the outcome has no logarithm."""
+    """Ends of the 95 % interval: ratios, or differences if the outcome has no logarithm."""
 
 
 class HiddenBias(Struct, frozen=True):
-    """Rosenbaum's bounds, on a match in pairs without replacement."""
+    """Rosenbaum's bounds, for a match in pairs without replacement."""
 
     of: str
     """The unit whose odds are multiplied: ``pairs`` (of rows) or ``clusters``."""
@@ -196,11 +196,11 @@ class Robustness(Struct, frozen=True):
     """Strength that a hidden factor needs to remove the effect (Cinelli and Hazlett 2020)."""
 
     value: float | None
-    """Share of the residual variance, of both treatment and outcome, that it must explain."""
+    """Share of the residual variance of treatment and outcome that the factor must explain."""
     strongest: str | None
     """The observed column that ``multiple`` refers to."""
     multiple: float | None
-    """Strength of a factor that removes the whole effect, as a multiple of that column's."""
+    """Strength of a factor that removes the whole effect, as a multiple of ``strongest``."""
     summary: str
 
 
@@ -246,7 +246,7 @@ class StratumResult(Struct, frozen=True):
     candidate_rows: int
     baseline_rows: int
     dropped: str | None
-    """Reason why the stratum is not part of the answer; every later field is ``None`` then."""
+    """Reason why the stratum is not part of the answer; then every later field is ``None``."""
     matched_rows: int | None
     """Number of matched rows of the candidate: the weight of the stratum."""
     ratio: float | None
@@ -258,22 +258,22 @@ class StratumResult(Struct, frozen=True):
     worst_difference: float | None
     """Difference of that column in standard deviations."""
     gamma_to_change: float | None
-    """``None`` also where the stratum alone shows no effect, even without a hidden factor."""
+    """Smallest factor of the odds that changes the answer; ``None`` if none is needed."""
 
 
 class Strata(Struct, frozen=True):
-    """Every stratum of the log, each matched and estimated alone."""
+    """All strata of the log, each matched and estimated alone."""
 
     column: str
     each: tuple[StratumResult, ...]
     worst: str
-    """Name of the stratum, among those in the answer, that holds the worst balanced column."""
+    """Name of the stratum in the answer with the worst balanced column."""
     shared_clusters: int | None
     """Number of clusters with rows in several strata; ``None`` without clusters."""
 
 
 class ObservationResult(Struct, frozen=True, kw_only=True):
-    """The whole document, in the order in which it is written."""
+    """The result of an observation; its JSON document has the fields in this order."""
 
     schema: str = OBSERVED_SCHEMA
     summary: str = ""
@@ -287,7 +287,7 @@ class ObservationResult(Struct, frozen=True, kw_only=True):
     clustering: Clustering | None
     matching: MatchingSummary
     about: str
-    """The rows that the answer is about, in words."""
+    """A description of the rows that the answer is about."""
     dropped: tuple[DroppedMean, ...]
     balance: tuple[ColumnBalance, ...]
     contributions: tuple[Contribution, ...] = ()
@@ -301,7 +301,7 @@ class ObservationResult(Struct, frozen=True, kw_only=True):
 
     @property
     def effects(self) -> Iterator[tuple[str, str, Effect | Period | Placebo]]:
-        """Name and kind of every effect, and the effect, in the order of a report."""
+        """Name, kind and estimate of every effect, in the order of the report."""
         yield "naive", "naive", self.naive
         if self.matched is not None:
             yield "comparable", "comparable", self.matched.effect

@@ -30,20 +30,20 @@ from equipoise_matching.shared.numbers import listed
 from equipoise_matching.shared.spelling import option
 
 UNIT_COLUMNS = ("unit", "units", "time_unit", "unit_of_time")
-"""Columns in which other tools write the unit of a row."""
-_WITH_UNIT = re.compile(r"^\s*[-+0-9.eE]+\s*([a-zA-Zµμ]+)\s*$")
+"""Names of columns in which other tools write the unit of a row."""
+_NUMBER_WITH_UNIT = re.compile(r"^\s*[-+0-9.eE]+\s*([a-zA-Zµμ]+)\s*$")
 
-BASELINES = frozenset(
+BASELINE_NAMES = frozenset(
     {"no", "n", "false", "f", "off", "old", "before", "control", "baseline", "main", "master"}
 )
-"""Values that name the baseline where the question names no value."""
+"""Treatment values that are known names of a baseline."""
 _VERSION = re.compile(r"[vV]?\d+([.]\d+)*")
 
-_GAP = 30.0
-"""Smallest factor between two neighbouring values that noise does not explain."""
-_MIN_SHARE = 0.01
+_MIN_GAP_FACTOR = 30.0
+"""Smallest factor between neighbouring values that shows two units instead of noise."""
+_MIN_UNIT_SHARE = 0.01
 _UNIT_STEPS = (1e3, 1e6, 1e9)
-_STEP_TOLERANCE = 3.0
+_UNIT_STEP_TOLERANCE = 3.0
 """Largest factor between the ratio of two groups' medians and the step between two units."""
 
 T = TypeVar("T")
@@ -51,14 +51,14 @@ U = TypeVar("U")
 
 
 class Scales(Struct, Generic[T], frozen=True):
-    """The same quantity for ln(outcome), where that is used, and for the outcome itself."""
+    """A quantity for ln(outcome), ``None`` without a ratio, and for the outcome itself."""
 
     on_log: T | None
     plain: T
 
     @property
     def main(self) -> T:
-        """The quantity on the scale that decides: the log scale where there is one."""
+        """The quantity for ln(outcome) if there is one, else for the outcome itself."""
         return self.plain if self.on_log is None else self.on_log
 
     def map(self, function: Callable[[T], U]) -> Scales[U]:
@@ -67,8 +67,8 @@ class Scales(Struct, Generic[T], frozen=True):
         return Scales(on_log, function(self.plain))
 
     @staticmethod
-    def together(parts: Sequence[Scales[T]], function: Callable[[list[T]], U]) -> Scales[U]:
-        """Apply a function to several quantities at once on each scale."""
+    def combine(parts: Sequence[Scales[T]], function: Callable[[list[T]], U]) -> Scales[U]:
+        """Combine several quantities into one on each scale."""
         logs = [part.on_log for part in parts if part.on_log is not None]
         return Scales(function(logs) if logs else None, function([part.plain for part in parts]))
 
@@ -81,18 +81,18 @@ class Versions(Struct, frozen=True):
 
 
 class Arms(Versions, frozen=True):
-    """The two versions, and for each row whether it ran one of them."""
+    """The two versions, and for each row (rows,) whether it ran the candidate or the baseline."""
 
     is_candidate: Truths
     is_baseline: Truths
 
 
 class Sample(Struct, frozen=True):
-    """The rows that take part, and those of the placebo period, if there is one.
+    """The rows that take part, and the rows of the placebo period, if there is one.
 
-    The question has its covariates chosen; ``log`` has only the rows that take part. ``treated``
-    and each outcome have shape (rows,). ``left_out`` has the number of rows that take no part, by
-    reason, and ``rows_read`` that of the whole log.
+    The question has chosen covariates, and ``log`` has only the rows that take part. ``treated``
+    and each outcome have shape (rows,). ``left_out`` counts by reason the rows that take no part;
+    ``rows_read`` is the number of rows of the whole log.
     """
 
     log: Log
@@ -109,10 +109,10 @@ class Sample(Struct, frozen=True):
 
 
 def read_sample(log: Log, question: Question, left_out: dict[str, int]) -> Sample:
-    """Check the question, and read the columns that it names.
+    """Check the question, and read its columns.
 
-    ``left_out`` has the number of rows that were left out before, by reason. Errors name the
-    option, column and rows.
+    ``left_out`` counts by reason the rows that were left out when the log was read. Errors name
+    the option, the column and the rows.
     """
     check_question(log, question)
     rows_read = row_count(log) + sum(left_out.values())
@@ -132,9 +132,9 @@ def read_sample(log: Log, question: Question, left_out: dict[str, int]) -> Sampl
     rows = log if taking_part.all() else take_rows(log, taking_part)
     treated = arms.is_candidate[taking_part]
     if treated.all() or not treated.any():
-        lacking = arms.baseline if treated.any() else arms.candidate
+        absent = arms.baseline if treated.any() else arms.candidate
         raise UnusableInput(
-            f"no row of {question.treatment}={lacking} takes part: there is nothing to compare",
+            f"no row of {question.treatment}={absent} takes part: there is nothing to compare",
             hint=f"collect such rows, or name another {option('placebo_period')}",
         )
     return Sample(
@@ -159,7 +159,7 @@ def read_arms(log: Log, question: Question) -> Arms:
     if question.values is None:
         arms = _default_arms(name, values)
     else:
-        arms = _split_values(question.values, values, f"{name} has {listed(values)}")
+        arms = _split_pair(question.values, values, f"{name} has {listed(values)}")
     if len(values) > 2 and not question.leave_others_out:
         raise UnusableInput(
             f"{name} has {len(values)} values: {listed(values)}; the question names two",
@@ -169,16 +169,16 @@ def read_arms(log: Log, question: Question) -> Arms:
 
 
 def read_outcomes(log: Log, question: Question) -> Scales[Floats]:
-    """Read the outcome of every row in one unit, and its logarithm where a ratio is wanted."""
+    """Read the outcome of every row, and its logarithm if the question asks for a ratio."""
     name = question.outcome
     column = column_of(log, name, "outcome")
     if column.dtype.kind not in "biuf":
-        cells = (_WITH_UNIT.match(str(value or "")) for value in column.tolist())
-        units = sorted({cell[1] for cell in cells if cell})
+        matches = (_NUMBER_WITH_UNIT.match(str(value or "")) for value in column.tolist())
+        units = sorted({match[1] for match in matches if match})
         if units:
-            mixed = "mixed units" if len(units) > 1 else "a unit in each cell"
+            problem = "mixed units" if len(units) > 1 else "a unit in each cell"
             raise UnusableInput(
-                f"{name} has {mixed}: {', '.join(units)}",
+                f"{name} has {problem}: {', '.join(units)}",
                 hint="write plain numbers in one unit, such as seconds",
             )
     values = numbers_of(column, name)
@@ -214,24 +214,25 @@ def _refuse_mixed_units(log: Log, name: str, values: Floats) -> None:
 
 
 def _unit_step(values: Floats) -> tuple[float, Floats, Floats] | None:
-    """Return the factor between two units, and the values below and above the gap, if any."""
+    """Return the factor between two units and the values of each; ``None`` for one unit."""
     positive = np.sort(values[values > 0.0])
     if len(positive) < 2:
         return None
     ratios = positive[1:] / positive[:-1]
     gap = int(np.argmax(ratios)) + 1
     low, high = positive[:gap], positive[gap:]
-    if ratios[gap - 1] < _GAP or min(len(low), len(high)) < max(2, _MIN_SHARE * len(positive)):
+    min_count = max(2, _MIN_UNIT_SHARE * len(positive))
+    if ratios[gap - 1] < _MIN_GAP_FACTOR or min(len(low), len(high)) < min_count:
         return None
     factor = float(np.median(high) / np.median(low))
     for step in _UNIT_STEPS:
-        if step / _STEP_TOLERANCE < factor < step * _STEP_TOLERANCE:
+        if step / _UNIT_STEP_TOLERANCE < factor < step * _UNIT_STEP_TOLERANCE:
             return step, low, high
     return None
 
 
 def _default_arms(name: str, values: list[str]) -> tuple[str, str]:
-    """Return candidate and baseline of two values: two versions, or one is a known baseline."""
+    """Return candidate and baseline: the later and the earlier version, or by a known name."""
     if len(values) != 2:
         raise UnusableInput(
             f"{name} has {listed(values)}: the question does not name the two to compare",
@@ -242,7 +243,7 @@ def _default_arms(name: str, values: list[str]) -> tuple[str, str]:
         numbers = [[int(part) for part in re.findall(r"\d+", value)] for value in values]
         if numbers[0] != numbers[1]:
             return (second, first) if numbers[0] < numbers[1] else (first, second)
-    is_baseline = [value.strip().lower() in BASELINES for value in values]
+    is_baseline = [value.strip().lower() in BASELINE_NAMES for value in values]
     if is_baseline[0] == is_baseline[1]:
         raise UnusableInput(
             f"{name} has {first} and {second}: neither is known to be the baseline",
@@ -252,30 +253,31 @@ def _default_arms(name: str, values: list[str]) -> tuple[str, str]:
     return (second, first) if is_baseline[0] else (first, second)
 
 
-def _split_values(text: str, values: list[str], known: str) -> tuple[str, str]:
+def _split_pair(text: str, values: list[str], values_sentence: str) -> tuple[str, str]:
     """Split CANDIDATE:BASELINE, either of which may contain colons."""
     parts = text.split(":")
-    splits = [(":".join(parts[:at]), ":".join(parts[at:])) for at in range(1, len(parts))]
-    fitting = [split for split in splits if split[0] in values and split[1] in values]
-    if len(fitting) == 1 and fitting[0][0] != fitting[0][1]:
-        return fitting[0]
+    splits = [(":".join(parts[:index]), ":".join(parts[index:])) for index in range(1, len(parts))]
+    known_splits = [split for split in splits if split[0] in values and split[1] in values]
+    if len(known_splits) == 1 and known_splits[0][0] != known_splits[0][1]:
+        return known_splits[0]
     if not splits or not all(splits[0]):
         raise UnusableInput(
-            f"{option('treatment')}: '{text}' does not have the form CANDIDATE:BASELINE",
-            hint=f"name two values; {known}",
+            f"{option('treatment')}: '{text}' is not CANDIDATE:BASELINE",
+            hint=f"name two values; {values_sentence}",
         )
-    if len(fitting) > 1:
+    if len(known_splits) > 1:
         raise UnusableInput(
             f"{option('treatment')}: '{text}' can be split in several ways",
-            hint="rename one of the values",
+            hint="rename a value so that it contains no colon",
         )
-    if fitting:
+    if known_splits:
         raise UnusableInput(
             f"{option('treatment')}: '{text}' names one value twice",
-            hint=f"name two values; {known}",
+            hint=f"name two values; {values_sentence}",
         )
     missing = [part for part in splits[0] if part not in values] if len(splits) == 1 else [text]
-    raise UnusableInput(f"{option('treatment')}: no row has {', '.join(missing)}", hint=known)
+    what = f"{option('treatment')}: no row has {', '.join(missing)}"
+    raise UnusableInput(what, hint=f"name two values; {values_sentence}")
 
 
 def _in_period(log: Log, name: str, value: str) -> Truths:

@@ -1,11 +1,11 @@
-"""The steps of ``observe --strata``: one stratum in memory at a time, then all together.
+"""The steps of ``observe --strata``: match each stratum alone, then combine the effects.
 
-The rows of a stratum are matched and judged alone; no array of rows outlives its stratum. The
-effect over all is τ = Σ_s w_s τ_s with w_s = n_s / Σ n_s, n_s the candidate rows with a match. The
-weights count as constants. Strata have no row in common, so the variances of Abadie and Imbens add
-up: Σ w_s² V_s. A cluster may have rows in several strata, and leaving it out changes τ by the sum
-of the changes in each: V = (G − 1)/G Σ_g (Σ_s w_s (τ_s₍₋g₎ − τ_s))² over the clusters of all
-strata.
+A stratum has the rows with one value of the strata column. Only one stratum is in memory at a time.
+The combined effect is τ = Σ_s w_s τ_s with w_s = n_s / Σ n_s, where n_s is the number of candidate
+rows with a match in stratum s. The weights count as constants. Strata have no row in common, so the
+variances of Abadie and Imbens add up: Σ w_s² V_s. A cluster may have rows in several strata.
+Leaving it out changes τ by the sum of the changes in its strata, so V = (G − 1)/G Σ_g (Σ_s w_s
+(τ_s₍₋g₎ − τ_s))² over the clusters g of all strata.
 """
 
 from __future__ import annotations
@@ -81,20 +81,20 @@ from equipoise_matching.shared.numbers import listed
 from equipoise_matching.shared.spelling import option
 
 MIN_SHARE = 0.5
-"""Share of the candidate's rows that the strata with an answer must match."""
-_MAX_NAMED = 3
+"""Smallest share of the candidate's rows that must have a match, in the strata with an answer."""
+_MAX_LISTED_STRATA = 3
 """Largest number of strata that a message lists."""
 
 Rows = TypeVar("Rows")
 
 ClusterLabel = tuple[str, object]
-"""A cluster by its column and its value: the same in every stratum that has rows of it."""
+"""Column and value of a cluster, which are the same in every stratum with its rows."""
 
 
 class StratumEffect(Struct, frozen=True):
     """The effect in one stratum on one scale, with the error of Abadie and Imbens.
 
-    ``moves`` has for each cluster the change of the effect if it is left out.
+    ``moves`` has the change of the effect if a cluster is left out, for each cluster.
     """
 
     effect: float
@@ -106,7 +106,7 @@ class StratumAnswer(Struct, frozen=True):
     """The answer of one stratum, with the clusters of the matched rows of each version.
 
     ``clusters_by`` is the column that forms the clusters; ``None`` without clusters.
-    ``without_neighbors`` is that of ``EffectEstimate``.
+    ``without_neighbors`` is the share of matched rows without a neighbour of the same version.
     """
 
     effects: Scales[StratumEffect]
@@ -131,9 +131,10 @@ class StratumAnswer(Struct, frozen=True):
 
 
 class StratumOutcome(Struct, frozen=True):
-    """A stratum with its answer, or the reason why it has none.
+    """A stratum with its answer, or with the reason why it has no answer.
 
-    ``candidate`` and ``baseline`` are the moments of all rows of each version, if there are any.
+    ``candidate`` and ``baseline`` have the moments of the outcome over all rows of the version;
+    ``None`` without rows.
     """
 
     name: str
@@ -147,11 +148,11 @@ class StratumOutcome(Struct, frozen=True):
 
 
 class StratifiedLog(Struct, Generic[Rows], frozen=True):
-    """A log of which one stratum is read at a time.
+    """A log that is read one stratum at a time.
 
-    The values of ``column`` are the strata. ``rows`` has, in their order, the place of the rows of
-    each stratum, and ``read`` returns the columns of the stratum at a place. ``versions`` is the
-    treatment column alone, each value once. ``number_of_rows`` is that of the whole log, if known.
+    The values of ``column`` are the strata. ``rows`` says where the rows of each stratum are, and
+    ``read`` returns the columns of these rows. ``versions`` has only the treatment column, with
+    each value once. ``number_of_rows`` is the size of the whole log, if known.
     """
 
     column: str
@@ -162,7 +163,7 @@ class StratifiedLog(Struct, Generic[Rows], frozen=True):
 
 
 JudgeStrata = Callable[[StratifiedLog[Rows], Question, Versions, Progress], list[StratumOutcome]]
-"""Judges every stratum of a log; returns the outcomes in the order of its strata."""
+"""Function that judges every stratum of a log, and returns the outcomes in their order."""
 
 
 def judge_in_turn(
@@ -193,13 +194,12 @@ def observe_strata(
     arms = read_arms(log.versions, question)
     versions = Versions(arms.candidate, arms.baseline)
     outcomes = judge(log, question, versions, progress)
-    read = sum(outcome.rows for outcome in outcomes)
-    if log.number_of_rows not in (None, read):
+    rows_read = sum(outcome.rows for outcome in outcomes)
+    if log.number_of_rows not in (None, rows_read):
         raise UnusableInput(
-            f"{option('strata', log.column)}: the strata have {read:,} rows of "
-            f"{log.number_of_rows:,}: the "
-            "statistics in the file are wrong",
-            hint="save it again from the program that wrote it",
+            f"{option('strata', log.column)}: the strata have {rows_read:,} of the file's "
+            f"{log.number_of_rows:,} rows, so the statistics in the file are wrong",
+            hint="write the file again with the program that made it",
         )
     answers = {outcome.name: outcome.answer for outcome in outcomes if outcome.answer is not None}
     if not answers:
@@ -207,31 +207,31 @@ def observe_strata(
             f"{option('strata', log.column)}: no stratum can be judged: {_reasons(outcomes)}",
             hint="name a column whose values both versions ran with, or collect such rows",
         )
-    judged = list(answers.values())
+    answer_list = list(answers.values())
     described = describe_question(question, versions, source)
     naive = to_effect(_naive(outcomes))
-    clustering = _clustering(judged)
-    matching = _matching(judged, question.method)
+    clustering = _clustering(answer_list)
+    matching = _matching(answer_list, question.method)
     candidate_rows = sum(outcome.candidate_rows for outcome in outcomes)
     baseline_rows = sum(outcome.baseline_rows for outcome in outcomes)
-    others = read - candidate_rows - baseline_rows
-    matched_rows = sum(answer.weight for answer in judged)
+    others = rows_read - candidate_rows - baseline_rows
+    matched_rows = sum(answer.weight for answer in answer_list)
     refusal = _too_few_rows(log.column, outcomes, matched_rows, candidate_rows)
     if refusal is None and clustering is not None:
         refusal = few_clusters_refusal(clustering, versions)
     matched, bias, robustness = None, None, None
     if refusal is None:
-        matched, bias = _matched_effect(judged, clustering), _hidden_bias(answers)
+        matched, bias = _matched_effect(answer_list, clustering), _hidden_bias(answers)
         robustness = Robustness(None, None, None, "unknown: it is not computed over strata")
-        known = None if bias.gamma_to_change is None else bias
-        summary = answer_sentences(described, naive, matched.effect, hidden_bias=known)
+        bound = None if bias.gamma_to_change is None else bias
+        summary = answer_sentences(described, naive, matched.effect, hidden_bias=bound)
     else:
         summary = refusal_sentences(described, naive, refusal)
     return ObservationResult(
         summary=summary,
         question=described,
         rows=RowCounts(
-            read, candidate_rows, baseline_rows, {"another version": others} if others else {}
+            rows_read, candidate_rows, baseline_rows, {"another version": others} if others else {}
         ),
         naive=naive,
         refusal=refusal,
@@ -239,15 +239,15 @@ def observe_strata(
         clustering=clustering,
         matching=matching,
         about=_scope(outcomes, matched_rows, candidate_rows, versions, question.unit),
-        dropped=_dropped(judged),
-        balance=_balance(judged),
+        dropped=_dropped(answer_list),
+        balance=_balance(answer_list),
         hidden_bias=bias,
         robustness=robustness,
         strata=Strata(
             log.column,
             tuple(_stratum_result(outcome) for outcome in outcomes),
             max(answers, key=lambda name: excess(answers[name].worst)),
-            _shared_clusters(judged),
+            _shared_clusters(answer_list),
         ),
         warnings=tuple(
             sample_warnings(
@@ -255,14 +255,14 @@ def observe_strata(
                 clustering,
                 matching.method,
                 1.0 - matched_rows / candidate_rows,
-                _mean((answer.weight, answer.without_neighbors) for answer in judged) or 0.0,
+                _mean((answer.weight, answer.without_neighbors) for answer in answer_list) or 0.0,
             )
         ),
     )
 
 
 def check_strata(column: str, question: Question) -> None:
-    """Check that the question means the same in every stratum."""
+    """Raise `UnusableInput` if the question would have another meaning in each stratum."""
     if question.covariates is None and not question.exact:
         raise UnusableInput(
             f"{option('strata')}: the default covariates could differ between the strata",
@@ -322,7 +322,7 @@ def stratum_seed(seed: int, name: str) -> int:
 def _moments(
     log: Log, question: Question, treated: Truths, control: Truths
 ) -> tuple[Scales[Moments] | None, Scales[Moments] | None]:
-    """Return the moments of the outcomes of each version."""
+    """Return the moments of the outcome of each version; ``None`` without rows."""
     taking_part = treated | control
     if not taking_part.any():
         return None, None
@@ -336,7 +336,7 @@ def _moments(
 
 
 def _judge(name: str, sample: Sample, progress: Progress) -> StratumAnswer | str:
-    """Return the answer, or the reason why there is none."""
+    """Return the answer of a stratum, or the reason why there is none."""
     try:
         match = match_sample(sample, progress)
     except UnusableInput as error:
@@ -346,12 +346,12 @@ def _judge(name: str, sample: Sample, progress: Progress) -> StratumAnswer | str
         return unbalanced_clause(matched.column_balance()[matched.unbalanced()[0]])
     if (pattern := remaining_pattern(match)) is not None:
         return pattern_clause(pattern)
-    labels = [
+    arm_labels = [
         frozenset(_labels(name, sample, rows))
         for rows in (effect.treated_rows, effect.control_rows)
     ]
-    for label, arm in zip(labels, (sample.arms.candidate, sample.arms.baseline), strict=True):
-        if clusters is not None and len(label) < 2:
+    for labels, arm in zip(arm_labels, (sample.arms.candidate, sample.arms.baseline), strict=True):
+        if clusters is not None and len(labels) < 2:
             return f"its comparable rows of {arm} are in one cluster ({clusters.by})"
     progress("bounding the influence of a hidden factor")
     return StratumAnswer(
@@ -362,7 +362,7 @@ def _judge(name: str, sample: Sample, progress: Progress) -> StratumAnswer | str
         matched.dropped_means(),
         hidden_bias(match),
         None if clusters is None else clusters.by,
-        *labels,
+        *arm_labels,
     )
 
 
@@ -379,7 +379,7 @@ def _stratum_effect(name: str, match: MatchedSample, estimate: EffectEstimate) -
 def _labels(name: str, sample: Sample, rows: Indices) -> list[ClusterLabel]:
     """Return the clusters of these rows in the order of their codes.
 
-    Windows of time lie within their stratum, so their label names it.
+    A window of time belongs to one stratum, so its label contains the stratum.
     """
     clusters = sample.clusters
     if clusters is None:
@@ -395,11 +395,11 @@ def _prefixed(name: str, progress: Progress) -> Progress:
 
 
 def _naive(outcomes: Sequence[StratumOutcome]) -> Scales[Estimate]:
-    """Compare all rows of both versions, whatever their stratum."""
+    """Compare all rows of both versions, without regard to strata."""
     candidate = [outcome.candidate for outcome in outcomes if outcome.candidate is not None]
     baseline = [outcome.baseline for outcome in outcomes if outcome.baseline is not None]
-    arms = [Scales.together(parts, _pool) for parts in (candidate, baseline)]
-    return Scales.together(arms, lambda moments: naive_estimate(*moments))
+    arms = [Scales.combine(parts, _pool) for parts in (candidate, baseline)]
+    return Scales.combine(arms, lambda moments: naive_estimate(*moments))
 
 
 def _pool(parts: Sequence[Moments]) -> Moments:
@@ -439,7 +439,7 @@ def _matched_effect(
 ) -> MatchedEffect:
     """Return the effect over all strata on both scales with its errors."""
     weights = [answer.weight / sum(answer.weight for answer in answers) for answer in answers]
-    estimates = Scales.together(
+    estimates = Scales.combine(
         [answer.effects for answer in answers],
         lambda effects: _estimates(effects, weights, clustering),
     )
@@ -463,15 +463,15 @@ def _estimates(
         for weight, part in zip(weights, parts, strict=True):
             for label, move in part.moves.items():
                 moves[label] += weight * move
-        of_clusters = cluster_error(np.array([*moves.values()]))
-        by[BY_CLUSTERS] = with_error(effect, of_clusters, t_quantile(fewest - 1))
+        standard_error = cluster_error(np.array([*moves.values()]))
+        by[BY_CLUSTERS] = with_error(effect, standard_error, t_quantile(fewest - 1))
     return by
 
 
 def _matching(answers: Sequence[StratumAnswer], method: str) -> MatchingSummary:
-    """Return the matches of all strata together; each stratum has its own weights of columns.
+    """Summarise the matches of all strata, without the weights, which differ by stratum.
 
-    The summary names another method than the requested one if a stratum needed it.
+    The summary names the requested ``method`` unless a stratum needed another one.
     """
     parts = [answer.matching for answer in answers]
     if len(parts) == 1:
@@ -490,7 +490,7 @@ def _matching(answers: Sequence[StratumAnswer], method: str) -> MatchingSummary:
 
 
 def _balance(answers: Sequence[StratumAnswer]) -> tuple[ColumnBalance, ...]:
-    """Return every column on average over the strata that have it."""
+    """Return the balance of every column, as an average over the strata with this column."""
     columns = defaultdict[str, list[tuple[int, ColumnBalance]]](list)
     for answer in answers:
         for column in answer.balance:
@@ -505,7 +505,7 @@ def _balance(answers: Sequence[StratumAnswer]) -> tuple[ColumnBalance, ...]:
         }
         for name, parts in columns.items()
     }
-    # Each stratum has terms of its own: the worst one stands for all.
+    # The strata have different terms, so the worst term represents all of them.
     for name, parts in columns.items():
         worst = max((part for _, part in parts), key=lambda part: abs(part.term_after or 0.0))
         means[name] |= {"term": worst.term, "term_after": worst.term_after}
@@ -513,7 +513,7 @@ def _balance(answers: Sequence[StratumAnswer]) -> tuple[ColumnBalance, ...]:
 
 
 def _dropped(answers: Sequence[StratumAnswer]) -> tuple[DroppedMean, ...]:
-    """Return every column among matched and dropped rows, over the strata that dropped some."""
+    """Return the means of matched and dropped rows, over the strata with dropped rows."""
     matched = defaultdict[str, list[tuple[int, float]]](list)
     dropped = defaultdict[str, list[tuple[int, float]]](list)
     for answer in answers:
@@ -526,16 +526,16 @@ def _dropped(answers: Sequence[StratumAnswer]) -> tuple[DroppedMean, ...]:
     )
 
 
-def _mean(pieces: Iterable[tuple[int, float | None]]) -> float | None:
-    known = [(weight, value) for weight, value in pieces if value is not None]
+def _mean(weighted_values: Iterable[tuple[int, float | None]]) -> float | None:
+    known = [(weight, value) for weight, value in weighted_values if value is not None]
     total = sum(weight for weight, _ in known)
     return sum(weight * value for weight, value in known) / total if total else None
 
 
 def _hidden_bias(answers: dict[str, StratumAnswer]) -> HiddenBias:
-    """Return the bounds of the stratum that a hidden factor changes first, with its name.
+    """Return the bounds of the stratum whose answer the weakest hidden factor changes.
 
-    While every stratum holds, and all have the same sign, the effect over all holds.
+    If all effects have the same sign, no weaker factor changes the combined effect.
     """
     name = min(answers, key=lambda name: answers[name].hidden_bias.gamma_to_change or 0.0)
     weakest = answers[name].hidden_bias
@@ -565,7 +565,7 @@ def _too_few_rows(
 def _scope(
     outcomes: Sequence[StratumOutcome], matched: int, rows: int, versions: Versions, unit: str
 ) -> str:
-    """Return the clause on the candidate rows that the answer covers, and why not the others."""
+    """Return the clause on the candidate rows in the answer, with reasons for the other rows."""
     reasons = "; ".join(
         f"{outcome.candidate_rows:,} of {outcome.name}: {outcome.reason}"
         for outcome in outcomes
@@ -578,13 +578,13 @@ def _scope(
 
 
 def _stratum_result(outcome: StratumOutcome) -> StratumResult:
-    known = (outcome.name, outcome.candidate_rows, outcome.baseline_rows, outcome.reason)
+    counts = (outcome.name, outcome.candidate_rows, outcome.baseline_rows, outcome.reason)
     answer = outcome.answer
     if answer is None:
-        return StratumResult(*known, *[None] * 8)
+        return StratumResult(*counts, *[None] * 8)
     on_log = answer.effects.on_log
     return StratumResult(
-        *known,
+        *counts,
         matched_rows=answer.weight,
         ratio=None if on_log is None else math.exp(on_log.effect),
         difference=answer.effects.plain.effect,
@@ -600,4 +600,4 @@ def _reasons(outcomes: Sequence[StratumOutcome]) -> str:
     reasons = [
         f"{outcome.name} ({outcome.reason})" for outcome in outcomes if outcome.reason is not None
     ]
-    return listed(reasons, _MAX_NAMED)
+    return listed(reasons, _MAX_LISTED_STRATA)

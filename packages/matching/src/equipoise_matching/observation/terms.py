@@ -1,15 +1,17 @@
-"""Terms of the model: curves, steps and products of the covariates, chosen by the rows.
+"""Choose the terms of a model from the data: curves, steps and products of the covariates.
 
-The candidates for a covariate are its square, and bends and steps at its quantiles; for two
-covariates their product, and one of them above a quantile of the other; for a category each curve
-within one of its values. A second round adds each chosen term multiplied by the curves of the other
-covariates (Friedman 1991, Annals of Statistics 19(1)). A term enters if it explains who has which
-version, or the outcome of the baseline's rows: double selection (Belloni, Chernozhukov and Hansen
-2014, Review of Economic Studies 81(2)), because a confounder acts on both. Selection is forward:
-the term with the largest t² given those that entered, while t² exceeds 2 ln(number of candidates)
-(Foster and George 1994, Annals of Statistics 22(4)). The covariates themselves always enter.
+A covariate has these candidate terms: its square, and bends and steps at its quantiles. Two
+covariates have their product, and one of them above a quantile of the other. A category has each
+curve within one of its values. A second round adds each chosen term multiplied by the curves of the
+other covariates (Friedman 1991, Annals of Statistics 19(1)).
 
-Selection reads cross products in blocks of rows, so no array holds every candidate for every row.
+A term enters if it explains which rows have the candidate, or the outcome of the baseline's rows:
+double selection (Belloni, Chernozhukov and Hansen 2014, Review of Economic Studies 81(2)), because
+a confounder acts on both. The covariates themselves always enter. Then each step adds the candidate
+with the largest t² given the terms in the model, while this t² exceeds 2 ln(number of candidates)
+(Foster and George 1994, Annals of Statistics 22(4)).
+
+Selection sums cross products over blocks of rows, so no array holds every term for every row.
 """
 
 from __future__ import annotations
@@ -26,63 +28,63 @@ from equipoise_matching.matching.units import Floats, Indices, Truths
 from equipoise_matching.observation.covariates import Covariates
 from equipoise_matching.shared.numbers import significant
 
-STEPS = tuple(place / 40.0 for place in range(1, 40))
+STEP_QUANTILES = tuple(number / 40.0 for number in range(1, 40))
 """Quantiles of a covariate at which a step may lie."""
-BENDS = tuple(place / 10.0 for place in range(1, 10))
-THRESHOLDS = (0.2, 0.35, 0.5, 0.65, 0.8)
-"""Quantiles of a covariate above which another one may act."""
-COARSE = (0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95)
+BEND_QUANTILES = tuple(number / 10.0 for number in range(1, 10))
+SPLIT_QUANTILES = (0.2, 0.35, 0.5, 0.65, 0.8)
+"""Quantiles of a covariate above which another covariate may act."""
+PRODUCT_QUANTILES = (0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95)
 """Quantiles of the steps and bends by which a chosen term may be multiplied."""
 ROWS_PER_TERM = 10
-"""Rows of the version with fewer rows that each term needs."""
+"""Number of rows of each version that a term needs."""
 MAX_TERMS = 40
-MAX_PAIRED = 12
-"""Number of columns above which one column above a quantile of another is not a candidate."""
-CROSS_PRODUCTS = 2e10
+MAX_SPLIT_COLUMNS = 12
+"""Largest number of columns for which one above a quantile of another is a candidate."""
+MAX_CROSS_PRODUCTS = 2e10
 """Largest number of products that one selection sums; a larger log is sampled by the seed."""
-_BLOCK = 8_192
-_COLLINEAR = 1e-4
-"""Share of its variance that a term must keep, given those that entered."""
-_SINGULAR = 1e-10
-_REACH = 0.1
-"""Share of the rows by which a bend, or a step in a product, may move to either side."""
-_PLACES = 17
+_BLOCK_ROWS = 8_192
+_MIN_VARIANCE_SHARE = 1e-4
+"""Smallest share of its variance that a term must keep, given the terms in the model."""
+_SINGULAR_TOLERANCE = 1e-10
+_MAX_SHIFT = 0.1
+"""Largest shift of a bend, or of a step in a product, as a share of the rows."""
+_SHIFT_COUNT = 17
 
 
 class Factor(NamedTuple):
     """A function of one column of the dictionary.
 
-    ``kind`` is ``line``, ``square``, ``bend`` (the part above ``at``), ``step`` (1 above ``at``)
-    or ``flag`` (1 where a category has one value).
+    ``shape`` is ``line`` (the column itself), ``square``, ``bend`` (the excess over the threshold),
+    ``step`` (1 above the threshold) or ``flag`` (1 where a category has one value).
     """
 
-    kind: str
+    shape: str
     column: int
-    at: float = 0.0
+    threshold: float = 0.0
 
     def values(self, columns: Floats) -> Floats:
-        """Return the function of each row of the columns (rows, columns)."""
+        """Return the function for each row of the columns (rows, columns)."""
         column = columns[:, self.column]
-        if self.kind == "square":
+        if self.shape == "square":
             return np.asarray(column**2)
-        if self.kind == "bend":
-            return np.asarray(np.maximum(column - self.at, 0.0))
-        if self.kind == "step":
-            return np.asarray((column > self.at).astype(np.float64))
+        if self.shape == "bend":
+            return np.asarray(np.maximum(column - self.threshold, 0.0))
+        if self.shape == "step":
+            return np.asarray((column > self.threshold).astype(np.float64))
         return np.asarray(column)
 
 
 Term = tuple[Factor, ...]
-"""The product of these factors."""
+"""The product of its factors."""
 
 
 class Dictionary(Struct, frozen=True):
     """The candidate terms of a log.
 
-    ``columns`` (rows, columns) are the covariates, each with mean 0 and standard deviation 1, then
-    one column of 0 and 1 for each value of a category. ``names`` and ``owners`` are those of the
-    columns, ``centres`` and ``spreads`` what was subtracted and divided by. The first ``lines``
-    terms are the covariates themselves.
+    ``columns`` (rows, columns) has the covariates, each with mean 0 and standard deviation 1, then
+    a column of 0 and 1 for each value of a category. Each column has a name, and its owner: the
+    column of the log from which it was made. The covariates had the means ``centres`` and the
+    standard deviations ``spreads``. The first ``covariate_count`` terms are the covariates.
     """
 
     columns: Floats
@@ -91,15 +93,15 @@ class Dictionary(Struct, frozen=True):
     centres: Floats
     spreads: Floats
     terms: tuple[Term, ...]
-    lines: int
+    covariate_count: int
     seed: int
 
     def values(self, terms: Sequence[Term]) -> Floats:
-        """Return the terms of every row, shape (rows, terms)."""
+        """Return the values of the terms for every row, shape (rows, terms)."""
         return _values(self.columns, terms)
 
     def owners_of(self, term: Term) -> tuple[str, ...]:
-        """Return the columns of the log that a term is a function of."""
+        """Return the columns of the log from which a term is computed."""
         return tuple(dict.fromkeys(self.owners[factor.column] for factor in term))
 
     def describe(self, term: Term) -> str:
@@ -108,40 +110,42 @@ class Dictionary(Struct, frozen=True):
 
     def _describe_factor(self, factor: Factor) -> str:
         name = self.names[factor.column]
-        if factor.kind == "square":
+        if factor.shape == "square":
             return f"{name}²"
-        if factor.kind in ("bend", "step"):
-            at = self.centres[factor.column] + factor.at * self.spreads[factor.column]
-            word = "above" if factor.kind == "step" else "beyond"
-            return f"{name} {word} {significant(float(at), 3)}"
+        if factor.shape in ("bend", "step"):
+            scaled = factor.threshold * self.spreads[factor.column]
+            threshold = self.centres[factor.column] + scaled
+            preposition = "above" if factor.shape == "step" else "beyond"
+            return f"{name} {preposition} {significant(float(threshold), 3)}"
         return name
 
 
 def dictionary_of(covariates: Covariates, seed: int) -> Dictionary:
-    """Return the candidates for these covariates, whose exact columns count as categories."""
+    """Return the candidate terms of these covariates; the exact columns count as categories."""
     matrix = covariates.matrix
     centres, spreads = matrix.mean(axis=0), matrix.std(axis=0)
     spreads = np.where(spreads > 0.0, spreads, 1.0)
     scaled = (matrix - centres) / spreads
-    count = matrix.shape[1]
-    amounts = [place for place in range(count) if len(np.unique(scaled[:, place])) > 2]
-    flags = list(_flags(covariates, amounts))
+    covariate_count = matrix.shape[1]
+    numeric = [index for index in range(covariate_count) if len(np.unique(scaled[:, index])) > 2]
+    flags = list(_flags(covariates, numeric))
     columns = np.column_stack([scaled, *(flag for _, _, flag in flags)])
     owners = (*covariates.owners, *(owner for _, owner, _ in flags))
-    flag_places = range(count, count + len(flags))
-    terms: list[Term] = [(Factor("line", place),) for place in range(count)]
-    for place in amounts:
-        terms += [(curve,) for curve in _curves(scaled[:, place], place, BENDS, STEPS)]
-    for first, second in itertools.combinations(range(count), 2):
+    flag_indices = range(covariate_count, covariate_count + len(flags))
+    terms: list[Term] = [(Factor("line", index),) for index in range(covariate_count)]
+    for index in numeric:
+        curves = _curves(scaled[:, index], index, BEND_QUANTILES, STEP_QUANTILES)
+        terms += [(curve,) for curve in curves]
+    for first, second in itertools.combinations(range(covariate_count), 2):
         if owners[first] != owners[second]:
             terms.append((Factor("line", first), Factor("line", second)))
-    if columns.shape[1] <= MAX_PAIRED:
-        for flag, place in itertools.product(flag_places, amounts):
-            curves = _curves(scaled[:, place], place, BENDS, COARSE)
-            terms += [(Factor("flag", flag), curve) for curve in (Factor("line", place), *curves)]
-        for first, second in itertools.permutations(amounts, 2):
-            steps = _curves(scaled[:, first], first, (), THRESHOLDS)
-            terms += [(step, Factor("line", second)) for step in steps if step.kind == "step"]
+    if columns.shape[1] <= MAX_SPLIT_COLUMNS:
+        for flag, index in itertools.product(flag_indices, numeric):
+            curves = _curves(scaled[:, index], index, BEND_QUANTILES, PRODUCT_QUANTILES)
+            terms += [(Factor("flag", flag), curve) for curve in (Factor("line", index), *curves)]
+        for first, second in itertools.permutations(numeric, 2):
+            steps = _curves(scaled[:, first], first, (), SPLIT_QUANTILES)
+            terms += [(step, Factor("line", second)) for step in steps if step.shape == "step"]
     return Dictionary(
         columns,
         (*covariates.names, *(name for name, _, _ in flags)),
@@ -149,53 +153,54 @@ def dictionary_of(covariates: Covariates, seed: int) -> Dictionary:
         np.concatenate([centres, np.zeros(len(flags))]),
         np.concatenate([spreads, np.ones(len(flags))]),
         tuple(terms),
-        count,
+        covariate_count,
         seed,
     )
 
 
-def _flags(covariates: Covariates, amounts: list[int]) -> Iterator[tuple[str, str, Floats]]:
-    """Yield a column of 0 and 1 for each value of each category, with its name and its owner."""
+def _flags(covariates: Covariates, numeric: list[int]) -> Iterator[tuple[str, str, Floats]]:
+    """Yield name, owner and column (0 and 1) for each value of each category."""
     for owner, group in itertools.groupby(
-        (place for place in range(len(covariates.names)) if place not in amounts),
-        key=lambda place: covariates.owners[place],
+        (index for index in range(len(covariates.names)) if index not in numeric),
+        key=lambda index: covariates.owners[index],
     ):
-        places = list(group)
-        highest = [covariates.matrix[:, place].max() for place in places]
+        indices = list(group)
+        maxima = [covariates.matrix[:, index].max() for index in indices]
         values = [
-            (covariates.matrix[:, place] == high).astype(np.float64)
-            for place, high in zip(places, highest, strict=True)
+            (covariates.matrix[:, index] == maximum).astype(np.float64)
+            for index, maximum in zip(indices, maxima, strict=True)
         ]
-        rest = 1.0 - np.clip(np.sum(values, axis=0), 0.0, 1.0)
-        for place, flag in zip(places, values, strict=True):
-            yield covariates.names[place], owner, flag
-        yield f"{owner} (other)", owner, rest
+        other_values = 1.0 - np.clip(np.sum(values, axis=0), 0.0, 1.0)
+        for index, flag in zip(indices, values, strict=True):
+            yield covariates.names[index], owner, flag
+        yield f"{owner} (other)", owner, other_values
     for name, column in zip(covariates.exact_names, covariates.exact.T, strict=True):
         levels = np.unique(column)
-        if len(levels) <= MAX_PAIRED:
+        if len(levels) <= MAX_SPLIT_COLUMNS:
             for level in levels:
                 yield f"{name} ({level:g})", name, (column == level).astype(np.float64)
 
 
 def _curves(
-    values: Floats, place: int, bends: Iterable[float], steps: Iterable[float]
+    values: Floats, index: int, bends: Iterable[float], steps: Iterable[float]
 ) -> Iterator[Factor]:
-    yield Factor("square", place)
-    for kind, shares in (("bend", bends), ("step", steps)):
-        quantiles = np.unique(np.quantile(values, list(shares))) if shares else np.empty(0)
-        yield from (Factor(kind, place, at) for at in quantiles.tolist())
+    """Yield the square, and the bends and the steps at these quantiles, of one column."""
+    yield Factor("square", index)
+    for shape, shares in (("bend", bends), ("step", steps)):
+        thresholds = np.unique(np.quantile(values, list(shares))) if shares else np.empty(0)
+        yield from (Factor(shape, index, threshold) for threshold in thresholds.tolist())
 
 
 def select_terms(
     dictionary: Dictionary, target: Floats, rows: Indices, max_terms: int
 ) -> tuple[Term, ...]:
-    """Return the covariates and the terms that explain a target (rows of the log,).
+    """Return the covariates, then up to ``max_terms`` terms that explain a target.
 
-    Only ``rows`` are read. No more than ``max_terms`` are chosen in addition to the covariates.
+    The target has a value for each row of the log. Only the values of ``rows`` are read.
     """
-    lines = dictionary.terms[: dictionary.lines]
-    chosen = _forward(dictionary, dictionary.terms, len(lines), target, rows, max_terms)
-    curved = chosen[len(lines) :]
+    covariate_count = dictionary.covariate_count
+    chosen = _select_forward(dictionary, dictionary.terms, covariate_count, target, rows, max_terms)
+    curved = chosen[covariate_count:]
     products = tuple(
         dict.fromkeys(
             (*term, curve)
@@ -208,68 +213,69 @@ def select_terms(
         known = set(dictionary.terms)
         candidates = (*chosen, *(term for term in products if term not in known))
         room = max_terms - len(curved)
-        chosen = _forward(dictionary, candidates, len(chosen), target, rows, room)
-    return _refined(dictionary, chosen, target, rows)
+        chosen = _select_forward(dictionary, candidates, len(chosen), target, rows, room)
+    return _refine_thresholds(dictionary, chosen, target, rows)
 
 
-def _refined(
+def _refine_thresholds(
     dictionary: Dictionary, chosen: tuple[Term, ...], target: Floats, rows: Indices
 ) -> tuple[Term, ...]:
-    """Move each step and bend to the place near its quantile that explains most."""
-    moved = {
-        place: tuple(_moved(dictionary, term))
-        for place, term in enumerate(chosen)
-        if any(factor.kind in ("bend", "step") for factor in term)
+    """Move each step and bend to the threshold near its quantile that explains most."""
+    shifted = {
+        index: tuple(_shift_threshold(dictionary, term))
+        for index, term in enumerate(chosen)
+        if any(factor.shape in ("bend", "step") for factor in term)
     }
-    if not moved:
+    if not shifted:
         return chosen
-    candidates = (*chosen, *itertools.chain.from_iterable(moved.values()))
-    rows = sampled(rows, len(candidates), dictionary.seed)
+    candidates = (*chosen, *itertools.chain.from_iterable(shifted.values()))
+    rows = sample_rows(rows, len(candidates), dictionary.seed)
     cross = cross_products(dictionary.columns, candidates, target, rows)
-    now, begin = list(range(len(chosen))), len(chosen)
-    for place, others in moved.items():
-        tried = [now[place], *range(begin, begin + len(others))]
-        begin += len(others)
-        fixed = [which for position, which in enumerate(now) if position != place]
+    current, next_candidate = list(range(len(chosen))), len(chosen)
+    for index, alternatives in shifted.items():
+        compared = [current[index], *range(next_candidate, next_candidate + len(alternatives))]
+        next_candidate += len(alternatives)
+        fixed = current[:index] + current[index + 1 :]
         inner = cross[np.ix_(fixed, fixed)]
-        inverse = np.linalg.pinv(inner, rcond=_SINGULAR, hermitian=True)
-        outer = cross[np.ix_(fixed, [*tried, -1])]
+        inverse = np.linalg.pinv(inner, rcond=_SINGULAR_TOLERANCE, hermitian=True)
+        outer = cross[np.ix_(fixed, [*compared, -1])]
         explained = outer.T @ inverse @ outer
-        left = cross[tried, -1] - explained[:-1, -1]
-        variances = cross[tried, tried] - np.diag(explained)[:-1]
-        usable = variances > _COLLINEAR * cross[tried, tried]
-        gains = np.where(usable, left**2 / np.where(usable, variances, 1.0), 0.0)
-        now[place] = tried[int(np.argmax(gains))]
-    return tuple(candidates[place] for place in now)
+        remainder = cross[compared, -1] - explained[:-1, -1]
+        variances = cross[compared, compared] - np.diag(explained)[:-1]
+        usable = variances > _MIN_VARIANCE_SHARE * cross[compared, compared]
+        gains = np.where(usable, remainder**2 / np.where(usable, variances, 1.0), 0.0)
+        current[index] = compared[int(np.argmax(gains))]
+    return tuple(candidates[index] for index in current)
 
 
-def _moved(dictionary: Dictionary, term: Term) -> Iterator[Term]:
-    """Yield a term with its step or bend at other places nearby."""
+def _shift_threshold(dictionary: Dictionary, term: Term) -> Iterator[Term]:
+    """Yield the term with its step or bend at thresholds near the present one."""
     for position, factor in enumerate(term):
-        if factor.kind not in ("bend", "step"):
+        if factor.shape not in ("bend", "step"):
             continue
         column = dictionary.columns[:, factor.column]
-        share = float(np.mean(column <= factor.at))
-        reach = _REACH if len(term) > 1 or factor.kind == "bend" else STEPS[0]
-        shares = np.clip(
-            share + np.linspace(-reach, reach, _PLACES), STEPS[0] / 2.0, 1.0 - STEPS[0] / 2.0
-        )
-        for at in np.unique(np.quantile(column, shares)).tolist():
-            yield (*term[:position], Factor(factor.kind, factor.column, at), *term[position + 1 :])
+        share = float(np.mean(column <= factor.threshold))
+        max_shift = _MAX_SHIFT if len(term) > 1 or factor.shape == "bend" else STEP_QUANTILES[0]
+        edge = STEP_QUANTILES[0] / 2.0
+        shifts = np.linspace(-max_shift, max_shift, _SHIFT_COUNT)
+        shares = np.clip(share + shifts, edge, 1.0 - edge)
+        for threshold in np.unique(np.quantile(column, shares)).tolist():
+            moved = factor._replace(threshold=threshold)
+            yield (*term[:position], moved, *term[position + 1 :])
 
 
 def _other_curves(dictionary: Dictionary, term: Term) -> Iterator[Factor]:
-    """Yield the coarse curves of the covariates that a term is not a function of."""
-    taken = dictionary.owners_of(term)
-    for place in range(dictionary.lines):
-        if dictionary.owners[place] not in taken:
-            column = dictionary.columns[:, place]
-            yield Factor("line", place)
+    """Yield the curves, at few quantiles, of the covariates that are not in a term."""
+    owners = dictionary.owners_of(term)
+    for index in range(dictionary.covariate_count):
+        if dictionary.owners[index] not in owners:
+            column = dictionary.columns[:, index]
+            yield Factor("line", index)
             if len(np.unique(column)) > 2:
-                yield from _curves(column, place, COARSE, COARSE)
+                yield from _curves(column, index, PRODUCT_QUANTILES, PRODUCT_QUANTILES)
 
 
-def _forward(
+def _select_forward(
     dictionary: Dictionary,
     terms: tuple[Term, ...],
     entered: int,
@@ -277,30 +283,30 @@ def _forward(
     rows: Indices,
     max_terms: int,
 ) -> tuple[Term, ...]:
-    """Add terms to the first ``entered`` ones while one explains enough of the target."""
+    """Keep the first ``entered`` terms, and add terms while one explains enough of the target."""
     count = len(terms)
     if not count:
         return ()
-    rows = sampled(rows, count, dictionary.seed)
+    rows = sample_rows(rows, count, dictionary.seed)
     cross = cross_products(dictionary.columns, terms, target, rows)
     is_free = np.diag(cross)[:count] > 0.0
     limit = 2.0 * math.log(count)
-    least = _COLLINEAR * np.diag(cross).copy()
+    min_variances = _MIN_VARIANCE_SHARE * np.diag(cross).copy()
     chosen: list[int] = []
 
-    def enter(place: int) -> None:
+    def enter(index: int) -> None:
         nonlocal cross
-        column = cross[:, place].copy()
-        cross -= np.outer(column, column / column[place])
-        is_free[place] = False
-        chosen.append(place)
+        column = cross[:, index].copy()
+        cross -= np.outer(column, column / column[index])
+        is_free[index] = False
+        chosen.append(index)
 
-    for place in range(entered):
-        if cross[place, place] > least[place]:
-            enter(place)
+    for index in range(entered):
+        if cross[index, index] > min_variances[index]:
+            enter(index)
     while len(chosen) < entered + max_terms:
         variances = np.diag(cross)[:count]
-        usable = is_free & (variances > least[:count])
+        usable = is_free & (variances > min_variances[:count])
         gains = np.where(usable, cross[:count, count] ** 2 / np.where(usable, variances, 1.0), 0.0)
         best = int(np.argmax(gains))
         left = float(cross[count, count]) - float(gains[best])
@@ -308,20 +314,20 @@ def _forward(
         if gains[best] <= 0.0 or freedom < 1 or freedom * gains[best] <= limit * max(left, 0.0):
             break
         enter(best)
-    return (*terms[:entered], *(terms[place] for place in chosen if place >= entered))
+    return (*terms[:entered], *(terms[index] for index in chosen if index >= entered))
 
 
 def cross_products(
     columns: Floats, terms: tuple[Term, ...], target: Floats, rows: Indices
 ) -> Floats:
-    """Return the sums of products of the centred terms, and of the target, which comes last."""
+    """Return the sums of products of the centred terms and the target, which comes last."""
     count = len(terms)
     cross = np.zeros((count + 2, count + 2))
-    for begin in range(0, len(rows), _BLOCK):
-        part = rows[begin : begin + _BLOCK]
-        block = np.empty((len(part), count + 2))
-        block[:, :count] = _values(columns[part], terms)
-        block[:, count] = target[part]
+    for begin in range(0, len(rows), _BLOCK_ROWS):
+        block_rows = rows[begin : begin + _BLOCK_ROWS]
+        block = np.empty((len(block_rows), count + 2))
+        block[:, :count] = _values(columns[block_rows], terms)
+        block[:, count] = target[block_rows]
         block[:, count + 1] = 1.0
         cross += block.T @ block
     sums = cross[:-1, -1]
@@ -330,16 +336,16 @@ def cross_products(
 
 def _values(columns: Floats, terms: Sequence[Term]) -> Floats:
     values = np.empty((len(columns), len(terms)))
-    for place, (first, *others) in enumerate(terms):
-        values[:, place] = first.values(columns)
+    for index, (first, *others) in enumerate(terms):
+        values[:, index] = first.values(columns)
         for factor in others:
-            values[:, place] *= factor.values(columns)
+            values[:, index] *= factor.values(columns)
     return values
 
 
-def sampled(rows: Indices, terms: int, seed: int) -> Indices:
-    """Return the rows whose cross products of so many terms are affordable."""
-    count = max(1, int(CROSS_PRODUCTS / max(1, terms) ** 2))
+def sample_rows(rows: Indices, term_count: int, seed: int) -> Indices:
+    """Draw as many rows as ``MAX_CROSS_PRODUCTS`` allows for this number of terms."""
+    count = max(1, int(MAX_CROSS_PRODUCTS / max(1, term_count) ** 2))
     if len(rows) <= count:
         return rows
     return np.sort(np.random.default_rng(seed).choice(rows, count, replace=False))

@@ -1,4 +1,4 @@
-"""Sentences of the result: the answer, the reason why there is none, and the warnings."""
+"""Write the sentences of the result: the answer or the refusal, and the warnings."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from equipoise_matching.warning import AnalysisWarning
 _TIME_SUFFIXES = ("_s", "_ms", "_us", "_ns", "seconds", "time", "latency", "duration", "elapsed")
 """Endings of the names of outcomes that are times."""
 _MIN_RATIO_AS_FACTOR = 2.0
-"""Ratio from which an effect reads "3 times", not "200 %"."""
+"""Smallest ratio that is written as "3 times" instead of "200 %"."""
 _MAJORITY_SHARE = 0.5
 _MULTIPLICATION_VERBS = {2: "double", 3: "triple", 4: "quadruple"}
-_WHOLE_TOLERANCE = 0.05
+_INTEGER_TOLERANCE = 0.05
 MANY_DROPPED = 0.2
 """Share of dropped candidate rows above which a warning is given."""
 _TRUSTED_CLUSTERS = 2 * MIN_CLUSTERS
@@ -50,7 +50,7 @@ def answer_sentences(
     contributions: Sequence[Contribution] = (),
     hidden_bias: HiddenBias | None = None,
 ) -> str:
-    """Return the answer: naive difference, matched effect, why they differ, hidden factor.
+    """Return the answer: naive difference, matched effect, their difference, hidden factor.
 
     Without ``hidden_bias``, the answer has no sentence on a hidden factor.
     """
@@ -99,7 +99,7 @@ def effect_clause(effect: Effect, question: ObservationQuestion) -> str:
 
 
 def matched_clause(effect: Effect, question: ObservationQuestion) -> str:
-    """Return the effect with its interval, or that no effect can be shown."""
+    """Return the effect with its interval, or the clause that no effect can be shown."""
     interval = effect.interval
     if interval is None:
         return effect_clause(effect, question)
@@ -108,13 +108,13 @@ def matched_clause(effect: Effect, question: ObservationQuestion) -> str:
         bounds = [_signed(bound, is_ratio=effect.ratio is not None) for bound in interval]
         return f"no effect can be shown ({bounds[0]} to {bounds[1]})"
     if effect.ratio is None:
-        near, far = sorted((abs(low), abs(high)))
-        bounds = [amount(near), amount(far)]
+        smaller, larger = sorted((abs(low), abs(high)))
+        bounds = [amount(smaller), amount(larger)]
     elif max(effect.ratio, high) >= _MIN_RATIO_AS_FACTOR:
         bounds = [f"{low:.3g}", f"{high:.3g} times"]
     else:
-        near, far = sorted(interval, key=lambda bound: abs(bound - 1.0))
-        bounds = [f"{_percent(near)} %", f"{_percent(far)} %"]
+        smaller, larger = sorted(interval, key=lambda bound: abs(bound - 1.0))
+        bounds = [f"{_percent(smaller)} %", f"{_percent(larger)} %"]
     return f"{effect_clause(effect, question)} (95 % interval {bounds[0]} to {bounds[1]})"
 
 
@@ -151,9 +151,9 @@ def hidden_factor_sentence(hidden_bias: HiddenBias, question: ObservationQuestio
             "without a hidden factor."
         )
     odds = f"the odds of {question.treatment} {question.candidate}"
-    whole = round(gamma)
-    if whole in _MULTIPLICATION_VERBS and abs(gamma - whole) < _WHOLE_TOLERANCE:
-        change = f"{_MULTIPLICATION_VERBS[whole]} {odds}"
+    factor = round(gamma)
+    if factor in _MULTIPLICATION_VERBS and abs(gamma - factor) < _INTEGER_TOLERANCE:
+        change = f"{_MULTIPLICATION_VERBS[factor]} {odds}"
     else:
         more = "more than " if gamma >= MAX_GAMMA else ""
         change = f"multiply {odds} by {more}{gamma:.3g}"
@@ -164,16 +164,16 @@ def hidden_factor_sentence(hidden_bias: HiddenBias, question: ObservationQuestio
 
 
 def scope_sentence(rows: int, matched: int, versions: Versions, unit: str = "rows") -> str:
-    """Return the clause with the number of the candidate's rows that the answer covers.
+    """Return the clause with the number of candidate rows that the answer covers.
 
     The answer covers ``matched`` of ``rows``; ``unit`` is a plural noun for the rows.
     """
     if matched == rows:
         return f"the {rows:,} {unit} of {versions.candidate}"
-    nothing = "no comparable row" if unit == "rows" else "nothing comparable among the " + unit
+    counterpart = "no comparable row" if unit == "rows" else "nothing comparable among the " + unit
     return (
         f"{matched:,} of the {rows:,} {unit} of {versions.candidate}; the other "
-        f"{rows - matched:,} have {nothing} of {versions.baseline}"
+        f"{rows - matched:,} have {counterpart} of {versions.baseline}"
     )
 
 
@@ -186,7 +186,7 @@ def range_clause(effect: Effect) -> str:
 
 
 def _signed(bound: float, *, is_ratio: bool) -> str:
-    """Return a bound of an interval with its sign; a ratio in percent."""
+    """Return a bound of an interval with its sign, for a ratio in percent."""
     if not is_ratio:
         return f"{'+' if bound >= 0.0 else '-'}{amount(abs(bound))}"
     return f"{'+' if bound >= 1.0 else '-'}{_percent(bound)} %"
@@ -209,14 +209,14 @@ def unbalanced_refusal(
 ) -> Refusal:
     """Refuse an effect because at least one covariate stays unbalanced after matching.
 
-    ``worst`` is the covariate with the worst balance. ``missing`` has, for each unbalanced
-    covariate, the rows that the log lacks; the worst covariate is first.
+    ``worst`` is the covariate with the worst balance. ``missing`` has the rows that the log lacks
+    for each unbalanced covariate, the worst covariate first.
     """
     needed = missing[0]
-    others = f", and {len(missing) - 1} more columns differ" if len(missing) > 1 else ""
+    other_columns = f", and {len(missing) - 1} more columns differ" if len(missing) > 1 else ""
     return Refusal(
         "unbalanced",
-        f"{unbalanced_clause(worst)} after the best matching{others}",
+        f"{unbalanced_clause(worst)} after the best matching{other_columns}",
         f"collect rows of {versions.baseline} with {needed.column} between {needed.low:.4g} and "
         f"{needed.high:.4g}: the log has {needed.baseline_rows:,}, and "
         f"{needed.candidate_rows:,} of {versions.candidate}",
@@ -225,7 +225,7 @@ def unbalanced_refusal(
 
 
 def unbalanced_clause(column: ColumnBalance) -> str:
-    """Return the clause on the difference that remains in a column, and the largest allowed one."""
+    """Return the clause with the remaining difference of a column, and its limit."""
     difference, term = column.difference_after, column.term_after
     if difference is None or abs(difference) > MAX_DIFFERENCE:
         size = "infinitely many" if difference is None else f"{abs(difference):.2f}"
@@ -272,9 +272,8 @@ def few_clusters_refusal(clustering: Clustering, versions: Versions) -> Refusal 
         "few-clusters",
         f"the comparable rows of {fewest} come from only {counts[fewest]} clusters "
         f"({clustering.by}); an error needs at least {MIN_CLUSTERS}",
-        f"collect rows from more of them, or name a finer column with {option('cluster')}; "
-        f"{option('cluster', 'none')} "
-        "treats all rows as independent",
+        f"collect rows from more clusters, or name a finer column with {option('cluster')}; "
+        f"{option('cluster', 'none')} treats all rows as independent",
     )
 
 
@@ -285,9 +284,7 @@ def sample_warnings(
     dropped: float,
     without_neighbors: float,
 ) -> Iterator[AnalysisWarning]:
-    """Yield the warnings on the columns, the clusters and the match.
-
-    They do not depend on the answer.
+    """Yield the warnings about the columns, the clusters and the match, whatever the answer.
 
     Parameters
     ----------
@@ -306,9 +303,9 @@ def sample_warnings(
     if mediators:
         yield AnalysisWarning(
             "mediator",
-            f"the version itself changes {', '.join(mediators)}: matching on it removes part of "
-            "the effect",
-            f"leave it out of {option('covariates')}, unless it was measured before the trial",
+            f"the version itself changes {', '.join(mediators)}: matching on such columns removes "
+            "part of the effect",
+            f"leave out of {option('covariates')} what was not measured before the trial",
         )
     if clustering is None:
         yield AnalysisWarning(
@@ -342,23 +339,23 @@ def sample_warnings(
         yield AnalysisWarning(
             "another-method",
             f"{question.method} left a column unbalanced, so the genetic search was used",
-            f"{option('method', 'genetic')} starts with the search",
+            f"give {option('method', 'genetic')} to start with the search",
         )
 
 
 def answer_warnings(
     placebos: Sequence[Placebo], periods: int, p_value: float | None
 ) -> Iterator[AnalysisWarning]:
-    """Yield the warnings on placebos that show an effect, and on an effect that changes in time.
+    """Yield the warnings about placebos with an effect, and about an effect that changes.
 
-    ``p_value`` is that of Cochran's test of one common effect in all periods.
+    ``p_value`` belongs to Cochran's test of one common effect in all periods.
     """
     for placebo in placebos:
         if placebo.shows_effect:
             yield AnalysisWarning(
                 f"placebo-{placebo.kind}",
                 placebo.summary,
-                "find what differs and make it a covariate; do not trust the answer before",
+                "find what differs and make it a covariate; until then, do not trust the answer",
             )
     if p_value is not None and p_value < _MAX_P_VALUE:
         yield AnalysisWarning(

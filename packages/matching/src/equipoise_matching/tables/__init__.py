@@ -1,13 +1,13 @@
-"""Matching and observing on tables: data frames and files in, results and matched data out.
+"""Match and observe tables: take data frames or files, return results and matched data.
 
-- ``interface``: ``match``, ``match_balance``, ``gen_match``, ``observe``, exported here
-- ``matchit_names``: arguments of R's MatchIt, which get an error that names ours
-- ``reading``: a table as columns, from a file (CSV, Parquet) or a data frame, and back into a file
-- ``csv_file``: CSV by the standard library
-- ``strata``: the strata of Parquet files: the place of their rows, and the rows of one
-- ``problem``: the named columns as matching takes them, words as indicators
-- ``missing``: the policies on missing values, of a table and of a log
-- ``matching``: a match of a table or a search for weights: its report, balance and matched data
+- ``interface``: the functions ``match``, ``match_balance``, ``gen_match`` and ``observe``
+- ``matchit_names``: errors for arguments of R's MatchIt, which name the argument to use
+- ``reading``: read a table from a file (CSV, Parquet) or a data frame, and write it to a file
+- ``csv_file``: read and write CSV with the standard library
+- ``strata``: find the strata of Parquet files, and read the rows of one stratum
+- ``problem``: the columns of a question as arrays, with indicators for texts
+- ``missing``: the policies on missing values
+- ``matching``: the result of a match or a search: report, balance and matched data
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["gen_match", "match", "match_balance", "observe"]
 
 
 def __getattr__(name: str) -> Any:
-    # Imported when used: whoever reads a table needs no observation.
+    # The module is imported when it is used: reading a table does not need it.
     if name not in __all__:
         raise AttributeError(f"module 'equipoise_matching.tables' has no attribute {name!r}")
     from equipoise_matching.tables import interface

@@ -1,4 +1,4 @@
-"""``match``, ``match_balance``, ``gen_match`` and ``observe``: tables in, results out.
+"""``match``, ``match_balance``, ``gen_match`` and ``observe``: functions that take tables.
 
 Errors and warnings name arguments of Python: ``missing="drop"``, not ``--missing drop``.
 """
@@ -67,8 +67,8 @@ def match(
 ) -> TableMatch:
     """Match the treated rows of a table with its controls, and estimate the effect.
 
-    Raise `UnusableInput` if something cannot be used, naming column and rows, or if no row can be
-    matched.
+    Raise `UnusableInput` if a column or an option cannot be used, or no row can be matched. The
+    error names the column and the rows.
 
     Examples
     --------
@@ -88,29 +88,29 @@ def match(
         A data frame of pandas, polars or pyarrow (or anything with ``__arrow_c_stream__``), a
         mapping of names to columns, or the name of a CSV or Parquet file.
     outcome, weights
-        Column that the treatment may have changed; column with the weight of each row.
+        Column that the treatment may have changed, and column with the weight of each row.
     treatment
-        Column of 0 and 1, of truths or of yes and no; or ``"COLUMN=TREATED:CONTROL"`` for two of
-        the values of any column.
+        Column of 0 and 1, True and False, or yes and no. ``"COLUMN=TREATED:CONTROL"`` names two
+        values of any other column.
     covariates
-        Columns to match on. A column of words becomes an indicator for each word but the first.
+        Columns to match on. A column of texts becomes an indicator of each text except the first.
     formula
-        Treatment and covariates at once instead: ``"trained ~ age + I(age**2) + region"``.
+        A formula instead of treatment and covariates: ``"trained ~ age + I(age**2) + region"``.
     by
-        Columns that form strata, each matched alone.
+        Columns that form strata. Each stratum is matched alone.
     missing
-        ``"refuse"`` missing values, ``"drop"`` their rows, or keep rows whose covariates are
-        missing, with a covariate that marks them (``"indicator"``).
+        ``"refuse"`` raises an error for missing values, and ``"drop"`` leaves out their rows.
+        ``"indicator"`` keeps rows with missing covariates and adds a covariate that marks them.
     metric, bias_adjust, variance_neighbors, variance, progress
         As for ``equipoise_matching.match``.
     order
-        Without replacement, which rows find their match first: those with the ``"largest"`` or
-        ``"smallest"`` propensity score, or the first of the ``"data"``. By default the largest
-        score with ``propensity`` (as MatchIt does; not ``r_compatible``), else the data.
+        Order in which rows are matched without replacement: by ``"largest"`` or ``"smallest"``
+        propensity score, or as in the ``"data"``. The default with ``propensity`` is ``"largest"``,
+        as in MatchIt; without it, or with ``r_compatible``, ``"data"``.
     propensity
-        Match on a propensity score of the covariates instead of themselves.
+        Whether to match on a propensity score of the covariates instead of the covariates.
     pairing
-        Who may be matched with whom, by the names of `PairingOptions`: ``estimand``, ``m``,
+        Options of `PairingOptions`, which decide which rows may form pairs: ``estimand``, ``m``,
         ``exact``, ``caliper``, ``replace``, ``ties``, ``common_support``, ``r_compatible``,
         ``threads``, ``seed``.
     """
@@ -157,8 +157,8 @@ def match_balance(
 ) -> Balance:
     """Compare the treated rows of a table with its controls, before and after matching.
 
-    Raise `UnusableInput`, naming column and rows of what cannot be used; or the match has rows that
-    a missing value leaves out here.
+    Raise `UnusableInput` if a column cannot be used, or the match has rows that are left out here
+    because of a missing value. The error names the column and the rows.
 
     Examples
     --------
@@ -176,9 +176,9 @@ def match_balance(
     Parameters
     ----------
     table, treatment, covariates, formula, weights, missing
-        As for ``match``. The covariates may be others than those matched on.
+        As for ``match``. The covariates may differ from the covariates of the match.
     match
-        Result of ``match`` or ``gen_match`` for the same table; without one there is no "after".
+        Result of ``match`` or ``gen_match`` for the same table; ``None`` for no balance after it.
     estimand, boot, ks, paired, r_compatible, seed, progress
         As for ``equipoise_matching.match_balance``.
     """
@@ -190,7 +190,7 @@ def match_balance(
         missing=missing,
     )
     data = read_table(table, columns)
-    matched = None if match is None else _pairs_among(match, data)
+    matched = None if match is None else _renumbered_pairs(match, data)
     reference: Estimand = estimand or (match.pairing.estimand if match is not None else "ATT")
     pairing = Pairing(estimand=reference, r_compatible=r_compatible)
     return balance_of(
@@ -223,10 +223,10 @@ def gen_match(
     progress: SearchProgress | None = None,
     **pairing: Unpack[PairingOptions],
 ) -> TableMatch:
-    """Search for the weights of the covariates whose pairs balance best, and match by them.
+    """Search for the weights of the covariates with the best balance, and match with them.
 
-    Raise `UnusableInput` if something cannot be used, naming column and rows, or if no row can be
-    matched.
+    Raise `UnusableInput` if a column or an option cannot be used, or no row can be matched. The
+    error names the column and the rows.
 
     Examples
     --------
@@ -245,13 +245,13 @@ def gen_match(
     table, treatment, covariates, outcome, formula, weights, missing, pairing
         As for ``match``.
     balance
-        Terms to balance, as the right side of a formula: ``"age + re74 + age:re74"``; by default
-        the covariates.
+        Terms to balance, as the right side of a formula: ``"age + re74 + age:re74"``. The default
+        is the covariates.
     population, generations, wait_generations, hard_generation_limit, fitness, loss, boot, ks, \
 executor, progress
         As for ``equipoise_matching.gen_match``.
     variance_neighbors
-        As for ``match``, for the effect by the weights that were found.
+        As for ``match``, for the effect with the best weights.
     """
     columns = MatchColumns.of(
         treatment=treatment,
@@ -330,16 +330,16 @@ def observe(
     table
         As for ``match``.
     treatment
-        ``"COLUMN=CANDIDATE:BASELINE"``: the column that names the version, and two of its values.
-        The column alone where it has two versions, of which the later is the candidate, or 0 and 1,
-        yes and no, old and new.
+        ``"COLUMN=CANDIDATE:BASELINE"``: the column with the version, and two of its values. The
+        column alone is enough if it has two version numbers, the later for the candidate, or two
+        values such as 0 and 1, yes and no, old and new.
     outcome
-        Column that the candidate may have changed: a cost.
+        Column with a cost that the candidate may have changed.
     covariates
-        Columns that may explain the difference; ``None`` for every usable one.
+        Columns that may explain the difference; ``None`` for every usable column.
     cluster
-        Columns that dependent rows share; ``None`` to choose one by its name, ``"none"`` or ``()``
-        for independent rows.
+        Columns whose values group dependent rows; ``None`` chooses a column by its name, and
+        ``"none"`` or ``()`` means independent rows.
     method
         ``"genetic"``, ``"mahalanobis"`` or ``"propensity"``.
     placebo_period
@@ -347,19 +347,19 @@ def observe(
     ratio
         Whether to estimate a ratio too; every outcome must then be above 0.
     unit
-        Name of the rows in the sentences: ``"people"``, ``"builds"``.
+        Plural noun for the rows in the answer: ``"people"``, ``"builds"``.
     missing
-        As for ``match``. By default a gap in a column that you name is refused; without
-        ``covariates`` a column with a gap is not matched on, and a warning names it.
+        As for ``match``. By default a missing value in a column of the question is an error.
+        Without ``covariates``, a column with missing values is not matched on, with a warning.
     exact, placebo_outcomes, mediators, leave_others_out, one_unit, seed, threads
         As for ``equipoise observe`` (docs/how-to/estimate-from-logs.md).
     progress
-        Called with a description of each step.
+        Function that receives a description of each step.
 
     Returns
     -------
     Observation
-        The answer; where no comparison holds, ``refused`` is true and ``document`` has the reason.
+        The answer. Without a valid comparison, ``refused`` is true, and ``document`` says why.
     """
     column, equals, values = treatment.partition("=")
     if not column or (equals and not values):
@@ -381,16 +381,16 @@ def observe(
 
 
 class Observation(Struct, frozen=True):
-    """An effect estimated from a log, or the reason why none is reported.
+    """An effect estimated from a log, or the reason why no effect is reported.
 
-    ``document`` has everything, as the ``--json`` file does.
+    ``document`` has all results, as the file of ``--json``.
     """
 
     document: ObservationResult
 
     @property
     def refused(self) -> bool:
-        """Whether no comparison holds; ``document.refusal`` has the reason."""
+        """Whether no effect is reported; ``document.refusal`` has the reason."""
         return self.document.refusal is not None
 
     @property
@@ -400,25 +400,25 @@ class Observation(Struct, frozen=True):
 
     @property
     def ratio(self) -> float | None:
-        """Candidate over baseline of the outcome; ``None`` without one."""
+        """Outcome of the candidate divided by the baseline's; ``None`` without a ratio."""
         return None if self.effect is None else self.effect.ratio
 
     @property
     def difference(self) -> float | None:
-        """Candidate less baseline, in the unit of the outcome."""
+        """Candidate minus baseline, in the unit of the outcome; ``None`` if refused."""
         return None if self.effect is None else self.effect.difference
 
     @property
     def interval(self) -> Interval | None:
-        """95 % interval of the ratio, or where there is none of the difference."""
+        """95 % interval of the ratio; without a ratio, of the difference."""
         return None if self.effect is None else self.effect.interval
 
     def __str__(self) -> str:
-        """Return the answer in sentences."""
+        """Return the sentences of the answer."""
         return self.document.summary
 
     def _repr_mimebundle_(self, *_: object, **__: object) -> MimeBundle:
-        """Return the forms for a notebook: HTML with a chart, and the chart as SVG and PNG."""
+        """Return the result for a notebook: HTML with a chart, and the chart as SVG and PNG."""
         report = observation_report(self.document)
         return with_picture(report.to_html(), lambda: effects_chart(self.document))
 
@@ -427,20 +427,20 @@ class Observation(Struct, frozen=True):
         return str(self._repr_mimebundle_()[0]["text/html"])
 
 
-def _pairs_among(match: TableMatch, data: MatchTable) -> MatchResult:
-    """Return the pairs of a match of the whole table, by the rows that take part here."""
+def _renumbered_pairs(match: TableMatch, data: MatchTable) -> MatchResult:
+    """Return the pairs of a match, with the row numbers of the rows that take part here."""
     if match.table.rows_read != data.rows_read:
         raise UnusableInput(
-            f"the match is of a table with {match.table.rows_read} rows, and this one has "
+            f"the match comes from a table with {match.table.rows_read} rows, but this table has "
             f"{data.rows_read}",
-            hint="match and balance on the same table",
+            hint="give match_balance the same table as match",
         )
-    place = np.full(data.rows_read, -1)
-    place[data.rows] = np.arange(len(data.rows))
-    pairs = match.pairs.with_row_numbers(place, len(data.rows))
+    new_numbers = np.full(data.rows_read, -1)
+    new_numbers[data.rows] = np.arange(len(data.rows))
+    pairs = match.pairs.with_row_numbers(new_numbers, len(data.rows))
     if min(pairs.treated_index.min(), pairs.control_index.min()) < 0:
         raise UnusableInput(
-            "the match has rows in which a covariate is missing here",
-            hint='match with the same missing="drop", or balance with missing="indicator"',
+            "the match uses rows that are left out here, because a covariate is missing in them",
+            hint='give missing="drop" to match too, or missing="indicator" to match_balance',
         )
     return pairs

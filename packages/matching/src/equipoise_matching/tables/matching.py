@@ -1,6 +1,6 @@
-"""A match of the rows of a table, with its effect, its balance and the matched data set.
+"""Match the rows of a table: the result has the effect, the balance and the matched data.
 
-``match`` and ``gen_match`` return a `TableMatch`, and the command line shows one.
+``match`` and ``gen_match`` return a `TableMatch`, and the command line shows it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 Progress = Callable[[int, int], None]
 ROW, PAIR, STRATUM, WEIGHT = "row", "pair", "stratum", "weight"
-"""Columns that the matched data set adds to those of the table."""
+"""Names of the columns that the matched data set adds to the table."""
 
 
 def match_table(
@@ -96,13 +96,13 @@ def search_table(
     frame
         The data frame from which the table was read; ``None`` for a file.
     """
-    treated, covariates = table.covariates.treated.astype(float), by_name(table.covariates)
+    treated, covariates = table.covariates.treated.astype(float), columns_by_name(table.covariates)
     settings: dict[str, Any] = {
         **pairing.settings(table.covariates.names, table.owners),
         "common_support": pairing.common_support,
         "weights": table.weights,
     }
-    balanced = by_name(table.balance)
+    balanced = columns_by_name(table.balance)
     search = gen_match(
         treated, covariates, balanced, boot=boot, ks=ks, **settings, **search_options
     )
@@ -134,23 +134,19 @@ def run_match(
     """
     if bias_adjust and table.outcome is None:
         raise UnusableInput(
-            f"{option('bias_adjust')} has no outcome to adjust",
-            hint=f"give {option('outcome', 'COLUMN')}",
+            f"{option('bias_adjust')} needs an outcome", hint=f"give {option('outcome', 'COLUMN')}"
         )
-    if bias_adjust and table.by is not None:
-        raise UnusableInput(
-            f"{option('bias_adjust')} and {option('by')} do not go together",
-            hint="leave one of them out",
-        )
-    if table.by is not None and pairing.common_support:
-        raise UnusableInput(
-            f"{option('by')} and {option('common_support')} do not go together",
-            hint="leave one of them out; a caliper excludes distant matches, too",
-        )
-    if table.by is not None and pairing.order is not None:
-        raise UnusableInput(
-            f"{option('by')} and {option('order')} do not go together", hint="leave one of them out"
-        )
+    not_by_stratum = {
+        "bias_adjust": bias_adjust,
+        "common_support": pairing.common_support,
+        "order": pairing.order is not None,
+    }
+    for name, is_given in not_by_stratum.items():
+        if table.by is not None and is_given:
+            raise UnusableInput(
+                f"{option('by')} and {option(name)} do not go together",
+                hint=f"leave out {option('by')} or {option(name)}",
+            )
     covariates, owners = table.covariates, table.owners
     matrix, names = covariates.matrix, covariates.names
     if propensity:
@@ -177,7 +173,7 @@ class TableMatch(Struct, frozen=True, eq=False, dict=True):
     Parameters
     ----------
     table
-        The columns in use.
+        The columns of the question as arrays.
     array_match
         The match on arrays; its row numbers count only the rows that take part.
     balance
@@ -255,8 +251,8 @@ class TableMatch(Struct, frozen=True, eq=False, dict=True):
 
     def matched_columns(self) -> Columns:
         """Return the matched data set as columns; ``matched_frame`` describes it."""
-        numbers, columns = self._numbers(), self.table.columns
-        return {**take_rows(columns, numbers[ROW]), **_with_unique_names(numbers, columns)}
+        added, columns = self._added_columns(), self.table.columns
+        return {**take_rows(columns, added[ROW]), **_with_unique_names(added, columns)}
 
     def matched_frame(self) -> Any:
         """Return the matched data set, as a frame of the library that the table came from.
@@ -274,21 +270,21 @@ class TableMatch(Struct, frozen=True, eq=False, dict=True):
         """
         if isinstance(self.frame, str | Path | Mapping):
             return require("pandas", "frames").DataFrame(self.matched_columns())
-        narwhals, numbers = require("narwhals", "data frames"), self._numbers()
+        narwhals, added_columns = require("narwhals", "data frames"), self._added_columns()
         frame = narwhals.from_native(self.frame, pass_through=True)
         if isinstance(frame, narwhals.LazyFrame):
             frame = frame.collect()
         if not isinstance(frame, narwhals.DataFrame):
             frame = narwhals.from_native(require("pyarrow", "Arrow streams").table(self.frame))
-        matched_rows = frame[numbers[ROW].tolist()]
+        matched_rows = frame[added_columns[ROW].tolist()]
         if hasattr(matched_rows.to_native(), "reset_index"):
             # In pandas, a row that is matched several times would repeat its index.
             matched_rows = narwhals.from_native(matched_rows.to_native().reset_index(drop=True))
-        added = [
+        added_series = [
             narwhals.new_series(name, values, backend=frame.implementation).to_frame()
-            for name, values in _with_unique_names(numbers, self.table.columns).items()
+            for name, values in _with_unique_names(added_columns, self.table.columns).items()
         ]
-        return narwhals.concat([matched_rows, *added], how="horizontal").to_native()
+        return narwhals.concat([matched_rows, *added_series], how="horizontal").to_native()
 
     def to_frame(self) -> pandas.DataFrame:
         """Return a row for each pair, with the numbers of its rows in the table (pandas)."""
@@ -332,7 +328,7 @@ class TableMatch(Struct, frozen=True, eq=False, dict=True):
         return f"TableMatch(estimate={self.estimate!r}, interval={self.interval!r})"
 
     def _repr_mimebundle_(self, *_: object, **__: object) -> MimeBundle:
-        """Return the forms for a notebook: HTML with a chart, and the chart as SVG and PNG."""
+        """Return the result for a notebook: HTML with a chart, and the chart as SVG and PNG."""
         from equipoise_matching.shared.html import with_picture
 
         return with_picture(self.report().to_html(), self.love_plot)
@@ -341,13 +337,13 @@ class TableMatch(Struct, frozen=True, eq=False, dict=True):
         """Return the HTML that a notebook shows."""
         return str(self._repr_mimebundle_()[0]["text/html"])
 
-    def _numbers(self) -> Columns:
-        """Return the columns that the matched data set adds to those of the table."""
+    def _added_columns(self) -> Columns:
+        """Return the columns that the matched data set adds to the columns of the table."""
         if self.pairing.r_compatible and self.array_match.n != self.array_match.rows:
             raise UnusableInput(
-                "r_compatible with common_support numbers rows as R does: the matched rows are "
+                "r_compatible with common_support numbers rows as R does, so the matched rows are "
                 "unknown",
-                hint="leave out one of the two",
+                hint="leave out r_compatible or common_support",
             )
         return matched_numbers(
             self.array_match, self.table.rows, exact_cells(self.table, self.pairing)
@@ -359,7 +355,7 @@ def balance_of(
 ) -> Balance:
     """Return the balance of the covariates of a table; ``options`` are of ``match_balance``."""
     return match_balance(
-        by_name(table.covariates),
+        columns_by_name(table.covariates),
         table.covariates.treated,
         result,
         weights=table.weights,
@@ -410,30 +406,30 @@ def matched_numbers(result: MatchResult, rows: Indices, cells: NDArray[np.int64]
         Shape (n,): the cell of exact matching, from 0, of each row that takes part.
     """
     is_treated = result.matched_treated
-    query = np.where(is_treated, result.treated_index, result.control_index)
-    other = np.where(is_treated, result.control_index, result.treated_index)
-    _, first, pair = np.unique(query, return_index=True, return_inverse=True)
+    matched_row = np.where(is_treated, result.treated_index, result.control_index)
+    partner_row = np.where(is_treated, result.control_index, result.treated_index)
+    _, first_pair, pair = np.unique(matched_row, return_index=True, return_inverse=True)
     pair = pair.reshape(-1)
-    stratum = np.zeros(len(query), dtype=np.int64) if cells is None else cells[query]
+    stratum = np.zeros(len(matched_row), dtype=np.int64) if cells is None else cells[matched_row]
     if isinstance(result, MatchByResult):
         stratum = result.stratum
-    order = np.argsort(np.concatenate([np.arange(len(first)), pair]), kind="stable")
+    order = np.argsort(np.concatenate([np.arange(len(first_pair)), pair]), kind="stable")
     return {
-        ROW: rows[np.concatenate([query[first], other])[order]],
-        PAIR: np.concatenate([np.arange(len(first)), pair])[order] + 1,
-        STRATUM: np.concatenate([stratum[first], stratum])[order] + 1,
+        ROW: rows[np.concatenate([matched_row[first_pair], partner_row])[order]],
+        PAIR: np.concatenate([np.arange(len(first_pair)), pair])[order] + 1,
+        STRATUM: np.concatenate([stratum[first_pair], stratum])[order] + 1,
         WEIGHT: np.concatenate([np.bincount(pair, result.weights), result.weights])[order],
     }
 
 
-def _with_unique_names(numbers: Columns, columns: Mapping[str, Any]) -> Columns:
-    """Rename numbers whose name is also the name of a column: ``match_`` comes before the name."""
-    named: Columns = {}
-    for name, values in numbers.items():
+def _with_unique_names(added_columns: Columns, columns: Mapping[str, Any]) -> Columns:
+    """Put ``match_`` before the name of an added column that the table already has."""
+    renamed: Columns = {}
+    for name, values in added_columns.items():
         while name in columns:
             name = f"match_{name}"
-        named[name] = values
-    return named
+        renamed[name] = values
+    return renamed
 
 
 def exact_cells(table: MatchTable, pairing: Pairing) -> NDArray[np.int64] | None:
@@ -445,6 +441,6 @@ def exact_cells(table: MatchTable, pairing: Pairing) -> NDArray[np.int64] | None
     return np.asarray(cells, dtype=np.int64).reshape(-1)
 
 
-def by_name(covariates: Covariates) -> Any:
+def columns_by_name(covariates: Covariates) -> Any:
     """Return the columns of covariates by their names."""
     return dict(zip(covariates.names, covariates.matrix.T, strict=True))

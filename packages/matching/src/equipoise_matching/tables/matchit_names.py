@@ -1,4 +1,4 @@
-"""Arguments of R's MatchIt: whoever types one gets an error that names ours."""
+"""Errors for arguments of R's MatchIt, with hints that name the argument of this package."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HINTS = {
     "std_caliper": "caliper= is in standard deviations",
     "antiexact": "match within other columns with exact= or by=",
 }
-"""Hint for each argument of MatchIt, with the dots of its name as underscores."""
+"""Hint for each argument of MatchIt; dots of its name are underscores."""
 
 
 class UnknownArgument(UnusableInput, TypeError):
@@ -32,15 +32,15 @@ class UnknownArgument(UnusableInput, TypeError):
 
 
 def with_matchit_hints(function: Callable[P, R]) -> Callable[P, R]:
-    """Raise `UnknownArgument`, with the argument that is meant, for an argument of MatchIt."""
-    known = inspect.signature(function).parameters
+    """Make a function raise `UnknownArgument`, with a hint, for an argument of MatchIt."""
+    parameters = inspect.signature(function).parameters
 
     @functools.wraps(function)
-    def called(*args: P.args, **kwargs: P.kwargs) -> R:
-        for name in kwargs.keys() - known:
+    def with_hint(*args: P.args, **kwargs: P.kwargs) -> R:
+        for name in kwargs.keys() - parameters:
             hint = HINTS.get(name.replace(".", "_"))
             if hint is not None:
                 raise UnknownArgument(f"there is no argument {name}=", hint=hint)
         return function(*args, **kwargs)
 
-    return called
+    return with_hint

@@ -1,6 +1,6 @@
-"""Missing values: refused, left out with their rows, or kept with a covariate that marks them.
+"""Apply the policy on missing values: refuse them, leave out their rows, or mark and fill them.
 
-``without_missing`` is for any columns, ``complete_log`` for those of a question to a log.
+``without_missing`` takes any columns, and ``complete_log`` takes the columns of a question.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from equipoise_matching.warning import AnalysisWarning
 
 Policy = Literal["refuse", "drop", "indicator"]
 POLICIES: tuple[Policy, ...] = get_args(Policy)
-MISSING_WORD = "(missing)"
-"""Word that stands for a missing word, under the policy ``indicator``."""
+MISSING_TEXT = "(missing)"
+"""Text in place of a missing text, with the policy ``indicator``."""
 
 
 class MissingValues(Struct, frozen=True):
@@ -34,10 +34,10 @@ class MissingValues(Struct, frozen=True):
     Parameters
     ----------
     policy
-        ``refuse``, ``drop`` (rows with a missing value are left out) or ``indicator`` (rows whose
-        covariates are missing are kept, with a covariate that marks them).
+        ``refuse``, ``drop`` (leave out rows with a missing value) or ``indicator`` (keep rows with
+        a missing covariate, and add a covariate that marks them).
     columns
-        Number of missing values by column, of the columns in use that have any.
+        Number of missing values in each column of the question with missing values.
     rows_left_out
         Number of rows that take no part because of a missing value.
     """
@@ -47,27 +47,27 @@ class MissingValues(Struct, frozen=True):
     rows_left_out: int
 
     def sentence(self) -> str | None:
-        """Describe the missing values and their treatment; ``None`` without any."""
+        """Describe the missing values and what was done; ``None`` without missing values."""
         if not self.columns:
             return None
         counts = ", ".join(f"{name} in {count:,}" for name, count in self.columns.items())
         left_out = f"{self.rows_left_out:,} {'row is' if self.rows_left_out == 1 else 'rows are'}"
         if self.policy == "drop":
             return f"Missing values ({counts}): {left_out} left out."
-        kept = "a covariate of its own marks missing values"
+        marking = "a separate covariate marks missing values"
         if not self.rows_left_out:
-            return f"Missing values ({counts}): all rows are kept, and {kept}."
+            return f"Missing values ({counts}): all rows are kept, and {marking}."
         return (
-            f"Missing values ({counts}): {kept}; {left_out} left out, without treatment, outcome "
-            "or another column that cannot be filled in."
+            f"Missing values ({counts}): {marking}; {left_out} left out, without treatment, "
+            "outcome or another column that cannot be filled in."
         )
 
 
 class CompleteTable(Struct, frozen=True):
-    """A table without missing values in the columns in use.
+    """A table without missing values in the columns of the question.
 
-    ``rows`` are the numbers of its rows in the table that was read; ``indicators`` have 1 where a
-    covariate of numbers was missing, by the name of a new covariate.
+    ``rows`` has the numbers of its rows in the table that was read. ``indicators`` has a new
+    covariate for each numeric covariate with missing values: 1 if missing, else 0.
     """
 
     columns: Columns
@@ -82,22 +82,22 @@ def without_missing(
     others: Sequence[str],
     policy: Policy,
 ) -> CompleteTable:
-    """Apply the policy to the columns in use.
+    """Apply the policy to the covariates and the other columns.
 
-    Raise `UnusableInput` if there is no such policy; or it is ``refuse``, naming column and rows;
-    or no row is left.
+    Raise `UnusableInput` if the policy is unknown, if it is ``refuse`` and a value is missing (the
+    error names the column and the rows), or if no row remains.
 
     Parameters
     ----------
     covariates
-        Columns whose missing values an indicator can stand for.
+        Columns whose missing values an indicator can mark.
     others
-        Columns whose rows are left out under either policy where a value is missing.
+        Columns whose missing values have their rows left out by ``drop`` and ``indicator``.
     """
     if policy not in POLICIES:
         raise UnusableInput(
             f"there is no policy {policy!r} for missing values",
-            hint=f"give one of {', '.join(POLICIES)}",
+            hint=f"choose one of {', '.join(POLICIES)}",
         )
     gaps = {name: missing_in(columns[name]) for name in dict.fromkeys((*covariates, *others))}
     gaps = {name: gap for name, gap in gaps.items() if gap.any()}
@@ -108,40 +108,40 @@ def without_missing(
         raise UnusableInput(
             f"{name} is missing in {row_numbers(gap)} (from 0)",
             hint=f"{option('missing', 'drop')} leaves out the {number:,} rows with a missing "
-            f"value; {option('missing')} "
-            "indicator keeps them, with a covariate that marks them",
+            f"value; {option('missing', 'indicator')} keeps them, with a "
+            "covariate that marks them",
         )
-    fatal = [gap for name, gap in gaps.items() if policy == "drop" or name not in covariates]
-    kept = ~np.any(fatal, axis=0) if fatal else np.ones(count, dtype=np.bool_)
+    dropping = [gap for name, gap in gaps.items() if policy == "drop" or name not in covariates]
+    kept = ~np.any(dropping, axis=0) if dropping else np.ones(count, dtype=np.bool_)
     if not kept.any():
         raise UnusableInput(
             f"every row has a missing value: {', '.join(gaps)}",
             hint=f"give fewer columns, or {option('missing', 'indicator')}",
         )
     rows = np.flatnonzero(kept)
-    taken = dict(columns) if kept.all() else take_rows(columns, rows)
+    remaining = dict(columns) if kept.all() else take_rows(columns, rows)
     for name in gaps:
-        # Truths with a gap came as objects; to a formula they would be words.
-        if all(isinstance(value, bool) for value in taken[name].tolist()):
-            taken[name] = taken[name].astype(np.bool_)
+        # Truth values with a gap came as objects, which a formula would take as texts.
+        if all(isinstance(value, bool) for value in remaining[name].tolist()):
+            remaining[name] = remaining[name].astype(np.bool_)
     indicators: dict[str, Floats] = {}
     for name in covariates:
         if name not in gaps or not (gap := gaps[name][rows]).any():
             continue
-        taken[name] = _filled(taken[name], gap, name)
-        if not holds_text(taken[name]):
+        remaining[name] = _filled(remaining[name], gap, name)
+        if not holds_text(remaining[name]):
             indicators[f"{name} is missing"] = gap.astype(np.float64)
-    report = MissingValues(
+    summary = MissingValues(
         policy, {name: int(gap.sum()) for name, gap in gaps.items()}, int((~kept).sum())
     )
-    return CompleteTable(taken, rows, indicators, report)
+    return CompleteTable(remaining, rows, indicators, summary)
 
 
 def _filled(column: NDArray[Any], gap: NDArray[np.bool_], name: str) -> NDArray[Any]:
-    """Fill the gaps: words by a word of their own, numbers by the mean of the others."""
+    """Fill the gaps of texts with ``MISSING_TEXT``, and the gaps of numbers with their mean."""
     if holds_text(column):
         filled = column.astype(object)
-        filled[gap] = MISSING_WORD
+        filled[gap] = MISSING_TEXT
         return filled
     if gap.all():
         raise UnusableInput(f"{name} is missing in every row", hint=f"leave {name} out")
@@ -149,8 +149,8 @@ def _filled(column: NDArray[Any], gap: NDArray[np.bool_], name: str) -> NDArray[
         numbers = column[~gap].astype(np.float64)
     except (TypeError, ValueError) as error:
         raise UnusableInput(
-            f"{name} holds {column.dtype}, whose missing values no number can replace",
-            hint="make numbers of it first, such as days since a date, or give "
+            f"{name} has missing values that no number can replace: its type is {column.dtype}",
+            hint="convert it to numbers first, such as days since a date, or give "
             f"{option('missing', 'drop')}",
         ) from error
     filled = np.empty(len(column))
@@ -159,10 +159,10 @@ def _filled(column: NDArray[Any], gap: NDArray[np.bool_], name: str) -> NDArray[
 
 
 class CompleteLog(Struct, frozen=True):
-    """A log without missing values in the columns in use, and the question to put to it.
+    """A log without missing values in the columns of the question.
 
-    ``left_out`` has the number of rows that are left out, by reason; the question has the
-    covariates that mark missing values.
+    ``left_out`` counts by reason the rows that are left out. The covariates of the question include
+    the covariates that mark missing values.
     """
 
     columns: Log
@@ -172,43 +172,42 @@ class CompleteLog(Struct, frozen=True):
 
 
 def complete_log(log: Log, question: Question, policy: Policy | None) -> CompleteLog:
-    """Apply the policy on missing values to the columns in use.
+    """Apply the policy on missing values to the columns of the question.
 
-    Covariates that nobody named are chosen first, so that the policy applies to them. Without a
-    policy, columns with a missing value are not covariates unless they are named, and a warning
-    names them.
+    If the question names no covariates, all usable columns are chosen first. Without a policy,
+    usable columns with missing values are then left out, and a warning names them.
 
     Raise `UnusableInput` if the policy is ``refuse`` and a chosen covariate has a missing value, or
-    infinite values leave no column to match on.
+    if every usable column has infinite values.
     """
     check_question(log, question)
-    is_chosen = question.covariates is None
-    usable = usable_covariates(log, question) if is_chosen else ()
-    infinite = infinite_covariates(log, question) if is_chosen else {}
+    is_automatic = question.covariates is None
+    usable = usable_covariates(log, question) if is_automatic else ()
+    infinite = infinite_covariates(log, question) if is_automatic else {}
     warnings: tuple[AnalysisWarning, ...] = ()
     if infinite:
-        warnings = (_unmatched("covariates-infinite", infinite, "infinite", FINITE_HINT),)
+        warnings = (_not_matched("covariates-infinite", infinite, "infinite", FINITE_HINT),)
     if infinite and not usable and not question.exact:
         raise UnusableInput(
-            f"the columns to match on have infinite values: {_counted(infinite, 'infinite')}",
+            f"the columns to match on have infinite values: {_counts(infinite, 'infinite')}",
             hint=FINITE_HINT,
         )
     gaps = {name: int(gap.sum()) for name in usable if (gap := missing_in(log[name])).any()}
     if policy is None and len(gaps) == len(usable) and not question.exact:
-        # Nothing would be left to match on.
+        # No column would remain to match on.
         policy = "refuse"
     if policy is None:
         if gaps:
-            of_gaps = _unmatched("covariates-left-out", gaps, "missing", _match_on_gaps())
-            warnings = (of_gaps, *warnings)
+            warning = _not_matched("covariates-left-out", gaps, "missing", _gaps_hint())
+            warnings = (warning, *warnings)
         return CompleteLog(log, question, {}, warnings)
     if policy == "refuse" and not gaps:
-        # The question's own checks name the option.
+        # Reading the sample refuses other missing values, and names the option.
         return CompleteLog(log, question, {}, warnings)
     if question.covariates is None:
         question = replace(question, covariates=usable)
-    named = tuple(name for name in question.matched_on if name not in question.exact)
-    complete = without_missing({**log}, named, question.other_columns, policy)
+    covariates = tuple(name for name in question.matched_on if name not in question.exact)
+    complete = without_missing({**log}, covariates, question.other_columns, policy)
     columns = {**complete.columns, **complete.indicators}
     if complete.indicators:
         question = replace(question, covariates=(*question.matched_on, *complete.indicators))
@@ -217,23 +216,24 @@ def complete_log(log: Log, question: Question, policy: Policy | None) -> Complet
     return CompleteLog(columns, question, {reason: count} if count else {}, warnings)
 
 
-def _unmatched(kind: str, columns: Mapping[str, int], what: str, hint: str) -> AnalysisWarning:
-    """Warn that columns are not matched on; each has a number of missing or infinite values."""
+def _not_matched(code: str, columns: Mapping[str, int], kind: str, hint: str) -> AnalysisWarning:
+    """Warn that columns are not matched on; ``columns`` has their numbers of bad values."""
     return AnalysisWarning(
-        kind,
-        f"columns with {what} values are not matched on, though they may explain the difference: "
-        f"{_counted(columns, what)}",
+        code,
+        f"columns with {kind} values are not matched on, but may explain the difference: "
+        f"{_counts(columns, kind)}",
         hint,
     )
 
 
-def _counted(columns: Mapping[str, int], what: str) -> str:
-    return ", ".join(f"{name} ({count:,} {what})" for name, count in columns.items())
+def _counts(columns: Mapping[str, int], kind: str) -> str:
+    return ", ".join(f"{name} ({count:,} {kind})" for name, count in columns.items())
 
 
-def _match_on_gaps() -> str:
-    """Return the hint on matching on columns with gaps."""
+def _gaps_hint() -> str:
+    """Return the hint for columns with missing values."""
     return (
-        f"to match on them, give {option('missing', 'indicator')}, which keeps the rows, or "
-        f"{option('missing', 'drop')}; or name the covariates with {option('covariates')}"
+        f"to match on them, give {option('missing', 'indicator')} to keep the rows, or "
+        f"{option('missing', 'drop')}; to match on other columns, name them with "
+        f"{option('covariates')}"
     )

@@ -1,4 +1,4 @@
-"""A table as matching takes it: treatment, covariates, outcome, weights and strata."""
+"""Read the columns of a matching question: treatment, covariates, outcome, weights, strata."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from equipoise_matching.matching.frames import (
 )
 from equipoise_matching.matching.options import Estimand, Order
 from equipoise_matching.matching.units import Floats, Indices, Truths, treatment
-from equipoise_matching.observation.question import Names, names_in
+from equipoise_matching.observation.question import Names, names_tuple
 from equipoise_matching.shared.errors import UnusableInput
 from equipoise_matching.shared.numbers import listed
 from equipoise_matching.shared.spelling import option
@@ -36,9 +36,9 @@ from equipoise_matching.tables.reading import read_columns, source_of
 
 
 class MatchColumns(Struct, frozen=True, kw_only=True):
-    """The columns that a question names, as ``match`` and ``gen_match`` take them.
+    """The columns of a question, as ``match`` and ``gen_match`` take them.
 
-    The columns of ``exact`` are matched on, too.
+    The columns in ``exact`` are covariates, too.
     """
 
     treatment: str | None = None
@@ -65,33 +65,33 @@ class MatchColumns(Struct, frozen=True, kw_only=True):
         exact: Names = (),
         balance: str | None = None,
     ) -> MatchColumns:
-        """Return the columns of a question; a single name needs no list."""
+        """Return the columns of a question. A single name may be a plain string."""
         return cls(
             treatment=treatment,
-            covariates=names_in(covariates),
+            covariates=names_tuple(covariates),
             formula=formula,
             outcome=outcome,
             weights=weights,
-            by=names_in(by),
-            exact=names_in(exact),
+            by=names_tuple(by),
+            exact=names_tuple(exact),
             balance=balance,
             missing=missing,
         )
 
     @property
-    def names_in_csv(self) -> tuple[str, ...]:
-        """Columns that hold names in a CSV file: as numbers, 1.1 and 1.10 would be one version."""
+    def text_columns(self) -> tuple[str, ...]:
+        """Columns to read as text from a CSV file: as numbers, versions 1.1 and 1.10 are equal."""
         column, equals, _ = (self.treatment or "").partition("=")
         return (column,) if equals else ()
 
 
 class MatchTable(Struct, frozen=True):
-    """A table as matching takes it.
+    """The columns of a question as arrays.
 
-    ``columns`` is the whole table as it was read. All other arrays have a row for each row that
-    takes part, whose numbers in the table are ``rows``. ``owners`` are the columns of the table
-    that the covariates come from; ``other_rows`` is the number of rows that are neither treated nor
-    controls. ``question`` names the columns, and ``source`` is the name of the table in errors.
+    ``columns`` is the whole table as it was read, and ``rows`` has the numbers of the rows that
+    take part. All other arrays have only these rows. ``owners`` has the column of the table from
+    which each covariate was made. ``other_rows`` counts rows that are neither treated nor controls.
+    ``treatment`` and ``source`` name the treatment and the table in sentences.
     """
 
     question: MatchColumns
@@ -115,65 +115,66 @@ class MatchTable(Struct, frozen=True):
 
 
 def read_table(table: Any, question: MatchColumns) -> MatchTable:
-    """Read the columns that a question names, of a table as ``read_columns`` takes it.
+    """Read the columns of a question from a table, which may be of any type of ``read_columns``.
 
-    Raise `UnusableInput` if the question is incomplete, a column is missing, has missing values
-    that the policy refuses, or cannot be used; the error names the column and its rows.
+    Raise `UnusableInput` if the question is incomplete, a column is missing or cannot be used, or
+    it has missing values that the policy refuses. The error names the column and its rows.
     """
-    columns, source = read_columns(table, question.names_in_csv), source_of(table)
+    columns, source = read_columns(table, question.text_columns), source_of(table)
     formula = question.formula
     _check_complete(question)
     if formula is not None:
         name, values = formula.partition("~")[0].strip().strip("`"), None
-        named = [column for column in formula_columns(formula, columns) if column != name]
+        names = [column for column in formula_columns(formula, columns) if column != name]
         label = name
     else:
         name, values = _treatment_and_values(source, columns, str(question.treatment))
-        equal = (column for column in question.exact if column in columns)
-        named = list(dict.fromkeys((*question.covariates, *equal)))
+        exact = (column for column in question.exact if column in columns)
+        names = list(dict.fromkeys((*question.covariates, *exact)))
         label = name if values is None else f"{name} {values[0]}"
-    if name in named:
+    if name in names:
         raise UnusableInput(
-            f"{name} is the treatment and a covariate",
-            hint=f"leave it out of {option('covariates')}: no treated row and control agree in it",
+            f"{name} is both the treatment and a covariate",
+            hint=f"leave {name} out of {option('covariates')}: treated rows and controls never "
+            "agree in it",
         )
-    matched_on = tuple(named)
+    matched_on = tuple(names)
     if question.balance is not None:
-        named += formula_columns(question.balance, columns)
+        names += formula_columns(question.balance, columns)
     others = [column for column in (question.outcome, question.weights) if column is not None]
-    # A formula may compute its treatment; its own error names a column that is missing.
-    for column in (*((name, *named) if formula is None else ()), *others, *question.by):
+    # A formula may compute its treatment, so its evaluation reports missing columns.
+    for column in (*((name, *names) if formula is None else ()), *others, *question.by):
         if column not in columns:
             raise no_column(source, columns, column)
-    known = [column for column in named if column in columns]
-    whole = dict(columns)
+    present = [column for column in names if column in columns]
+    selected = dict(columns)
     rows = np.arange(len(next(iter(columns.values()))))
     if name in columns:
         codes, is_either = _codes(columns[name], name, values)
-        whole[name] = codes
+        selected[name] = codes
         if not is_either.all():
             rows = np.flatnonzero(is_either)
-            whole = take_rows(whole, rows)
+            selected = take_rows(selected, rows)
     required = [column for column in (name, *others, *question.by) if column in columns]
-    complete = without_missing(whole, known, required, question.missing)
-    used = complete.columns
-    if name in used and used[name].dtype.kind == "O":
-        # The missing ones are gone: what is left are truths or numbers.
-        used[name] = numbers_of(used[name], name)
+    complete = without_missing(selected, present, required, question.missing)
+    data = complete.columns
+    if name in data and data[name].dtype.kind == "O":
+        # Without missing values, the column has only truth values or numbers.
+        data[name] = numbers_of(data[name], name)
     if formula is not None:
-        covariates = covariates_of(formula, used)
+        covariates = covariates_of(formula, data)
         owners = covariates.names
     else:
-        covariates, owners = _covariates(used, name, matched_on, question.exact)
-    own = {gap: flag for gap, flag in complete.indicators.items() if _owner(gap) in named}
-    covariates, owners = _with_indicators(covariates, own, owners)
+        covariates, owners = _covariates(data, name, matched_on, question.exact)
+    indicators = {gap: flag for gap, flag in complete.indicators.items() if _owner(gap) in names}
+    covariates, owners = _with_indicators(covariates, indicators, owners)
     balance = covariates
     if question.balance is not None:
-        left = f"`{name}`" if name in used else name
-        of_terms = covariates_of(f"{left} ~ {question.balance}", used)
-        balance, _ = _with_indicators(of_terms, own, of_terms.names)
+        left_side = f"`{name}`" if name in data else name
+        terms = covariates_of(f"{left_side} ~ {question.balance}", data)
+        balance, _ = _with_indicators(terms, indicators, terms.names)
     outcome, weights = (
-        None if column is None else numbers_of(yes_or_no(used[column]), column)
+        None if column is None else numbers_of(yes_or_no(data[column]), column)
         for column in (question.outcome, question.weights)
     )
     return MatchTable(
@@ -186,7 +187,7 @@ def read_table(table: Any, question: MatchColumns) -> MatchTable:
         owners,
         outcome,
         weights,
-        {column: used[column] for column in question.by} if question.by else None,
+        {column: data[column] for column in question.by} if question.by else None,
         balance,
         complete.missing,
         len(next(iter(columns.values()))) - len(rows),
@@ -194,38 +195,34 @@ def read_table(table: Any, question: MatchColumns) -> MatchTable:
 
 
 class PairingOptions(TypedDict, total=False):
-    """The options of `Pairing` that ``eq.match`` and ``eq.gen_match`` take."""
+    """The options of `Pairing` that ``match`` and ``gen_match`` take."""
 
     estimand: Estimand
     """The effect on the treated (ATT), on the controls (ATC) or on all (ATE)."""
     m: int
-    """Number of matches of a row, before ties."""
+    """Number of matches of a row, not counting ties."""
     exact: Names
-    """Columns that must be equal in pairs."""
+    """Columns whose values must be equal within a pair."""
     caliper: float | Sequence[float] | None
-    """Largest distance of a match, in standard deviations: one number, or one a covariate."""
+    """Largest distance of a match, in standard deviations: a number, or one per covariate."""
     replace: bool
-    """Whether a row may serve more than once."""
+    """Whether a row may be the match of several rows."""
     ties: bool
-    """Whether all tied matches are kept; else some are drawn at random."""
+    """Whether all tied matches are kept; if not, they are drawn at random."""
     common_support: bool
     """Whether rows outside the overlap are left out."""
     r_compatible: bool
-    """Whether to give R's numbers where they differ from the right ones.
-
-    See docs/reference/matching.md.
-    """
+    """Whether to return R's numbers even where R has an error (docs/reference/matching.md)."""
     threads: int | None
     """Number of threads; ``None`` for all cores."""
     seed: int | None
-    """Seed of every draw."""
+    """Seed of every random draw."""
 
 
 class Pairing(Struct, frozen=True, kw_only=True):
-    """Who may be matched with whom; the names of the fields are those of ``match``.
+    """Options that decide which rows may form pairs; ``match`` has the same names.
 
-    ``exact`` names columns; ``caliper`` has one number, or one for each covariate, with or without
-    those that must be equal.
+    ``caliper`` has one number, or one for each covariate. The columns in ``exact`` may be left out.
     """
 
     estimand: Estimand = "ATT"
@@ -234,7 +231,7 @@ class Pairing(Struct, frozen=True, kw_only=True):
     caliper: tuple[float, ...] | None = None
     replace: bool = True
     order: Order | None = None
-    """Order in which units find their matches; ``None`` for the usual one."""
+    """Order in which rows are matched; ``None`` for the default of ``order_of_rows``."""
     ties: bool = True
     common_support: bool = False
     r_compatible: bool = False
@@ -243,73 +240,72 @@ class Pairing(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, *, order: Order | None = None, **options: Unpack[PairingOptions]) -> Pairing:
-        """Return the pairing of these options; a single name or caliper needs no list."""
+        """Return the pairing with these options. A single name or caliper needs no list."""
         exact, caliper = options.pop("exact", ()), options.pop("caliper", None)
         calipers = None if caliper is None else np.atleast_1d(np.asarray(caliper, float))
         return cls(
             **cast("dict[str, Any]", options),
             order=order,
-            exact=names_in(exact),
+            exact=names_tuple(exact),
             caliper=None if calipers is None else tuple(calipers.tolist()),
         )
 
     def order_of_rows(self, *, has_score: bool) -> Order:
-        """Return the order in which rows find their matches, without replacement.
+        """Return the order in which rows are matched without replacement.
 
-        By default rows with a propensity score begin with the largest, as in MatchIt.
+        By default, matching on a propensity score begins with the largest score, as in MatchIt.
         """
         return self.order or ("largest" if has_score and not self.r_compatible else "data")
 
     def settings(self, names: Sequence[str], owners: Sequence[str]) -> dict[str, Any]:
-        """Return the arguments of ``match`` and ``gen_match`` for columns of these names.
+        """Return the arguments of ``match`` and ``gen_match`` for columns with these names.
 
-        ``owners`` are the columns of the table that each of them comes from.
-
-        Raise `UnusableInput` if a column to be exact in is none of them, or the calipers are not
-        one for each.
+        ``owners`` has the column of the table from which each column was made. Raise
+        `UnusableInput` if a column in ``exact`` is not matched on, or the number of calipers does
+        not fit the number of columns.
         """
         matched_on = list(dict.fromkeys(owners))
         unknown = [name for name in self.exact if name not in matched_on and name not in names]
         if unknown:
             raise UnusableInput(
                 f"{option('exact')}: {', '.join(unknown)} is not matched on",
-                hint=f"matched on are {', '.join(matched_on)}",
+                hint=f"name one of {', '.join(matched_on)}, or make it a covariate",
             )
         caliper: Any = self.caliper
-        unequal = [owner for owner in matched_on if owner not in self.exact]
+        inexact = [owner for owner in matched_on if owner not in self.exact]
         if caliper is not None and len(caliper) == 1:
             caliper = caliper[0]
-        elif caliper is not None and len(caliper) in (len(matched_on), len(unequal)):
-            which = matched_on if len(caliper) == len(matched_on) else unequal
-            widths = dict(zip(which, caliper, strict=True))
+        elif caliper is not None and len(caliper) in (len(matched_on), len(inexact)):
+            limited = matched_on if len(caliper) == len(matched_on) else inexact
+            widths = dict(zip(limited, caliper, strict=True))
             caliper = [widths.get(owner, math.inf) for owner in owners]
         elif caliper is not None and len(caliper) != len(names):
             raise UnusableInput(
                 f"{option('caliper')}: {len(caliper)} numbers for {len(matched_on)} covariates",
-                hint=f"give one, or one each for {', '.join(matched_on)}",
+                hint=f"give one number for all, or a number for each of {', '.join(matched_on)}",
             )
-        same = ("estimand", "m", "replace", "ties", "r_compatible", "threads", "seed")
+        unchanged = ("estimand", "m", "replace", "ties", "r_compatible", "threads", "seed")
         return {
-            **{name: getattr(self, name) for name in same},
+            **{name: getattr(self, name) for name in unchanged},
             "exact": self.exact_in(names, owners) if self.exact else None,
             "caliper": caliper,
         }
 
     def exact_in(self, names: Sequence[str], owners: Sequence[str]) -> list[bool]:
-        """Return for each column whether it must be equal, by its name or that of its owner."""
+        """Return whether ``exact`` has the name or the owner of each column."""
         return [not {*pair}.isdisjoint(self.exact) for pair in zip(names, owners, strict=True)]
 
 
 def no_column(source: str, columns: Mapping[str, Any], name: str) -> UnusableInput:
-    """Return the error over a column that the table lacks."""
-    return UnusableInput(f"{source}: no column {name}", hint=f"there are {', '.join(columns)}")
+    """Return the error for a column that is not in the table."""
+    return UnusableInput(f"{source}: no column {name}", hint=f"name one of {', '.join(columns)}")
 
 
 def _check_complete(question: MatchColumns) -> None:
     if question.formula is not None:
         if question.treatment or question.covariates:
             raise UnusableInput(
-                f"{option('formula')} names treatment and covariates itself",
+                f"{option('formula')} cannot be combined with treatment or covariates",
                 hint=f"leave out {option('treatment')} and {option('covariates')}, or "
                 f"{option('formula')}",
             )
@@ -325,34 +321,34 @@ def _check_complete(question: MatchColumns) -> None:
 def _treatment_and_values(
     source: str, columns: Columns, treatment: str
 ) -> tuple[str, tuple[str, str] | None]:
-    """Split ``COLUMN=TREATED:CONTROL``; a column may itself have an equals sign in its name."""
+    """Split ``COLUMN=TREATED:CONTROL``; the name of a column may contain an equals sign."""
     if treatment in columns or "=" not in treatment:
         return treatment, None
-    name, _, rest = treatment.partition("=")
+    name, _, pair = treatment.partition("=")
     if name not in columns:
         raise no_column(source, columns, name)
     present = columns[name][~missing_in(columns[name])]
     texts = distinct_texts(present, name)[0]
-    parts = rest.split(":")
-    splits = [(":".join(parts[:at]), ":".join(parts[at:])) for at in range(1, len(parts))]
-    fitting = [
+    parts = pair.split(":")
+    splits = [(":".join(parts[:index]), ":".join(parts[index:])) for index in range(1, len(parts))]
+    known_splits = [
         split
         for split in splits
         if split[0] in texts and split[1] in texts and split[0] != split[1]
     ]
-    if len(fitting) != 1:
+    if len(known_splits) != 1:
         raise UnusableInput(
-            f"{option('treatment')}: '{rest}' does not name two values of {name} as "
+            f"{option('treatment')}: '{pair}' does not name two values of {name} as "
             "TREATED:CONTROL",
             hint=f"{name} has {listed(texts)}",
         )
-    return name, fitting[0]
+    return name, known_splits[0]
 
 
 def _codes(
     column: NDArray[Any], name: str, values: tuple[str, str] | None
 ) -> tuple[NDArray[Any], Truths]:
-    """Return 1, 0 or missing for each row, and whether it is treated, a control or missing."""
+    """Return 1, 0 or missing for each row; and whether the row has no third value."""
     is_missing = missing_in(column)
     if values is None:
         codes = yes_or_no(column)
@@ -368,11 +364,11 @@ def _codes(
                 hint=f"name the treated value first: {option('treatment', f'{name}={example}')}",
             )
         return codes, np.ones(len(column), dtype=np.bool_)
-    texts, place = distinct_texts(column[~is_missing], name)
+    texts, text_indices = distinct_texts(column[~is_missing], name)
     codes = np.full(len(column), None, dtype=object)
     codes[~is_missing] = [
-        1 if texts[value] == values[0] else 0 if texts[value] == values[1] else -1
-        for value in place.tolist()
+        1 if texts[index] == values[0] else 0 if texts[index] == values[1] else -1
+        for index in text_indices.tolist()
     ]
     return codes, np.array([code != -1 for code in codes.tolist()])
 
@@ -380,20 +376,20 @@ def _codes(
 def _covariates(
     columns: Columns, name: str, named: Sequence[str], exact: Sequence[str]
 ) -> tuple[Covariates, tuple[str, ...]]:
-    """Return the covariates as numbers, and the column that each comes from."""
+    """Return the covariates as numbers, and the column from which each was made."""
     treated = treatment(numbers_of(columns[name], name), name)
     parts: list[tuple[str, str, Floats]] = []
     for owner in named:
         column = columns[owner]
         is_exact_text = owner in exact and holds_text(column)
         if is_exact_text and len(distinct_texts(column, owner)[0]) > MAX_CATEGORIES:
-            # Rows of a pair are equal in it: the numbers of its words have no distance.
+            # Pairs are equal in this column, so the distances between its codes do not matter.
             parts.append((owner, owner, levels_of(column, owner).astype(np.float64)))
         else:
-            parts += [(new, owner, values) for new, values in numbers_or_indicators(column, owner)]
+            parts += [(label, owner, x) for label, x in numbers_or_indicators(column, owner)]
     if not parts:
         raise UnusableInput(
-            f"{', '.join(named)} has a single value: there is nothing to match on",
+            f"nothing to match on: every row has the same value of {', '.join(named)}",
             hint="name columns that differ between rows",
         )
     names, owners, values = zip(*parts, strict=True)

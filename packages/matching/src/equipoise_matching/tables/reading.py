@@ -1,6 +1,6 @@
-"""A table as columns: of a CSV or Parquet file, or of a data frame; and back into a file.
+"""Read a table as columns from a CSV or Parquet file or a data frame, and write it to a file.
 
-Parquet is one file, or a folder of them whose subfolders may be a partition (``day=3/``).
+A Parquet table is a file, or a folder of files whose subfolders may be a partition (``day=3/``).
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from equipoise_matching.tables.csv_file import Columns, read_csv, refuse_repeate
 
 PARQUET_ENDINGS = (".parquet", ".pq")
 ENDINGS = (".csv", ".csv.gz", ".tsv", *PARQUET_ENDINGS)
-WRITTEN_ENDINGS = (".csv", *PARQUET_ENDINGS)
-_HIDDEN = ("_", ".")
-"""First letters of names that writers of Parquet give to files and folders without rows."""
+WRITABLE_ENDINGS = (".csv", *PARQUET_ENDINGS)
+_HIDDEN_PREFIXES = ("_", ".")
+"""First characters of the names of files and folders without rows, by convention of Parquet."""
 
 
 def read_columns(table: Any, as_text: Collection[str] = ()) -> Columns:
-    """Return the columns of a table by name, each of shape (rows,); at least one row.
+    """Return the columns of a table by name, each of shape (rows,), with at least one row.
 
-    Raise `UnusableInput` if the table cannot be read, has two columns of one name, or has no row;
-    or a Parquet file needs pyarrow, a frame needs narwhals, and it is not installed.
+    Raise `UnusableInput` if the table cannot be read, two columns have the same name, or there is
+    no row. Raise it also if pyarrow, for Parquet files, or narwhals, for frames, is not installed.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def read_columns(table: Any, as_text: Collection[str] = ()) -> Columns:
         A path of a CSV or Parquet file, a frame of pandas, polars or pyarrow, anything else with
         Arrow's ``__arrow_c_stream__``, or a mapping of names to columns.
     as_text
-        Columns of a CSV file that hold names: as numbers, the versions 1.1 and 1.10 would be one.
+        Columns of a CSV file to read as text: as numbers, the versions 1.1 and 1.10 are equal.
     """
     if isinstance(table, str | Path):
         return read_file(Path(table), as_text)
@@ -49,11 +49,11 @@ def read_columns(table: Any, as_text: Collection[str] = ()) -> Columns:
         raise UnusableInput(
             f"a table is needed, not {type(table).__name__}",
             hint="give a data frame of pandas, polars or pyarrow, or the name of a CSV or Parquet "
-            "file; arrays go into equipoise_matching.match",
+            "file; give arrays to equipoise_matching.match",
         )
     lengths = {len(column) for column in columns.values() if column.ndim == 1}
     if any(column.ndim != 1 for column in columns.values()) or len(lengths) > 1:
-        raise UnusableInput("the columns are of different lengths", hint="give one value per row")
+        raise UnusableInput("the columns have different lengths", hint="give one value per row")
     if not lengths or not max(lengths):
         raise UnusableInput("the table has no row", hint="give a table with rows")
     return columns
@@ -65,10 +65,10 @@ def source_of(table: Any) -> str:
 
 
 def read_file(path: Path, as_text: Collection[str] = ()) -> Columns:
-    """Read a whole CSV or Parquet file, in the format of its ending, or a folder of Parquet files.
+    """Read a whole CSV or Parquet file, or a folder of Parquet files.
 
-    Raise `UnusableInput` if the file does not exist, has another ending or content, or two columns
-    of one name; or it is a Parquet file and pyarrow is not installed.
+    Raise `UnusableInput` if the file does not exist, its ending or content is not a table's, two
+    columns have the same name, or a Parquet file needs pyarrow, which is not installed.
     """
     if is_parquet(path):
         columns = read_parquet(path)
@@ -87,7 +87,7 @@ def read_file(path: Path, as_text: Collection[str] = ()) -> Columns:
 
 
 def is_parquet(path: Path) -> bool:
-    """Return whether the name is that of a Parquet file, or of a folder that holds some."""
+    """Return whether a path is a Parquet file, by its ending, or a folder with Parquet files."""
     if path.name.lower().endswith(PARQUET_ENDINGS):
         return True
     return path.is_dir() and bool(parquet_files(path))
@@ -101,16 +101,16 @@ def parquet_files(path: Path) -> list[Path]:
         file
         for file in path.rglob("*")
         if file.name.lower().endswith(PARQUET_ENDINGS)
-        and not any(part.startswith(_HIDDEN) for part in file.relative_to(path).parts)
+        and not any(part.startswith(_HIDDEN_PREFIXES) for part in file.relative_to(path).parts)
         and file.is_file()
     )
 
 
 def read_parquet(path: Path) -> Columns:
-    """Read a whole Parquet file, or all files of a folder; maybe no row.
+    """Read a whole Parquet file, or all files of a folder. The result may have no rows.
 
-    Raise `UnusableInput` if there is no such file, it cannot be read, two columns have one name, or
-    pyarrow is missing.
+    Raise `UnusableInput` if the file does not exist or cannot be read, two columns have the same
+    name, or pyarrow is not installed.
     """
     with pyarrow_for(path, "parquet") as (_, parquet):
         if path.is_dir():
@@ -122,12 +122,12 @@ def read_parquet(path: Path) -> Columns:
 
 
 def open_parquet(path: Path) -> Any:
-    """Open a Parquet file or a folder of them as a data set of pyarrow.
+    """Open a Parquet file, or a folder of Parquet files, as a data set of pyarrow.
 
-    The columns are those of all files together. A folder ``name=value`` is a column of its rows.
+    The data set has every column of every file. A folder ``name=value`` is a column, too.
 
-    Raise `UnusableInput` if there is no such file, no file of the folder is Parquet, the files'
-    columns do not fit each other, or pyarrow is missing.
+    Raise `UnusableInput` if the file does not exist, the folder has no Parquet files, a column has
+    incompatible types in two files, or pyarrow is not installed.
     """
     with pyarrow_for(path, "dataset") as (arrow, datasets):
         files = [str(file.absolute()) for file in parquet_files(path)]
@@ -142,13 +142,13 @@ def open_parquet(path: Path) -> Any:
         options = {"format": "parquet", "partitioning": "hive", "partition_base_dir": base}
         dataset = datasets.dataset(files, **options)
         schemas = [fragment.physical_schema for fragment in dataset.get_fragments()]
-        together = arrow.unify_schemas([dataset.schema, *schemas], promote_options="permissive")
-        return datasets.dataset(files, schema=together, **options)
+        schema = arrow.unify_schemas([dataset.schema, *schemas], promote_options="permissive")
+        return datasets.dataset(files, schema=schema, **options)
 
 
 @contextmanager
 def pyarrow_for(path: Path, *modules: str) -> Iterator[tuple[Any, ...]]:
-    """Import pyarrow and some of its modules; report its errors about the file as the user's."""
+    """Import pyarrow and some of its modules; its errors become `UnusableInput` with the path."""
     if not (path.is_file() or path.is_dir()):
         raise no_file(path)
     try:
@@ -156,47 +156,47 @@ def pyarrow_for(path: Path, *modules: str) -> Iterator[tuple[Any, ...]]:
         loaded = (arrow, *(importlib.import_module(f"pyarrow.{module}") for module in modules))
     except ImportError as error:
         raise UnusableInput(
-            f"{path}: reading it needs pyarrow",
-            hint=f"{install_line('pyarrow')}, or save it as CSV",
+            f"{path}: reading Parquet needs pyarrow, which is not installed",
+            hint=f"{install_line('pyarrow')}, or save the table as CSV",
         ) from error
     try:
         yield loaded
     except (arrow.ArrowException, OSError) as error:
         raise UnusableInput(
             f"{path}: {' '.join(str(error).split())}",
-            hint="correct the file, or save it again from the program that wrote it",
+            hint="correct the file, or write it again with the program that made it",
         ) from error
 
 
 def no_file(path: Path) -> UnusableInput:
-    """Return the error of a path without a file."""
-    return UnusableInput(f"{path}: there is no such file", hint="check the name")
+    """Return the error for a path without a file."""
+    return UnusableInput(f"{path}: there is no such file", hint="check the path")
 
 
 def no_row(path: Path) -> UnusableInput:
-    """Return the error of a file without a row."""
+    """Return the error for a file without rows."""
     return UnusableInput(f"{path}: the table has no row", hint="give a table with rows")
 
 
 def check_writable(path: Path) -> None:
-    """Check before the work that a table can be written at a path.
+    """Check, before the work begins, that a table can be written to a path.
 
-    Raise `UnusableInput` if the ending is of no form that is written, or pyarrow is missing for a
-    Parquet file.
+    Raise `UnusableInput` if no format has this ending, or a Parquet file needs pyarrow, which is
+    not installed.
     """
-    if not path.name.lower().endswith(WRITTEN_ENDINGS):
+    if not path.name.lower().endswith(WRITABLE_ENDINGS):
         raise UnusableInput(
             f"{path}: no table is written as '{path.suffix}'",
-            hint=f"end the name in {', '.join(WRITTEN_ENDINGS)}",
+            hint=f"end the name with one of {', '.join(WRITABLE_ENDINGS)}",
         )
     if not path.name.lower().endswith(".csv"):
         require("pyarrow", "Parquet files")
 
 
 def file_content(path: Path, columns: Mapping[str, NDArray[Any]]) -> bytes:
-    """Return these columns as the content of a file, CSV or Parquet by the ending of its name.
+    """Return the content of a CSV or Parquet file with these columns, by the ending of its name.
 
-    Raise `UnusableInput` as `check_writable` does.
+    Raise `UnusableInput` for the same reasons as `check_writable`.
     """
     check_writable(path)
     if path.name.lower().endswith(".csv"):

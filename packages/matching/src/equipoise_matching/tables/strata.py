@@ -1,8 +1,9 @@
-"""Strata of Parquet files: the place of the rows of each stratum, and the rows of one.
+"""Find the strata of Parquet files, and read the rows of one stratum.
 
-An index is made once: the row groups that hold rows of each stratum. A partition by the column
-(a folder ``column=value``) and the statistics of a row group with one value show it without
-reading a row. Later only the row groups of a stratum are read, by whichever process sees the files.
+A stratum has the rows with one value of a column. An index is made once: the row groups with rows
+of each stratum. It comes from folders ``column=value`` and from statistics of row groups with one
+value, which need no reading of rows. Later, any process that has access to the files reads only the
+row groups of its stratum.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from equipoise_matching.shared.spelling import option
 from equipoise_matching.tables.csv_file import refuse_repeated
 from equipoise_matching.tables.reading import is_parquet, no_row, open_parquet, pyarrow_for
 
-_TAIL = 8
-"""Bytes at the end of a Parquet file: the length of its footer, and the format's mark."""
+_TAIL_BYTES = 8
+"""Number of bytes at the end of a Parquet file: the length of its footer, and ``PAR1``."""
 
 _EXACT = {"bool": bool, "string": str, "large_string": str} | dict.fromkeys(
     ("int8", "int16", "int32", "int64"), int
@@ -33,11 +34,11 @@ _EXACT = {"bool": bool, "string": str, "large_string": str} | dict.fromkeys(
 """Arrow types whose statistics are exact, and the Python types of their values."""
 
 
-class Piece(Struct, frozen=True):
-    """Row groups of one file that hold rows of a stratum.
+class FilePart(Struct, frozen=True):
+    """The row groups of one file that have rows of a stratum.
 
-    ``size`` (bytes) and ``footer``, the digest of the part that describes columns and row groups,
-    distinguish the file from another one at the same path.
+    ``size`` (bytes) and the digest of the ``footer``, which describes columns and row groups, show
+    whether a path still has the same file.
     """
 
     file: str
@@ -47,11 +48,11 @@ class Piece(Struct, frozen=True):
 
 
 class StratumRows(Struct, frozen=True):
-    """The place of the rows of one stratum: all that a process needs to read them.
+    """All that a process needs to read the rows of one stratum.
 
     ``columns`` is the schema of the columns to read, and ``value`` a record batch with the value of
-    ``column`` that is the stratum, both in Arrow's IPC format. ``partitions`` are columns that
-    folders below ``folder`` name.
+    ``column`` in this stratum, both in Arrow's IPC format. ``partitions`` are the columns that come
+    from names of folders in ``folder``.
     """
 
     folder: str
@@ -59,11 +60,11 @@ class StratumRows(Struct, frozen=True):
     value: bytes
     columns: bytes
     partitions: tuple[str, ...]
-    pieces: tuple[Piece, ...]
+    parts: tuple[FilePart, ...]
 
 
 class AnotherFile(UnusableInput):
-    """A file is missing here, or is not the one that was indexed."""
+    """A file is missing on this host, or differs from the indexed file."""
 
 
 def find_strata(
@@ -71,21 +72,20 @@ def find_strata(
 ) -> StratifiedLog[StratumRows]:
     """Find the strata of a Parquet file or of a folder of such files, in the order of their values.
 
-    Raise `UnusableInput` if it is not a Parquet file, if a column is missing, or if a stratum has
-    no name.
+    Raise `UnusableInput` if the path has no Parquet file, a column is missing, or the column of the
+    strata has missing values.
     """
     path = Path(name)
     if not is_parquet(path):
         raise UnusableInput(
-            f"{name}: {option('strata')} reads Parquet files only: any other file would be read "
-            "whole for "
-            "each stratum",
-            hint="save it as Parquet, such as by pandas.read_csv(…).to_parquet(…)",
+            f"{name}: {option('strata')} reads Parquet files only, because it would read any other "
+            "file as a whole for each stratum",
+            hint="save it as Parquet, such as with pandas.read_csv(…).to_parquet(…)",
         )
     dataset = open_parquet(path)
     with pyarrow_for(path, "dataset") as (arrow, datasets):
         schema = arrow.schema(_needed_columns(path, dataset.schema, column, question))
-        strata: dict[Any, list[Piece]] = {}
+        strata: dict[Any, list[FilePart]] = {}
         versions: dict[Any, None] = {}
         partitions: dict[str, None] = {}
         number_of_rows = 0
@@ -104,14 +104,14 @@ def find_strata(
             number_of_rows += fragment.metadata.num_rows
             size, footer = _identity(fragment.path)
             for value, numbers in groups.items():
-                piece = Piece(fragment.path, size, footer, tuple(numbers))
-                strata.setdefault(value, []).append(piece)
+                part = FilePart(fragment.path, size, footer, tuple(numbers))
+                strata.setdefault(value, []).append(part)
         if not strata:
             raise no_row(path)
         if any(value is None or value != value for value in strata):
             raise UnusableInput(
                 f"{option('strata')}: {column} is missing in some rows",
-                hint="fill it in, or leave them out",
+                hint="fill in the values, or leave out these rows",
             )
         folder = str(path.absolute())
         rows = {
@@ -135,7 +135,7 @@ def read_rows(stratum: StratumRows) -> Log:
 
     Raise `UnusableInput` if a file cannot be read.
     """
-    first = Path(stratum.pieces[0].file)
+    first = Path(stratum.parts[0].file)
     with pyarrow_for(first, "dataset", "ipc") as (arrow, datasets, ipc):
         schema = ipc.read_schema(arrow.py_buffer(stratum.columns))
         with ipc.open_stream(stratum.value) as stream:
@@ -143,62 +143,62 @@ def read_rows(stratum: StratumRows) -> Log:
         partitioning = datasets.partitioning(
             arrow.schema([schema.field(name) for name in stratum.partitions]), flavor="hive"
         )
-        whole = datasets.dataset(
-            [piece.file for piece in stratum.pieces],
+        complete = datasets.dataset(
+            [part.file for part in stratum.parts],
             schema=schema,
             format="parquet",
             partitioning=partitioning,
             partition_base_dir=stratum.folder,
         )
-        groups = {piece.file: piece.row_groups for piece in stratum.pieces}
+        groups = {part.file: part.row_groups for part in stratum.parts}
         dataset = datasets.FileSystemDataset(
             [
                 fragment.subset(row_group_ids=groups[fragment.path])
-                for fragment in whole.get_fragments()
+                for fragment in complete.get_fragments()
             ],
             schema,
-            whole.format,
-            whole.filesystem,
+            complete.format,
+            complete.filesystem,
         )
         table = dataset.to_table(filter=datasets.field(stratum.column) == value)
     return columns_of(table) or {}
 
 
 def check_files(stratum: StratumRows) -> None:
-    """Check that this process sees the files that were indexed.
+    """Check that this process can read the indexed files.
 
-    Raise `AnotherFile` if a file is missing, cannot be read, or is another one.
+    Raise `AnotherFile` if a file is missing, cannot be read, or has changed.
     """
-    for piece in stratum.pieces:
+    for part in stratum.parts:
         try:
-            identity = _identity(piece.file)
+            identity = _identity(part.file)
         except FileNotFoundError as error:
-            raise AnotherFile(f"does not see {piece.file}") from error
+            raise AnotherFile(f"does not see {part.file}") from error
         except OSError as error:
-            raise AnotherFile(f"cannot read {piece.file}: {error.strerror or error}") from error
-        if identity != (piece.size, piece.footer):
-            raise AnotherFile(f"sees another file as {piece.file}")
+            raise AnotherFile(f"cannot read {part.file}: {error.strerror or error}") from error
+        if identity != (part.size, part.footer):
+            raise AnotherFile(f"sees another file as {part.file}")
 
 
 def _needed_columns(path: Path, schema: Any, column: str, question: Question) -> list[Any]:
-    """Return the columns that the question names, of the schema."""
-    named = dict.fromkeys((column, *itertools.chain.from_iterable(question.columns.values())))
-    missing = [name for name in named if name not in schema.names]
+    """Return the fields of the schema for the columns of the question."""
+    names = dict.fromkeys((column, *itertools.chain.from_iterable(question.columns.values())))
+    missing = [name for name in names if name not in schema.names]
     if missing:
         raise UnusableInput(
             f"{path}: there is no column {', '.join(missing)}",
-            hint=f"the columns are {', '.join(schema.names)}",
+            hint=f"name one of the columns {', '.join(schema.names)}",
         )
-    refuse_repeated(path, (name for name in schema.names if name in named))
-    return [schema.field(name) for name in named]
+    refuse_repeated(path, (name for name in schema.names if name in names))
+    return [schema.field(name) for name in names]
 
 
 def _values_of_groups(
     fragment: Any, keys: Mapping[str, Any], columns: Sequence[str], schema: Any
 ) -> Iterator[tuple[int, dict[str, list[Any]]]]:
-    """Yield each row group that has rows, with the distinct values of the columns.
+    """Yield the number of each row group with rows, and the distinct values of the columns.
 
-    ``keys`` are the values of the whole file by the folders that hold it.
+    ``keys`` has the values that come from names of folders.
     """
     metadata = fragment.metadata
     known = {name: [keys[name]] for name in columns if name in keys}
@@ -209,20 +209,20 @@ def _values_of_groups(
         values = {**known, **_single_values(group, [*{*columns} - {*keys}], schema)}
         to_read = [name for name in columns if name not in values]
         if to_read:
-            part = fragment.subset(row_group_ids=[number])
-            table = part.to_table(schema=schema, columns=to_read)
+            subset = fragment.subset(row_group_ids=[number])
+            table = subset.to_table(schema=schema, columns=to_read)
             values |= {name: table[name].unique().to_pylist() for name in to_read}
         yield number, values
 
 
 def _single_values(group: Any, columns: Sequence[str], schema: Any) -> dict[str, list[Any]]:
-    """Return the columns that have one value in a row group, by its statistics.
+    """Return the columns with a single value in a row group, according to its statistics.
 
-    Only whole numbers, truths and texts count: of others a statistic may leave out some values.
+    Only integers, truth values and texts count: other statistics may ignore some values.
     """
     single = {}
-    for place in range(group.num_columns):
-        chunk = group.column(place)
+    for index in range(group.num_columns):
+        chunk = group.column(index)
         name, statistics = chunk.path_in_schema, chunk.statistics
         if name not in columns or statistics is None or not statistics.has_min_max:
             continue
@@ -234,14 +234,14 @@ def _single_values(group: Any, columns: Sequence[str], schema: Any) -> dict[str,
 
 
 def _value_type(schema: Any, column: str) -> Any:
-    """Return the type of a column's values; for categories, the type of their names."""
-    kind = schema.field(column).type
-    return getattr(kind, "value_type", kind)
+    """Return the type of a column's values; for categories, the type of the categories."""
+    arrow_type = schema.field(column).type
+    return getattr(arrow_type, "value_type", arrow_type)
 
 
-def _value_message(arrow: Any, value: Any, kind: Any) -> bytes:
+def _value_message(arrow: Any, value: Any, arrow_type: Any) -> bytes:
     """Return one value of an Arrow type as a stream of Arrow's IPC format."""
-    batch = arrow.record_batch([arrow.array([value], kind)], names=["value"])
+    batch = arrow.record_batch([arrow.array([value], arrow_type)], names=["value"])
     buffer = arrow.BufferOutputStream()
     with arrow.ipc.new_stream(buffer, batch.schema) as stream:
         stream.write_batch(batch)
@@ -253,8 +253,8 @@ def _identity(file: str) -> tuple[int, str]:
     """Return the size of a file in bytes, and the digest of its footer (32 hexadecimal digits)."""
     with Path(file).open("rb") as stream:
         size = stream.seek(0, os.SEEK_END)
-        stream.seek(max(0, size - _TAIL))
+        stream.seek(max(0, size - _TAIL_BYTES))
         footer = int.from_bytes(stream.read(4), "little")
-        stream.seek(max(0, size - _TAIL - footer))
+        stream.seek(max(0, size - _TAIL_BYTES - footer))
         digest = hashlib.file_digest(stream, lambda: hashlib.blake2b(digest_size=16))
     return size, digest.hexdigest()
