@@ -34,17 +34,13 @@ def result_of(record: RunRecord, experiment: RunRecord | None = None) -> ResultD
     ``experiment`` is the campaign that tested causes of a gap of ``record``, if there is one.
     """
     document = analyse_campaign(record)
-    if experiment is None and not record.observations and not _tests_causes(record):
+    tests_causes = why_kind(record.plan.terms).tests_causes
+    if experiment is None and not record.observations and not tests_causes:
         return document
     from equipoise.why.explanation import with_causes
 
     with paused_garbage_collector(), np.errstate(over="ignore", invalid="ignore"):
         return with_causes(document, record, experiment)
-
-
-def _tests_causes(record: RunRecord) -> bool:
-    """Return whether the campaign itself tests causes."""
-    return why_kind(record.plan.terms).tests_causes
 
 
 def with_experiment(record: RunRecord, ledger: ExperimentReader) -> tuple[RunRecord, ...]:

@@ -91,10 +91,7 @@ class _Recording(Struct, frozen=True):
 
 
 def wrap(process: Process, folder: Path) -> Process:
-    """Return the process with the recorder preloaded before its allocator.
-
-    Raise `UnusableInput` if the recorder is missing.
-    """
+    """Return the process with the preloaded recorder; raise `UnusableInput` if it is missing."""
     libraries = (str(native_file(_RECORDER)), *process.environment.get("LD_PRELOAD", "").split())
     variables = {"LD_PRELOAD": " ".join(libraries), _VARIABLE: str(folder)}
     return Process(process.command, {**process.environment, **variables})

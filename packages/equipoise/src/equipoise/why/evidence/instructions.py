@@ -56,10 +56,7 @@ def wrap(process: Process, folder: Path) -> Process:
 
 
 def read(folder: Path) -> Instructions:
-    """Read the files that callgrind wrote into the folder.
-
-    Raise `UnusableInput` if callgrind wrote nothing.
-    """
+    """Read the files of callgrind; raise `UnusableInput` if callgrind wrote nothing."""
     files = sorted(folder.glob(f"{_PREFIX}.*"))
     if not files:
         raise UnusableInput(

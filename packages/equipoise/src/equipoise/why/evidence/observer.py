@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import asdict
 
-from equipoise.measure.installation import native_programs, present
+from equipoise.measure.installation import existing_file, native_programs
 from equipoise.model.errors import UnusableInput
 
 Document = TypeVar("Document")
@@ -51,12 +51,9 @@ def under_observer(process: Process, document: Path, *options: str) -> Process:
 
 
 def native_file(name: str) -> Path:
-    """Return a native program or library of the package.
-
-    Raise `UnusableInput` if the file is missing.
-    """
+    """Return the path of a native file of the package; raise `UnusableInput` if it is missing."""
     path = native_programs() / name
-    return present(path, f"{path} is missing")
+    return existing_file(path, f"{path} is missing")
 
 
 def read_document(file: Path, document_type: type[Document]) -> Document:
@@ -174,18 +171,12 @@ class SystemCalls(Struct, frozen=True):
 
 
 def wrap_calls(process: Process, folder: Path, method: Method = "best") -> Process:
-    """Return the process under the observer of system calls, which writes into the folder.
-
-    Raise `UnusableInput` if the observer is missing.
-    """
+    """Return the process under the observer; raise `UnusableInput` if the observer is missing."""
     return under_observer(process, folder / _CALLS_FILE, "calls", "--method", method)
 
 
 def read_calls(folder: Path) -> SystemCalls:
-    """Read the system calls that the observer wrote into the folder.
-
-    Raise `UnusableInput` if the observer wrote nothing.
-    """
+    """Read the observed system calls; raise `UnusableInput` if the observer wrote nothing."""
     return read_document(folder / _CALLS_FILE, SystemCalls)
 
 
@@ -277,10 +268,7 @@ def wrap_sampled(source: SampledSource, process: Process, folder: Path) -> Proce
 
 
 def read_sampled(source: SampledSource, folder: Path) -> SampledStacks:
-    """Read the stacks that the observer wrote into the folder.
-
-    Raise `UnusableInput` if the observer wrote nothing.
-    """
+    """Read the sampled stacks; raise `UnusableInput` if the observer wrote nothing."""
     fields = asdict(read_document(folder / f"{source}.json", _SampledDocument))
     return SampledStacks(
         source, stacks=Stacks(fields.pop("frames"), fields.pop("stacks")), **fields

@@ -137,9 +137,8 @@ def _file_arguments(case: Case) -> Iterator[str]:
 
 def _before_each_trial(files: tuple[str, ...], line_format: str) -> Alter:
     # A file that a trial has removed is not a failure.
-    lines = [
-        f"{{ [ ! -f {file} ] || {line_format.format(file)}; }}" for file in map(shlex.quote, files)
-    ]
+    paths = map(shlex.quote, files)
+    lines = [f"{{ [ ! -f {path} ] || {line_format.format(path)}; }}" for path in paths]
 
     def alter(condition: Condition) -> Condition:
         return with_preparation(condition, " && ".join(lines)) if lines else condition
