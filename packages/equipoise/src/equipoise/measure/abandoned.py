@@ -156,11 +156,11 @@ def environment_of(process: int) -> bytes:
     while not (environment := (folder / "environ").read_bytes()):
         if not _has_program(folder) or time.monotonic() > deadline:
             break
-        before, environment, after = (
+        argv_before, environment, argv_after = (
             (folder / name).read_bytes() for name in ("cmdline", "environ", "cmdline")
         )
         # The same program ran before and after, with arguments: it really has no environment.
-        if environment or (before and before == after):
+        if environment or (argv_before and argv_before == argv_after):
             break
         time.sleep(_PAUSE_S)
     return environment

@@ -58,8 +58,8 @@ def installed_library(name: str, own_folder: Path, environment: Mapping[str, str
     """
     if "/" in name:
         return os.path.abspath(name) if os.path.isfile(name) else None
-    if (own := own_file(name, own_folder)) is not None:
-        return str(own)
+    if (own_library := own_file(name, own_folder)) is not None:
+        return str(own_library)
     search_path = environment.get("LD_LIBRARY_PATH", "").split(":")
     machine = sysconfig.get_config_var("MULTIARCH")
     defaults = [

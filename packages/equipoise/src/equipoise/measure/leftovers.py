@@ -86,8 +86,8 @@ def clear_leftovers() -> Clearance:
     """End the processes and remove the folders of this user's campaigns that were killed."""
     cleared: list[RemovedFolder] = []
     leftovers: list[Leftover] = []
-    default = user_folder_path()
-    for path in (default, *sorted(default.parent.glob(f"{default.name}-*"))):
+    default_path = user_folder_path()
+    for path in (default_path, *sorted(default_path.parent.glob(f"{default_path.name}-*"))):
         try:
             with open_user_folder(path) as user_folder:
                 for name in sorted(os.listdir(user_folder)):
@@ -96,7 +96,7 @@ def clear_leftovers() -> Clearance:
                     except _Doubt as doubt:
                         leftovers.append(doubt.leftover)
         except UserFolderUnusable as error:
-            if path == default and os.path.lexists(path):
+            if path == default_path and os.path.lexists(path):
                 leftovers.append(Leftover(error.path, error.reason, error.hint or ""))
     return Clearance(tuple(cleared), tuple(leftovers))
 
@@ -130,8 +130,8 @@ def _clear(user_folder: int, path: Path, name: str) -> list[RemovedFolder]:
         if content is None:
             return []
         leaves = leaves_of(identity, path_from_latin1(content.cgroup)) if content.cgroup else []
-        ended = sum(map(end_leaf, leaves)) + end_processes_of(folder)
-        existed = os.path.lexists(folder)
+        ended_count = sum(map(end_leaf, leaves)) + end_processes_of(folder)
+        folder_existed = os.path.lexists(folder)
         if processes := processes_working_in(folder):
             numbers = ", ".join(map(str, processes[:3]))
             raise _Doubt(
@@ -144,7 +144,7 @@ def _clear(user_folder: int, path: Path, name: str) -> list[RemovedFolder]:
         if any(leaf.exists() for leaf in leaves):
             raise _Doubt(folder, f"a process in {leaves[0]} does not die", "restart the host")
         os.unlink(name, dir_fd=user_folder)
-        return [RemovedFolder(str(folder), ended)] if existed or ended else []
+        return [RemovedFolder(str(folder), ended_count)] if folder_existed or ended_count else []
 
 
 @contextmanager

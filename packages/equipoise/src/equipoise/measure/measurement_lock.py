@@ -66,7 +66,7 @@ def lock_host(
     is an ancestor of this process and waits for it. Raise `EquipoiseError` if the system does not
     allow such a socket.
     """
-    end_s = math.inf if timeout_s is None else time.monotonic() + timeout_s
+    deadline_s = math.inf if timeout_s is None else time.monotonic() + timeout_s
     reported: LockOwner | None = None
     while (lock := _try_lock(name)) is None:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
@@ -76,11 +76,11 @@ def lock_host(
                 if owner != reported:
                     on_wait(owner)
                     reported = owner
-            remaining_s = end_s - time.monotonic()
+            remaining_s = deadline_s - time.monotonic()
             if remaining_s <= 0:
-                described = "an unknown process" if reported is None else reported.describe()
+                owner_text = "an unknown process" if reported is None else reported.describe()
                 raise UnusableInput(
-                    f"another campaign is running on this host ({described}), "
+                    f"another campaign is running on this host ({owner_text}), "
                     "and the two would disturb each other",
                     hint="wait until that campaign has ended, or measure anyway: "
                     f"{option('allow_concurrent', True)}",
@@ -106,9 +106,9 @@ def lock_run(run_id: str, key: str) -> MeasurementLock:
         return lock
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
         owner = _connect_to_owner(client, name)
-    described = "another process" if owner is None else owner.describe()
+    owner_text = "another process" if owner is None else owner.describe()
     raise UnusableInput(
-        f"{described} is measuring run {run_id} now",
+        f"{owner_text} is measuring run {run_id} now",
         hint=f"wait for its end; until then, `equipoise show {run_id}` shows the trials so far",
     )
 

@@ -239,16 +239,16 @@ def failure_of(report: Report, timeout_s: float) -> tuple[FailureKind | None, st
             f"none; run it with {option('input', 'FILE')}, or so that it asks no questions"
         )
     if report.signal is not None:
-        memory = ": out of memory" if report.out_of_memory else ""
-        return "failed", describe_signal(report.signal) + memory
+        memory_suffix = ": out of memory" if report.out_of_memory else ""
+        return "failed", describe_signal(report.signal) + memory_suffix
     reason = unavailable_reason(report.exit, report.error_tail)
     if reason is not None:
         return "unavailable", reason
     if not report.exit:
         return None, None
-    room = report.unknown.get(OUTPUT_ROOM)
-    if room is not None:
-        return "no room", f"exit status {report.exit}: {room}"
+    room_reason = report.unknown.get(OUTPUT_ROOM)
+    if room_reason is not None:
+        return "no room", f"exit status {report.exit}: {room_reason}"
     return "failed", f"exit status {report.exit}"
 
 

@@ -79,13 +79,13 @@ def choose_gap(record: RunRecord, baseline: str | None = None, candidate: str | 
             f"run {record.id} {reason}",
             hint=f"if it was interrupted, resume it: equipoise resume {record.id}",
         )
-    matching = [
+    matching_gaps = [
         gap
         for gap in gaps
         if baseline in (None, gap.comparison.baseline)
         and candidate in (None, gap.comparison.candidate)
     ]
-    if not matching:
+    if not matching_gaps:
         pairs = [f"{gap.comparison.candidate} with {gap.comparison.baseline}" for gap in gaps]
         more = f" and {len(pairs) - 5} more pairs" if len(pairs) > 5 else ""
         raise UnusableInput(
@@ -93,7 +93,7 @@ def choose_gap(record: RunRecord, baseline: str | None = None, candidate: str | 
             f"{baseline or 'anything'}",
             hint=f"choose a pair of this run: {'; '.join(pairs[:5])}{more}",
         )
-    return _largest(matching)
+    return _largest(matching_gaps)
 
 
 def gaps_of(record: RunRecord) -> tuple[Gap, ...]:

@@ -63,12 +63,12 @@ def busy_processes(state: HostState) -> Iterator[Disturbance]:
             else f"end it, or halt it meanwhile: kill -STOP {process.pid}, "
             f"afterwards kill -CONT {process.pid}",
         )
-    rest = sum(process.share for process in processes) - sum(process.share for process in named)
-    if rest >= MIN_UNNAMED_SHARE:
+    unnamed = sum(process.share for process in processes) - sum(process.share for process in named)
+    if unnamed >= MIN_UNNAMED_SHARE:
         unnamed_count = len(processes) - len(named)
-        what = f"{unnamed_count} other processes together use {100 * rest:.0f} % of a CPU"
+        summary = f"{unnamed_count} other processes together use {100 * unnamed:.0f} % of a CPU"
         hint = "end unneeded processes; see: top -b -n 1 | head -30"
-        yield Disturbance("busy_processes", "disturbs", what, hint)
+        yield Disturbance("busy_processes", "disturbs", summary, hint)
     unseen = state.activity.unseen_share()
     if unseen >= MIN_UNSEEN_SHARE:
         yield Disturbance(
@@ -94,9 +94,9 @@ def load(state: HostState) -> Iterator[Disturbance]:
         raise Unknown(f"/proc/loadavg: {text[:40]!r} is not a load") from None
     cpus = len(online_cpus(state.host))
     if average >= max(MIN_LOAD, MIN_LOAD_PER_CPU * cpus):
-        what = f"over the last minute {average:g} processes on average wanted one of {cpus} CPUs"
+        summary = f"over the last minute {average:g} processes on average wanted one of {cpus} CPUs"
         hint = "wait until it has gone down; see: uptime"
-        yield Disturbance("high_load", "disturbs" if average >= cpus else "weakens", what, hint)
+        yield Disturbance("high_load", "disturbs" if average >= cpus else "weakens", summary, hint)
 
 
 def cpu_quota(state: HostState) -> Iterator[Disturbance]:
@@ -128,33 +128,33 @@ def steal(state: HostState) -> Iterator[Disturbance]:
     )
     share_now = state.activity.steal_share()
     if share_now >= MIN_STEAL_NOW:
-        what = (
-            f"the hypervisor takes away {100 * share_now:.0f} % of the CPU time for other machines"
-        )
-        yield Disturbance("steal", "disturbs", what, hint)
+        lost_time = f"{100 * share_now:.0f} % of the CPU time"
+        summary = f"the hypervisor takes away {lost_time} for other machines"
+        yield Disturbance("steal", "disturbs", summary, hint)
         return
     share = steal_since_boot(state.host)
     if share >= MIN_STEAL_SINCE_BOOT:
-        what = f"since the boot the hypervisor took away {100 * share:.1f} % of the CPU time"
-        yield Disturbance("steal", "weakens", what, hint)
+        summary = f"since the boot the hypervisor took away {100 * share:.1f} % of the CPU time"
+        yield Disturbance("steal", "weakens", summary, hint)
 
 
 def shared_cores(state: HostState) -> Iterator[Disturbance]:
     """Report that two CPUs share a core (SMT): work on one slows the other."""
     if threads_share_cores(state.host):
-        what = "two CPUs share a core (SMT): a trial slows down when its twin has work"
+        summary = "two CPUs share a core (SMT): a trial slows down when its twin has work"
         hint = f"echo off | sudo tee {CPUS}/smt/control"
-        yield Disturbance("shared_cores", "weakens", what, hint)
+        yield Disturbance("shared_cores", "weakens", summary, hint)
 
 
 def full_memory(state: HostState) -> Iterator[Disturbance]:
     """Report that the host's memory, or the memory of our control group, is nearly full."""
-    available = meminfo(state.host, "MemAvailable")
-    total = meminfo(state.host, "MemTotal")
-    if available < MIN_FREE_MEMORY_SHARE * total:
-        what = f"memory is nearly full: {available / 1e6:.0f} of {total / 1e6:.0f} MB are available"
+    available_bytes = meminfo(state.host, "MemAvailable")
+    total_bytes = meminfo(state.host, "MemTotal")
+    if available_bytes < MIN_FREE_MEMORY_SHARE * total_bytes:
+        available = f"{available_bytes / 1e6:.0f} of {total_bytes / 1e6:.0f} MB are available"
+        summary = f"memory is nearly full: {available}"
         hint = "end unneeded processes; the largest: ps -e -o pid,rss,comm --sort=-rss | head"
-        yield Disturbance("full_memory", "disturbs", what, hint)
+        yield Disturbance("full_memory", "disturbs", summary, hint)
     try:
         limit = cgroups.memory_limit(state.host)
     except Unknown:
@@ -175,16 +175,16 @@ def full_memory(state: HostState) -> Iterator[Disturbance]:
 
 def swap(state: HostState) -> Iterator[Disturbance]:
     """Report memory that moves to or from swap now, or that is in swap."""
-    moved = state.activity.change("pages_swapped")
+    moved_pages = state.activity.change("pages_swapped")
     used = _swap_in_use(state.host)
     hint = "with enough free memory: sudo swapoff -a && sudo swapon -a; else end unneeded processes"
-    if moved > 0:
-        what = f"the host is swapping: {moved} pages in {state.activity.seconds:.1f} s"
-        yield Disturbance("swapping", "disturbs", what, hint)
+    if moved_pages > 0:
+        summary = f"the host is swapping: {moved_pages} pages in {state.activity.seconds:.1f} s"
+        yield Disturbance("swapping", "disturbs", summary, hint)
     elif used > 0:
         effect = "a process that needs them waits for the disk"
-        what = f"{used / 1e6:.0f} MB of memory are in swap: {effect}"
-        yield Disturbance("swap_in_use", "weakens", what, hint)
+        summary = f"{used / 1e6:.0f} MB of memory are in swap: {effect}"
+        yield Disturbance("swap_in_use", "weakens", summary, hint)
 
 
 def _swap_in_use(host: Host) -> int:
@@ -202,15 +202,16 @@ def full_temporary_folder(state: HostState) -> Iterator[Disturbance]:
     except OSError as error:
         raise Unknown(f"{state.scratch}: {error.strerror}") from None
     # A trial cannot use the room that is reserved for root (f_bfree).
-    free, total = space.f_bavail * space.f_frsize, space.f_blocks * space.f_frsize
+    free_bytes, total_bytes = space.f_bavail * space.f_frsize, space.f_blocks * space.f_frsize
     name = readable(str(state.scratch))
     hint = "make room, or use another folder: export TMPDIR=/var/tmp"
-    if free < MIN_FREE_BYTES or (free < AMPLE_FREE_BYTES and free < MIN_FREE_DISK_SHARE * total):
-        what = f"{name} has {free / 1e6:.0f} MB left of {total / 1e6:.0f} MB"
-        yield Disturbance("small_temporary_folder", "disturbs", what, hint)
+    min_bytes = min(AMPLE_FREE_BYTES, MIN_FREE_DISK_SHARE * total_bytes)
+    if free_bytes < max(MIN_FREE_BYTES, min_bytes):
+        summary = f"{name} has {free_bytes / 1e6:.0f} MB left of {total_bytes / 1e6:.0f} MB"
+        yield Disturbance("small_temporary_folder", "disturbs", summary, hint)
     elif 0 < space.f_files and space.f_favail < MIN_FREE_FILES:
-        what = f"{name} can take only {space.f_favail} more files"
-        yield Disturbance("few_temporary_files", "disturbs", what, hint)
+        summary = f"{name} can take only {space.f_favail} more files"
+        yield Disturbance("few_temporary_files", "disturbs", summary, hint)
 
 
 MIN_BUSY_SHARE = 0.25

@@ -79,19 +79,19 @@ def battery(state: HostState) -> Iterator[Disturbance]:
         if host.text(f"{folder}/type") != "Battery" or is_of_device:
             continue
         if host.text(f"{folder}/status") == "Discharging":
-            what = f"the machine runs on its battery ({name})"
+            summary = f"the machine runs on its battery ({name})"
             hint = f"plug it in; then cat {folder}/status prints Charging or Full"
-            yield Disturbance("battery", "disturbs", what, hint)
+            yield Disturbance("battery", "disturbs", summary, hint)
 
 
 def governor(state: HostState) -> Iterator[Disturbance]:
     """Report frequency governors other than ``performance``."""
-    others = [name for name in hardware.governors(state.host) if name != "performance"]
-    if others:
+    other_governors = [name for name in hardware.governors(state.host) if name != "performance"]
+    if other_governors:
         yield Disturbance(
             "governor",
             "weakens",
-            f"the frequency governor is {', '.join(others)}: "
+            f"the frequency governor is {', '.join(other_governors)}: "
             "how fast a CPU runs depends on what ran before",
             f"echo performance | sudo tee {CPUS}/cpu*/cpufreq/scaling_governor",
         )
@@ -101,11 +101,11 @@ def turbo(state: HostState) -> Iterator[Disturbance]:
     """Report that turbo is on."""
     if not hardware.turbo(state.host):
         return
-    intel = f"{CPUS}/intel_pstate/no_turbo"
-    switch, value = (intel, 1) if state.host.has(intel) else (f"{CPUS}/cpufreq/boost", 0)
-    what = "turbo is on: how fast a CPU runs depends on its temperature and its neighbours"
+    no_turbo = f"{CPUS}/intel_pstate/no_turbo"
+    switch, value = (no_turbo, 1) if state.host.has(no_turbo) else (f"{CPUS}/cpufreq/boost", 0)
+    summary = "turbo is on: how fast a CPU runs depends on its temperature and its neighbours"
     hint = f"echo {value} | sudo tee {switch}"
-    yield Disturbance("turbo", "weakens", what, hint)
+    yield Disturbance("turbo", "weakens", summary, hint)
 
 
 def debug_variables(state: HostState) -> Iterator[Disturbance]:
@@ -115,30 +115,30 @@ def debug_variables(state: HostState) -> Iterator[Disturbance]:
         if value in HARMLESS_VALUES.get(name, {""}):
             continue
         setting = f"{name}={readable(value)[:80]}" if name in SHOWN_VARIABLES else name
-        what = f"{setting} is set: {effect}"
+        summary = f"{setting} is set: {effect}"
         hint = f"unset {name}; to give it to one condition: {option('env')} 'WHICH:{name}=VALUE'"
-        yield Disturbance("debug_variable", "disturbs", what, hint)
+        yield Disturbance("debug_variable", "disturbs", summary, hint)
     for name in SANITIZERS:
         if state.environment.get(name):
-            what = f"{name} is set: it slows programs built with that sanitizer"
+            summary = f"{name} is set: it slows programs built with that sanitizer"
             hint = f"unset {name}"
-            yield Disturbance("debug_variable", "weakens", what, hint)
+            yield Disturbance("debug_variable", "weakens", summary, hint)
 
 
 def fixed_addresses(state: HostState) -> Iterator[Disturbance]:
     """Report addresses that are not randomised, on the whole host or for our processes."""
     if state.host.number(RANDOMISATION_FILE) == 0:
-        where, hint = "", "sudo sysctl kernel.randomize_va_space=2"
+        scope_phrase, hint = "", "sudo sysctl kernel.randomize_va_space=2"
     elif randomisation_off_for_us(state.host):
-        where = " for processes that Equipoise starts"
+        scope_phrase = " for processes that Equipoise starts"
         hint = "start Equipoise without setarch -R and outside a debugger"
     else:
         return
-    what = (
-        f"addresses are not randomised{where}: all trials share one memory layout, "
+    summary = (
+        f"addresses are not randomised{scope_phrase}: all trials share one memory layout, "
         "and a verdict may hold for that layout only"
     )
-    yield Disturbance("fixed_addresses", "weakens", what, hint)
+    yield Disturbance("fixed_addresses", "weakens", summary, hint)
 
 
 def huge_pages(state: HostState) -> Iterator[Disturbance]:
@@ -172,23 +172,23 @@ def coarse_clock(state: HostState) -> Iterator[Disturbance]:
 def counters(state: HostState) -> Iterator[Disturbance]:
     """Report performance counters that are forbidden or missing; only explanations need them."""
     if not state.host.has(PARANOID_LEVEL_FILE):
-        what = "the kernel has no performance counters"
+        summary = "the kernel has no performance counters"
         hint = "use a kernel with CONFIG_PERF_EVENTS; verdicts need none"
-        yield Disturbance("no_counters", "lacks", what, hint)
+        yield Disturbance("no_counters", "lacks", summary, hint)
         return
     if state.host.number(PARANOID_LEVEL_FILE) > MAX_PARANOID_LEVEL and not state.we_are_root:
-        what = "performance counters are forbidden to all but root"
+        summary = "performance counters are forbidden to all but root"
         hint = f"sudo sysctl kernel.perf_event_paranoid={MAX_PARANOID_LEVEL}"
-        yield Disturbance("counters_forbidden", "lacks", what, hint)
+        yield Disturbance("counters_forbidden", "lacks", summary, hint)
     try:
         devices = state.host.names(DEVICES_FOLDER)
     except Unknown:
         # A kernel without this folder has no devices.
         devices = []
     if not any(name.startswith(_PROCESSOR_DEVICES) for name in devices):
-        what = "the processor's counters (cycles, cache misses) are missing"
+        summary = "the processor's counters (cycles, cache misses) are missing"
         hint = "use real hardware, or a virtual machine that provides them; verdicts need none"
-        yield Disturbance("no_hardware_counters", "lacks", what, hint)
+        yield Disturbance("no_hardware_counters", "lacks", summary, hint)
 
 
 def unread_covariates(state: HostState) -> Iterator[Disturbance]:
@@ -197,7 +197,7 @@ def unread_covariates(state: HostState) -> Iterator[Disturbance]:
         missing = dict(reader.reasons)
     for reason in dict.fromkeys(missing.values()):
         names = [name for name in missing if missing[name] == reason]
-        what = f"{' and '.join(names)} will be unknown: {reason}"
+        summary = f"{' and '.join(names)} will be unknown: {reason}"
         first_word = names[0].partition("_")[0]
         hint = _COVARIATE_HINTS.get(first_word, "use a host that shows it; verdicts need none")
-        yield Disturbance("no_covariate", "lacks", what, hint)
+        yield Disturbance("no_covariate", "lacks", summary, hint)

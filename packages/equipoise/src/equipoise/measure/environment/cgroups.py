@@ -131,13 +131,13 @@ def _mounts(host: Host, controller: str | None) -> Iterator[tuple[str, str]]:
 
 
 def _folders_up_to_root(root: str, mounted_at: str, path: str) -> Iterator[str]:
-    relative = os.path.relpath(path, root)
-    if relative.startswith("..") or relative == ".":
+    relative_path = os.path.relpath(path, root)
+    if relative_path.startswith("..") or relative_path == ".":
         # Our group is outside the mounted part: only the top group is visible.
-        relative = ""
-    while relative:
-        yield f"{mounted_at.rstrip('/')}/{relative}"
-        relative = os.path.dirname(relative)
+        relative_path = ""
+    while relative_path:
+        yield f"{mounted_at.rstrip('/')}/{relative_path}"
+        relative_path = os.path.dirname(relative_path)
     yield mounted_at
 
 
@@ -150,8 +150,8 @@ def _tightest(
 ) -> Limit | None:
     files = (file for folder in own_groups.folders if host.has(file := f"{folder}/{name}"))
     limits = ((read(host, file), file) for file in files)
-    known = [Limit(value, file) for value, file in limits if value is not None]
-    return min(known, key=lambda limit: limit.value, default=None)
+    known_limits = [Limit(value, file) for value, file in limits if value is not None]
+    return min(known_limits, key=lambda limit: limit.value, default=None)
 
 
 def _v2_quota(host: Host, file: str) -> float | None:

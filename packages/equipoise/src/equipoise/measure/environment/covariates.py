@@ -139,8 +139,8 @@ def _quick_source(
     The first clock measures the cost of readings, the second is passed to the readings.
     """
     clock, now = clocks
-    with ExitStack() as opened:
-        opened.callback(source.close)
+    with ExitStack() as stack:
+        stack.callback(source.close)
         try:
             cpu: int | None = online_cpus(host)[0]
         except Unknown:
@@ -148,15 +148,15 @@ def _quick_source(
             cpu = None
         costs_s = []
         for _ in range(_TIMED_READINGS):
-            started = clock()
+            start_s = clock()
             source.before(now())
             source.after(cpu)
-            costs_s.append(clock() - started)
+            costs_s.append(clock() - start_s)
         if min(costs_s) > max_s:
             raise Unknown(
                 f"reading it takes {1e3 * min(costs_s):.2g} ms here: too long for each trial"
             )
-        opened.pop_all()
+        stack.pop_all()
     return source
 
 
@@ -370,9 +370,9 @@ def temperature(host: Host) -> Source:
     names = list(_zones(host)) or list(_monitors(host))
     if not names:
         raise Unknown(f"neither {ZONES} nor {MONITORS} has a sensor of the processor")
-    with ExitStack() as opened:
-        files = [opened.enter_context(closing(OpenFile(host, name))) for name in names]
-        opened.pop_all()
+    with ExitStack() as stack:
+        files = [stack.enter_context(closing(OpenFile(host, name))) for name in names]
+        stack.pop_all()
     return Source("before", lambda _: (max(file.parse(int, 32) / 1e3 for file in files),), files)
 
 

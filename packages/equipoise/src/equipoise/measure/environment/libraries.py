@@ -123,13 +123,13 @@ def ignored_tunables(
     settings = (
         setting.partition("=") for setting in environment.get(TUNABLES_VARIABLE, "").split(":")
     )
-    ignored: list[str] = []
+    sentences: list[str] = []
     for name, value in {name: value for name, _, value in settings if name}.items():
         if name not in in_force:
-            ignored.append(f"{loader} has no tunable {name!r}")
+            sentences.append(f"{loader} has no tunable {name!r}")
         elif _number(value) is None or _number(value) != _number(in_force[name]):
-            ignored.append(f"{name} is {in_force[name]}, not {value}")
-    return tuple(ignored)
+            sentences.append(f"{name} is {in_force[name]}, not {value}")
+    return tuple(sentences)
 
 
 class BlasCores(Struct, frozen=True):

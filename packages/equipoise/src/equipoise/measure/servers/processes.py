@@ -233,10 +233,10 @@ def consumption(processes: tuple[int, ...]) -> Consumption:
             key, _, value = line.partition(":")
             if key in _SWITCHES:
                 total[_SWITCHES[key]] += int(value)
-    pss = [_bytes_of(process, "smaps_rollup", "Pss") for process in processes]
-    known = [size for size in pss if size is not None]
-    if known:
-        total["pss_bytes"] = sum(known)
+    pss_sizes = [_bytes_of(process, "smaps_rollup", "Pss") for process in processes]
+    known_sizes = [size for size in pss_sizes if size is not None]
+    if known_sizes:
+        total["pss_bytes"] = sum(known_sizes)
     peaks = (_bytes_of(process, "status", "VmHWM") for process in processes)
     total["max_rss_bytes"] = max((peak or 0 for peak in peaks), default=0)
     return total
@@ -290,12 +290,12 @@ def check_effect(name: str, server: Server, user: User | None, processes: tuple[
 
 def _problems(pid: int, server: Server, user: User | None, *, is_first: bool) -> Iterator[str]:
     environment, process = server.environment, server.process
-    mapped = {line.split(maxsplit=5)[5] for line in _lines(pid, "maps") if line.count("/")}
-    if not mapped:
+    mapped_files = {line.split(maxsplit=5)[5] for line in _lines(pid, "maps") if line.count("/")}
+    if not mapped_files:
         # The process has ended meanwhile.
         return
     for library in environment.get("LD_PRELOAD", "").replace(":", " ").split():
-        if "/" in library and os.path.realpath(library) not in mapped:
+        if "/" in library and os.path.realpath(library) not in mapped_files:
             yield f"does not map {library}"
     # Processes that the server starts may have other variables.
     tunables = environment.get(TUNABLES_VARIABLE) if is_first else None

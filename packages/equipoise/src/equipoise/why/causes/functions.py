@@ -63,29 +63,30 @@ def more_time_in_python_function(remaining: Remaining) -> Iterator[Cause]:
     Time in the interpreter and in the C library counts as the function's own time.
     """
     difference = remaining.difference
-    longer = {
+    increases = {
         function: change
         for function, change in difference.inclusive.items()
         if function.kind == "python" and is_more(change) and not function.name.startswith("<")
     }
-    max_extra_s = max((change.extra for change in longer.values()), default=0.0)
+    max_extra_s = max((change.extra for change in increases.values()), default=0.0)
     # A caller includes the time of its callees; the innermost function has the least other time.
     min_extra_s = _MIN_LARGE_SHARE * max_extra_s
-    large = [function for function, change in longer.items() if change.extra >= min_extra_s]
-    function = min(reversed(large), key=lambda name: longer[name].slower, default=None)
+    large = [function for function, change in increases.items() if change.extra >= min_extra_s]
+    function = min(reversed(large), key=lambda name: increases[name].slower, default=None)
     if function is None:
         return
-    inclusive = longer[function]
-    native = {
+    inclusive = increases[function]
+    native_times = {
         function: change
         for function, change in remaining.functions.items()
         if change.extra > 0 and function.kind != "python"
     }
-    inside = remaining.extra(functions=(*native, function), entries=remaining.entries)
-    heaviest = largest(native)
-    seconds = min(inside.seconds, inclusive.extra)
+    inner = remaining.extra(functions=(*native_times, function), entries=remaining.entries)
+    heaviest = largest(native_times)
+    seconds = min(inner.seconds, inclusive.extra)
     margin = 0.0 if None in inclusive.extra_ci else inclusive.half_width
-    yield Extra(inclusive, seconds, (seconds - margin, seconds + margin), 0.0, inside.claims).cause(
+    interval = (seconds - margin, seconds + margin)
+    yield Extra(inclusive, seconds, interval, 0.0, inner.claims).cause(
         "function",
         f"more time in the Python function {short_name(function)}()",
         function=short_name(function),
@@ -104,15 +105,15 @@ def memory_contention(remaining: Remaining) -> Iterator[Cause]:
     threads = difference.threads
     if threads is None or threads.extra != 0 or threads.slower < 2:
         return
-    longer = {
+    increases = {
         function: change
         for function, change in remaining.functions.items()
         if is_named(function.name) and is_more(change) and change.faster > 0
     }
-    function = largest(longer)
+    function = largest(increases)
     if function is None:
         return
-    change, instructions = longer[function], difference.instructions.get(function.name)
+    change, instructions = increases[function], difference.instructions.get(function.name)
     if instructions is None:
         is_same_work = _is_only_difference(difference, change)
         circumstance = (
@@ -160,13 +161,13 @@ def wrong_blas_kernel(remaining: Remaining) -> Iterator[Cause]:
 
 
 def _different_kernels(remaining: Remaining, module: str) -> Iterator[Cause]:
-    inside = {
+    times = {
         function: change
         for function, change in remaining.functions.items()
         if function.module == module
     }
-    slow_main = _main_function({function: change.slower for function, change in inside.items()})
-    fast_main = _main_function({function: change.faster for function, change in inside.items()})
+    slow_main = _main_function({function: change.slower for function, change in times.items()})
+    fast_main = _main_function({function: change.faster for function, change in times.items()})
     if slow_main is None or fast_main is None:
         return
     settings = {
@@ -177,7 +178,7 @@ def _different_kernels(remaining: Remaining, module: str) -> Iterator[Cause]:
     names: dict[str, str | None] = {"function": slow_main.name, "instead_of": fast_main.name}
     if slow_main == fast_main:
         # A library without symbols, such as Debian's BLIS: only settings distinguish its kernels.
-        if not settings or is_named(slow_main.name) or not is_more(inside[slow_main]):
+        if not settings or is_named(slow_main.name) or not is_more(times[slow_main]):
             return
         names = dict.fromkeys(names)
         variables = " and ".join(name.removeprefix("environment ") for name in settings)
@@ -186,13 +187,13 @@ def _different_kernels(remaining: Remaining, module: str) -> Iterator[Cause]:
         )
     else:
         # Which kernel is used may be certain although its extra time is not.
-        is_used = is_more(inside[slow_main]) or inside[fast_main].is_certain
-        is_of_slower = 2 * inside[fast_main].slower <= inside[slow_main].slower
-        is_of_faster = 2 * inside[slow_main].faster <= inside[fast_main].faster
+        is_used = is_more(times[slow_main]) or times[fast_main].is_certain
+        is_of_slower = 2 * times[fast_main].slower <= times[slow_main].slower
+        is_of_faster = 2 * times[slow_main].faster <= times[fast_main].faster
         if not (is_used and is_of_slower and is_of_faster):
             return
         summary = f"{module} computes with {slow_main.name}() instead of {fast_main.name}()"
-    extra = remaining.extra(functions=inside)
+    extra = remaining.extra(functions=times)
     yield extra.cause("configuration", summary, **names, module=module, settings=settings)
 
 

@@ -171,9 +171,9 @@ def more_allocations(remaining: Remaining) -> Iterator[Cause]:
     allocations = remaining.difference.allocations
     if allocations is None or not is_more(allocations.count):
         return
-    inside = [function for function in remaining.functions if is_of_allocator(function)]
-    extra = remaining.extra(functions=inside)
-    if not inside or not is_more(extra.thread_seconds):
+    allocators = [function for function in remaining.functions if is_of_allocator(function)]
+    extra = remaining.extra(functions=allocators)
+    if not allocators or not is_more(extra.thread_seconds):
         return
     size = max(allocations.classes, key=lambda size_class: size_class.count.extra)
     yield extra.cause(

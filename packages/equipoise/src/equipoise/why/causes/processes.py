@@ -214,10 +214,10 @@ def _lock_callers(difference: Difference) -> Mapping[str, float]:
     return {name: extra_s[name] / all_s for name in large[:_MAX_CALLERS]}
 
 
-def _time_at_lock(remaining: Remaining, waited: Change) -> Extra:
+def _time_at_lock(remaining: Remaining, wait_time: Change) -> Extra:
     """Return the time in which threads acquired and released locks, or waited for them."""
     work = remaining.extra(entries=(FUTEX,), functions=remaining.difference.locking.functions)
-    waiting = remaining.waiting(waited, work.claims | {("wait", FUTEX)})
+    waiting = remaining.waiting(wait_time, work.claims | {("wait", FUTEX)})
     margin = math.hypot(half_width(work.seconds_ci), half_width(waiting.seconds_ci))
     seconds = work.seconds + waiting.seconds
     interval = (seconds - margin, seconds + margin)
@@ -236,18 +236,18 @@ def sleeping(remaining: Remaining) -> Iterator[Cause]:
     seconds = remaining.waits_by_entry
     if not difference.waits:
         seconds = {name: calls.seconds for name, calls in difference.calls.items()}
-    longer = {
+    increases = {
         entry: seconds[entry]
         for entry in entries
         if entry in seconds
         and seconds[entry].extra > 0
         and (is_more(seconds[entry]) or most_increased(difference, (entry,)) is not None)
     }
-    syscall = largest(longer)
+    syscall = largest(increases)
     if syscall is None:
         return
     count = _number_of_calls(difference, syscall)
-    yield remaining.extra(waits=longer).cause(
+    yield remaining.extra(waits=increases).cause(
         "waiting",
         f"it sleeps in {syscall}{'' if count is None else f', {describe_change(count)} times'}",
         syscall=syscall,
@@ -258,12 +258,12 @@ def sleeping(remaining: Remaining) -> Iterator[Cause]:
 def waiting(remaining: Remaining) -> Iterator[Cause]:
     """Find a kernel entry point with longer waits that no earlier rule has explained."""
     by_entry = remaining.waits_by_entry
-    longer = {entry: change for entry, change in by_entry.items() if is_more(change)}
-    entry = max(longer, key=lambda name: (longer[name].extra, name), default=None)
+    increases = {entry: change for entry, change in by_entry.items() if is_more(change)}
+    entry = max(increases, key=lambda name: (increases[name].extra, name), default=None)
     if entry is None:
         return
     extra = remaining.extra(waits=(entry,))
-    if remaining.waited_s > 0 and extra.waited_s < longer[entry].extra:
+    if remaining.waited_s > 0 and extra.waited_s < increases[entry].extra:
         # The waiting overlaps with explained waiting: a thread may wait for a waiting thread.
         return
     yield extra.cause(

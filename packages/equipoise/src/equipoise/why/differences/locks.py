@@ -63,11 +63,11 @@ def locks_change(runs: Runs[SystemCalls], slower: Side) -> Mapping[str, LockChan
 
 def locking(profile: Runs[SampledStacks], waits: Runs[SampledStacks], slower: Side) -> Locking:
     """Return the time at locks from sampled stacks. Without stacks, the result is empty."""
-    working = profile.map(lambda run: call_paths(run.stacks))
-    waiting = waits.map(lambda run: call_paths(run.stacks))
-    all_paths = tuple(chain.from_iterable((*working.all_runs, *waiting.all_runs)))
+    cpu_paths = profile.map(lambda run: call_paths(run.stacks))
+    wait_paths = waits.map(lambda run: call_paths(run.stacks))
+    all_paths = tuple(chain.from_iterable((*cpu_paths.all_runs, *wait_paths.all_runs)))
     # Code without a name belongs to a lock if it calls the kernel's futex.
-    in_futex = frozenset(
+    futex_callers = frozenset(
         path.functions[:depth]
         for path in all_paths
         if path.entry == FUTEX and not any(map(is_inside_allocator, path.functions))
@@ -80,9 +80,9 @@ def locking(profile: Runs[SampledStacks], waits: Runs[SampledStacks], slower: Si
         inner = tuple(_inner_library_functions(path))
         if any(_LOCK.fullmatch(function.name) for function in inner):
             return True
-        return bool(inner) and (path.entry == FUTEX or path.functions in in_futex)
+        return bool(inner) and (path.entry == FUTEX or path.functions in futex_callers)
 
-    user_paths = [path for path in chain.from_iterable(working.all_runs) if path.entry is None]
+    user_paths = [path for path in chain.from_iterable(cpu_paths.all_runs) if path.entry is None]
     all_s = weights(user_paths, lambda path: path.functions[-1:])
     at_locks_s = weights(filter(is_at_lock, user_paths), lambda path: path.functions[-1:])
     functions = tuple(
@@ -108,7 +108,7 @@ def locking(profile: Runs[SampledStacks], waits: Runs[SampledStacks], slower: Si
         return tuple(names)[:1] if is_at_lock(path) else ()
 
     lock_function_s = weights(all_paths, outermost_lock_function)
-    paths = waiting if waiting.has_both else working
+    paths = wait_paths if wait_paths.has_both else cpu_paths
     return Locking(
         functions=functions,
         callers=changes(paths.map(lambda run: weights(run, caller)), slower),

@@ -50,13 +50,13 @@ def where_the_time_goes(difference: Difference) -> str:
     """
     calls = _rising_calls(difference)
     faults = _rising_faults(difference)
-    rises = [*_rising_counts(calls, faults), *_rising_times(difference)]
+    rise_clauses = [*_rising_counts(calls, faults), *_rising_times(difference)]
     about_memory = faults is not None or not _MEMORY_CALLS.isdisjoint(calls)
     clauses = (
         _parts_clause(difference),
-        ", ".join(rises[: 2 * MAX_LISTED_ITEMS]),
+        ", ".join(rise_clauses[: 2 * MAX_LISTED_ITEMS]),
         _allocation_clause(difference, about_memory=about_memory),
-        None if rises else _uncertain_clause(difference),
+        None if rise_clauses else _uncertain_clause(difference),
     )
     return "; ".join(filter(None, clauses))
 

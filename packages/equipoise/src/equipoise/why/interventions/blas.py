@@ -23,11 +23,11 @@ _LIBRARY_BY_FOLDER = {os.path.realpath(library.folder): library for library in B
 
 def blas_interventions(case: Case) -> tuple[Intervention, ...]:
     """Return the interventions that set a library to this processor, or choose another library."""
-    tuned = [library for library in BLAS_LIBRARIES if library.core_types]
-    core_types = [(library, _best_core_type(library, case.site)) for library in tuned]
+    tunable = [library for library in BLAS_LIBRARIES if library.core_types]
+    core_types = [(library, _best_core_type(library, case.site)) for library in tunable]
     return (
         *(_core_intervention(library, core, case) for library, core in core_types if core),
-        *(_library_intervention(library, case) for library in tuned),
+        *(_library_intervention(library, case) for library in tunable),
     )
 
 
@@ -42,9 +42,9 @@ def _library_intervention(library: Blas, case: Case) -> Intervention:
     def alter(condition: Condition) -> Condition:
         if _chosen_library(condition, case.site) is library:
             return condition
-        others = [other for other in _library_path(condition, case.site) if not _is_blas(other)]
+        folders = [other for other in _library_path(condition, case.site) if not _is_blas(other)]
         changed = with_variables(
-            condition, {_PATH_VARIABLE: ":".join((folder, *others))}, core_variables_of_others
+            condition, {_PATH_VARIABLE: ":".join((folder, *folders))}, core_variables_of_others
         )
         mapped = (other for other in condition.mapped_from if not _is_blas(other))
         return replace(changed, mapped_from=(*mapped, folder), tuned_for=())
@@ -99,11 +99,9 @@ def _is_blas(folder: str) -> bool:
 def _best_core_type(library: Blas, site: Site) -> str | None:
     """Return the core type that uses most of this CPU's instruction sets; the first of several."""
     available = site.instructions
-    needed = {name: core.instructions for name, core in library.core_types.items()}
-    possible = [
-        name for name in needed if available is not None and available.issuperset(needed[name])
-    ]
-    return max(possible, key=lambda name: len(needed[name]), default=None)
+    needs = {name: core.instructions for name, core in library.core_types.items()}
+    usable = [name for name in needs if available is not None and available.issuperset(needs[name])]
+    return max(usable, key=lambda name: len(needs[name]), default=None)
 
 
 def _missing_reason(library: Blas) -> str | None:
