@@ -73,7 +73,7 @@ VariableTest = Callable[[bytes], bool]
 
 
 def _end_processes(matches: VariableTest) -> int:
-    ended: set[int] = set()
+    ended_processes: set[int] = set()
     deadline = time.monotonic() + _MAX_WAIT_S
     while time.monotonic() < deadline:
         with _opened_processes(matches) as processes:
@@ -84,8 +84,8 @@ def _end_processes(matches: VariableTest) -> int:
                     signal.pidfd_send_signal(descriptor, signal.SIGKILL)
             for descriptor in processes.values():
                 becomes_readable(descriptor, max(0.0, deadline - time.monotonic()))
-            ended |= processes.keys()
-    return len(ended)
+            ended_processes |= processes.keys()
+    return len(ended_processes)
 
 
 def processes_working_in(folder: Path) -> tuple[int, ...]:
@@ -105,7 +105,7 @@ def _opened_processes(matches: VariableTest) -> Iterator[Mapping[int, int]]:
     with contextlib.ExitStack() as stack:
         opened: dict[int, int] = {}
         parents = {number: parent for number in _process_numbers() if (parent := _parent(number))}
-        ancestors = _own_ancestors(parents)
+        ancestors = _self_and_ancestors(parents)
         candidates = [number for number in parents if number not in ancestors]
         for process in candidates:
             if _has_variable(process, matches):
@@ -134,8 +134,7 @@ def _open_process(
         opened[process] = descriptor
 
 
-def _own_ancestors(parents: Mapping[int, int]) -> set[int]:
-    """Return this process and its ancestors."""
+def _self_and_ancestors(parents: Mapping[int, int]) -> set[int]:
     ancestors = {os.getpid()}
     parent = os.getppid()
     while parent in parents and parent not in ancestors:

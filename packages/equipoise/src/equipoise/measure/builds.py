@@ -84,7 +84,7 @@ def build_revision(
 
 
 def _run_build(
-    line: str, working_folder: str, build: str, environment: Mapping[str, str]
+    line: str, working_folder: str, build_folder: str, environment: Mapping[str, str]
 ) -> tuple[int, str]:
     """Run the shell line of a build; return its exit status and the end of its output.
 
@@ -95,7 +95,7 @@ def _run_build(
     with tempfile.TemporaryFile() as output:
         process = subprocess.Popen(
             [SHELL, "-c", line],
-            env={**environment, BUILD_VARIABLE: build},
+            env={**environment, BUILD_VARIABLE: build_folder},
             cwd=working_folder,
             stdin=subprocess.DEVNULL,
             stdout=output,
@@ -110,7 +110,7 @@ def _run_build(
         finally:
             if not succeeded:
                 end_group(process)
-                end_build(build)
+                end_build(build_folder)
         return process.wait(), tail(output.fileno())
 
 
@@ -174,6 +174,5 @@ def _run_compiler(line: tuple[str, ...], temporary: str) -> None:
     if process.returncode != 0:
         output = "\n".join(process.stderr.strip().splitlines()[-_MAX_ERROR_LINES:])
         raise UnusableInput(
-            f"{shlex.join(line)} failed:\n{output}",
-            hint="correct what the compiler reports",
+            f"{shlex.join(line)} failed:\n{output}", hint="correct what the compiler reports"
         )

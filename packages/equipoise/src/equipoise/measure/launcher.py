@@ -124,11 +124,9 @@ class Report(Struct, frozen=True):
     could_not_start: str | None
     """Unusable file or folder, with the reason: "/no/such: No such file or directory"."""
     start_errno: int | None
-    """Error number of the failed start."""
     error_tail: str
     """End of the trial's standard error."""
     error_bytes: int | None
-    """Number of bytes written to standard error."""
     output_bytes: int | None
     """Number of bytes written to standard output, if they are counted."""
     left_behind: int
@@ -294,7 +292,6 @@ class Launcher(AbstractContextManager["Launcher"]):
 
 
 def _check_counters(names: Iterable[str]) -> None:
-    """Raise `UnusableInput`, with the names of all counters, for a name that is not a counter."""
     for name in names:
         if name not in COUNTERS:
             raise UnusableInput(
@@ -362,8 +359,8 @@ def _decode(answer: bytes) -> Report:
     if answer.startswith(b'{"refused":'):
         refused = msgspec.json.decode(answer, type=_Refusal).refused
         raise EquipoiseError(
-            f"the trial cannot start, because the launcher does not accept it: {refused}",
-            hint="correct what the reason names: the command, its environment or its timeout",
+            f"the trial cannot start: {refused}",
+            hint="correct this value in the command, its environment or its timeout",
         )
     report = msgspec.json.decode(answer, type=Report)
     reason = report.could_not_start

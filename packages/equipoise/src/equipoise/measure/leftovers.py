@@ -48,11 +48,11 @@ class RemovedFolder(Struct, frozen=True):
 
     def describe(self) -> str:
         """Return a sentence for the user."""
-        ended = ""
+        suffix = ""
         if self.processes:
             count = "one" if self.processes == 1 else self.processes
-            ended = f" and ended {count} of its processes"
-        return f"removed the folder of a killed campaign: {self.folder}{ended}"
+            suffix = f" and ended {count} of its processes"
+        return f"removed the folder of a killed campaign: {self.folder}{suffix}"
 
 
 class Leftover(Struct, frozen=True):
@@ -193,7 +193,6 @@ def _is_abandoned(folder: Path) -> bool:
 
 
 def _try_lock(descriptor: int) -> bool:
-    """Try to lock an open file; return whether this succeeded."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

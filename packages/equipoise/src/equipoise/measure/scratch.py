@@ -53,7 +53,7 @@ class UserFolderUnusable(UnusableInput):
     def __init__(self, path: Path, reason: str | None) -> None:
         super().__init__(
             f"the private folder {path} cannot be used: {reason}",
-            hint="set TMPDIR to a folder that only you can write",
+            hint="set TMPDIR to a folder that only you can write to",
         )
         self.path, self.reason = str(path), str(reason)
 

@@ -29,7 +29,6 @@ OUTPUT_ROOM = "output_room"
 ITERATION_VARIABLE = "HYPERFINE_ITERATION"
 """Variable with the number of the trial, such as ``0`` or ``warmup-0``, as hyperfine sets it."""
 _LAUNCHER_COVARIATES = ("cpu", "run_delay_s")
-"""Covariates that the launcher reads."""
 
 
 class TrialReport(Struct, frozen=True):
@@ -53,7 +52,6 @@ class TrialRunner(Struct):
     """Environment of the caller. Each condition's own environment is added to it."""
     covariates: CovariateReader
     servers: Servers | None = None
-    """Manager of the conditions' servers."""
     on_wait: Callable[[], None] = lambda: None
     """Function to call about once a second during a long trial."""
     now: Callable[[], float] = time.time
@@ -147,7 +145,7 @@ class TrialRunner(Struct):
         return self.servers.serving(
             condition.name,
             condition.server,
-            self._complete_environment({}, padding_bytes),
+            self._with_trial_variables({}, padding_bytes),
             self.plan.measure.timeout_s,
         )
 
@@ -159,7 +157,7 @@ class TrialRunner(Struct):
             environment = service.home.fill_values(environment)
         request = Request(
             argv=command,
-            environment=self._complete_environment(environment, draw.padding_bytes),
+            environment=self._with_trial_variables(environment, draw.padding_bytes),
             working_folder=condition.process.working_folder or measure.working_folder,
             input=measure.input,
             output=condition.output or measure.output,
@@ -170,14 +168,12 @@ class TrialRunner(Struct):
             return request
         return in_layout(request, self.plan.layouts[draw.layout - 1])
 
-    def _complete_environment(
-        self, environment: Mapping[str, str], padding_bytes: int
-    ) -> dict[str, str]:
+    def _with_trial_variables(self, environment: Mapping[str, str], padding: int) -> dict[str, str]:
         return {
             **self.environment,
             **self._iteration,
             METRICS_VARIABLE: str(MetricsFile(self.scratch).path),
-            PADDING_VARIABLE: "x" * padding_bytes,
+            PADDING_VARIABLE: "x" * padding,
             **environment,
         }
 
@@ -229,10 +225,9 @@ def failure_of(report: Report, timeout_s: float) -> tuple[FailureKind | None, st
     if report.could_not_start is not None:
         return "failed", f"could not be started: {report.could_not_start}"
     if report.timed_out:
-        failure = f"timed out after {timeout_s:g} s"
-        if report.stopped_by is not None:
-            failure += f", stopped by {_signal_name(report.stopped_by)}"
-        return "timed out", failure
+        stopped_by = report.stopped_by
+        suffix = "" if stopped_by is None else f", stopped by {_signal_name(stopped_by)}"
+        return "timed out", f"timed out after {timeout_s:g} s{suffix}"
     if report.stopped_by is not None:
         return "failed", (
             f"stopped by {_signal_name(report.stopped_by)}: it needs a terminal, and trials have "

@@ -38,8 +38,7 @@ def run_hook(
 ) -> None:
     """Run the shell line of one hook of a condition, such as ``prepare``.
 
-    Raise `ConditionFailed` if it exits non-zero, dies of a signal or takes longer than
-    ``timeout_s`` seconds.
+    Raise `ConditionFailed` if the line fails or takes longer than ``timeout_s`` seconds.
     """
     # A file, not a pipe: a server that the hook starts keeps the descriptor open.
     with tempfile.TemporaryFile() as errors:

@@ -98,7 +98,6 @@ def _causes(
 
 
 def _extra_time(evidence: GapEvidence) -> ExtraTime:
-    """Return the extra time of the slower condition, split into its parts."""
     comparison, difference = evidence.gap.comparison, evidence.difference
     gap_s = difference.gap.extra
     return ExtraTime(

@@ -41,10 +41,8 @@ MIN_LOAD = 0.75
 MIN_STEAL_NOW = 0.03
 MIN_STEAL_SINCE_BOOT = 0.02
 MIN_FREE_MEMORY_SHARE = 0.10
-MIN_FREE_BYTES = 256 << 20
-"""Free bytes below which a disk is always nearly full."""
-AMPLE_FREE_BYTES = 1 << 30
-"""Free bytes from which on a disk is never nearly full."""
+MIN_FREE_BYTES, AMPLE_FREE_BYTES = 256 << 20, 1 << 30
+"""Free bytes below which a disk is always nearly full, and from which on it never is."""
 MIN_FREE_DISK_SHARE = 0.05
 MIN_FREE_FILES = 1000
 
@@ -126,10 +124,10 @@ def steal(state: HostState) -> Iterator[Disturbance]:
         "nothing inside this machine ends it: use a dedicated host, or measure for longer: "
         "equipoise compare --budget 600 …"
     )
-    share_now = state.activity.steal_share()
-    if share_now >= MIN_STEAL_NOW:
-        lost_time = f"{100 * share_now:.0f} % of the CPU time"
-        summary = f"the hypervisor takes away {lost_time} for other machines"
+    share = state.activity.steal_share()
+    if share >= MIN_STEAL_NOW:
+        percent = 100 * share
+        summary = f"the hypervisor takes away {percent:.0f} % of the CPU time for other machines"
         yield Disturbance("steal", "disturbs", summary, hint)
         return
     share = steal_since_boot(state.host)

@@ -146,7 +146,6 @@ def steal_since_boot(host: Host) -> float:
 
 
 def _pages_swapped(host: Host) -> int:
-    """Return the number of pages moved to or from swap since the boot."""
     counts = dict(line.partition(" ")[::2] for line in host.text("/proc/vmstat").splitlines())
     try:
         return int(counts["pswpin"]) + int(counts["pswpout"])

@@ -108,8 +108,7 @@ def ignored_tunables(
 
     The loader ignores an unknown name and a value out of range without a message. The result is
     empty for a statically linked program. ``environment`` is the complete environment of the
-    condition. Raise `Unknown` if the program cannot be found or read, or if its loader does not
-    list the tunables.
+    condition. Raise `Unknown` if the program cannot be read, or its loader lists no tunables.
     """
     loader = _elf_loader(_final_program(command, environment, working_folder)[0])
     if loader is None:
@@ -161,9 +160,8 @@ def blas_cores(
         errors.seek(0)
         text = _text(errors.read())
     if status < 0:
-        is_illegal = -status == signal.SIGILL
-        reason = ": the CPU lacks instructions of that core type" if is_illegal else ""
-        raise Unknown(f"it was ended by {describe_signal(-status)}{reason}")
+        cause = ": the CPU lacks instructions of that core type" if -status == signal.SIGILL else ""
+        raise Unknown(f"it was ended by {describe_signal(-status)}{cause}")
     return BlasCores(_distinct_cores(_OPENBLAS_CORE, text), _distinct_cores(_BLIS_CORE, text))
 
 

@@ -78,7 +78,6 @@ class Host(Struct, frozen=True):
 Fact = Callable[[Host], Any]
 """Function that returns a fact for JSON, never ``None``, or raises ``Unknown``."""
 Facts = Mapping[str, Fact]
-"""Facts by name."""
 
 UNLIMITED = "unlimited"
 NONE = "none"

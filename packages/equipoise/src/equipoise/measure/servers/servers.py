@@ -332,7 +332,6 @@ class Life(Struct, frozen=True):
         return self.server.process.working_folder or self.home.folder
 
     def _kill(self) -> Report:
-        """Kill the server, and return the report of its life."""
         self._send_signal("KILL")
         return self.launcher.finish()
 
@@ -559,7 +558,6 @@ def _with_search_path(environment: Mapping[str, str], folders: tuple[str, ...]) 
 
 
 def _disk_bytes(folder: str) -> int:
-    """Return the bytes that the files of a folder occupy on the disk."""
     return 512 * sum(
         os.lstat(os.path.join(parent, file)).st_blocks
         for parent, _, files in os.walk(folder)

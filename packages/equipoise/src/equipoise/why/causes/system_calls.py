@@ -159,10 +159,7 @@ def path_look_ups(remaining: Remaining) -> Iterator[Cause]:
     Queries about files rise, or attempts to open files that do not exist.
     """
     difference = remaining.difference
-    names = (
-        *_PATH_QUERIES,
-        *(name for name in _PATH_OPENS if _mostly_fails(difference, name)),
-    )
+    names = (*_PATH_QUERIES, *(name for name in _PATH_OPENS if _mostly_fails(difference, name)))
     syscall = most_increased(difference, names)
     if syscall is None:
         return

@@ -79,7 +79,6 @@ def _size_class_changes(runs: Runs[Allocations], slower: Side) -> tuple[SizeClas
 
 
 def _with_class(runs: Iterable[Allocations], bounds: Bounds) -> list[tuple[Allocations, SizeClass]]:
-    """Return the runs that have the size class with these bounds, each with that class."""
     return [(run, size) for run in runs for size in run.classes if _bounds(size) == bounds]
 
 

@@ -72,9 +72,7 @@ class Wait(Struct, frozen=True):
     """A kernel entry point where threads wait, with the function that called it."""
 
     entry: str
-    """Kernel entry point."""
     function: Function | None
-    """Function that entered the kernel."""
 
 
 class CallsChange(Struct, frozen=True):

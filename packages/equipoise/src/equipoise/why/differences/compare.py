@@ -1,9 +1,9 @@
 """Compare two conditions: their trials, their settings, and the observations of each source.
 
-A source is a tool that observes a run. The campaign's own trials ran without a source. Each change
-between these trials is the mean of the differences within blocks, with Student's interval over the
-blocks: the means of the parts add up to the gap. Seconds of system calls are sums over all threads
-and include the cost of observing them.
+A source is a tool that observes a run; the campaign's own trials ran without one. Changes between
+these trials are means of the differences within blocks, with Student's interval over the blocks:
+the means of the parts add up to the gap. Seconds of system calls are sums over all threads and
+include the cost of observing them.
 """
 
 from __future__ import annotations
@@ -50,6 +50,7 @@ ACCOUNTS = tuple(
     "minor_faults major_faults voluntary_switches involuntary_switches block_reads block_writes "
     "max_rss_bytes output_bytes".split()
 )
+"""Resources for which the launcher accounts in each trial."""
 _DIGITS = re.compile(r"\d+")
 _PATH_VARIABLES = {"LD_PRELOAD": "preload", "LD_LIBRARY_PATH": "library path"}
 
@@ -346,15 +347,14 @@ def different_settings(conditions: tuple[Condition, Condition]) -> tuple[Setting
 def _arguments(prefix: str, baseline: Sequence[str], candidate: Sequence[str]) -> Iterator[Setting]:
     """Yield the programs and the arguments of two commands, aligned by their equal arguments.
 
-    The number of an argument is its position in the candidate's command. If the candidate lacks
-    the argument, the number is the position in the baseline's command.
+    The number of an argument is its position in the candidate or, if only the baseline has the
+    argument, in the baseline.
     """
     yield Setting(f"{prefix}program", *(next(iter(argv), None) for argv in (baseline, candidate)))
-    matcher = SequenceMatcher(None, baseline[1:], candidate[1:], autojunk=False)
+    arguments, new_arguments = baseline[1:], candidate[1:]
+    matcher = SequenceMatcher(None, arguments, new_arguments, autojunk=False)
     for _, begin, end, candidate_begin, candidate_end in matcher.get_opcodes():
-        pairs = zip_longest(
-            baseline[1 + begin : 1 + end], candidate[1 + candidate_begin : 1 + candidate_end]
-        )
+        pairs = zip_longest(arguments[begin:end], new_arguments[candidate_begin:candidate_end])
         for step, (old, new) in enumerate(pairs):
             number = 1 + (begin if new is None else candidate_begin) + step
             yield Setting(f"{prefix}argument {number}", old, new)

@@ -1,6 +1,6 @@
-"""Evidence: observations of runs under tools such as a profiler, which are called sources.
+"""Evidence: observations of runs under sources, which are tools such as a profiler.
 
-The times of observed runs never count for a verdict.
+The times of these runs never count for a verdict.
 
 - ``sources.py``: the table of sources, and the `EvidenceSet` of a pair of conditions; a new source
   is one entry and one field there

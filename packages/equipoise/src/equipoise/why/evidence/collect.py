@@ -48,7 +48,6 @@ instructions are counted takes about 100 times as long."""
 MIN_TIMEOUT_S = 60.0
 
 _OBSERVER_PREFIX = "equipoise-evidence: "
-"""Prefix of each message of the native observer."""
 
 StarterFactory = Callable[[Path], AbstractContextManager[Starter]]
 """Function that takes a private folder and returns the starter of trials."""

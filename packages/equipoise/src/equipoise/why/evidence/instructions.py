@@ -43,8 +43,7 @@ def wrap(process: Process, folder: Path) -> Process:
     valgrind = shutil.which("valgrind")
     if valgrind is None:
         raise UnusableInput(
-            "valgrind, which counts instructions, is missing",
-            hint="install it: apt-get install valgrind",
+            "valgrind, which counts instructions, is missing", hint="run apt-get install valgrind"
         )
     options = (
         "--quiet",

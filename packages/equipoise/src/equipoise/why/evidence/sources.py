@@ -1,8 +1,8 @@
 """List the sources, and decode their evidence about one pair of conditions.
 
-A source is a tool that observes a run, such as a profiler. The observations of one
-`equipoise why` are a series: their positions count from 0. Both conditions of a pair are observed
-in one random order, so a series belongs to one pair.
+A source is a tool that observes a run, such as a profiler. The observations of one `equipoise why`
+are a series: their positions count from 0. Both conditions of a pair are observed in one random
+order, so a series belongs to one pair.
 """
 
 from __future__ import annotations

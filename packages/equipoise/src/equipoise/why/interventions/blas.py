@@ -33,7 +33,7 @@ def blas_interventions(case: Case) -> tuple[Intervention, ...]:
 
 def _library_intervention(library: Blas, case: Case) -> Intervention:
     folder = str(library.folder)
-    core_variables_of_others = frozenset(
+    foreign_variables = frozenset(
         other.core_variable
         for other in BLAS_LIBRARIES
         if other.core_variable and other is not library
@@ -43,9 +43,8 @@ def _library_intervention(library: Blas, case: Case) -> Intervention:
         if _chosen_library(condition, case.site) is library:
             return condition
         folders = [other for other in _library_path(condition, case.site) if not _is_blas(other)]
-        changed = with_variables(
-            condition, {_PATH_VARIABLE: ":".join((folder, *folders))}, core_variables_of_others
-        )
+        path = ":".join((folder, *folders))
+        changed = with_variables(condition, {_PATH_VARIABLE: path}, foreign_variables)
         mapped = (other for other in condition.mapped_from if not _is_blas(other))
         return replace(changed, mapped_from=(*mapped, folder), tuned_for=())
 

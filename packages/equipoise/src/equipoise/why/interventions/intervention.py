@@ -34,7 +34,6 @@ MODE_VARIABLE = "EQUIPOISE_INTERVENTION"
 SHAM_MODE = "nothing"
 """Value of `MODE_VARIABLE` for the sham, with which the library changes nothing."""
 
-
 ChangedProperty = Literal["what the cause names", "the file", "threads", "CPUs", "nothing"]
 """Property that an intervention must change to reach its causes (kinds/explain/reach.py)."""
 PRELOAD_VARIABLE = "LD_PRELOAD"
