@@ -1,8 +1,7 @@
 """The native launcher, which starts, times and accounts for one trial at a time.
 
 The launcher is a separate small program (``crates/launcher``), because the Python process must not
-be in the measurement (rule 4). One launcher runs all trials of a campaign, and communicates over
-pipes.
+be in the measurement (rule 4). One launcher receives all trials of a campaign through a pipe.
 
 On request the launcher counts events with ``perf_event_open`` (crates/launcher/src/counters.rs has
 the same names): in the trial's process, from its exec to its observed end, and in all descendants.

@@ -101,9 +101,9 @@ class TrialRunner(Struct):
         with self._running_server(condition, draw.padding_bytes) as service:
             request = self._request(condition, draw, service)
             started_at = self.now()
-            self.covariates.before()
+            self.covariates.read_before()
             report = self.starter.run(request, self.on_wait)
-            covariates = self.covariates.after(cpu=report.cpu, run_delay_s=report.run_delay_s)
+            covariates = self.covariates.read_after(cpu=report.cpu, run_delay_s=report.run_delay_s)
         metrics = metrics_file.read()
         accounting = accounting_of(report)
         if metrics.unreadable is not None:

@@ -34,6 +34,7 @@ SLOWING_VARIABLES = {
     "G_SLICE": "GLib uses a different allocator",
     "VALGRIND_OPTS": "programs that run under valgrind run differently",
 }
+"""Effects of environment variables that slow programs down."""
 SANITIZERS = ("ASAN_OPTIONS", "LSAN_OPTIONS", "MSAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS")
 HARMLESS_VALUES = {"MALLOC_CHECK_": {"", "0"}, "PYTHONMALLOC": {"", "pymalloc", "default"}}
 SHOWN_VARIABLES = frozenset(

@@ -35,11 +35,10 @@ CPU = "cpu"
 class CovariateReader(AbstractContextManager["CovariateReader"]):
     """Reader of the covariates of each trial; a context manager.
 
-    Call ``before`` just before a trial and ``after`` just after it, both outside its timed part.
-
-    The default ``host`` is this host. ``clock`` measures the cost of reading a source, and ``now``
-    the time between readings, both in seconds. ``max_s`` is the longest time that the readings of
-    one source may take per trial.
+    Call ``read_before`` just before a trial and ``read_after`` just after it, outside the timed
+    part. The default ``host`` is this host. ``clock`` measures the cost of reading a source, in
+    seconds, and ``now`` the time between readings. ``max_s`` is the longest time that the readings
+    of one source may take per trial.
     """
 
     def __init__(
@@ -64,21 +63,21 @@ class CovariateReader(AbstractContextManager["CovariateReader"]):
             except Unknown as reason:
                 self._explain(names, reason)
 
-    def before(self) -> None:
+    def read_before(self) -> None:
         """Read the sources before a trial."""
         self._failed.clear()
         now = self._now()
         for names, source in self._sources:
             try:
-                source.before(now)
+                source.read_before(now)
             except Unknown as reason:
                 self._failed.add(names)
                 self._explain(names, reason)
 
-    def after(
+    def read_after(
         self, *, cpu: int | None = None, run_delay_s: float | None = None
     ) -> dict[str, float | None]:
-        """Return the covariates of the trial that began after ``before``.
+        """Return the covariates of the trial that began after ``read_before``.
 
         The launcher reports ``cpu``, on which the trial ran last, and ``run_delay_s``, the seconds
         during which it was ready but did not run.
@@ -101,14 +100,13 @@ class CovariateReader(AbstractContextManager["CovariateReader"]):
             if names in self._failed:
                 continue
             try:
-                readings = dict(zip(names, source.after(cpu), strict=True))
+                readings = dict(zip(names, source.read_after(cpu), strict=True))
             except Unknown as reason:
                 self._explain(names, reason)
                 continue
             values |= readings
-            self._explain(
-                [name for name, value in readings.items() if value is None], _TOO_SHORT_REASON
-            )
+            missing = [name for name, value in readings.items() if value is None]
+            self._explain(missing, _TOO_SHORT_REASON)
         reported = {RUN_DELAY: run_delay_s, CPU: cpu}
         unreported = [name for name, value in reported.items() if value is None]
         self._explain(unreported, "the launcher did not report it")
@@ -149,8 +147,8 @@ def _quick_source(
         costs_s = []
         for _ in range(_TIMED_READINGS):
             start_s = clock()
-            source.before(now())
-            source.after(cpu)
+            source.read_before(now())
+            source.read_after(cpu)
             costs_s.append(clock() - start_s)
         if min(costs_s) > max_s:
             raise Unknown(
@@ -176,8 +174,7 @@ class OpenFile:
     def parse(self, parser: Callable[[bytes], Value], max_bytes: int) -> Value:
         """Parse the first bytes of the current content.
 
-        Raise `Unknown` if the file can no longer be read, or if the parser raises `ValueError` or
-        `IndexError`.
+        Raise `Unknown` if they cannot be read, or if the parser raises `ValueError` or `IndexError`.
         """
         try:
             return parser(os.pread(self._descriptor, max_bytes, 0))
@@ -196,7 +193,7 @@ BetweenReadings = Callable[[tuple[float, ...], tuple[float, ...], float], tuple[
 
 
 class Source(Struct):
-    """One source of covariates."""
+    """A source of covariates, such as a file of /proc."""
 
     counted: CountedReading
     """Whether the reading before the trial, the reading after it or their difference counts."""
@@ -219,7 +216,7 @@ class Source(Struct):
     values_between: tuple[float | None, ...] = ()
     """Values of ``between_trials`` for this trial."""
 
-    def before(self, now: float) -> None:
+    def read_before(self, now: float) -> None:
         """Read the source before a trial; ``now`` is in seconds."""
         if self.counted == "after":
             return
@@ -231,7 +228,7 @@ class Source(Struct):
             seconds = now - earlier_at_s
             self.values_between = self.between_trials(earlier or latest, latest, seconds)
 
-    def after(self, cpu: int | None) -> tuple[float | None, ...]:
+    def read_after(self, cpu: int | None) -> tuple[float | None, ...]:
         """Return the covariates of the trial, which ran on this CPU last."""
         self.remember_cpu(cpu)
         if self.counted == "before":

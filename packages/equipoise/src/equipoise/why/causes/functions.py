@@ -23,6 +23,7 @@ _MAX_INSTRUCTIONS_DIFFERENCE = 0.02
 and synchronise a little differently in each run."""
 
 _MIN_LARGE_SHARE = 0.8
+"""Smallest share of the largest extra time that counts as large."""
 
 _BLAS = re.compile(r"lib(open|f77|c|t|s|pt)?(blas|atlas|blis|lapack|mkl|flexiblas)[\w.+-]*")
 _MIN_MAIN_SHARE = 0.5

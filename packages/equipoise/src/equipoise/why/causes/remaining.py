@@ -1,7 +1,8 @@
 """The part of a difference that no cause has claimed yet, in seconds of the gap.
 
-Each cause that a rule finds claims parts of the extra time. The sources of evidence add up the
-seconds of all threads, but the gap is wall time. Three rules prevent that a second counts twice:
+The gap is the extra wall time of the slower condition. Each cause that a rule finds claims parts of
+the gap. The evidence has the seconds of all threads, so three principles prevent that a second
+counts twice:
 
 - If all threads together use more extra processor seconds than the gap has, they ran in parallel.
   Their seconds are scaled down so that all of them add up to the gap.

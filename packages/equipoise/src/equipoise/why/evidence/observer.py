@@ -42,10 +42,7 @@ class End(Struct, frozen=True):
 
 
 def under_observer(process: Process, document: Path, *options: str) -> Process:
-    """Return the process under the native observer, which writes the document.
-
-    Raise `UnusableInput` if the observer is missing.
-    """
+    """Return the process under the observer; raise `UnusableInput` if the observer is missing."""
     observer = (str(native_file(EVIDENCE_PROGRAM)), *options, "--output", str(document), "--")
     return Process((*observer, *process.command), process.environment)
 

@@ -189,22 +189,21 @@ def with_variables(
     """Return the condition with changed environment variables, and without the removed ones."""
     dropped = removed | changed.keys()
     started = condition.measured_process
-    argv, program = started.command, _program_index(started.command)
-    assignments = (word for word in argv[1:program] if word.partition("=")[0] not in dropped)
+    argv, index = started.command, _program_index(started.command)
+    assignments = (word for word in argv[1:index] if word.partition("=")[0] not in dropped)
     kept = {name: value for name, value in started.environment.items() if name not in dropped}
     environment = {**kept, **changed}
     # Equal settings in another order are the same condition.
     if environment == started.environment:
         environment = started.environment
-    command = (*argv[:1], *assignments, *argv[program:])
+    command = (*argv[:1], *assignments, *argv[index:])
     return with_measured_process(condition, command=command, environment=environment)
 
 
 def preloaded_libraries(condition: Condition, site: Site) -> tuple[str, ...]:
     """Return the libraries that a condition preloads, as ``LD_PRELOAD`` names them."""
-    return tuple(
-        (variable_value(condition, PRELOAD_VARIABLE, site) or "").replace(":", " ").split()
-    )
+    value = variable_value(condition, PRELOAD_VARIABLE, site) or ""
+    return tuple(value.replace(":", " ").split())
 
 
 def with_preload(
@@ -229,10 +228,10 @@ def with_tunables(condition: Condition, tunables: Mapping[str, str], site: Site)
 
 def with_preparation(condition: Condition, line: str) -> Condition:
     """Return the condition with one more shell line that prepares each trial."""
-    first = condition.hooks.prepare
-    # A separate line, so that a comment at the end of the first line cannot hide it.
-    both = line if first is None else f"( {first}\n) && {{ {line}\n}}"
-    return replace(condition, hooks=replace(condition.hooks, prepare=both))
+    own_line = condition.hooks.prepare
+    # A separate line, so that a comment at the end of the condition's own line cannot hide it.
+    prepare = line if own_line is None else f"( {own_line}\n) && {{ {line}\n}}"
+    return replace(condition, hooks=replace(condition.hooks, prepare=prepare))
 
 
 def _program_index(argv: tuple[str, ...]) -> int:
