@@ -174,7 +174,7 @@ class OpenFile:
     def parse(self, parser: Callable[[bytes], Value], max_bytes: int) -> Value:
         """Parse the first bytes of the current content.
 
-        Raise `Unknown` if they cannot be read, or if the parser raises `ValueError` or `IndexError`.
+        Raise `Unknown` if they cannot be read or the parser raises `ValueError` or `IndexError`.
         """
         try:
             return parser(os.pread(self._descriptor, max_bytes, 0))
