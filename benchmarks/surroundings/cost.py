@@ -32,8 +32,8 @@ def main() -> None:
         costs = []
         for _ in range(trials):
             started = time.perf_counter()
-            source.before(started)
-            source.after(0)
+            source.read_before(started)
+            source.read_after(0)
             costs.append(time.perf_counter() - started)
         source.close()
         print(f"  {', '.join(names):42} {_line(costs)}")
@@ -41,8 +41,8 @@ def main() -> None:
         costs = []
         for _ in range(trials):
             started = time.perf_counter()
-            reader.before()
-            reader.after(cpu=0, run_delay_s=0.0)
+            reader.read_before()
+            reader.read_after(cpu=0, run_delay_s=0.0)
             costs.append(time.perf_counter() - started)
     print(f"  {'all, as a trial reads them':42} {_line(costs)}")
     verdict = "under" if statistics.median(costs) < LIMIT_S else "OVER"

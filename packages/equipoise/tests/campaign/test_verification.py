@@ -160,7 +160,7 @@ WRONG_CORES = {
     "the command uses no OpenBLAS or BLIS that reports its core type": Condition(
         "a", (SORT,), environment={"OPENBLAS_CORETYPE": "Zen"}
     ),
-    r"it ended by signal 4 \(SIGILL\): the CPU lacks instructions": Condition(
+    r"it was ended by signal 4 \(SIGILL\): the CPU lacks instructions": Condition(
         "a",
         (sys.executable, "-c", "import os, signal; os.kill(os.getpid(), signal.SIGILL)"),
         environment={"OPENBLAS_CORETYPE": "Zen"},

@@ -62,7 +62,7 @@ def test_a_campaign_names_in_one_line_a_private_folder_that_it_cannot_use(
     assert answer.status == 0, answer.err
     (line,) = [line for line in answer.err.splitlines() if str(private) in line]
     assert line == (
-        f"equipoise: left alone: {private}: other users own it or may write to it; "
+        f"equipoise: left alone: {private}: other users own it or can write to it; "
         "see `equipoise doctor`"
     )
     assert list(temporary.iterdir()) == [private]

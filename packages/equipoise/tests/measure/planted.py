@@ -126,4 +126,4 @@ def activity_over(host: Host, happens: Mapping[str, str] | None = None) -> Activ
     first = read_moment(host, clock=lambda: 10.0)
     plant(host.root, happens or {})
     last = read_moment(host, clock=lambda: 11.0)
-    return Activity(first, last, own_process=999_999, ticks_per_s=100)
+    return Activity(first, last, own_pid=999_999, ticks_per_s=100)

@@ -383,7 +383,7 @@ def test_a_trial_that_is_stopped_as_by_a_terminal_ends_and_says_so(
     # It did not end by itself, so it has no time, even if failures are ignored.
     assert report.wall_ns is None
     assert "it was stopped" in report.unknown["wall_ns"]
-    assert f"stopped by SIG{name}: it wants a terminal" in str(failure_of(report, 60.0)[1])
+    assert f"stopped by SIG{name}: it needs a terminal" in str(failure_of(report, 60.0)[1])
 
 
 def test_a_trial_that_stops_itself_is_stopped_when_its_time_is_up_and_that_is_reported(

@@ -116,7 +116,7 @@ def test_a_process_that_only_works_in_an_abandoned_folder_is_named_and_the_folde
     with running("sleep", "60", cwd=folder) as shell:
         (leftover,) = clear_leftovers().leftovers
         assert leftover.path == str(folder)
-        assert f"process {shell.pid} works in it" in leftover.reason
+        assert f"process {shell.pid} works in the folder" in leftover.reason
         assert shell.poll() is None
         assert folder.is_dir()
     (cleared,) = clear_leftovers().cleared

@@ -144,7 +144,7 @@ def test_a_full_disk_is_reported_before_the_copy(
     full = SimpleNamespace(free=1_000_000)
     monkeypatch.setattr("shutil.disk_usage", lambda _: full)
     install = python("open('data', 'wb').write(b'x' * 5_000_000)")
-    with pytest.raises(ConditionFailed, match=r"served take 5 MB, and only 1 MB are free in /"):
+    with pytest.raises(ConditionFailed, match=r"served take 5 MB, but only 1 MB are free in /"):
         stage.run(python("0"), Server(HTTP, install=install))
     assert stage.nothing_is_left()
 

@@ -24,7 +24,7 @@ from equipoise.design.grid import grid_of
 from equipoise.measure.installation import host_site, native_programs
 from equipoise.measure.launcher import Launcher, Request
 from equipoise.measure.servers import Servers
-from equipoise.measure.servers.processes import LOOPBACK, Place
+from equipoise.measure.servers.processes import LOOPBACK, ServerHome
 from equipoise.measure.trials import own_environment
 from equipoise.model.plan import Condition, Server
 from equipoise.model.study import Study
@@ -107,12 +107,12 @@ class Life:
 
     condition: Condition
     server: Server
-    place: Place
+    home: ServerHome
     requests: list[Request]
 
     @property
     def folder(self) -> Path:
-        return Path(self.place.folder)
+        return Path(self.home.folder)
 
     @property
     def processes(self) -> list[psutil.Process]:
@@ -137,7 +137,7 @@ class Life:
 
     @property
     def client(self) -> list[str]:
-        return list(self.place.fill_all(self.condition.command))
+        return list(self.home.fill_all(self.condition.command))
 
 
 def is_working_in(process: psutil.Process, folder: str) -> bool:
@@ -202,7 +202,7 @@ def living(servers: Servers, requests: list[Request], condition: Condition) -> I
     assert server is not None
     requests.clear()
     with servers.serving(condition.name, server, own_environment(), 60.0) as service:
-        yield Life(condition, server, service.place, requests)
+        yield Life(condition, server, service.home, requests)
 
 
 def attackers_of(life: Life) -> list[Attacker]:
@@ -221,7 +221,7 @@ def successful_attacks(life: Life, *logins: tuple[str, ...]) -> list[str]:
     """
     server = str(life.processes[0].pid)
     tries: list[tuple[str, ...]] = [
-        ("ls", life.place.folder),
+        ("ls", life.home.folder),
         ("ls", f"/proc/{server}/cwd/"),
         ("cat", f"/proc/{server}/environ"),
         *(("cat", str(path)) for path in life.folder.iterdir() if path.is_file()),
@@ -253,7 +253,7 @@ def processes_with_password(password: str) -> list[str]:
 
 def assert_the_password_stays_in_its_file(life: Life, folder: Path) -> None:
     """Run the client of a condition, and look for the password in all processes meanwhile."""
-    file = Path(life.place.password_file)
+    file = Path(life.home.password_file)
     password = file.read_text().strip()
     assert len(password) >= 32
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
@@ -308,7 +308,7 @@ def test_no_other_user_gets_into_mariadb(
     chosen = ("server=mariadb", "threads=1", "setting=glibc,tcp")
     by_socket, by_tcp = built_in("database", *chosen)
     with living(servers, requests, by_socket) as life:
-        port, (path,) = f"--port={life.place.port}", life.sockets
+        port, (path,) = f"--port={life.home.port}", life.sockets
         assert (
             successful_attacks(
                 life, mariadb(f"--socket={path}"), mariadb(f"--host={LOOPBACK}", port)
@@ -320,8 +320,8 @@ def test_no_other_user_gets_into_mariadb(
             [("mariadb", "--no-defaults", f"--socket={path}", "--execute=select 1")]
         )
     with living(servers, requests, by_tcp) as life:
-        port, (path,) = f"--port={life.place.port}", life.sockets
-        assert life.open_ports == {life.place.port}
+        port, (path,) = f"--port={life.home.port}", life.sockets
+        assert life.open_ports == {life.home.port}
         assert (
             successful_attacks(
                 life, mariadb(f"--socket={path}"), mariadb(f"--host={LOOPBACK}", port)
@@ -338,7 +338,7 @@ def test_no_other_user_gets_into_postgresql(
     chosen = ("server=postgresql", "threads=1", "setting=glibc,tcp")
     by_socket, by_tcp = built_in("database", *chosen)
     with living(servers, requests, by_socket) as life:
-        folder, port = life.place.folder, life.place.port
+        folder, port = life.home.folder, life.home.port
         assert successful_attacks(life, psql(folder, port), psql(LOOPBACK, port)) == []
         assert life.open_ports == set()
         target = (f"--host={folder}", f"--port={port}", "--username=pgbench")
@@ -346,7 +346,7 @@ def test_no_other_user_gets_into_postgresql(
             [("psql", *target, "--command=table pgbench_branches", "postgres")]
         )
     with living(servers, requests, by_tcp) as life:
-        folder, port = life.place.folder, life.place.port
+        folder, port = life.home.folder, life.home.port
         assert life.open_ports == {port}
         assert successful_attacks(life, psql(folder, port), psql(LOOPBACK, port)) == []
         assert_the_password_stays_in_its_file(life, tmp_path)
@@ -394,13 +394,13 @@ def test_no_other_user_gets_into_the_documented_servers(
             assert successful_attacks(life, *ways) == []
             assert OURSELVES.successes([("redis-cli", "-e", "-s", str(path), "ping")])
     with living(servers, requests, documented(1, tmp_path)) as life:
-        port = life.place.port
+        port = life.home.port
         assert life.open_ports == {port}
         assert (
             successful_attacks(life, redis("-p", str(port)), redis_without_name("-p", str(port)))
             == []
         )
-        password = Path(life.place.password_file).read_text().strip()
+        password = Path(life.home.password_file).read_text().strip()
         assert processes_with_password(password) == []
         with socket.create_connection((LOOPBACK, port), timeout=PATIENCE_S) as line:
             line.sendall(f"AUTH {password}\r\n".encode())

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from equipoise.measure.environment import Mapped, Unknown, mapped_libraries
+from equipoise.measure.environment import MappedLibraries, Unknown, mapped_libraries
 from equipoise.measure.environment.hardware import HUGE_PAGES
 from equipoise.measure.environment.libraries import (
     BLIS_VARIABLE,
@@ -28,10 +28,10 @@ from equipoise.model.errors import TookNoEffect, UnusableInput
 from equipoise.model.plan import TUNABLES_VARIABLE, Condition, Plan
 
 
-def mapped_by_condition(plan: Plan, environment: Mapping[str, str]) -> dict[str, Mapped]:
+def mapped_by_condition(plan: Plan, environment: Mapping[str, str]) -> dict[str, MappedLibraries]:
     """Return the libraries that each condition maps at its start, by the name of the condition."""
-    mapped_by_launch: dict[tuple[object, ...], Mapped] = {}
-    mapped: dict[str, Mapped] = {}
+    mapped_by_launch: dict[tuple[object, ...], MappedLibraries] = {
+    mapped: dict[str, MappedLibraries] = {
     for condition in plan.conditions:
         launch = _launch(condition, plan, environment)
         # Only the arguments of `env` can change the program that starts.
@@ -46,8 +46,10 @@ def mapped_by_condition(plan: Plan, environment: Mapping[str, str]) -> dict[str,
     return mapped
 
 
-def check_effects(plan: Plan, mapped: Mapping[str, Mapped], environment: Mapping[str, str]) -> None:
-    """Check that every condition of a plan has an effect.
+def check_effects(
+    plan: Plan, mapped: Mapping[str, MappedLibraries], environment: Mapping[str, str]
+) -> None:
+    """Refuse a plan in which a condition did not take effect.
 
     Raise `TookNoEffect` with the condition and the setting that has no effect.
     """
@@ -99,7 +101,7 @@ def _launch(condition: Condition, plan: Plan, environment: Mapping[str, str]) ->
     return _Launch(condition, command, variables, all_variables, folder, plan.measure.timeout_s)
 
 
-def _check_preloads(launch: _Launch, mapped: Mapped) -> None:
+def _check_preloads(launch: _Launch, mapped: MappedLibraries) -> None:
     if mapped.libraries is None:
         # A program that cannot be examined fails in its first trial, with its own message.
         return

@@ -122,7 +122,7 @@ def report_of(
 
 def flame_graph_of(record: RunRecord, document: ResultDocument) -> bytes | None:
     """Return the flame graph of the gap that the document explains; ``None`` without profiles."""
-    from equipoise.why.differences.stacks import can_be_drawn, draw
+    from equipoise.why.differences.stacks import can_be_drawn, draw_profiles
     from equipoise.why.explanation import evidence_of_gap
     from equipoise.why.gap import choose_gap
 
@@ -134,7 +134,7 @@ def flame_graph_of(record: RunRecord, document: ResultDocument) -> bytes | None:
     slower = gap.difference.slower
     if not can_be_drawn(gap.evidence.profile, slower):
         return None
-    return draw("flame-graph", gap.evidence, names, slower)
+    return draw_profiles("flame-graph", gap.evidence, names, slower)
 
 
 def write_documents(path: Path, documents: Sequence[Document]) -> None:

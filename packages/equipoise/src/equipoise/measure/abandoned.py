@@ -1,12 +1,12 @@
-"""Ending processes of a trial or a build, when the process that should end them is gone.
+"""End the processes of a trial or a build, if the process that should end them was killed.
 
 A process belongs to a campaign if its environment names a file in the campaign's scratch folder, or
 if it descends from such a process. A process that only works in the folder may be a user's shell:
 it is named, not killed. Each process is killed through a pidfd that is opened before its
 environment is read: a process that reuses the number is never signalled.
 
-A launcher holds trials in cgroups (crates/launcher/src/cgroup.rs). Such a leaf is called
-``equipoise-IDENTITY-PID-NUMBER``; the identity is that of the campaign.
+A launcher runs each trial in its own cgroup, a leaf (crates/launcher/src/cgroup.rs). The leaf is
+called ``equipoise-IDENTITY-PID-NUMBER``, with the identity of the campaign.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ CAMPAIGN_VARIABLE = "EQUIPOISE_CAMPAIGN"
 _VARIABLES = (METRICS_VARIABLE, BUILD_VARIABLE, CAMPAIGN_VARIABLE)
 _PROC = Path("/proc")
 _PREFIX = "equipoise-"
-_PATIENCE_S = 10.0
+_MAX_WAIT_S = 10.0
 _PAUSE_S = 0.005
-_STATE, _PARENT = 0, 1
+_STATE_FIELD, _PARENT_FIELD = 0, 1
 """Indices of the fields after the name in ``/proc/PID/stat`` (proc_pid_stat(5))."""
 
 
 def end_descendants(launcher: int, identity: str, scratch: Path | None) -> None:
-    """End what the trials of a launcher left, after the launcher was killed.
+    """End the processes of a launcher's trials, after the launcher was killed.
 
-    ``launcher`` is its process number; its cgroups have the ``identity`` of its campaign in their
-    names. ``scratch`` is the campaign's scratch folder, if it has one.
+    ``launcher`` is the launcher's process number and ``identity`` the identity of its campaign.
+    ``scratch`` is the campaign's scratch folder, if it has one.
     """
     parent = own_cgroup()
     if parent is not None:
@@ -58,25 +58,25 @@ def end_processes_of(folder: Path) -> int:
     Only processes of this user are killed; root also kills processes that it started as other
     users. After ten seconds the function gives up.
     """
-    inside = tuple(os.fsencode(f"{name}={folder}/") for name in _VARIABLES)
-    return _end_processes(lambda variable: variable.startswith(inside))
+    prefixes = tuple(os.fsencode(f"{name}={folder}/") for name in _VARIABLES)
+    return _end_processes(lambda variable: variable.startswith(prefixes))
 
 
 def end_build(folder: str) -> int:
-    """Kill the processes that were started for a build; return their number."""
-    named = os.fsencode(f"{BUILD_VARIABLE}={folder}")
-    return _end_processes(lambda variable: variable == named)
+    """Kill the processes of the build in a folder; return their number."""
+    build_variable = os.fsencode(f"{BUILD_VARIABLE}={folder}")
+    return _end_processes(lambda variable: variable == build_variable)
 
 
-Belongs = Callable[[bytes], bool]
-"""Predicate on a variable of a process: whether to end the process."""
+VariableTest = Callable[[bytes], bool]
+"""Function that returns whether to end a process that has this variable, ``NAME=value``."""
 
 
-def _end_processes(belongs: Belongs) -> int:
-    ended: set[int] = set()
-    deadline = time.monotonic() + _PATIENCE_S
+def _end_processes(matches: VariableTest) -> int:
+    ended_processes: set[int] = set()
+    deadline = time.monotonic() + _MAX_WAIT_S
     while time.monotonic() < deadline:
-        with _opened_processes(belongs) as processes:
+        with _opened_processes(matches) as processes:
             if not processes:
                 break
             for descriptor in processes.values():
@@ -84,58 +84,57 @@ def _end_processes(belongs: Belongs) -> int:
                     signal.pidfd_send_signal(descriptor, signal.SIGKILL)
             for descriptor in processes.values():
                 becomes_readable(descriptor, max(0.0, deadline - time.monotonic()))
-            ended |= processes.keys()
-    return len(ended)
+            ended_processes |= processes.keys()
+    return len(ended_processes)
 
 
 def processes_working_in(folder: Path) -> tuple[int, ...]:
     """Return the processes whose working folder is a folder or is inside it."""
-    inside = f"{os.path.realpath(folder)}/"
-    working = []
+    prefix = f"{os.path.realpath(folder)}/"
+    processes = []
     for process in _process_numbers():
         with contextlib.suppress(OSError):
-            if f"{os.readlink(_PROC / str(process) / 'cwd')}/".startswith(inside):
-                working.append(process)
-    return tuple(working)
+            if f"{os.readlink(_PROC / str(process) / 'cwd')}/".startswith(prefix):
+                processes.append(process)
+    return tuple(processes)
 
 
 @contextmanager
-def _opened_processes(belongs: Belongs) -> Iterator[Mapping[int, int]]:
-    """Open the living processes to end; yield descriptors by process number."""
+def _opened_processes(matches: VariableTest) -> Iterator[Mapping[int, int]]:
+    """Open the living processes to end; yield their descriptors by process number."""
     with contextlib.ExitStack() as stack:
         opened: dict[int, int] = {}
         parents = {number: parent for number in _process_numbers() if (parent := _parent(number))}
-        ancestors = _own_ancestors(parents)
+        ancestors = _self_and_ancestors(parents)
         candidates = [number for number in parents if number not in ancestors]
         for process in candidates:
-            if _has_variable(process, belongs):
-                _open_process(process, belongs, opened, stack)
+            if _has_variable(process, matches):
+                _open_process(process, matches, opened, stack)
         # Parents do not always come before their children: repeat until nothing is added.
-        before = -1
-        while before != len(opened):
-            before = len(opened)
+        previous_count = -1
+        while previous_count != len(opened):
+            previous_count = len(opened)
             for process in candidates:
                 if process not in opened and parents[process] in opened:
-                    _open_process(process, belongs, opened, stack)
+                    _open_process(process, matches, opened, stack)
         yield opened
 
 
 def _open_process(
-    process: int, belongs: Belongs, opened: dict[int, int], stack: contextlib.ExitStack
+    process: int, matches: VariableTest, opened: dict[int, int], stack: contextlib.ExitStack
 ) -> None:
-    """Open a process and check it again: only now it is certainly the same process."""
+    """Open a process, and add it to ``opened`` if the open process is still one to end."""
     try:
         descriptor = os.pidfd_open(process)
     except ProcessLookupError:
         return
     stack.callback(os.close, descriptor)
-    descends = _parent(process) in opened and _may_be_killed(process)
-    if (descends or _has_variable(process, belongs)) and not becomes_readable(descriptor, 0.0):
+    is_descendant = _parent(process) in opened and _may_be_killed(process)
+    if (is_descendant or _has_variable(process, matches)) and not becomes_readable(descriptor, 0.0):
         opened[process] = descriptor
 
 
-def _own_ancestors(parents: Mapping[int, int]) -> set[int]:
-    """Return this process and its ancestors."""
+def _self_and_ancestors(parents: Mapping[int, int]) -> set[int]:
     ancestors = {os.getpid()}
     parent = os.getppid()
     while parent in parents and parent not in ancestors:
@@ -152,22 +151,22 @@ def environment_of(process: int) -> bytes:
     belongs to another user.
     """
     folder = _PROC / str(process)
-    deadline = time.monotonic() + _PATIENCE_S
+    deadline = time.monotonic() + _MAX_WAIT_S
     while not (environment := (folder / "environ").read_bytes()):
         if not _has_program(folder) or time.monotonic() > deadline:
             break
-        before, environment, after = (
+        argv_before, environment, argv_after = (
             (folder / name).read_bytes() for name in ("cmdline", "environ", "cmdline")
         )
-        # The same program before and after, with arguments and really without an environment.
-        if environment or (before and before == after):
+        # The same program ran before and after, with arguments: it really has no environment.
+        if environment or (argv_before and argv_before == argv_after):
             break
         time.sleep(_PAUSE_S)
     return environment
 
 
 def _has_program(folder: Path) -> bool:
-    """Return whether a process has a program: kernel threads and ended processes have none."""
+    """Return whether a process has a program; kernel threads and ended processes have none."""
     try:
         os.readlink(folder / "exe")
     except FileNotFoundError:
@@ -175,21 +174,21 @@ def _has_program(folder: Path) -> bool:
     return True
 
 
-def _has_variable(process: int, belongs: Belongs) -> bool:
+def _has_variable(process: int, matches: VariableTest) -> bool:
     if not _may_be_killed(process):
         return False
     try:
         environment = environment_of(process)
     except OSError:
-        # It has ended.
+        # The process has ended.
         return False
-    return any(map(belongs, environment.split(b"\0")))
+    return any(map(matches, environment.split(b"\0")))
 
 
 def _may_be_killed(process: int) -> bool:
-    own = os.geteuid()
+    user = os.geteuid()
     try:
-        return own == 0 or (_PROC / str(process)).stat().st_uid == own
+        return user == 0 or (_PROC / str(process)).stat().st_uid == user
     except OSError:
         return False
 
@@ -201,12 +200,12 @@ def _process_numbers() -> list[int]:
 def _parent(process: int) -> int | None:
     """Return the parent of a living process, 0 if it has none, ``None`` if it has ended."""
     try:
-        text = (_PROC / str(process) / "stat").read_bytes()
+        content = (_PROC / str(process) / "stat").read_bytes()
     except OSError:
         return None
-    # The name is in parentheses and may contain any character.
-    fields = text.rpartition(b")")[2].split()
-    return None if fields[_STATE] in (b"Z", b"X") else int(fields[_PARENT])
+    # The name of the program is in parentheses and may contain any character.
+    fields = content.rpartition(b")")[2].split()
+    return None if fields[_STATE_FIELD] in (b"Z", b"X") else int(fields[_PARENT_FIELD])
 
 
 def own_cgroup() -> Path | None:
@@ -218,29 +217,29 @@ def own_cgroup() -> Path | None:
 
 
 def leaves_of(identity: str, parent: Path, launcher: int | None = None) -> list[Path]:
-    """Return the leaves below a cgroup of a campaign's launchers, or of one of them.
+    """Return the cgroups of a campaign's trials, or only those that one launcher created.
 
-    ``parent`` is the folder of the cgroup in which the launchers create their leaves; ``launcher``
-    is a process number.
+    ``parent`` is the folder of the cgroup in which launchers create the cgroups of their trials;
+    ``launcher`` is a process number.
     """
-    owner = f"{_PREFIX}{identity}-" + ("" if launcher is None else f"{launcher}-")
+    prefix = f"{_PREFIX}{identity}-" + ("" if launcher is None else f"{launcher}-")
     try:
-        return sorted(parent / name for name in os.listdir(parent) if name.startswith(owner))
+        return sorted(parent / name for name in os.listdir(parent) if name.startswith(prefix))
     except OSError:
         return []
 
 
 def end_leaf(leaf: Path) -> int:
-    """Kill all processes in a leaf of this user and remove it; return their number.
+    """Kill all processes in the cgroup of a trial of this user; return their number.
 
-    A leaf that is not empty within ten seconds stays.
+    The cgroup is removed, unless it still has processes after ten seconds.
     """
     try:
         with opened(leaf, OPEN_FOLDER) as folder:
             if os.fstat(folder).st_uid != os.geteuid():
                 return 0
             processes = len(_read(folder, "cgroup.procs").split())
-            deadline = time.monotonic() + _PATIENCE_S
+            deadline = time.monotonic() + _MAX_WAIT_S
             while "populated 1" in _read(folder, "cgroup.events"):
                 with opened("cgroup.kill", os.O_WRONLY | os.O_CLOEXEC, folder) as kill:
                     os.write(kill, b"1")
@@ -248,7 +247,7 @@ def end_leaf(leaf: Path) -> int:
                     return processes
                 time.sleep(_PAUSE_S)
     except OSError:
-        # Its launcher has just removed it, or it is not a leaf.
+        # The launcher has just removed the cgroup, or the folder is not the cgroup of a trial.
         return 0
     with contextlib.suppress(OSError):
         os.rmdir(leaf)

@@ -1,4 +1,4 @@
-"""Building programs before a campaign: of levels, of revisions, and in several layouts."""
+"""Build programs before a campaign: for the levels of a factor, of revisions, in memory layouts."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from equipoise.shared.spelling import option
 
 BUILDS_VARIABLE = "EQUIPOISE_BUILDS"
 """Variable with the folder for builds of revisions."""
-MAX_LETTERS = 40
-"""Maximum number of letters of a level in the name of its folder; file systems limit bytes."""
-_FULL_BYTES = 1 << 20
-_LAST_LINES = 5
+MAX_LEVEL_LETTERS = 40
+"""Largest number of letters of a level in the name of its folder; file systems limit names."""
+_MIN_FREE_BYTES = 1 << 20
+_MAX_ERROR_LINES = 5
 
 
 def build_levels(
@@ -33,23 +33,22 @@ def build_levels(
 ) -> dict[str, str]:
     """Build each level in a new folder below ``home``; return the folders by level.
 
-    In a level's shell line ``{build}`` stands for its folder, which is also the value of
-    ``$EQUIPOISE_BUILD``. The folders stay, so that a resumed campaign runs the same programs.
-
-    Raise `ConditionFailed` if a line fails, `UnusableInput` if it contains ``{build}`` and the
-    shell would misread the name of the folder.
+    ``lines`` has the shell line that builds each level. In a line ``{build}`` stands for the
+    folder, which is also the value of ``$EQUIPOISE_BUILD``. The folders stay, so that a resumed
+    campaign runs the same programs. Raise `ConditionFailed` if a line fails, `UnusableInput` if a
+    line contains ``{build}`` and the shell would misread the name of the folder.
     """
     for line in lines.values():
         refuse_in_shell_line(
             line,
             {"build": os.path.abspath(home)},
-            hint=f'write "${BUILD_VARIABLE}" instead, or name a '
+            hint=f'write "${BUILD_VARIABLE}" instead of {{build}}, or choose a '
             f"{option('ledger')} in another folder",
         )
     builds: dict[str, str] = {}
     for level, line in lines.items():
         home.mkdir(parents=True, exist_ok=True)
-        prefix = re.sub(r"[^\w.-]", "_", level)[:MAX_LETTERS] + "-"
+        prefix = re.sub(r"[^\w.-]", "_", level)[:MAX_LEVEL_LETTERS] + "-"
         folder = builds[level] = tempfile.mkdtemp(prefix=prefix, dir=os.path.abspath(home))
         command = line.replace("{build}", folder)
         status, output = _run_build(command, working_folder, folder, environment)
@@ -57,7 +56,7 @@ def build_levels(
             raise ConditionFailed(
                 f"{level} cannot be built: {describe_status(status)}: {line}"
                 + stderr_suffix(output, ""),
-                hint="try the line by hand; it runs through sh in the working folder",
+                hint="run the line by hand with sh in the working folder, and correct it",
             )
     return builds
 
@@ -65,17 +64,17 @@ def build_levels(
 def build_revision(
     line: str, folder: Path, home: Path, environment: Mapping[str, str], revision: str
 ) -> None:
-    """Run the line that builds a revision in a folder, untimed.
+    """Run the shell line that builds a revision in a folder.
 
-    ``$EQUIPOISE_BUILD`` is ``home``, the working tree, by which a build that outlives a killed gate
-    is found. Raise `ConditionFailed` with the end of the output if the line fails.
+    ``$EQUIPOISE_BUILD`` is ``home``, the working tree, so that the processes of a build can be
+    found and ended. Raise `ConditionFailed` with the end of the output if the line fails.
     """
     status, output = _run_build(line, str(folder), str(home), environment)
     if status == 0:
         return
-    hint = "try the line by hand in a fresh clone: files that are not committed are missing there"
-    # The report of a full disk is often written to that disk, and lost.
-    if shutil.disk_usage(home).free < _FULL_BYTES:
+    hint = "run the line by hand in a fresh clone, which lacks files that are not committed"
+    # A compiler often writes its error about a full disk to the same disk, so the error is lost.
+    if shutil.disk_usage(home).free < _MIN_FREE_BYTES:
         hint = f"the disk of {home} is full: set {BUILDS_VARIABLE} to a folder on another disk"
     raise ConditionFailed(
         f"{revision} cannot be built: {describe_status(status)}: {line}"
@@ -85,18 +84,18 @@ def build_revision(
 
 
 def _run_build(
-    line: str, working_folder: str, build: str, environment: Mapping[str, str]
+    line: str, working_folder: str, build_folder: str, environment: Mapping[str, str]
 ) -> tuple[int, str]:
-    """Run the line of a build; return its status and the end of its output.
+    """Run the shell line of a build; return its exit status and the end of its output.
 
-    After a successful build, a process that it started in the background continues. A build that
-    failed or was interrupted is ended with everything that it started.
+    After a successful build, its background processes continue. A build that failed or was
+    interrupted is ended with all processes that it started.
     """
     # A file, not a pipe: a process in the background would hold a pipe open.
     with tempfile.TemporaryFile() as output:
         process = subprocess.Popen(
             [SHELL, "-c", line],
-            env={**environment, BUILD_VARIABLE: build},
+            env={**environment, BUILD_VARIABLE: build_folder},
             cwd=working_folder,
             stdin=subprocess.DEVNULL,
             stdout=output,
@@ -105,18 +104,18 @@ def _run_build(
         )
         succeeded = False
         try:
-            # Not reaped yet, so that the group keeps its number until it is ended.
+            # The process is not reaped yet, so that its group keeps its number until it is ended.
             end = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
             succeeded = end is not None and (end.si_code, end.si_status) == (os.CLD_EXITED, 0)
         finally:
             if not succeeded:
                 end_group(process)
-                end_build(build)
+                end_build(build_folder)
         return process.wait(), tail(output.fileno())
 
 
 class Layouts(Struct, frozen=True):
-    """Programs that differ only in their layout."""
+    """Programs that differ only in their memory layout."""
 
     programs: tuple[Path, ...]
     linker: Linker
@@ -125,7 +124,7 @@ class Layouts(Struct, frozen=True):
 
 
 def host_linker() -> Linker:
-    """Return a linker that can shuffle sections, or ``objects``, whose order alone varies."""
+    """Return a linker that can shuffle sections, or ``objects`` to vary only the object order."""
     if shutil.which("ld.lld"):
         return "lld"
     return "mold" if shutil.which("mold") else "objects"
@@ -134,8 +133,8 @@ def host_linker() -> Linker:
 def make_layouts(compilation: Compilation, folder: Path, seeds: range, linker: Linker) -> Layouts:
     """Compile into ``folder/objects`` and link ``folder/layout-SEED`` for each seed.
 
-    Raise `UnusableInput` if the compiler is missing or fails (with its last lines),
-    `EquipoiseError` if the folder cannot be made.
+    Raise `UnusableInput`, with the end of the output, if the compiler is missing or fails. Raise
+    `EquipoiseError` if the folder cannot be created.
     """
     object_folder = folder / "objects"
     try:
@@ -143,14 +142,14 @@ def make_layouts(compilation: Compilation, folder: Path, seeds: range, linker: L
     except OSError as error:
         raise EquipoiseError(
             f"cannot make the folder {object_folder}: {error.strerror}",
-            hint=f"name another with {option('output')}",
+            hint=f"choose another folder with {option('output')}",
         ) from None
     objects = [
         str(object_folder / f"{number}-{Path(source).stem}.o")
         for number, source in enumerate(compilation.sources)
     ]
     programs: list[Path] = []
-    # A killed compiler leaves its temporary files.
+    # A killed compiler leaves temporary files.
     with tempfile.TemporaryDirectory(dir=object_folder) as temporary:
         for line in compilation.compile_lines(objects):
             _run_compiler(line, temporary)
@@ -173,7 +172,7 @@ def _run_compiler(line: tuple[str, ...], temporary: str) -> None:
             f"cannot start {line[0]}: {error.strerror}", hint="check the name of the compiler"
         ) from None
     if process.returncode != 0:
-        output = "\n".join(process.stderr.strip().splitlines()[-_LAST_LINES:])
+        output = "\n".join(process.stderr.strip().splitlines()[-_MAX_ERROR_LINES:])
         raise UnusableInput(
-            f"{shlex.join(line)} failed:\n{output}", hint="correct the error of the compiler"
+            f"{shlex.join(line)} failed:\n{output}", hint="correct what the compiler reports"
         )

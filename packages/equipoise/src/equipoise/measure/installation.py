@@ -1,4 +1,4 @@
-"""Places of the package's own programs and of the system's shared libraries on this host."""
+"""Find the package's own programs and the system's shared libraries on this host."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from equipoise.measure.environment.system import Host
 from equipoise.model.errors import UnusableInput
 from equipoise.model.packages import NATIVE_FOLDER, own_file
 
-REINSTALL = "run `make build` in a checkout, or install the package again"
+REINSTALL = "run `make build` in a checkout, or install Equipoise again"
 LOADER_CONFIGURATION = "/etc/ld.so.conf"
 _LIBRARY_FOLDERS = ("/lib", "/usr/lib", "/lib64", "/usr/lib64", "/usr/local/lib")
 
@@ -30,13 +30,13 @@ def launcher_program() -> Path:
 
     Raise `UnusableInput` if it is missing.
     """
-    chosen = os.environ.get("EQUIPOISE_LAUNCHER")
-    program = Path(chosen) if chosen else native_programs() / "equipoise-launcher"
-    return present(program, f"the launcher is missing: {program}")
+    configured = os.environ.get("EQUIPOISE_LAUNCHER")
+    program = Path(configured) if configured else native_programs() / "equipoise-launcher"
+    return existing_file(program, f"the launcher is missing: {program}")
 
 
-def present(path: Path, problem: str) -> Path:
-    """Return a native file of the package; raise `UnusableInput` if it is missing."""
+def existing_file(path: Path, problem: str) -> Path:
+    """Return the path of a native file of the package; raise `UnusableInput` if it is missing."""
     if not path.is_file():
         raise UnusableInput(problem, hint=REINSTALL)
     return path
@@ -44,29 +44,31 @@ def present(path: Path, problem: str) -> Path:
 
 def host_site() -> Site:
     """Return the facts of this host that the design of a study needs."""
-    own = native_programs()
-    return Site(own, lambda name: installed_library(name, own, os.environ), instructions(Host()))
+    folder = native_programs()
+    return Site(
+        folder, lambda name: installed_library(name, folder, os.environ), instructions(Host())
+    )
 
 
 def installed_library(name: str, own_folder: Path, environment: Mapping[str, str]) -> str | None:
     """Return the absolute path of a library that the dynamic loader would find, or ``None``.
 
-    ``name`` is a file name or a path. The library of Equipoise in ``own_folder``, or of a package
-    that extends it, comes first, then those of ``LD_LIBRARY_PATH`` in ``environment``.
+    ``name`` is a file name or a path. Libraries in ``own_folder``, which belong to Equipoise or to
+    a package that extends it, come first. Then ``LD_LIBRARY_PATH`` in ``environment`` is searched.
     """
     if "/" in name:
         return os.path.abspath(name) if os.path.isfile(name) else None
-    if (own := own_file(name, own_folder)) is not None:
-        return str(own)
-    chosen = environment.get("LD_LIBRARY_PATH", "").split(":")
+    if (own_library := own_file(name, own_folder)) is not None:
+        return str(own_library)
+    search_path = environment.get("LD_LIBRARY_PATH", "").split(":")
     machine = sysconfig.get_config_var("MULTIARCH")
-    usual = [
+    defaults = [
         path
         for folder in _LIBRARY_FOLDERS
         for path in ([os.path.join(folder, str(machine)), folder] if machine else [folder])
     ]
     configured = _configured_folders(LOADER_CONFIGURATION)
-    for folder in itertools.chain(filter(None, chosen), configured, usual):
+    for folder in itertools.chain(filter(None, search_path), configured, defaults):
         path = os.path.join(folder, name)
         if os.path.isfile(path):
             return os.path.abspath(path)
@@ -81,10 +83,10 @@ def _configured_folders(file: str) -> Iterator[str]:
         # Not every system has this file.
         return
     for line in lines:
-        words = line.partition("#")[0].split()
-        if words[:1] == ["include"]:
-            for pattern in words[1:]:
+        entries = line.partition("#")[0].split()
+        if entries[:1] == ["include"]:
+            for pattern in entries[1:]:
                 for included in sorted(glob(os.path.join(os.path.dirname(file), pattern))):
                     yield from _configured_folders(included)
         else:
-            yield from words
+            yield from entries

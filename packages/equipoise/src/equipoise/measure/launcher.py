@@ -1,11 +1,10 @@
 """The native launcher, which starts, times and accounts for one trial at a time.
 
 The launcher is a separate small program (``crates/launcher``), because the Python process must not
-be in the measurement (rule 4). One launcher runs all trials of a campaign, and communicates over a
-pipe.
+be in the measurement (rule 4). One launcher receives all trials of a campaign through a pipe.
 
-On request it counts by ``perf_event_open`` (crates/launcher/src/counters.rs has the same names): in
-the trial's process, from its exec to its observed end, and in all of its descendants.
+On request the launcher counts events with ``perf_event_open`` (crates/launcher/src/counters.rs has
+the same names): in the trial's process, from its exec to its observed end, and in all descendants.
 docs/evidence/counters.md explains what each counter counts and leaves out, and the cost of
 counting.
 """
@@ -26,7 +25,7 @@ from msgspec.structs import replace
 from equipoise.files.limits import limit_reached
 from equipoise.files.writing import becomes_readable
 from equipoise.measure.abandoned import end_descendants
-from equipoise.measure.scratch import as_text, identity_of
+from equipoise.measure.scratch import as_latin1, identity_of
 from equipoise.measure.untimed import describe_status
 from equipoise.model.errors import EquipoiseError, UnusableInput
 from equipoise.model.plan import Output, Process
@@ -36,7 +35,7 @@ OnWait = Callable[[], None]
 """Function to call about once a second during a long trial."""
 
 SOFTWARE_COUNTERS = ("task_clock", "page_faults", "context_switches", "cpu_migrations")
-"""Counters of the kernel, which every host has; ``task_clock`` is in seconds."""
+"""Counters of the kernel, which all hosts have; ``task_clock`` is in seconds."""
 HARDWARE_COUNTERS = (
     "cycles",
     "instructions",
@@ -48,9 +47,9 @@ HARDWARE_COUNTERS = (
 """Counters of the processor, if it has them."""
 COUNTERS = (*SOFTWARE_COUNTERS, *HARDWARE_COUNTERS)
 
-_WAIT_S = 1.0
+_ON_WAIT_INTERVAL_S = 1.0
 _CHUNK_BYTES = 1 << 16
-_CLOSING_S = 30.0
+_MAX_CLOSING_S = 30.0
 """Maximum time for the launcher to end; it waits up to twice 10 s for unkillable processes."""
 
 
@@ -94,19 +93,19 @@ class Request(Struct, frozen=True):
 
 
 class Report(Struct, frozen=True):
-    """Report of one trial that ran or could not start; ``None`` stands for what is unknown."""
+    """Report of one trial that ran or could not start; ``None`` stands for an unknown value."""
 
     pid: int | None
     wall_ns: int | None
     """Nanoseconds of the monotonic clock from just before the start to the observed end."""
     user_s: float | None
-    """User CPU seconds of the process and of the children that it waited for, like all counts."""
+    """User CPU seconds of the process and of its children that were waited for. All counts below
+    cover the same processes."""
     sys_s: float | None
     max_rss_bytes: int | None
-    """Peak memory of the largest of these processes; near ``floor_rss_bytes`` it is only a
-    bound."""
+    """Peak memory of the largest of these processes; only a bound if near ``floor_rss_bytes``."""
     floor_rss_bytes: int | None
-    """The launcher's own peak, which the kernel passes on to the trial at its start."""
+    """The launcher's own peak memory, which the kernel passes on to the trial at its start."""
     minor_faults: int | None
     major_faults: int | None
     voluntary_switches: int | None
@@ -115,35 +114,32 @@ class Report(Struct, frozen=True):
     """Reads from storage, in units of 512 bytes."""
     block_writes: int | None
     exit: int | None
-    """Exit status; ``None`` if it did not start or a signal ended it."""
+    """Exit status; ``None`` if the trial did not start or a signal ended it."""
     signal: int | None
-    """Signal that ended it; 9 after a timeout."""
+    """Signal that ended the trial; 9 after a timeout."""
     timed_out: bool
     stopped_by: int | None
-    """Signal that had stopped the trial before it was killed, because it waited for a terminal."""
+    """Signal that stopped the trial because it waited for a terminal; it was then killed."""
     could_not_start: str | None
-    """Name of the unusable file or folder, with the reason: "/no/such: No such file or
-    directory"."""
+    """Unusable file or folder, with the reason: "/no/such: No such file or directory"."""
     start_errno: int | None
-    """Error number of the failed start."""
     error_tail: str
-    """End of its standard error."""
+    """End of the trial's standard error."""
     error_bytes: int | None
-    """Number of bytes written to standard error."""
     output_bytes: int | None
     """Number of bytes written to standard output, if they are counted."""
     left_behind: int
-    """Number of descendants that outlived it and were killed."""
+    """Number of descendants that outlived the trial and were killed."""
     containment: Literal["cgroup", "process_group"]
     cpu: int | None
-    """CPU on which it ran last."""
+    """CPU on which the trial ran last."""
     run_delay_s: float | None
-    """Seconds during which its main thread was ready but waited for a CPU."""
+    """Seconds during which the trial's main thread was ready but waited for a CPU."""
     out_of_memory: bool | None
-    """Whether the kernel killed it because memory ran out."""
+    """Whether the kernel killed the trial because memory ran out."""
     counters: dict[str, float | None] = field(default_factory=dict)
-    """Requested counters in the units of ``COUNTERS``, of the process from its exec on and of all
-    its descendants, until its end was observed."""
+    """Requested counters by name, of the process and all its descendants, from the exec to the
+    observed end of the process."""
     unknown: dict[str, str] = field(default_factory=dict)
     """Reason for each value that is ``None`` or incomplete (rule 7)."""
 
@@ -159,18 +155,18 @@ class Starter(Protocol):
 class Launcher(AbstractContextManager["Launcher"]):
     """A running launcher; a context manager.
 
-    ``containment`` is how descendants are kept together: ``auto`` is the best by
-    crates/launcher/README.md; ``cgroup`` falls back to a process group if no cgroup can be created,
-    with the reason in ``unknown["cgroup"]``. Trials that inherit standard output have
-    ``inherit_stdout``. The ``counters``, of `COUNTERS`, are counted in each trial; a counter that
-    this machine lacks or forbids is ``None`` in each report, with its reason.
+    ``containment`` says how descendants are kept together: ``auto`` chooses the best way
+    (crates/launcher/README.md); ``cgroup`` falls back to a process group if no cgroup can be
+    created, and ``unknown["cgroup"]`` has the reason. Trials that inherit standard output use the
+    descriptor ``inherit_stdout``. ``counters`` are the names of `COUNTERS` to count in each trial;
+    a counter that this machine lacks or forbids is ``None`` in each report, with its reason.
 
     The launcher removes ``scratch``, the scratch folder of the campaign, when it ends, even if this
-    process is killed. ``campaign`` is that folder if another launcher removes it. If the launcher
-    is killed, the processes that belong to either folder are ended.
+    process is killed. ``campaign`` is the scratch folder if another launcher removes it. If the
+    launcher is killed, the processes that belong to the folder are ended.
 
-    It raises `UnusableInput` if a counter does not exist, `EquipoiseError` if the launcher cannot
-    be started.
+    The constructor raises `UnusableInput` if a counter does not exist, and `EquipoiseError` if the
+    launcher cannot be started.
     """
 
     def __init__(
@@ -192,7 +188,7 @@ class Launcher(AbstractContextManager["Launcher"]):
         if scratch is not None:
             arguments += ["--scratch", str(scratch)]
         descriptors: tuple[int, ...] = ()
-        # If it is closed, the launcher reports that for a trial that inherits it.
+        # The launcher reports a closed descriptor for each trial that inherits it.
         with suppress(OSError):
             descriptors = (os.dup(inherit_stdout),)
             arguments += ["--inherit-stdout", str(descriptors[0])]
@@ -215,11 +211,11 @@ class Launcher(AbstractContextManager["Launcher"]):
         self.close()
 
     def run(self, request: Request, on_wait: OnWait | None = None) -> Report:
-        """Run one trial to its end and report it.
+        """Run one trial to its end and return its report.
 
-        A program that cannot be started gives a report, not an exception. An interruption of the
-        wait (Ctrl-C, an error in ``on_wait``) ends the trial with all of its descendants, and the
-        launcher. Raise `EquipoiseError` if the launcher refuses the request or has died.
+        A program that cannot be started gives a report, not an exception. An interruption (Ctrl-C,
+        an error in ``on_wait``) ends the trial with all its descendants, and the launcher. Raise
+        `EquipoiseError` if the launcher refuses the request or has died.
         """
         self.begin(request)
         return self.finish(on_wait)
@@ -237,7 +233,7 @@ class Launcher(AbstractContextManager["Launcher"]):
         return becomes_readable(self._reports.fileno(), 0.0)
 
     def finish(self, on_wait: OnWait | None = None) -> Report:
-        """Wait for the end of the running trial, and report it, as in `run`."""
+        """Wait for the end of the running trial and return its report, as `run` does."""
         try:
             answer = self._receive(on_wait)
         except BaseException:
@@ -249,12 +245,12 @@ class Launcher(AbstractContextManager["Launcher"]):
         """End the launcher, and with it a running trial; may be called again."""
         self._requests.close()
         try:
-            self._process.wait(_CLOSING_S)
+            self._process.wait(_MAX_CLOSING_S)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
         if self._process.returncode < 0:
-            # It was killed before it could end them itself.
+            # The launcher was killed and could not end its descendants.
             end_descendants(self.pid, self._identity, self._campaign)
         self._reports.close()
         self._errors.close()
@@ -262,49 +258,48 @@ class Launcher(AbstractContextManager["Launcher"]):
     def _send(self, line: bytes) -> None:
         if self._requests.closed:
             raise EquipoiseError(
-                "the launcher is closed", hint="start a new one for the next campaign"
+                "the launcher is closed", hint="create a new `Launcher` for the next trial"
             )
-        rest = memoryview(line)
+        unsent = memoryview(line)
         try:
-            while rest:
-                rest = rest[os.write(self._requests.fileno(), rest) :]
+            while unsent:
+                unsent = unsent[os.write(self._requests.fileno(), unsent) :]
         except BrokenPipeError:
-            raise self._death() from None
+            raise self._death_error() from None
 
     def _receive(self, on_wait: OnWait | None) -> bytes:
         answer = bytearray()
         while not answer.endswith(b"\n"):
-            if becomes_readable(self._reports.fileno(), _WAIT_S):
+            if becomes_readable(self._reports.fileno(), _ON_WAIT_INTERVAL_S):
                 chunk = os.read(self._reports.fileno(), _CHUNK_BYTES)
                 if not chunk:
-                    raise self._death()
+                    raise self._death_error()
                 answer += chunk
             elif on_wait is not None:
                 on_wait()
         return bytes(answer)
 
-    def _death(self) -> EquipoiseError:
-        # The launcher writes at most one line there, so that it never blocks on this pipe.
+    def _death_error(self) -> EquipoiseError:
+        # The launcher writes at most one line to this pipe, so that it never blocks.
         output = os.read(self._errors.fileno(), _CHUNK_BYTES)
         end = describe_status(self._process.wait())
         reason = output.decode("utf-8", "replace").strip()
         return EquipoiseError(
             f"the launcher died during a trial ({end}){': ' + reason if reason else ''}",
-            hint="finished trials are in the ledger: continue with `equipoise resume`",
+            hint="run `equipoise resume`: all finished trials are in the ledger",
         )
 
 
 def _check_counters(names: Iterable[str]) -> None:
-    """Raise `UnusableInput`, with the names of all counters, for a name that is not a counter."""
     for name in names:
         if name not in COUNTERS:
             raise UnusableInput(
-                f"no counter is called {name!r}", hint=f"there are {', '.join(COUNTERS)}"
+                f"no counter is called {name!r}", hint=f"choose among {', '.join(COUNTERS)}"
             )
 
 
 def _start(arguments: list[str], descriptors: tuple[int, ...]) -> subprocess.Popen[bytes]:
-    # It needs only this variable; a preload would enlarge it, and every peak of memory it reports.
+    # No other variable is needed; a preload would increase each reported peak of memory.
     environment = {name: os.environ[name] for name in ("TMPDIR",) if name in os.environ}
     try:
         return subprocess.Popen(
@@ -332,13 +327,14 @@ def _encode(request: Request) -> bytes:
     folder = request.working_folder
     output: dict[str, str] = {"kind": request.output.kind}
     if request.output.path is not None:
-        output["path"] = as_text(os.path.join(folder, request.output.path))
-    wire = {
-        "program": None if request.program is None else as_text(request.program),
-        "argv": [as_text(argument) for argument in request.argv],
-        "environment": [as_text(f"{name}={value}") for name, value in request.environment.items()],
-        "working_folder": as_text(folder),
-        "input": None if request.input is None else as_text(os.path.join(folder, request.input)),
+        output["path"] = as_latin1(os.path.join(folder, request.output.path))
+    variables = (f"{name}={value}" for name, value in request.environment.items())
+    message = {
+        "program": None if request.program is None else as_latin1(request.program),
+        "argv": [as_latin1(argument) for argument in request.argv],
+        "environment": [as_latin1(variable) for variable in variables],
+        "working_folder": as_latin1(folder),
+        "input": None if request.input is None else as_latin1(os.path.join(folder, request.input)),
         "output": output,
         "timeout_s": request.timeout_s,
         "error_cap_bytes": request.error_cap_bytes,
@@ -347,10 +343,10 @@ def _encode(request: Request) -> bytes:
         "huge_pages": request.process.huge_pages,
         "user": request.user,
     }
-    return msgspec.json.encode(wire) + b"\n"
+    return msgspec.json.encode(message) + b"\n"
 
 
-def _readable(text: str) -> str:
+def _decode_utf8(text: str) -> str:
     return text.encode("latin-1").decode("utf-8", "replace")
 
 
@@ -362,13 +358,13 @@ def _decode(answer: bytes) -> Report:
     if answer.startswith(b'{"refused":'):
         refused = msgspec.json.decode(answer, type=_Refusal).refused
         raise EquipoiseError(
-            f"the trial cannot start: its request is not valid: {refused}",
-            hint="correct this part of the command, its environment or its timeout",
+            f"the trial cannot start: {refused}",
+            hint="correct this value in the command, its environment or its timeout",
         )
     report = msgspec.json.decode(answer, type=Report)
     reason = report.could_not_start
     return replace(
         report,
-        error_tail=_readable(report.error_tail),
-        could_not_start=None if reason is None else _readable(reason),
+        error_tail=_decode_utf8(report.error_tail),
+        could_not_start=None if reason is None else _decode_utf8(reason),
     )

@@ -1,8 +1,8 @@
-"""Clearing away what killed campaigns left, if their launchers were killed as well.
+"""Remove what killed campaigns left, if their launchers were killed as well.
 
 The folder of a user has a lock file for each campaign (`equipoise.measure.scratch`). Nobody else
-can write there, so a lock file that is not locked proves that its campaign was killed. Anything
-doubtful is left and reported.
+can write there, so a lock file that is not locked proves that its campaign was killed. Doubtful
+files and folders are left and reported.
 """
 
 from __future__ import annotations
@@ -26,37 +26,37 @@ from equipoise.measure.scratch import (
     PREFIX,
     LockContent,
     UserFolderUnusable,
-    from_text,
     is_identity,
     open_user_folder,
+    path_from_latin1,
     remove_campaign_folder,
     user_folder_path,
 )
 
-_REMOVE = "remove it yourself if nothing in it is yours"
-_MAX_BYTES = 1 << 16
-_NAME_OF_PROBE = re.compile(r"equipoise-probe-[A-Za-z0-9]{6}")
-"""Name of a probe's folder, which its cleaner removes (scratch.rs in the crate of the probes)."""
+_REMOVE_HINT = "remove it yourself if nothing in it is yours"
+_MAX_LOCK_BYTES = 1 << 16
+_PROBE_FOLDER = re.compile(r"equipoise-probe-[A-Za-z0-9]{6}")
+"""Name of a folder that a probe creates and its cleaner removes (scratch.rs of the probes)."""
 
 
-class Cleared(Struct, frozen=True):
+class RemovedFolder(Struct, frozen=True):
     """Scratch folder of a killed campaign that was removed."""
 
     folder: str
     processes: int
-    """Number of its processes that were still running and were killed."""
+    """Number of the campaign's processes that were still running and were killed."""
 
     def describe(self) -> str:
         """Return a sentence for the user."""
-        ended = ""
+        suffix = ""
         if self.processes:
             count = "one" if self.processes == 1 else self.processes
-            ended = f" and ended {count} of its processes"
-        return f"removed the folder of a killed campaign: {self.folder}{ended}"
+            suffix = f" and ended {count} of its processes"
+        return f"removed the folder of a killed campaign: {self.folder}{suffix}"
 
 
 class Leftover(Struct, frozen=True):
-    """Folder or file that may be a leftover and was left alone."""
+    """Folder or file that may be a leftover and was not removed."""
 
     path: str
     reason: str
@@ -68,26 +68,26 @@ class Leftover(Struct, frozen=True):
 
 
 class Clearance(Struct, frozen=True):
-    """Outcome of clearing away leftovers."""
+    """Outcome of the removal of leftovers."""
 
-    cleared: tuple[Cleared, ...] = ()
+    cleared: tuple[RemovedFolder, ...] = ()
     leftovers: tuple[Leftover, ...] = ()
 
 
 class _Doubt(Exception):
-    """A file may not be from Equipoise, or a folder is still in use."""
+    """It is not certain that a file or folder is an unused leftover of Equipoise."""
 
-    def __init__(self, path: Path, reason: str, hint: str = _REMOVE) -> None:
+    def __init__(self, path: Path, reason: str, hint: str = _REMOVE_HINT) -> None:
         super().__init__(reason)
         self.leftover = Leftover(str(path), reason, hint)
 
 
 def clear_leftovers() -> Clearance:
-    """End and remove what killed campaigns of this user left, if that is proven."""
-    cleared: list[Cleared] = []
+    """End the processes and remove the folders of this user's campaigns that were killed."""
+    cleared: list[RemovedFolder] = []
     leftovers: list[Leftover] = []
-    usual = user_folder_path()
-    for path in (usual, *sorted(usual.parent.glob(f"{usual.name}-*"))):
+    default_path = user_folder_path()
+    for path in (default_path, *sorted(default_path.parent.glob(f"{default_path.name}-*"))):
         try:
             with open_user_folder(path) as user_folder:
                 for name in sorted(os.listdir(user_folder)):
@@ -96,59 +96,60 @@ def clear_leftovers() -> Clearance:
                     except _Doubt as doubt:
                         leftovers.append(doubt.leftover)
         except UserFolderUnusable as error:
-            if path == usual and os.path.lexists(path):
+            if path == default_path and os.path.lexists(path):
                 leftovers.append(Leftover(error.path, error.reason, error.hint or ""))
     return Clearance(tuple(cleared), tuple(leftovers))
 
 
-def abandoned_probes(around: Path | None = None) -> tuple[Leftover, ...]:
-    """Return the folders of probes of this user whose cleaner was killed.
+def abandoned_probes(parent: Path | None = None) -> tuple[Leftover, ...]:
+    """Return the folders of this user's probes whose cleaner was killed.
 
-    They are in ``around``, by default the folder for temporary files. No lock file proves that a
-    folder with such a name belongs to Equipoise.
+    ``parent`` is the folder to search, by default the folder for temporary files. No lock file
+    proves that a folder with such a name belongs to Equipoise.
     """
-    around = around or Path(tempfile.gettempdir())
+    parent = parent or Path(tempfile.gettempdir())
+    reason = "it looks like the folder of a probe, but nothing proves it"
     return tuple(
-        Leftover(str(folder), "it looks like the folder of a probe, but nothing proves it", _REMOVE)
-        for folder in sorted(around.glob(f"{PREFIX}probe-*"))
-        if _NAME_OF_PROBE.fullmatch(folder.name) and _is_abandoned(folder)
+        Leftover(str(folder), reason, _REMOVE_HINT)
+        for folder in sorted(parent.glob(f"{PREFIX}probe-*"))
+        if _PROBE_FOLDER.fullmatch(folder.name) and _is_abandoned(folder)
     )
 
 
-def _clear(user_folder: int, path: Path, name: str) -> list[Cleared]:
+def _clear(user_folder: int, path: Path, name: str) -> list[RemovedFolder]:
     identity = name.removesuffix(LOCK_SUFFIX)
     if not is_identity(identity):
         return []
     folder = path / identity
     if identity == name:
-        # Its lock file is created before the folder and removed after it.
+        # The lock file of a folder is created before the folder and removed after it.
         if not os.path.lexists(path / (name + LOCK_SUFFIX)) and os.path.lexists(folder):
             raise _Doubt(folder, "it has no lock file")
         return []
     with _free_lock(user_folder, path / name) as content:
         if content is None:
             return []
-        leaves = leaves_of(identity, from_text(content.cgroup)) if content.cgroup else []
-        ended = sum(map(end_leaf, leaves)) + end_processes_of(folder)
-        existed = os.path.lexists(folder)
-        if working := processes_working_in(folder):
-            names = ", ".join(map(str, working[:3]))
+        leaves = leaves_of(identity, path_from_latin1(content.cgroup)) if content.cgroup else []
+        ended_count = sum(map(end_leaf, leaves)) + end_processes_of(folder)
+        folder_existed = os.path.lexists(folder)
+        if processes := processes_working_in(folder):
+            numbers = ", ".join(map(str, processes[:3]))
             raise _Doubt(
                 folder,
-                f"process {names} works in it and was not started by a campaign",
-                "leave the folder there, or end the process; then run `equipoise doctor` again",
+                f"process {numbers} works in the folder and was not started by a campaign",
+                "end the process, or change its working folder; then run `equipoise doctor` again",
             )
         if not remove_campaign_folder(user_folder, identity):
-            raise _Doubt(folder, "not all of it can be removed", "remove it yourself")
+            raise _Doubt(folder, "a part of it cannot be removed", "remove the folder yourself")
         if any(leaf.exists() for leaf in leaves):
             raise _Doubt(folder, f"a process in {leaves[0]} does not die", "restart the host")
         os.unlink(name, dir_fd=user_folder)
-        return [Cleared(str(folder), ended)] if existed or ended else []
+        return [RemovedFolder(str(folder), ended_count)] if folder_existed or ended_count else []
 
 
 @contextmanager
 def _free_lock(user_folder: int, path: Path) -> Iterator[LockContent | None]:
-    """Yield the content of a lock file, locked; ``None`` if a campaign uses it or it is gone."""
+    """Lock a lock file and yield its content; ``None`` if it is in use or was removed."""
     try:
         descriptor = os.open(path.name, OPEN_UNTRUSTED, dir_fd=user_folder)
     except FileNotFoundError:
@@ -160,23 +161,23 @@ def _free_lock(user_folder: int, path: Path) -> Iterator[LockContent | None]:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
             raise _Doubt(path, "it is not a lock file of Equipoise")
-        if not _locks(descriptor) or not os.fstat(descriptor).st_nlink:
+        if not _try_lock(descriptor) or not os.fstat(descriptor).st_nlink:
             yield None
-        elif text := os.pread(descriptor, _MAX_BYTES, 0):
-            content = _decode(text, path)
-            # Hosts may share a folder; each clears away its own leftovers.
+        elif encoded := os.pread(descriptor, _MAX_LOCK_BYTES, 0):
+            content = _decode(encoded, path)
+            # Hosts may share a folder; each removes only its own leftovers.
             yield content if content.host == os.uname().nodename else None
         else:
-            # Its campaign was killed before it wrote a byte, and had created nothing else.
+            # The campaign was killed before it wrote a byte, and had created nothing else.
             os.unlink(path.name, dir_fd=user_folder)
             yield None
     finally:
         os.close(descriptor)
 
 
-def _decode(text: bytes, path: Path) -> LockContent:
+def _decode(encoded: bytes, path: Path) -> LockContent:
     try:
-        return msgspec.json.decode(text, type=LockContent)
+        return msgspec.json.decode(encoded, type=LockContent)
     except (ValueError, msgspec.MsgspecError):
         raise _Doubt(path, "it is not a lock file of Equipoise") from None
 
@@ -185,14 +186,13 @@ def _is_abandoned(folder: Path) -> bool:
     """Return whether a folder belongs to this user and is not locked."""
     try:
         with opened(folder, OPEN_FOLDER) as descriptor:
-            return os.fstat(descriptor).st_uid == os.geteuid() and _locks(descriptor)
+            return os.fstat(descriptor).st_uid == os.geteuid() and _try_lock(descriptor)
     except OSError:
-        # It has just been removed, or is a link.
+        # The folder has just been removed, or is a link.
         return False
 
 
-def _locks(descriptor: int) -> bool:
-    """Lock an open file; return whether nobody else has it locked."""
+def _try_lock(descriptor: int) -> bool:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

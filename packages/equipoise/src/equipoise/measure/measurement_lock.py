@@ -1,4 +1,4 @@
-"""The lock that lets one campaign at a time measure on a host.
+"""Lock a host, so that only one campaign at a time measures on it.
 
 The lock is an abstract Unix socket (unix(7)). It needs no file with permissions, which a cleaner
 could remove or a crash leave behind. Any user can take it, and the kernel releases it when its
@@ -23,11 +23,11 @@ from equipoise.files.writing import becomes_readable
 from equipoise.model.errors import EquipoiseError, UnusableInput
 from equipoise.shared.spelling import option
 
-NAME = "equipoise-campaign"
+LOCK_NAME = "equipoise-campaign"
 _CREDENTIALS = struct.Struct("3i")
 _MAX_WAITERS = 128
 _RETRY_S = 1.0
-"""Seconds between two attempts if it is impossible to wait for the owner."""
+"""Seconds between two attempts to take the lock, if waiting for the owner is impossible."""
 
 
 class LockOwner(Struct, frozen=True):
@@ -44,9 +44,9 @@ class LockOwner(Struct, frozen=True):
 
 
 MeasurementLock = socket.socket
-"""A lock that this process has; closing it releases it.
+"""A lock that this process owns; closing the socket releases the lock.
 
-It is released at the latest with the end of the process. Trials do not inherit it.
+The lock is released at the latest with the end of the process. Trials do not inherit the socket.
 """
 
 
@@ -54,62 +54,62 @@ def lock_host(
     on_wait: Callable[[LockOwner], None],
     timeout_s: float | None = None,
     *,
-    name: str = NAME,
+    name: str = LOCK_NAME,
 ) -> MeasurementLock:
     """Take the lock of this host; wait while another campaign has it.
 
-    ``on_wait`` is called with each owner for which this process waits. It waits at most
-    ``timeout_s`` seconds (``None``: without a limit; 0: not at all). ``name`` is the name of the
-    lock; tests use others.
+    ``on_wait`` is called with each owner for which this process waits. The function waits at most
+    ``timeout_s`` seconds (``None``: without a limit; 0: not at all). Tests use other names than
+    `LOCK_NAME`.
 
     Raise `UnusableInput` if another process still has the lock after ``timeout_s``, or if the owner
-    is one of our ancestors, which waits for us; `EquipoiseError` if the system does not allow such
-    a socket.
+    is an ancestor of this process and waits for it. Raise `EquipoiseError` if the system does not
+    allow such a socket.
     """
-    end_s = math.inf if timeout_s is None else time.monotonic() + timeout_s
+    deadline_s = math.inf if timeout_s is None else time.monotonic() + timeout_s
     reported: LockOwner | None = None
     while (lock := _try_lock(name)) is None:
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
-            owner = _connect_to_owner(line, name)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+            owner = _connect_to_owner(client, name)
             if owner is not None:
                 _refuse_ancestor(owner)
                 if owner != reported:
                     on_wait(owner)
                     reported = owner
-            remaining_s = end_s - time.monotonic()
+            remaining_s = deadline_s - time.monotonic()
             if remaining_s <= 0:
-                who = "an unknown process" if reported is None else reported.describe()
+                owner_text = "an unknown process" if reported is None else reported.describe()
                 raise UnusableInput(
-                    f"another campaign is running on this host ({who}), "
+                    f"another campaign is running on this host ({owner_text}), "
                     "and the two would disturb each other",
-                    hint="wait until it has ended, or measure anyway: "
+                    hint="wait until that campaign has ended, or measure anyway: "
                     f"{option('allow_concurrent', True)}",
                 )
             if owner is None:
                 time.sleep(min(_RETRY_S, remaining_s))
             else:
                 # The owner never answers; the connection ends when the owner closes the lock.
-                becomes_readable(line.fileno(), None if timeout_s is None else remaining_s)
+                becomes_readable(client.fileno(), None if timeout_s is None else remaining_s)
     return lock
 
 
 def lock_run(run_id: str, key: str) -> MeasurementLock:
     """Take the lock of one run, so that only this process adds trials to it.
 
-    ``run_id`` is the name of the run in messages; ``key`` is unique among all ledgers. Raise
-    `UnusableInput` if another process measures the run now, `EquipoiseError` if the system does not
-    allow such a socket.
+    ``run_id`` names the run in messages; ``key`` is unique among all ledgers. Raise `UnusableInput`
+    if another process is measuring the run, `EquipoiseError` if the system does not allow such a
+    socket.
     """
-    name = f"{NAME}-{key}"
+    name = f"{LOCK_NAME}-{key}"
     lock = _try_lock(name)
     if lock is not None:
         return lock
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
-        owner = _connect_to_owner(line, name)
-    who = "another process" if owner is None else owner.describe()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+        owner = _connect_to_owner(client, name)
+    owner_text = "another process" if owner is None else owner.describe()
     raise UnusableInput(
-        f"{who} is measuring run {run_id} now",
-        hint=f"wait until it has ended; `equipoise show {run_id}` shows the trials so far",
+        f"{owner_text} is measuring run {run_id} now",
+        hint=f"wait for its end; until then, `equipoise show {run_id}` shows the trials so far",
     )
 
 
@@ -124,18 +124,18 @@ def _try_lock(name: str) -> MeasurementLock | None:
             return None
         raise EquipoiseError(
             f"cannot make sure that no other campaign runs on this host: {error.strerror or error}",
-            hint=f"if none does, add {option('allow_concurrent', True)}",
+            hint=f"if no other campaign runs, add {option('allow_concurrent', True)}",
         ) from error
     return listener
 
 
-def _connect_to_owner(line: socket.socket, name: str) -> LockOwner | None:
-    """Connect to the owner; return ``None`` while it takes or releases the lock."""
+def _connect_to_owner(client: socket.socket, name: str) -> LockOwner | None:
+    """Connect to the owner; return ``None`` while the owner takes or releases the lock."""
     # Without a limit, connecting would hang if too many processes are waiting.
-    line.settimeout(0)
+    client.settimeout(0)
     try:
-        line.connect(f"\0{name}")
-        credentials = line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+        client.connect(f"\0{name}")
+        credentials = client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
     except OSError:
         return None
     process, user, _ = _CREDENTIALS.unpack(credentials)
@@ -143,11 +143,11 @@ def _connect_to_owner(line: socket.socket, name: str) -> LockOwner | None:
 
 
 def _refuse_ancestor(owner: LockOwner) -> None:
-    """Refuse to wait for a process that waits for us."""
+    """Raise `UnusableInput` if the owner of the lock is an ancestor, which waits for us."""
     import psutil
 
     ancestors: list[psutil.Process] = []
-    # The chain stops at an ancestor that cannot be read: it has ended, or is hidden.
+    # The chain stops at an ancestor that cannot be read, because it has ended or is hidden.
     with contextlib.suppress(psutil.Error):
         ancestors = psutil.Process().parents()
     if owner.process in [ancestor.pid for ancestor in ancestors]:

@@ -42,25 +42,25 @@ class LockContent(Struct, frozen=True):
     """Content of a lock file: where the processes of the campaign are."""
 
     host: str
-    """Name of the host: several may share the folder for temporary files."""
+    """Name of the host: several hosts may share the folder for temporary files."""
     cgroup: str | None
-    """Folder of the cgroup in which the campaign's launchers create theirs."""
+    """Folder of the cgroup in which the campaign's launchers create their cgroups."""
 
 
 class UserFolderUnusable(UnusableInput):
-    """The folder of this user cannot be created or trusted."""
+    """The user's folder for campaigns cannot be created or trusted."""
 
     def __init__(self, path: Path, reason: str | None) -> None:
         super().__init__(
             f"the private folder {path} cannot be used: {reason}",
-            hint="set TMPDIR to a folder of your own that others cannot write",
+            hint="set TMPDIR to a folder that only you can write to",
         )
         self.path, self.reason = str(path), str(reason)
 
 
 @contextmanager
 def scratch_folder() -> Iterator[Path]:
-    """Create a new folder for the duration of the block, and remove it at the end."""
+    """Create the scratch folder of a campaign, and remove it at the end of the block."""
     identity = secrets.token_hex(_IDENTITY_BYTES)
     cgroup = own_cgroup()
     with contextlib.ExitStack() as stack:
@@ -76,16 +76,17 @@ def scratch_folder() -> Iterator[Path]:
 
 
 def let_others_enter(scratch: Path) -> None:
-    """Let programs of other users enter a scratch folder, whose name they must know."""
+    """Let programs of other users enter a scratch folder if they know its name."""
     os.chmod(scratch, _ENTER_ONLY)
     if is_identity(scratch.name):
         os.chmod(scratch.parent, _ENTER_ONLY)
 
 
 def identity_of(folder: Path | None) -> str:
-    """Return the identity of the campaign with a scratch folder; for other folders, a new one.
+    """Return the identity of the campaign with this scratch folder, or a new identity.
 
-    It is 64 random bits in hexadecimal digits, and part of the names of the campaign's cgroups.
+    An identity is 64 random bits in hexadecimal digits. The names of a campaign's cgroups contain
+    its identity.
     """
     if folder is not None and is_identity(folder.name):
         return folder.name
@@ -93,20 +94,20 @@ def identity_of(folder: Path | None) -> str:
 
 
 def is_identity(text: str) -> bool:
-    """Return whether a text has the form of the identity of a campaign."""
+    """Return whether a text can be the identity of a campaign."""
     return _IDENTITY.fullmatch(text) is not None
 
 
 def user_folder_path() -> Path:
-    """Return the path of the folder of this user, which may be missing."""
+    """Return the path of this user's folder for campaigns, which may be missing."""
     return Path(os.path.abspath(tempfile.gettempdir()), f"{PREFIX}{os.geteuid()}")
 
 
 @contextmanager
 def open_user_folder(path: Path) -> Iterator[int]:
-    """Open the folder of this user's campaigns; remove it at the end if it is empty.
+    """Open this user's folder for campaigns; remove the folder at the end if it is empty.
 
-    Raise `UserFolderUnusable` if it is missing or a link, or other users could change it.
+    Raise `UserFolderUnusable` if it is missing or a link, or if other users could change it.
     """
     try:
         folder = os.open(path, OPEN_FOLDER)
@@ -115,7 +116,7 @@ def open_user_folder(path: Path) -> Iterator[int]:
     try:
         status = os.fstat(folder)
         if status.st_uid != os.geteuid() or status.st_mode & WRITABLE_BY_OTHERS:
-            raise UserFolderUnusable(path, "other users own it or may write to it")
+            raise UserFolderUnusable(path, "other users own it or can write to it")
         try:
             yield folder
         finally:
@@ -126,10 +127,7 @@ def open_user_folder(path: Path) -> Iterator[int]:
 
 
 def remove_campaign_folder(user_folder: int, identity: str) -> bool:
-    """Remove the folder of a campaign with its content; return whether it is gone.
-
-    No symbolic link is followed.
-    """
+    """Remove a campaign's folder, without following links; return whether the folder is gone."""
     with contextlib.suppress(OSError):
         remove_below(user_folder, identity)
     try:
@@ -140,13 +138,13 @@ def remove_campaign_folder(user_folder: int, identity: str) -> bool:
 
 
 def _new_lock(identity: str, cgroup: Path | None, stack: contextlib.ExitStack) -> tuple[int, Path]:
-    """Create and lock the lock file of a campaign; return the open folder of the user and its path.
+    """Create and lock the lock file of a campaign; return the open user folder and its path.
 
-    Meanwhile another campaign that starts or ends may remove the empty folder, or the file before
-    it is locked; then the function tries again.
+    Another campaign may meanwhile remove the empty folder, or the file before it is locked. Then
+    the function tries again.
     """
     content = LockContent(
-        host=os.uname().nodename, cgroup=None if cgroup is None else as_text(cgroup)
+        host=os.uname().nodename, cgroup=None if cgroup is None else as_latin1(cgroup)
     )
     while True:
         with contextlib.ExitStack() as attempt:
@@ -175,11 +173,11 @@ def _new_lock(identity: str, cgroup: Path | None, stack: contextlib.ExitStack) -
             return user_folder, path
 
 
-def as_text(path: str | Path) -> str:
+def as_latin1(path: str | Path) -> str:
     """Return the bytes of a path as text: each character, U+0000 to U+00FF, stands for a byte."""
     return os.fsencode(path).decode("latin-1")
 
 
-def from_text(text: str) -> Path:
-    """Return the path that `as_text` converted."""
+def path_from_latin1(text: str) -> Path:
+    """Return the path that `as_latin1` converted."""
     return Path(os.fsdecode(text.encode("latin-1")))

@@ -1,4 +1,4 @@
-"""Running the trials of one segment, each in a fresh process that the launcher starts."""
+"""Run the trials of a campaign, each in a fresh process that the launcher starts."""
 
 from __future__ import annotations
 
@@ -25,53 +25,52 @@ if TYPE_CHECKING:
     from equipoise.measure.servers import Servers, Service
 
 OUTPUT_ROOM = "output_room"
-"""Key of the launcher's reason for missing room for a trial's output (crates/launcher)."""
+"""Key of the launcher's reason if the disk had no room for a trial's output (crates/launcher)."""
 ITERATION_VARIABLE = "HYPERFINE_ITERATION"
-"""Variable with the number of the run, from 0, or ``warmup-0``, for commands that mention it."""
-_COVARIATES = ("cpu", "run_delay_s")
-"""Covariates that the launcher reads."""
+"""Variable with the number of the trial, such as ``0`` or ``warmup-0``, as hyperfine sets it."""
+_LAUNCHER_COVARIATES = ("cpu", "run_delay_s")
 
 
 class TrialReport(Struct, frozen=True):
-    """A finished trial, with facts that cause warnings."""
+    """A finished trial, with facts that may cause warnings."""
 
     trial: Trial
     left_behind: int
     """Number of processes that the trial left behind; they were ended."""
     metrics_problem: str | None
+    """Problem with the metrics that the workload reported."""
 
 
 class TrialRunner(Struct):
-    """Runner of the trials of a plan's draws."""
+    """Runner of the trials of a plan."""
 
     plan: Plan
     starter: Starter
     scratch: Path
     """Private folder for the workload's own metrics."""
     environment: Mapping[str, str]
-    """Environment of the caller, to which each trial's environment is added."""
+    """Environment of the caller. Each condition's own environment is added to it."""
     covariates: CovariateReader
     servers: Servers | None = None
-    """Manager of the conditions' servers."""
     on_wait: Callable[[], None] = lambda: None
     """Function to call about once a second during a long trial."""
     now: Callable[[], float] = time.time
     """Clock in seconds since the epoch."""
     _set_up_conditions: set[int] = field(default_factory=set)
-    _uses_run_number: bool = False
-    """Whether a command uses the number; if none does, the variable is not set."""
+    _uses_trial_number: bool = False
+    """Whether a command or a hook mentions `ITERATION_VARIABLE`, so that the variable is set."""
     _iteration: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Remove the variables that each trial sets itself from the environment."""
+        """Remove the variables that are set for each trial from the environment."""
         self.environment = base_environment(self.environment)
-        self._uses_run_number = any(map(_mentions_iteration, self.plan.conditions))
+        self._uses_trial_number = any(map(_mentions_iteration, self.plan.conditions))
 
     def trials_at(self, draw: Draw, place: int) -> tuple[Callable[[], TrialReport], ...]:
-        """Return the trials at one place of a block; each runs when it is called.
+        """Return functions that run the trials at one position of a block.
 
-        There is one trial; in a block with washouts there are two, and the second counts. The
-        caller stores each in the ledger before it starts the next.
+        There is one trial. In a block with washouts there are two, and the second counts. The
+        caller stores each trial in the ledger before it starts the next.
         """
         condition, washout = draw.order[place], draw.washout
         if washout is None:
@@ -90,35 +89,34 @@ class TrialRunner(Struct):
 
     def _run(self, draw: Draw, index: int, position: int, *, washout: bool) -> TrialReport:
         condition = self.plan.conditions[index]
-        if self._uses_run_number:
-            number = draw.block - 1
-            warmup = "warmup-" if draw.phase == "warmup" else ""
-            self._iteration = {ITERATION_VARIABLE: f"{warmup}{number}"}
+        if self._uses_trial_number:
+            prefix = "warmup-" if draw.phase == "warmup" else ""
+            self._iteration = {ITERATION_VARIABLE: f"{prefix}{draw.block - 1}"}
         if index not in self._set_up_conditions:
             self._set_up_conditions.add(index)
             self._run_hook("setup", condition)
         self._run_hook("prepare", condition)
         metrics_file = MetricsFile(self.scratch)
         metrics_file.clear()
-        with self._serving(condition, draw.padding_bytes) as service:
+        with self._running_server(condition, draw.padding_bytes) as service:
             request = self._request(condition, draw, service)
             started_at = self.now()
-            self.covariates.before()
+            self.covariates.read_before()
             report = self.starter.run(request, self.on_wait)
-            covariates = self.covariates.after(cpu=report.cpu, run_delay_s=report.run_delay_s)
+            covariates = self.covariates.read_after(cpu=report.cpu, run_delay_s=report.run_delay_s)
         metrics = metrics_file.read()
         accounting = accounting_of(report)
         if metrics.unreadable is not None:
             accounting = without_metrics(accounting, metrics.unreadable, self.plan, condition)
         self._run_hook("conclude", condition)
-        kind, failure = failure_of(report, self.plan.measure.timeout_s)
+        failure_kind, failure = failure_of(report, self.plan.measure.timeout_s)
         error_tail, samples = report.error_tail, metrics.samples
         if service is not None:
             samples += service.samples
             if service.failure is not None:
                 # The client's own failure is only a consequence.
                 client = "" if failure is None else f", and its client: {failure}"
-                kind = "timed out" if report.timed_out else "failed"
+                failure_kind = "timed out" if report.timed_out else "failed"
                 failure = f"its server ended: {service.failure}{client}"
                 error_tail = service.log_tail
         trial = Trial(
@@ -130,7 +128,7 @@ class TrialRunner(Struct):
             accounting=accounting,
             exit=report.exit,
             failure=failure,
-            failure_kind=kind,
+            failure_kind=failure_kind,
             washout=washout,
             error_tail=error_tail if failure is not None else "",
             covariates=covariates,
@@ -138,16 +136,16 @@ class TrialRunner(Struct):
         )
         return TrialReport(trial, report.left_behind, metrics.unreadable or metrics.problem)
 
-    def _serving(
+    def _running_server(
         self, condition: Condition, padding_bytes: int
     ) -> AbstractContextManager[Service | None]:
         if condition.server is None:
             return nullcontext()
-        assert self.servers is not None, "a plan with servers needs a starter of servers"
+        assert self.servers is not None, "a plan with servers needs `servers`"
         return self.servers.serving(
             condition.name,
             condition.server,
-            self._complete({}, padding_bytes),
+            self._with_trial_variables({}, padding_bytes),
             self.plan.measure.timeout_s,
         )
 
@@ -155,11 +153,11 @@ class TrialRunner(Struct):
         measure = self.plan.measure
         command, environment = condition.command_in(draw.layout), condition.environment
         if service is not None:
-            command = service.place.fill_all(command)
-            environment = service.place.fill_values(environment)
+            command = service.home.fill_all(command)
+            environment = service.home.fill_values(environment)
         request = Request(
             argv=command,
-            environment=self._complete(environment, draw.padding_bytes),
+            environment=self._with_trial_variables(environment, draw.padding_bytes),
             working_folder=condition.process.working_folder or measure.working_folder,
             input=measure.input,
             output=condition.output or measure.output,
@@ -170,21 +168,20 @@ class TrialRunner(Struct):
             return request
         return in_layout(request, self.plan.layouts[draw.layout - 1])
 
-    def _complete(self, environment: Mapping[str, str], padding_bytes: int) -> dict[str, str]:
-        """Return the complete environment of a process of a trial."""
+    def _with_trial_variables(self, environment: Mapping[str, str], padding: int) -> dict[str, str]:
         return {
             **self.environment,
             **self._iteration,
             METRICS_VARIABLE: str(MetricsFile(self.scratch).path),
-            PADDING_VARIABLE: "x" * padding_bytes,
+            PADDING_VARIABLE: "x" * padding,
             **environment,
         }
 
-    def _run_hook(self, option: str, condition: Condition) -> None:
-        line = getattr(condition.hooks, option)
+    def _run_hook(self, hook: str, condition: Condition) -> None:
+        line = getattr(condition.hooks, hook)
         if line is not None:
             run_hook(
-                option,
+                hook,
                 condition.name,
                 line,
                 {**self.environment, **self._iteration, **condition.environment},
@@ -199,7 +196,7 @@ def _mentions_iteration(condition: Condition) -> bool:
 
 
 def in_layout(request: Request, layout: Layout) -> Request:
-    """Return the same trial in one layout; an address setting of the condition has precedence."""
+    """Return the request in a memory layout; the condition's own address setting has precedence."""
     process = request.process
     if process.random_addresses is None:
         process = replace(process, random_addresses=layout.random_addresses)
@@ -210,45 +207,47 @@ def in_layout(request: Request, layout: Layout) -> Request:
 def accounting_of(report: Report) -> Accounting:
     """Return the launcher's measurements for the ledger, with times in seconds."""
     fields = set(Accounting.__struct_fields__)
-    reasons = {"wall_s" if name == "wall_ns" else name: why for name, why in report.unknown.items()}
+    unknown = report.unknown.items()
+    reasons = {"wall_s" if name == "wall_ns" else name: reason for name, reason in unknown}
     return Accounting(
         wall_s=None if report.wall_ns is None else report.wall_ns / 1e9,
         unknown={
-            name: why
-            for name, why in reasons.items()
-            if name in fields or name in report.counters or name in _COVARIATES
+            name: reason
+            for name, reason in reasons.items()
+            if name in fields or name in report.counters or name in _LAUNCHER_COVARIATES
         },
         **{name: getattr(report, name) for name in fields - {"wall_s", "unknown"}},
     )
 
 
 def failure_of(report: Report, timeout_s: float) -> tuple[FailureKind | None, str | None]:
-    """Return the kind and the description of a trial's failure; twice ``None`` if it succeeded."""
+    """Return the kind and the description of a trial's failure, or two ``None``."""
     if report.could_not_start is not None:
         return "failed", f"could not be started: {report.could_not_start}"
     if report.timed_out:
-        stopped = "" if report.stopped_by is None else f", stopped by {_name(report.stopped_by)}"
-        return "timed out", f"timed out after {timeout_s:g} s{stopped}"
+        stopped_by = report.stopped_by
+        suffix = "" if stopped_by is None else f", stopped by {_signal_name(stopped_by)}"
+        return "timed out", f"timed out after {timeout_s:g} s{suffix}"
     if report.stopped_by is not None:
         return "failed", (
-            f"stopped by {_name(report.stopped_by)}: it wants a terminal, and trials have none; "
-            f"run it with {option('input', 'FILE')}, or with an option that asks nothing"
+            f"stopped by {_signal_name(report.stopped_by)}: it needs a terminal, and trials have "
+            f"none; run it with {option('input', 'FILE')}, or so that it asks no questions"
         )
     if report.signal is not None:
-        memory = ": out of memory" if report.out_of_memory else ""
-        return "failed", describe_signal(report.signal) + memory
+        memory_suffix = ": out of memory" if report.out_of_memory else ""
+        return "failed", describe_signal(report.signal) + memory_suffix
     reason = unavailable_reason(report.exit, report.error_tail)
     if reason is not None:
         return "unavailable", reason
     if not report.exit:
         return None, None
-    room = report.unknown.get(OUTPUT_ROOM)
-    if room is not None:
-        return "no room", f"exit status {report.exit}: {room}"
+    room_reason = report.unknown.get(OUTPUT_ROOM)
+    if room_reason is not None:
+        return "no room", f"exit status {report.exit}: {room_reason}"
     return "failed", f"exit status {report.exit}"
 
 
-def _name(number: int) -> str:
+def _signal_name(number: int) -> str:
     return describe_signal(number).partition("(")[2].rstrip(")") or f"signal {number}"
 
 
@@ -258,6 +257,6 @@ def own_environment() -> dict[str, str]:
 
 
 def base_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return an environment without the variables that each trial sets itself."""
-    left_out = (PADDING_VARIABLE, METRICS_VARIABLE)
-    return {key: value for key, value in environment.items() if key not in left_out}
+    """Return an environment without the variables that are set for each trial."""
+    trial_variables = (PADDING_VARIABLE, METRICS_VARIABLE)
+    return {name: value for name, value in environment.items() if name not in trial_variables}

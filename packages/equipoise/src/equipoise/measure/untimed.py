@@ -1,7 +1,7 @@
-"""Commands that run untimed: hooks around trials, and runs that examine a command.
+"""Run commands untimed: hooks around trials, and runs that examine a command.
 
-The launcher does not start them, because it ends every process that a trial leaves behind, and
-``--setup`` may start a server in the background.
+Hooks are shell lines of the user, such as ``--prepare``. The launcher does not start them: it ends
+every process that a trial leaves behind, but ``--setup`` may start a server in the background.
 """
 
 from __future__ import annotations
@@ -36,10 +36,9 @@ def run_hook(
     working_folder: str,
     timeout_s: float,
 ) -> None:
-    """Run the line of one hook (such as ``prepare``) of a condition, through a shell.
+    """Run the shell line of one hook of a condition, such as ``prepare``.
 
-    Raise `ConditionFailed` if it exits non-zero, dies of a signal or takes longer than
-    ``timeout_s`` seconds.
+    Raise `ConditionFailed` if the line fails or takes longer than ``timeout_s`` seconds.
     """
     # A file, not a pipe: a server that the hook starts keeps the descriptor open.
     with tempfile.TemporaryFile() as errors:
@@ -52,9 +51,9 @@ def run_hook(
     if status != 0:
         # `compare gzip -c FILE` without quotes: `-c` is read as an option of Equipoise.
         hint = (
-            "correct the line; or, if it belongs to a command, put that whole command in quotes"
+            "correct the line; if it is a part of a command, put the whole command in quotes"
             if status == NOT_FOUND_STATUS
-            else "append '|| true' to it if its failure does not matter"
+            else "correct the line, or append '|| true' if its failure does not matter"
         )
         raise ConditionFailed(f"{option(hook)} of {condition} failed: {failure}", hint=hint)
 
@@ -67,12 +66,12 @@ def run_untimed(
     errors: IO[bytes] | None = None,
     output: IO[bytes] | None = None,
 ) -> int:
-    """Run a command to its end; return its status, negative if a signal ended it.
+    """Run a command to its end; return its exit status, negative if a signal ended it.
 
     ``environment`` is complete. Standard error goes to ``errors`` and standard output to
     ``output``; by default they are discarded. The process group is ended if the command takes
     longer than ``timeout_s`` seconds (`subprocess.TimeoutExpired`) or is interrupted. Raise
-    `OSError` if it cannot be started.
+    `OSError` if the command cannot be started.
     """
     process = subprocess.Popen(
         command,
@@ -98,7 +97,7 @@ def end_group(process: subprocess.Popen[bytes]) -> None:
 
 
 def tail(descriptor: int) -> str:
-    """Return the end of a file of output."""
+    """Return the last `TAIL_BYTES` of an open file as text."""
     size = os.fstat(descriptor).st_size
     return os.pread(descriptor, TAIL_BYTES, max(0, size - TAIL_BYTES)).decode(errors="replace")
 
@@ -110,7 +109,7 @@ def stderr_suffix(error_tail: str, label: str = "stderr: ") -> str:
 
 
 def describe_status(status: int) -> str:
-    """Describe how a child ended, by its status in ``subprocess``."""
+    """Describe how a child process ended, from its return code in ``subprocess``."""
     return describe_signal(-status) if status < 0 else f"exit status {status}"
 
 
@@ -127,9 +126,9 @@ class _Unavailable(Struct, frozen=True):
 
 
 def unavailable_reason(status: int | None, error_text: str) -> str | None:
-    """Return the reason why this machine cannot run a workload (rule 7); ``None`` without one.
+    """Return the reason why this machine cannot run a workload (rule 7); ``None`` if it can.
 
-    The workload then exits with status 69, and its last line on standard error is ``{"unavailable":
+    Such a workload exits with status 69, and its last line on standard error is ``{"unavailable":
     "it needs two CPUs"}``. This distinguishes an unsuitable machine from a broken workload.
     """
     lines = error_text.strip().splitlines()

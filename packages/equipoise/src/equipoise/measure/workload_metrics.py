@@ -1,4 +1,4 @@
-"""A workload's own metrics: JSON lines in the file named by EQUIPOISE_METRICS.
+"""Read the metrics that a workload reports: JSON lines in the file named by EQUIPOISE_METRICS.
 
 The file belongs to the measured program, which may be hostile: only a regular file is read, without
 following a link and without blocking, and only up to the limits below.
@@ -37,13 +37,13 @@ MAX_ITERATION = 2**53
 """Maximum integer that every JSON reader, and the ledger, keeps exactly."""
 
 ALL_METRICS = "metrics"
-"""Key, in a trial's unknown values, of all metrics that it would have reported."""
+"""Key in a trial's unknown values that stands for all metrics that it would have reported."""
 
 _LAUNCHER_METRICS = frozenset(Accounting.__struct_fields__)
 """Metrics that the launcher measures; a trial may not report them itself."""
 _ACCOUNTED_METRICS = _LAUNCHER_METRICS | {"cpu_s"}
 _FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-_KINDS = {
+_FILE_TYPES = {
     stat.S_IFLNK: "a symbolic link",
     stat.S_IFIFO: "a FIFO",
     stat.S_IFDIR: "a folder",
@@ -54,13 +54,13 @@ _KINDS = {
 
 
 class WorkloadMetrics(Struct, frozen=True):
-    """Samples of one trial, and problems with its file."""
+    """Samples that one trial reported, and problems with its file."""
 
     samples: tuple[Sample, ...] = ()
     problem: str | None = None
-    """Sentence on the first bad line and the number of bad lines; ``None`` without bad lines."""
+    """Sentence about the first bad line and the number of bad lines; ``None`` without bad lines."""
     unreadable: str | None = None
-    """Reason why the whole file is left out; ``None`` if it was read, or does not exist."""
+    """Reason why the whole file is left out; ``None`` if the file was read or does not exist."""
 
 
 class _Line(Struct, frozen=True):
@@ -72,8 +72,8 @@ class _Line(Struct, frozen=True):
     resolution: float | None = None
 
 
-class _Refused(Exception):
-    """A metrics file, or a line of it, is left out; the text is the reason."""
+class _Unusable(Exception):
+    """A metrics file or one of its lines is left out; the text is the predicate of the reason."""
 
 
 class MetricsFile:
@@ -89,7 +89,7 @@ class MetricsFile:
         """Value of ``EQUIPOISE_METRICS``."""
 
     def clear(self) -> None:
-        """Remove the file of the trial before; afterwards the folder exists and is writable."""
+        """Remove the file of the previous trial, and make sure that the folder is writable."""
         # An existing folder stays; `read` reports a replaced folder.
         with suppress(FileExistsError):
             self._folder.mkdir(mode=0o700)
@@ -99,7 +99,7 @@ class MetricsFile:
             return
         try:
             os.fchmod(folder, 0o700)
-            # If it cannot be removed, `read` reports after the trial what it is.
+            # If the file cannot be removed, `read` reports its type after the trial.
             with suppress(FileNotFoundError):
                 remove_below(folder, self._name)
         finally:
@@ -111,17 +111,17 @@ class MetricsFile:
             folder = os.open(self._folder, OPEN_FOLDER)
         except OSError as error:
             is_removed = error.errno == errno.ENOENT
-            what = "removed" if is_removed else "replaced or closed to its reader"
-            return WorkloadMetrics(unreadable=f"the folder of its metrics file was {what}")
+            change = "removed" if is_removed else "replaced or made unreadable"
+            return WorkloadMetrics(unreadable=f"the folder of its metrics file was {change}")
         try:
-            return _parse(_lines(folder, self._name))
+            return _parse(_read_lines(folder, self._name))
         except FileNotFoundError:
             return WorkloadMetrics()
-        except _Refused as reason:
+        except _Unusable as reason:
             return WorkloadMetrics(unreadable=f"its metrics file {reason}")
         except OSError as error:
-            why = (error.strerror or str(error)).lower()
-            return WorkloadMetrics(unreadable=f"its metrics file cannot be read: {why}")
+            cause = (error.strerror or str(error)).lower()
+            return WorkloadMetrics(unreadable=f"its metrics file cannot be read: {cause}")
         finally:
             os.close(folder)
 
@@ -134,75 +134,75 @@ def read(path: Path) -> WorkloadMetrics:
 def without_metrics(
     accounting: Accounting, unreadable: str, plan: Plan, condition: Condition
 ) -> Accounting:
-    """Add the reason for each metric that is missing because the file could not be read."""
+    """Return the accounting with the reason why the workload's metrics are missing."""
     judgement = plan.judgement
-    named = {*condition.reports, judgement.primary_metric, *judgement.other_metrics}
-    lacking = sorted(named - _ACCOUNTED_METRICS - set(accounting.counters))
-    reasons = dict.fromkeys((*lacking, ALL_METRICS), unreadable)
+    expected = {*condition.reports, judgement.primary_metric, *judgement.other_metrics}
+    missing = sorted(expected - _ACCOUNTED_METRICS - set(accounting.counters))
+    reasons = dict.fromkeys((*missing, ALL_METRICS), unreadable)
     return replace(accounting, unknown={**accounting.unknown, **reasons})
 
 
-def _lines(folder: int, name: str) -> list[bytes]:
-    # Checked before it is opened: opening a device may change its state.
+def _read_lines(folder: int, name: str) -> list[bytes]:
+    # The type is checked before the file is opened: opening a device may change its state.
     _check_status(os.lstat(name, dir_fd=folder))
     with open(os.open(name, _FILE_FLAGS, dir_fd=folder), "rb") as file:
         _check_status(os.fstat(file.fileno()))
-        # Another process may still write to it, so its size is not a limit.
+        # Another process may still write to the file, so its size is not a limit.
         content = file.read(MAX_BYTES + 1)
     _check_size(len(content))
     if content.count(b"\n") + content.count(b"\r") > MAX_LINES:
-        raise _Refused(f"holds more than {MAX_LINES} lines")
+        raise _Unusable(f"has more than {MAX_LINES} lines")
     return content.splitlines()
 
 
 def _check_status(status: os.stat_result) -> None:
     if not stat.S_ISREG(status.st_mode):
-        kind = _KINDS.get(stat.S_IFMT(status.st_mode), "something else")
-        raise _Refused(f"is {kind}, not a regular file")
+        file_type = _FILE_TYPES.get(stat.S_IFMT(status.st_mode), "something else")
+        raise _Unusable(f"is {file_type}, not a regular file")
     _check_size(status.st_size)
 
 
 def _check_size(size: int) -> None:
     if size > MAX_BYTES:
-        raise _Refused(f"has {size} bytes or more; at most {MAX_BYTES} are read")
+        raise _Unusable(f"has {size} bytes or more; at most {MAX_BYTES} are read")
 
 
 def _parse(lines: Iterable[bytes]) -> WorkloadMetrics:
     decoder = msgspec.json.Decoder(_Line)
     samples: list[Sample] = []
     problem: str | None = None
-    refused = 0
-    for number, text in enumerate(lines, start=1):
-        if text.strip():
+    bad_lines = 0
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
             try:
-                samples.append(_sample(decoder, text))
-            except _Refused as reason:
-                refused += 1
+                samples.append(_parse_line(decoder, line))
+            except _Unusable as reason:
+                bad_lines += 1
                 problem = problem or f"line {number} of its metrics {reason}"
-    if problem is not None and refused > 1:
-        problem += f"; {refused} lines are left out"
+    if problem is not None and bad_lines > 1:
+        problem += f"; {bad_lines} lines are left out"
     return WorkloadMetrics(tuple(samples), problem)
 
 
-def _sample(decoder: msgspec.json.Decoder[_Line], text: bytes) -> Sample:
-    if len(text) > MAX_LINE_BYTES:
-        raise _Refused(f"is longer than {MAX_LINE_BYTES} bytes")
+def _parse_line(decoder: msgspec.json.Decoder[_Line], content: bytes) -> Sample:
+    if len(content) > MAX_LINE_BYTES:
+        raise _Unusable(f"is longer than {MAX_LINE_BYTES} bytes")
     try:
-        line = decoder.decode(text)
+        line = decoder.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise _Refused(f"cannot be read: {error}") from None
+        raise _Unusable(f"cannot be read: {error}") from None
     except RecursionError:
-        raise _Refused("cannot be read: it is nested too deeply") from None
+        raise _Unusable("cannot be read: it is nested too deeply") from None
     if not math.isfinite(line.value):
-        raise _Refused("is not a finite number")
+        raise _Unusable("is not a finite number")
     if abs(line.value) > MAX_MEASURED_VALUE:
-        raise _Refused(f"has the value {line.value:g}, beyond {MAX_MEASURED_VALUE:g}")
+        raise _Unusable(f"has the value {line.value:g}, beyond {MAX_MEASURED_VALUE:g}")
     if line.metric in _LAUNCHER_METRICS:
-        raise _Refused(f"is named {line.metric}, which Equipoise measures itself")
-    step = line.resolution
-    if step is not None and not 0.0 < step < math.inf:
-        raise _Refused(f"has the resolution {step:g}, which is not a finite number above 0")
-    return Sample(line.metric, line.value, line.iteration, line.unit, line.better, step)
+        raise _Unusable(f"is named {line.metric}, which Equipoise measures itself")
+    resolution = line.resolution
+    if resolution is not None and not 0.0 < resolution < math.inf:
+        raise _Unusable(f"has the resolution {resolution:g}, which is not a finite number above 0")
+    return Sample(line.metric, line.value, line.iteration, line.unit, line.better, resolution)
 
 
 def run_for_metrics(
@@ -216,24 +216,24 @@ def run_for_metrics(
     """
     file = MetricsFile(scratch)
     file.clear()
-    complete = {**environment, METRICS_VARIABLE: str(file.path), **condition.environment}
+    variables = {**environment, METRICS_VARIABLE: str(file.path), **condition.environment}
     folder = condition.process.working_folder
     with tempfile.TemporaryFile() as errors:
         try:
-            status = run_untimed(condition.command, complete, folder, timeout_s, errors)
+            status = run_untimed(condition.command, variables, folder, timeout_s, errors)
         except subprocess.TimeoutExpired:
             raise ConditionFailed(
                 f"{condition.name} takes longer than {timeout_s:g} s",
-                hint=f"raise {option('timeout')}",
+                hint=f"allow more time with a larger {option('timeout')}",
             ) from None
         if status != 0:
             raise ConditionFailed(
                 f"{condition.name} failed: {describe_status(status)}"
                 + stderr_suffix(tail(errors.fileno())),
-                hint="run it by hand in that revision",
+                hint="run the command by hand in that revision to see the whole error",
             )
     metrics = file.read()
-    # If there are good lines, too, the campaign that follows warns of the bad lines.
+    # If there are good lines too, the campaign that follows warns about the bad lines.
     problem = metrics.unreadable or (None if metrics.samples else metrics.problem)
     if problem is not None:
         raise ConditionFailed(

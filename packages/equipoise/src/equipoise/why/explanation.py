@@ -1,4 +1,4 @@
-"""Explanation of a campaign's gap: pure functions of its record."""
+"""Explain the gap of a campaign from its record, without running anything."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from equipoise.why.kind import why_kind
 
 
 class GapEvidence(Struct, frozen=True):
-    """A gap, its observations, and the differences that they show."""
+    """A gap, the observations of its conditions, and the differences that they show."""
 
     gap: Gap
     evidence: EvidenceSet
@@ -41,18 +41,19 @@ def with_causes(
 ) -> ResultDocument:
     """Return the document of a campaign with the causes of a gap.
 
-    The default is the gap that was observed last. ``experiment`` is the campaign that tested the
-    causes, if there is one.
+    Without ``gap``, the causes are those of the gap that was observed last. ``experiment`` is the
+    campaign that tested the causes, if there is one.
     """
     if gap is None:
         evidence = latest_evidence(record)
     else:
-        extra, names = document.extra_time, (gap.comparison.baseline, gap.comparison.candidate)
-        if extra is not None and (extra.baseline, extra.candidate) == names:
+        names = (gap.comparison.baseline, gap.comparison.candidate)
+        known = document.extra_time
+        if known is not None and (known.baseline, known.candidate) == names:
             return document
         evidence = evidence_of_gap(record, gap)
-        of_spread = tuple(cause for cause in document.why if cause.kind == SPREAD)
-        document = replace(document, why=of_spread)
+        spread_causes = tuple(cause for cause in document.why if cause.kind == SPREAD)
+        document = replace(document, why=spread_causes)
     extra_time = None if evidence is None else _extra_time(evidence)
     causes = _causes(record, evidence, experiment)
     if evidence is not None:
@@ -74,7 +75,7 @@ def latest_evidence(record: RunRecord) -> GapEvidence | None:
 
 
 def evidence_of_gap(record: RunRecord, gap: Gap) -> GapEvidence:
-    """Return the evidence of a gap; without observations, the accounts of its trials."""
+    """Return the evidence of a gap. Without observations, only the trials show differences."""
     baseline, candidate = gap.pair
     observations = observations_of_pair(record.observations, baseline, candidate)
     evidence = decode_evidence(observations, baseline, candidate)
@@ -85,10 +86,10 @@ def evidence_of_gap(record: RunRecord, gap: Gap) -> GapEvidence:
 def _causes(
     record: RunRecord, evidence: GapEvidence | None, experiment: RunRecord | None
 ) -> tuple[Explanation, ...]:
-    """Return the causes that an experiment tested, else those that evidence suggests."""
-    own = why_kind(record.plan.terms)
-    if own.tests_causes:
-        return own.causes(record)
+    """Return the causes that an experiment tested, or else the causes that evidence suggests."""
+    kind = why_kind(record.plan.terms)
+    if kind.tests_causes:
+        return kind.causes(record)
     if experiment is not None and (
         evidence is None or explains_gap(experiment, record, evidence.gap.contrast)
     ):
@@ -97,7 +98,6 @@ def _causes(
 
 
 def _extra_time(evidence: GapEvidence) -> ExtraTime:
-    """Return the parts of the extra time."""
     comparison, difference = evidence.gap.comparison, evidence.difference
     gap_s = difference.gap.extra
     return ExtraTime(
@@ -122,7 +122,7 @@ def _extra_time(evidence: GapEvidence) -> ExtraTime:
             for source, runs in evidence.evidence.by_source().items()
             if runs.all_runs
         },
-        # Each trial shows its unknown accounts itself.
+        # Unknown accounts are already reported with each trial.
         unseen={
             source: remarks for source, remarks in difference.unseen.items() if source != "accounts"
         },

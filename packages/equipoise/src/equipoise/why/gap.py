@@ -1,4 +1,4 @@
-"""The gap that is explained: between two conditions whose times surely differ."""
+"""Choose the gap to explain: the difference in wall time between two conditions."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ EXPLAINABLE = ("faster", "slower")
 
 
 class Gap(Struct, frozen=True):
-    """Two conditions, and the campaign's comparison of their times."""
+    """Two conditions, and the campaign's comparison of their wall times."""
 
     contrast: Contrast
     comparison: Comparison
-    """Comparison of the wall times, whatever the campaign's primary metric is."""
+    """Comparison by wall time, whatever the campaign's primary metric is."""
     trials: Runs[Trial]
-    """Trials of the complete blocks in which both ran."""
+    """Trials of the complete blocks in which both conditions ran."""
     chosen_because: str | None = None
     """Sentence that says why this gap was chosen among several."""
     judged_by: str = PRIMARY_METRIC
@@ -41,19 +41,19 @@ class Gap(Struct, frozen=True):
 
     @property
     def is_explainable(self) -> bool:
-        """Whether one condition is slower by the verdict."""
+        """Whether one condition is slower, according to the verdict."""
         return self.comparison.verdict in EXPLAINABLE
 
     @property
     def smallest_ratio(self) -> float | None:
-        """Ratio that is nearest to 1 in its interval; ``None`` if no ratio is known."""
+        """The ratio, or the bound of its interval, that is nearest to 1; ``None`` if unknown."""
         comparison = self.comparison
         ratios = [ratio for ratio in (comparison.ratio, *comparison.ratio_ci) if ratio]
         return min(ratios, key=lambda ratio: abs(math.log(ratio)), default=None)
 
     @property
     def longest_s(self) -> float:
-        """Seconds of the longest trial of the two."""
+        """Wall-clock seconds of the longest trial of either condition."""
         return max((trial.accounting.wall_s or 0.0 for trial in self.trials.all_runs), default=0.0)
 
 
@@ -61,8 +61,8 @@ def choose_gap(record: RunRecord, baseline: str | None = None, candidate: str | 
     """Return the named gap, or the largest gap whose verdict is faster or slower.
 
     ``baseline`` and ``candidate`` are names of conditions, or ``None`` for any. Raise
-    `UnusableInput` if the campaign was imported, is a fleet's, a gate or of a history, compares
-    nothing, has no complete block, or does not compare the named conditions.
+    `UnusableInput` if the campaign is imported, a fleet, a gate or a history; if it compares
+    nothing or has no complete block; or if it does not compare the named conditions.
     """
     plan = record.plan
     plan.rules.check_explainable(record)
@@ -70,35 +70,36 @@ def choose_gap(record: RunRecord, baseline: str | None = None, candidate: str | 
     for name in (baseline, candidate):
         if name not in (None, *names):
             raise UnusableInput(
-                f"there is no condition {name!r}", hint=f"the conditions are {', '.join(names)}"
+                f"there is no condition {name!r}", hint=f"choose one of {', '.join(names)}"
             )
     gaps = gaps_of(record)
     if not gaps:
         reason = why_kind(plan.terms).no_gap_reason
         raise UnusableInput(
-            f"run {record.id} {reason}", hint=f"go on with it: equipoise resume {record.id}"
+            f"run {record.id} {reason}",
+            hint=f"if it was interrupted, resume it: equipoise resume {record.id}",
         )
-    matching = [
+    matching_gaps = [
         gap
         for gap in gaps
         if baseline in (None, gap.comparison.baseline)
         and candidate in (None, gap.comparison.candidate)
     ]
-    if not matching:
+    if not matching_gaps:
         pairs = [f"{gap.comparison.candidate} with {gap.comparison.baseline}" for gap in gaps]
         more = f" and {len(pairs) - 5} more pairs" if len(pairs) > 5 else ""
         raise UnusableInput(
             f"run {record.id} does not compare {candidate or 'anything'} with "
             f"{baseline or 'anything'}",
-            hint=f"it compares {'; '.join(pairs[:5])}{more}",
+            hint=f"choose a pair of this run: {'; '.join(pairs[:5])}{more}",
         )
-    return _largest(matching)
+    return _largest(matching_gaps)
 
 
 def gaps_of(record: RunRecord) -> tuple[Gap, ...]:
-    """Return the gaps in wall time of the campaign, in the order of its contrasts.
+    """Return the gaps in wall time between the pairs of conditions of a campaign.
 
-    A kind of campaign may choose other pairs of conditions.
+    The pairs are the contrasts of the plan, in their order. A kind of campaign may choose others.
     """
     plan = record.plan
     blocks = analysed_blocks(record)
@@ -125,17 +126,17 @@ def gaps_of(record: RunRecord) -> tuple[Gap, ...]:
 
 
 def largest_gap(record: RunRecord) -> Gap | None:
-    """Return the gap that `choose_gap` returns without names; ``None`` if nothing is compared."""
+    """Return the gap that `choose_gap` would choose; ``None`` if nothing is compared."""
     gaps = gaps_of(record) if record.plan.rules.has_random_order else ()
     return _largest(gaps) if gaps else None
 
 
 def gap_for_report(gap: Gap, record: RunRecord, public_record: RunRecord) -> Gap:
-    """Return the same gap of the record that is reported, whose conditions may have other names."""
+    """Return the gap as the public record has it, whose conditions may have other names."""
     if public_record is record:
         return gap
-    same = next(other for other in gaps_of(public_record) if other.pair == gap.pair)
-    return replace(same, chosen_because=gap.chosen_because)
+    public_gap = next(other for other in gaps_of(public_record) if other.pair == gap.pair)
+    return replace(public_gap, chosen_because=gap.chosen_because)
 
 
 def explains_gap(experiment: RunRecord, record: RunRecord, contrast: Contrast) -> bool:
@@ -160,24 +161,24 @@ def nothing_to_explain_sentence(gap: Gap) -> str:
 
 
 def _largest(gaps: Sequence[Gap]) -> Gap:
-    """Return the largest explainable gap, or else the largest; one of several has the reason."""
+    """Return the largest explainable gap, or the largest gap if none is explainable."""
     if len(gaps) == 1:
         return gaps[0]
     explainable = [gap for gap in gaps if gap.is_explainable]
-    which = "the largest gap whose verdict is faster or slower"
+    description = "the largest gap whose verdict is faster or slower"
     if not explainable:
-        which = "the largest gap; no verdict is faster or slower"
-    because = f"of {len(gaps)} comparisons this is {which}"
+        description = "the largest gap; no verdict is faster or slower"
+    reason = f"of {len(gaps)} comparisons this is {description}"
 
     def size(gap: Gap) -> float:
         ratio = gap.comparison.ratio
         return abs(math.log(ratio)) if ratio else math.inf
 
-    return replace(max(explainable or gaps, key=size), chosen_because=because)
+    return replace(max(explainable or gaps, key=size), chosen_because=reason)
 
 
 def _trials(contrast: Contrast, blocks: Blocks) -> Runs[Trial]:
     pair = (contrast.baseline, contrast.candidate)
-    both = [block for block in blocks.values() if {*pair} <= {trial.condition for trial in block}]
-    trials = [trial for block in both for trial in block]
-    return Runs(*(tuple(trial for trial in trials if trial.condition == side) for side in pair))
+    shared = [block for block in blocks.values() if {*pair} <= {trial.condition for trial in block}]
+    trials = [trial for block in shared for trial in block]
+    return Runs(*(tuple(trial for trial in trials if trial.condition == index) for index in pair))

@@ -1,4 +1,4 @@
-"""Explanation of gaps by kind of campaign: the defaults, which a kind may override."""
+"""How each kind of campaign explains its gaps: the defaults, which a kind may override."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class NamedGap(Struct, frozen=True):
 
 
 class WhyKind:
-    """Explanation of the gaps of an ordinary comparison; a kind overrides what differs."""
+    """Explanation of the gaps of an ordinary comparison; other kinds override its methods."""
 
     tests_causes = False
     """Whether a campaign of the kind tests causes itself."""
     no_gap_reason = "compares nothing, or has no complete block"
-    """Reason why a campaign has no gap. The message puts it after the campaign's name."""
+    """Reason why a campaign has no gap, as a predicate after the campaign's id."""
     nothing_to_explain = "nothing was compared"
-    """Reason why no explanation follows the campaign."""
+    """Clause after "there is nothing to explain", if a finished campaign has no gap."""
 
     def gaps(self, record: RunRecord, blocks: Blocks) -> Sequence[NamedGap]:
         """Return the pairs of conditions whose gaps may be explained."""
@@ -44,11 +44,11 @@ class WhyKind:
         return [NamedGap(contrast, metric) for contrast in record.plan.contrasts]
 
     def judged_comparison(self, gap: NamedGap, comparison: Comparison) -> Comparison:
-        """Return the comparison of a gap's wall times as the campaign judged them."""
+        """Return the comparison of a gap's wall times with the campaign's own verdict."""
         return comparison
 
     def causes(self, record: RunRecord) -> tuple[Explanation, ...]:
-        """Return the causes that the campaign has tested, if its kind tests causes."""
+        """Return the causes that the campaign has tested; empty if its kind tests none."""
         return ()
 
     def with_explanation(
@@ -59,13 +59,13 @@ class WhyKind:
         causes: Sequence[Explanation],
         experiment: RunRecord | None,
     ) -> Any:
-        """Return the document with the kind's own remarks about an explained gap.
+        """Return the document with the remarks of this kind of campaign about an explained gap.
 
         ``experiment`` is the campaign that tested the causes of that gap, if there is one.
         """
         return document
 
 
-def why_kind(part: object) -> WhyKind:
-    """Return the explanation rules of the kind to which terms or a document belong."""
-    return kind_of(part).part("why", WhyKind)
+def why_kind(owner: object) -> WhyKind:
+    """Return how the kind of campaign explains gaps; ``owner`` is its terms or its document."""
+    return kind_of(owner).part("why", WhyKind)

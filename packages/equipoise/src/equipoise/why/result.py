@@ -1,6 +1,7 @@
-"""The result of a campaign with the causes of its gap, and the campaign that tested them.
+"""Compute the result of a campaign, with the causes of its gap if there is evidence of them.
 
-The rules of causes are loaded only for a campaign that was observed or that tests causes.
+A gap is the difference in wall time between two conditions. An experiment is a later campaign that
+tested causes of the gap. The rules of causes are loaded only for an observed or tested campaign.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ from equipoise.model.result import ResultDocument
 from equipoise.why.kind import why_kind
 
 
-class Reader(Protocol):
-    """The part of the ledger that finds experiments."""
+class ExperimentReader(Protocol):
+    """Methods of the ledger that find experiments."""
 
     def explaining(self, run_id: str) -> tuple[str, ...]:
-        """Return the campaigns that explain this one, the latest first."""
+        """Return the ids of the campaigns that explain this one, the latest first."""
 
     def read_run(self, reference: str) -> RunRecord:
-        """Return all that is known of one campaign."""
+        """Return the complete record of one campaign."""
 
 
 def result_of(record: RunRecord, experiment: RunRecord | None = None) -> ResultDocument:
@@ -33,7 +34,8 @@ def result_of(record: RunRecord, experiment: RunRecord | None = None) -> ResultD
     ``experiment`` is the campaign that tested causes of a gap of ``record``, if there is one.
     """
     document = analyse_campaign(record)
-    if experiment is None and not record.observations and not _tests_causes(record):
+    tests_causes = why_kind(record.plan.terms).tests_causes
+    if experiment is None and not record.observations and not tests_causes:
         return document
     from equipoise.why.explanation import with_causes
 
@@ -41,23 +43,18 @@ def result_of(record: RunRecord, experiment: RunRecord | None = None) -> ResultD
         return with_causes(document, record, experiment)
 
 
-def _tests_causes(record: RunRecord) -> bool:
-    """Return whether a campaign is of a kind that tests causes itself."""
-    return why_kind(record.plan.terms).tests_causes
-
-
-def with_experiment(record: RunRecord, ledger: Reader) -> tuple[RunRecord, ...]:
-    """Return a campaign, and the latest one that tested a gap of it, if there is one."""
+def with_experiment(record: RunRecord, ledger: ExperimentReader) -> tuple[RunRecord, ...]:
+    """Return a campaign and, if there is one, its latest experiment."""
     experiment = latest_experiment(record, ledger)
     return (record,) if experiment is None else (record, experiment)
 
 
 def latest_experiment(
-    record: RunRecord, ledger: Reader, contrast: Contrast | None = None
+    record: RunRecord, ledger: ExperimentReader, contrast: Contrast | None = None
 ) -> RunRecord | None:
-    """Return the latest campaign that tested a gap of this one and has a complete block.
+    """Return the latest experiment that tested a gap of this campaign and has a complete block.
 
-    Without a contrast, the gap of any contrast of ``record`` counts.
+    With a contrast, only experiments about the gap of that contrast count.
     """
     for run_id in ledger.explaining(record.id):
         experiment = ledger.read_run(run_id)

@@ -22,7 +22,7 @@ from equipoise.report.document import Paragraph
 from equipoise.why.evidence.collect import EvidenceRun
 from equipoise.why.evidence.observer import FileUse
 from equipoise.why.evidence.sources import EvidenceSet, Runs
-from equipoise.why.interventions.intervention import Changes
+from equipoise.why.interventions.intervention import ChangedProperty
 from equipoise.why.result import result_of
 from packages.equipoise.tests.kinds.explain.simulated import Truth, plan_and_seconds
 from packages.equipoise.tests.kinds.explain.test_campaigns import NO_LIMIT, record_of, with_attempts
@@ -44,7 +44,7 @@ def unchanged_sentence(
     cause: str,
     known: KnownEvidence,
     with_it: object,
-    changes: Changes = "what the cause names",
+    changes: ChangedProperty = "what the cause names",
     **evidence: object,
 ) -> str | None:
     """Return the sentence that one observed run left a cause unchanged."""

@@ -68,10 +68,10 @@ class ScriptedProcesses:
 class NoCovariates:
     """A reader that reads nothing."""
 
-    def before(self) -> None:
+    def read_before(self) -> None:
         """Read nothing."""
 
-    def after(self, **_: object) -> dict[str, float | None]:
+    def read_after(self, **_: object) -> dict[str, float | None]:
         """Return nothing."""
         return {}
 

@@ -28,7 +28,7 @@ def reader(host: Host) -> Iterator[CovariateReader]:
 def test_events_during_the_trial_are_differences_of_readings(
     host: Host, reader: CovariateReader
 ) -> None:
-    reader.before()
+    reader.read_before()
     plant(
         host.root,
         {
@@ -39,7 +39,7 @@ def test_events_during_the_trial_are_differences_of_readings(
         },
     )
     tick_s = 1.0 / os.sysconf("SC_CLK_TCK")
-    assert reader.after(cpu=1, run_delay_s=0.002) == pytest.approx(
+    assert reader.read_after(cpu=1, run_delay_s=0.002) == pytest.approx(
         {
             "load_1_minute": 0.05,
             "pressure_cpu_s": 0.25,
@@ -66,8 +66,8 @@ def test_events_during_the_trial_are_differences_of_readings(
 def test_covariates_read_before_a_trial_cover_the_time_since_the_previous_one(
     host: Host, reader: CovariateReader
 ) -> None:
-    reader.before()
-    reader.after(cpu=1)
+    reader.read_before()
+    reader.read_after(cpu=1)
     plant(
         host.root,
         {
@@ -77,8 +77,8 @@ def test_covariates_read_before_a_trial_cover_the_time_since_the_previous_one(
         },
     )
     # One second after the reading before the first trial.
-    reader.before()
-    values = reader.after(cpu=0)
+    reader.read_before()
+    values = reader.read_after(cpu=0)
     assert values["pressure_cpu_before"] == pytest.approx(0.25)
     assert values["pressure_memory_before"] == 0.0
     # The kernel updates its total at intervals; a fraction is at most 1 all the same.
@@ -88,22 +88,22 @@ def test_covariates_read_before_a_trial_cover_the_time_since_the_previous_one(
     assert values["frequency_before_hz"] == pytest.approx(3.1e9)
     # Events after the reading do not count.
     plant(host.root, {"proc/pressure/memory": "some total=500000\nfull total=0\n"})
-    assert reader.after(cpu=0)["pressure_memory_before"] == 0.0
+    assert reader.read_after(cpu=0)["pressure_memory_before"] == 0.0
 
 
 def test_each_trial_starts_from_zero(host: Host, reader: CovariateReader) -> None:
-    reader.before()
+    reader.read_before()
     plant(host.root, {"proc/pressure/io": "some total=1000500\nfull total=0\n"})
-    assert reader.after(cpu=0)["pressure_io_s"] == pytest.approx(1.0)
-    reader.before()
-    assert reader.after(cpu=0)["pressure_io_s"] == 0.0
+    assert reader.read_after(cpu=0)["pressure_io_s"] == pytest.approx(1.0)
+    reader.read_before()
+    assert reader.read_after(cpu=0)["pressure_io_s"] == 0.0
 
 
 def test_missing_covariates_are_null_with_a_reason(tmp_path: Path) -> None:
     plant(tmp_path, {"proc/loadavg": "0.50 0.1 0.1 1/1 1\n"})
     with CovariateReader(Host(tmp_path), clock=lambda: 0.0) as reader:
-        reader.before()
-        values = reader.after()
+        reader.read_before()
+        values = reader.read_after()
     assert values.pop("load_1_minute") == 0.5
     assert set(values.values()) == {None}
     assert set(reader.reasons) == set(values)
@@ -114,16 +114,16 @@ def test_a_source_that_becomes_nonsense_is_null_and_the_others_stay(
     host: Host, reader: CovariateReader
 ) -> None:
     plant(host.root, {"proc/loadavg": "high\n"})
-    reader.before()
-    values = reader.after(cpu=0)
+    reader.read_before()
+    values = reader.read_after(cpu=0)
     assert values["load_1_minute"] is None
     assert "documented format" in reader.reasons["load_1_minute"]
     assert values["steal_s"] == 0.0
 
 
 def test_the_frequency_of_an_unknown_cpu_is_not_guessed(reader: CovariateReader) -> None:
-    reader.before()
-    values = reader.after()
+    reader.read_before()
+    values = reader.read_after()
     assert values["frequency_hz"] is None
     assert values["cpu"] is None
     assert set(reader.reasons) == {"frequency_hz", "cpu", "run_delay_s", "steal_before"}
@@ -141,15 +141,15 @@ def test_without_a_zone_of_the_processor_its_monitor_is_read(tmp_path: Path) -> 
         },
     )
     with CovariateReader(host, clock=lambda: 0.0) as reader:
-        reader.before()
-        assert reader.after(cpu=0)["temperature_c"] == 55.25
+        reader.read_before()
+        assert reader.read_after(cpu=0)["temperature_c"] == 55.25
 
 
 def test_a_source_that_is_slow_here_is_left_out_and_reported(host: Host) -> None:
     seconds = iter(range(1000))
     with CovariateReader(host, clock=lambda: float(next(seconds)), max_s=0.5) as reader:
-        reader.before()
-        assert reader.after(cpu=0)["pressure_cpu_s"] is None
+        reader.read_before()
+        assert reader.read_after(cpu=0)["pressure_cpu_s"] is None
     assert reader.reasons["pressure_cpu_s"] == (
         "reading it takes 1e+03 ms here: too long for each trial"
     )
@@ -158,22 +158,22 @@ def test_a_source_that_is_slow_here_is_left_out_and_reported(host: Host) -> None
 def test_no_file_stays_open(host: Host) -> None:
     before = os.listdir("/proc/self/fd")
     with CovariateReader(host, clock=lambda: 0.0) as reader:
-        reader.before()
-        reader.after(cpu=1)
+        reader.read_before()
+        reader.read_after(cpu=1)
         assert len(os.listdir("/proc/self/fd")) > len(before)
     assert len(os.listdir("/proc/self/fd")) == len(before)
 
 
 def test_a_cpu_without_a_frequency_is_null(host: Host, reader: CovariateReader) -> None:
     (host.root / CPU / "cpu1/cpufreq/scaling_cur_freq").unlink()
-    reader.before()
-    assert reader.after(cpu=1)["frequency_hz"] is None
-    assert reader.after(cpu=0)["frequency_hz"] == 2.4e9
+    reader.read_before()
+    assert reader.read_after(cpu=1)["frequency_hz"] is None
+    assert reader.read_after(cpu=0)["frequency_hz"] == 2.4e9
 
 
 def test_this_host_gives_every_covariate_or_its_reason() -> None:
     with CovariateReader() as reader:
-        reader.before()
-        values = reader.after(cpu=0)
+        reader.read_before()
+        values = reader.read_after(cpu=0)
         for name, value in values.items():
             assert value is not None or reader.reasons[name]

@@ -13,7 +13,7 @@ from equipoise.measure.environment import Host, snapshot
 from equipoise.measure.environment.system import (
     addresses_are_random,
     addresses_can_be_held,
-    size_bytes,
+    environment_bytes,
 )
 from equipoise.model.redaction import TUNING_VARIABLES
 from equipoise.why.interventions.runtime import THREAD_VARIABLES
@@ -174,6 +174,6 @@ def test_bytes_that_are_not_text_can_be_written_as_json(tmp_path: Path) -> None:
 
 
 def test_the_size_of_the_environment_counts_names_signs_and_ends() -> None:
-    assert size_bytes({}) == 0
-    assert size_bytes({"A": "xyz", "BC": ""}) == len("A=xyz0") + len("BC=0")
-    assert size_bytes({"A": "\udcff"}) == len("A=?0")
+    assert environment_bytes({}) == 0
+    assert environment_bytes({"A": "xyz", "BC": ""}) == len("A=xyz0") + len("BC=0")
+    assert environment_bytes({"A": "\udcff"}) == len("A=?0")

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from equipoise.model.errors import UnusableInput
 from equipoise.why.differences.changes import Wait
-from equipoise.why.differences.compare import split
+from equipoise.why.differences.compare import split_wall_time
 from equipoise.why.evidence.instructions import Instructions
 from equipoise.why.evidence.observer import Function
 from equipoise.why.evidence.sources import Runs
@@ -237,30 +237,30 @@ def test_a_size_class_of_one_condition_may_have_only_freed_blocks(has_it: str) -
 
 
 def test_time_that_no_thread_used_is_waiting() -> None:
-    assert split(2.0, 0.5, 0.25).waiting_s == pytest.approx(1.25)
+    assert split_wall_time(2.0, 0.5, 0.25).waiting_s == pytest.approx(1.25)
 
 
 def test_parallel_threads_make_the_wait_unknown() -> None:
-    parts = split(1.0, 1.5, 0.1)
+    parts = split_wall_time(1.0, 1.5, 0.1)
     assert parts.waiting_s is None
     assert "at the same time" in parts.unseen[0]
 
 
 def test_missing_account_makes_the_wait_unknown() -> None:
-    assert split(1.0, None, 0.1).waiting_s is None
+    assert split_wall_time(1.0, None, 0.1).waiting_s is None
 
 
 def test_waiting_for_a_processor_is_separate_from_other_waiting() -> None:
-    parts = split(2.0, 0.5, 0.25, run_delay_s=0.25)
+    parts = split_wall_time(2.0, 0.5, 0.25, run_delay_s=0.25)
     assert parts.waiting_s == pytest.approx(1.0)
     assert parts.queueing_s == pytest.approx(0.25)
 
 
 def test_delay_is_at_most_the_waiting_time() -> None:
-    parts = split(1.0, 0.5, 0.25, run_delay_s=0.5)
+    parts = split_wall_time(1.0, 0.5, 0.25, run_delay_s=0.5)
     assert parts.waiting_s == 0.0
     assert parts.queueing_s == pytest.approx(0.25)
 
 
 def test_a_delay_that_was_not_read_stays_in_the_waiting() -> None:
-    assert split(1.0, 0.5, 0.25).queueing_s is None
+    assert split_wall_time(1.0, 0.5, 0.25).queueing_s is None

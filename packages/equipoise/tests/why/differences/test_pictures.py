@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from equipoise.model.errors import UnusableInput
-from equipoise.why.differences.stacks import Picture, draw
+from equipoise.why.differences.stacks import Picture, draw_profiles
 from equipoise.why.evidence.sources import EvidenceSet, Runs
 from packages.equipoise.tests.payloads import PAYLOADS
 from packages.equipoise.tests.why.differences.example_evidence import sampled
@@ -31,33 +31,35 @@ def elements(svg: bytes, name: str) -> list[str]:
 
 def firefox(evidence: EvidenceSet, names: tuple[str, str]) -> dict[str, Any]:
     """The profile, read."""
-    document: dict[str, Any] = json.loads(draw("firefox", evidence, names, "candidate"))
+    document: dict[str, Any] = json.loads(draw_profiles("firefox", evidence, names, "candidate"))
     return document
 
 
 def test_widths_are_of_the_slower_condition_and_differences_of_own_time() -> None:
-    svg = draw("flame-graph", PROFILES, ("before", "after"), "candidate")
+    svg = draw_profiles("flame-graph", PROFILES, ("before", "after"), "candidate")
     assert elements(svg, "title") == [
         "all (1,000,000 µs, 100%)",
         "main (1,000,000 µs, 100.00%; -25.00%)",
         "work (750,000 µs, 75.00%; -20.00%)",
         "mmap (750,000 µs, 75.00%; +75.00%)",
     ]
-    turned = draw("flame-graph", PROFILES, ("before", "after"), "baseline")
+    turned = draw_profiles("flame-graph", PROFILES, ("before", "after"), "baseline")
     assert elements(turned, "title")[0] == "all (700,000 µs, 100%)"
 
 
 def test_the_same_profiles_give_the_same_bytes() -> None:
     kinds: tuple[Picture, ...] = ("flame-graph", "firefox")
     for kind in kinds:
-        first, second = (draw(kind, PROFILES, ("before", "after"), "candidate") for _ in "12")
+        first, second = (
+            draw_profiles(kind, PROFILES, ("before", "after"), "candidate") for _ in "12"
+        )
         assert first == second
 
 
 def test_a_hostile_name_stays_text_in_the_flame_graph() -> None:
     profile = sampled({HOSTILE: 1.0})
     both = EvidenceSet(profile=Runs((profile,), (profile,)))
-    svg = draw("flame-graph", both, (HOSTILE, HOSTILE), "candidate")
+    svg = draw_profiles("flame-graph", both, (HOSTILE, HOSTILE), "candidate")
     assert [told.partition(" (")[0] for told in elements(svg, "title")] == [
         "all",
         '<script>alert("x")</script>&amp',
@@ -74,7 +76,7 @@ def test_no_name_of_a_function_or_a_condition_makes_an_element_or_an_attribute()
     for functions in (names, [f"function {place}" for place in range(len(names))]):
         profile = sampled(dict.fromkeys(functions, 1.0))
         both = EvidenceSet(profile=Runs((profile,), (profile,)))
-        svg = draw("flame-graph", both, ("no text \udcff", functions[0]), "candidate")
+        svg = draw_profiles("flame-graph", both, ("no text \udcff", functions[0]), "candidate")
         tree = ElementTree.fromstring(svg)
         kinds.append({(element.tag, tuple(sorted(element.attrib))) for element in tree.iter()})
     assert kinds[0] == kinds[1]
@@ -137,4 +139,4 @@ def test_drawing_needs_profiles_of_both_conditions(picture: Picture) -> None:
     one = EvidenceSet(profile=Runs((sampled({"main": 1.0}),), ()))
     for nothing in (EvidenceSet(), one, EvidenceSet(profile=Runs((sampled({}),), (sampled({}),)))):
         with pytest.raises(UnusableInput, match="no profile of both"):
-            draw(picture, nothing, ("a", "b"), "candidate")
+            draw_profiles(picture, nothing, ("a", "b"), "candidate")

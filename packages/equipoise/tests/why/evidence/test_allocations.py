@@ -307,7 +307,7 @@ def test_a_full_disk_ends_the_recording_and_not_the_program(
     for words_of_it in missing:
         remarks = [words for words in evidence.unseen if words_of_it in words]
         assert len(remarks) == 1, evidence.unseen
-        assert "the disk of the temporary folder has no room" in remarks[0]
+        assert "the disk of the temporary folder is full" in remarks[0]
 
 
 def test_stacks_have_names_although_the_first_thread_ended_first(tmp_path: Path) -> None:

@@ -240,11 +240,11 @@ def test_a_missing_observer_is_found_out_before_anything_is_run(
 def test_a_missing_valgrind_is_the_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     (observation,) = collected(ScriptedStarter(), plan_of(), [EvidenceRun("instructions", 0, 1)])
-    assert observation.failure == "valgrind is missing, which counts instructions"
+    assert observation.failure == "valgrind, which counts instructions, is missing"
 
 
 @pytest.mark.parametrize(
-    ("ignored", "failure"), [(False, "a fails under it: exit status 3"), (True, None)]
+    ("ignored", "failure"), [(False, "a fails under this source: exit status 3"), (True, None)]
 )
 def test_a_program_that_fails_under_a_source_is_a_failure_unless_failures_are_ignored(
     ignored: bool, failure: str | None
@@ -327,7 +327,7 @@ def test_a_program_that_dies_under_every_source_is_a_failure_of_each() -> None:
     runs = [EvidenceRun(source, 0, 1) for source in ("system_calls", "allocations")]
     observations = list(collect(plan, runs, longest_s=0.1))
     assert [observation.failure for observation in observations] == [
-        "dies fails under it: signal 11 (SIGSEGV)"
+        "dies fails under this source: signal 11 (SIGSEGV)"
     ] * 2
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.why.differences.stacks import places_of, weights
+from equipoise.why.differences.stacks import call_paths, weights
 from equipoise.why.evidence.observer import (
     Function,
     Process,
@@ -136,7 +136,7 @@ def test_waits_belong_to_the_function_that_waits(tmp_path: Path, program: Path) 
 def test_the_kernel_is_entered_at_a_named_entry_point(tmp_path: Path) -> None:
     copies = ("dd", "if=/dev/zero", "of=/dev/null", "bs=1M", "count=4000", "status=none")
     evidence = observe("profile", tmp_path, *copies)
-    places = places_of(evidence.stacks)
+    places = call_paths(evidence.stacks)
     kernel = weights(places, lambda place: () if place.entry is None else (place.entry,))
     assert kernel_may_be_sampled() is bool(kernel)
     if kernel:

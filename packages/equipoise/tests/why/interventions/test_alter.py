@@ -5,7 +5,11 @@ from __future__ import annotations
 import msgspec.structs
 
 from equipoise.model.plan import Condition, Hooks, Process, Server
-from equipoise.why.interventions.intervention import variable, with_prepared, with_variables
+from equipoise.why.interventions.intervention import (
+    variable_value,
+    with_preparation,
+    with_variables,
+)
 from packages.equipoise.tests.why.interventions.cases import (
     BASELINE,
     CANDIDATE,
@@ -51,8 +55,8 @@ def test_an_allocator_takes_the_place_of_another_and_of_nothing_else() -> None:
 def test_a_variable_that_env_sets_in_the_command_is_changed_there() -> None:
     command = ("/usr/bin/env", f"{TUNABLES}={POLICY}", "A=1", "/bin/b", "C=2")
     candidate = Condition("b", command)
-    assert variable(candidate, "A", site()) == "1"
-    assert variable(candidate, "C", site()) is None
+    assert variable_value(candidate, "A", site()) == "1"
+    assert variable_value(candidate, "C", site()) is None
     altered = intervention_named("never_mmap", case_of(candidate=candidate)).alter(candidate)
     assert altered.command == ("/usr/bin/env", "A=1", "/bin/b", "C=2")
     assert altered.environment[TUNABLES].startswith(f"{POLICY}:")
@@ -80,7 +84,7 @@ def test_server_is_altered_and_its_client_is_not() -> None:
 
 def test_existing_preparation_stays_first() -> None:
     own = msgspec.structs.replace(CANDIDATE, hooks=Hooks(prepare="true # first", cleanup="rm x"))
-    hooks = with_prepared(own, "echo second").hooks
+    hooks = with_preparation(own, "echo second").hooks
     assert hooks == Hooks(prepare="( true # first\n) && { echo second\n}", cleanup="rm x")
 
 

@@ -110,7 +110,7 @@ def test_unavailable_intervention_is_proposed_with_its_reason() -> None:
     }
     assert reasons["jemalloc"] == "libjemalloc2 is not installed: apt install libjemalloc2"
     assert "make build" in str(reasons["no_sleep"])
-    assert reasons["pinning"] == "we may use one CPU only: allow more with taskset"
+    assert reasons["pinning"] == "only one CPU may be used: allow more with taskset"
     assert reasons["never_mmap"] is None
 
 

@@ -27,7 +27,7 @@ from equipoise.model.why import Explanation
 from equipoise.revisions.terms import benchmarks_of
 from equipoise.why.causes.remaining import is_named, short_name
 from equipoise.why.differences.changes import Difference
-from equipoise.why.differences.wording import WORTH_SAYING
+from equipoise.why.differences.wording import MIN_MENTIONED_FRACTION
 from equipoise.why.explanation import GapEvidence
 from equipoise.why.kind import NamedGap, WhyKind
 
@@ -175,7 +175,7 @@ def _functions(causes: Sequence[Explanation]) -> Iterator[str]:
 
 def _longer_functions(difference: Difference) -> Iterator[str]:
     """Yield the functions with a twentieth of the gap or more, certain or not; largest first."""
-    least = WORTH_SAYING * difference.gap.extra
+    least = MIN_MENTIONED_FRACTION * difference.gap.extra
     long_functions = [item for item in difference.functions.items() if item[1].extra >= least > 0.0]
     for function, _ in sorted(long_functions, key=lambda item: -item[1].extra):
         if is_named(function.name):

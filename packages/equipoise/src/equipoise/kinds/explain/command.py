@@ -51,7 +51,7 @@ from equipoise.report.document import BRIEF, Document, Paragraph, Part
 from equipoise.shared.spelling import option
 from equipoise.studies.data_sets import require_data
 from equipoise.why.causes.ranking import suggested_causes
-from equipoise.why.differences.stacks import Picture, draw
+from equipoise.why.differences.stacks import Picture, draw_profiles
 from equipoise.why.evidence.collect import (
     MIN_REPETITIONS,
     EvidenceRequest,
@@ -351,7 +351,7 @@ def write_pictures(pictures: Pictures, gap: GapEvidence) -> None:
     """
     names = gap.gap.comparison.baseline, gap.gap.comparison.candidate
     for path, kind in pictures.items():
-        write_file(path, draw(kind, gap.evidence, names, gap.difference.slower))
+        write_file(path, draw_profiles(kind, gap.evidence, names, gap.difference.slower))
 
 
 def report_missing_pictures(pictures: Pictures) -> None:

@@ -22,11 +22,11 @@ from equipoise.model.record import Accounting, Observation, Trial
 from equipoise.model.why import ExpectedChange, Explanation
 from equipoise.why.causes.remaining import is_named
 from equipoise.why.differences.allocations import is_inside_allocator
-from equipoise.why.differences.stacks import places_of
+from equipoise.why.differences.stacks import call_paths
 from equipoise.why.evidence.collect import EvidenceRun
 from equipoise.why.evidence.observer import Function, SampledStacks, SystemCalls
 from equipoise.why.evidence.sources import SOURCES, EvidenceSet, Side
-from equipoise.why.interventions.intervention import Changes
+from equipoise.why.interventions.intervention import ChangedProperty
 
 MIN_REMOVED_FRACTION = 0.5
 """Least fraction of the slower condition's surplus that must disappear; the same fraction of the
@@ -95,7 +95,7 @@ class KnownEvidence(Struct, frozen=True):
 def expected_changes(
     plan: Plan,
     attempt: PlannedIntervention,
-    changes: Changes,
+    changes: ChangedProperty,
     known_evidence: KnownEvidence,
     observe: Observe,
 ) -> tuple[ExpectedChange, ...]:
@@ -164,7 +164,9 @@ def unchanged_account(
     return None if _has_fallen(before, faster, after) else _count_sentence(event, before, after)
 
 
-def _check(changes: Changes, cause: Explanation, known_evidence: KnownEvidence) -> Check | None:
+def _check(
+    changes: ChangedProperty, cause: Explanation, known_evidence: KnownEvidence
+) -> Check | None:
     """Return the check of one cause in an observed run; ``None`` if the cause has none."""
     syscall, file = cause.evidence.get("syscall"), cause.evidence.get("file")
     function = cause.evidence.get("function")
@@ -211,10 +213,10 @@ def _other_allocator(known_evidence: KnownEvidence) -> Check | None:
     """Return the check that the former allocator no longer runs."""
     runs = known_evidence.evidence.profile.of(known_evidence.slower)
     modules = {
-        place.functions[-1].module
+        path.functions[-1].module
         for run in runs
-        for place in places_of(run.stacks)
-        if place.functions and is_inside_allocator(place.functions[-1])
+        for path in call_paths(run.stacks)
+        if path.functions and is_inside_allocator(path.functions[-1])
     }
     if not modules:
         return None
@@ -289,6 +291,6 @@ def _writes(run: SystemCalls, file: str) -> float:
 
 
 def _seconds(run: SampledStacks, is_counted: Callable[[Function], bool]) -> Iterator[float]:
-    for place in places_of(run.stacks):
-        if place.entry is None and place.functions and is_counted(place.functions[-1]):
-            yield place.weight
+    for path in call_paths(run.stacks):
+        if path.entry is None and path.functions and is_counted(path.functions[-1]):
+            yield path.weight

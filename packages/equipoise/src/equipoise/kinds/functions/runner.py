@@ -86,10 +86,10 @@ class FunctionRunner(Struct):
         if place == 0:
             order = order_of(self.plan, draw)
             started_at, began = self.now(), self.clock()
-            self.covariates.before()
+            self.covariates.read_before()
             answer = self.processes.run((draw.phase, draw.block), order, self.on_wait)
             report = answer.report
-            covariates = self.covariates.after(cpu=report.cpu, run_delay_s=report.run_delay_s)
+            covariates = self.covariates.read_after(cpu=report.cpu, run_delay_s=report.run_delay_s)
             wall_s = self.clock() - began
             trials = self._trials(draw, answer, started_at, wall_s, covariates)
             # Failed trials come first and end the campaign, so the block stays incomplete.

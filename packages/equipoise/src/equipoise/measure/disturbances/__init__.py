@@ -2,13 +2,13 @@
 
 Files, in reading order:
 
-- ``host_state``: the input of a check: a host and half a second of its activity.
-- ``contention``: other processes, CPU time taken away, full memory and a full disk.
+- ``host_state``: the input of checks: a host and half a second of its activity.
+- ``contention``: other processes, lost CPU time, full memory and a full disk.
 - ``settings``: power, variables that slow programs, addresses; the clock, missing counters.
 
-A check is a function of a `HostState` that yields disturbances, changes nothing, and raises
-``Unknown`` if it cannot decide. No check suggests switching off mitigations of processor faults: a
-faster benchmark is not worth an insecure machine.
+A check is a function that takes a `HostState` and yields disturbances. It changes nothing, and
+raises ``Unknown`` if it cannot decide. No check suggests switching off mitigations of processor
+faults: a faster benchmark is not worth an insecure machine.
 """
 
 from __future__ import annotations
@@ -45,17 +45,17 @@ CHECKS: Mapping[str, Callable[[HostState], Iterable[Disturbance]]] = {
         settings.unread_covariates,
     )
 }
-"""Checks by name, the most serious first; a new check is one function and one line here."""
+"""Checks by name, the most serious first. A new check is one function and one line here."""
 
 
 def observe_host() -> HostState:
-    """Watch this host for half a second."""
+    """Return the state of this host after half a second of observation."""
     host = Host()
     return HostState(host, watch(host), dict(os.environ), we_are_root=os.geteuid() == 0)
 
 
 def examine(state: HostState) -> Examination:
-    """Run every check; a check without an answer is listed with the reason."""
+    """Run all checks. The result lists each check that could not decide, with the reason."""
     disturbances: list[Disturbance] = []
     checked: list[str] = []
     unchecked: dict[str, str] = {}

@@ -1,8 +1,8 @@
-"""Competition for trials: other work on the processors, full memory, and a full disk.
+"""Check for other work on the processors, full memory, and a full disk.
 
-Cheap checks before and after a campaign show whether the host was busy: reading /proc twice takes
-milliseconds. Our own work is not a disturbance: that of our process, and of the children for which
-it has waited by the second reading (the launcher and all trials).
+`begin_watch` and `busy_host` run cheap checks before and after a campaign: two readings of /proc
+take milliseconds. Our own work is not a disturbance: the work of our process, and of its children
+that ended before the second reading (the launcher and all trials).
 """
 
 from __future__ import annotations
@@ -13,63 +13,62 @@ from collections.abc import Callable, Iterator
 
 from msgspec import Struct
 
-from equipoise.measure.disturbances import contention
 from equipoise.measure.disturbances.host_state import (
-    LENGTH_S,
+    WATCH_S,
     Activity,
+    BusyProcess,
     HostState,
     Moment,
     read_moment,
     steal_since_boot,
 )
 from equipoise.measure.environment import cgroups
-from equipoise.measure.environment.hardware import CPUS, meminfo, online, threads_share_cores
+from equipoise.measure.environment.hardware import CPUS, meminfo, online_cpus, threads_share_cores
 from equipoise.measure.environment.system import Host, Unknown, readable
 from equipoise.model.host import Disturbance
 from equipoise.model.record import CampaignWarning
 
-NAMED_SHARE = 0.05
-"""Minimum share of one CPU of a process that is named."""
-UNNAMED_SHARE = 0.10
-"""Minimum total share of one CPU of unnamed processes that is reported."""
-UNSEEN_SHARE = 0.25
-"""Share of one CPU that may be an error of the kernel, which samples the processors' time."""
-MAX_NAMED = 5
-HIGH_SHARE = 0.5
+MIN_NAMED_SHARE = 0.05
+"""Smallest share of one CPU of a process that is named."""
+MIN_UNNAMED_SHARE = 0.10
+"""Smallest total share of one CPU of unnamed processes that is reported."""
+MIN_UNSEEN_SHARE = 0.25
+"""Smallest share of one CPU that is reported without a visible process: samples have errors."""
+MAX_NAMED_PROCESSES = 5
+MIN_LOAD_PER_CPU = 0.5
 """Load per CPU from which on a trial often shares a CPU, a cache or a frequency limit."""
 MIN_LOAD = 0.75
-STEAL_NOW = 0.03
-STEAL_SINCE_BOOT = 0.02
-FREE_MEMORY = 0.10
-"""Fraction of free memory below which memory counts as nearly full."""
-MIN_BYTES = 256 << 20
-NEARLY_FULL_BYTES = 1 << 30
-FREE_DISK = 0.05
-MIN_FILES = 1000
+MIN_STEAL_NOW = 0.03
+MIN_STEAL_SINCE_BOOT = 0.02
+MIN_FREE_MEMORY_SHARE = 0.10
+MIN_FREE_BYTES, AMPLE_FREE_BYTES = 256 << 20, 1 << 30
+"""Free bytes below which a disk is always nearly full, and from which on it never is."""
+MIN_FREE_DISK_SHARE = 0.05
+MIN_FREE_FILES = 1000
 
 
 def busy_processes(state: HostState) -> Iterator[Disturbance]:
-    """Name each process that takes CPU time, and add up the time of the others."""
+    """Name the processes of others that take CPU time, and report the rest as a sum."""
     processes = state.activity.busy_processes()
-    named = [process for process in processes if process.share >= NAMED_SHARE][:MAX_NAMED]
+    named = _named_processes(processes)
     for process in named:
         yield Disturbance(
             "busy_process",
             "disturbs",
-            f"process {process.number} ({process.name}) uses {100 * process.share:.0f} % of a CPU",
+            f"process {process.pid} ({process.name}) uses {100 * process.share:.0f} % of a CPU",
             "a thread of the kernel: wait until it is done; see: top -b -n 1 | head -30"
             if process.is_kernel_thread
-            else f"end it, or halt it meanwhile: kill -STOP {process.number}, "
-            f"afterwards kill -CONT {process.number}",
+            else f"end it, or halt it meanwhile: kill -STOP {process.pid}, "
+            f"afterwards kill -CONT {process.pid}",
         )
-    rest = sum(process.share for process in processes) - sum(process.share for process in named)
-    if rest >= UNNAMED_SHARE:
-        others = len(processes) - len(named)
-        what = f"{others} other processes together use {100 * rest:.0f} % of a CPU"
+    unnamed = sum(process.share for process in processes) - sum(process.share for process in named)
+    if unnamed >= MIN_UNNAMED_SHARE:
+        unnamed_count = len(processes) - len(named)
+        summary = f"{unnamed_count} other processes together use {100 * unnamed:.0f} % of a CPU"
         hint = "end unneeded processes; see: top -b -n 1 | head -30"
-        yield Disturbance("busy_processes", "disturbs", what, hint)
+        yield Disturbance("busy_processes", "disturbs", summary, hint)
     unseen = state.activity.unseen_share()
-    if unseen >= UNSEEN_SHARE:
+    if unseen >= MIN_UNSEEN_SHARE:
         yield Disturbance(
             "unseen_processes",
             "disturbs",
@@ -79,6 +78,11 @@ def busy_processes(state: HostState) -> Iterator[Disturbance]:
         )
 
 
+def _named_processes(processes: list[BusyProcess]) -> list[BusyProcess]:
+    named = [process for process in processes if process.share >= MIN_NAMED_SHARE]
+    return named[:MAX_NAMED_PROCESSES]
+
+
 def load(state: HostState) -> Iterator[Disturbance]:
     """Compare the load average of the last minute with the number of CPUs."""
     text = state.host.text("/proc/loadavg")
@@ -86,67 +90,69 @@ def load(state: HostState) -> Iterator[Disturbance]:
         average = float(text.split()[0])
     except (ValueError, IndexError):
         raise Unknown(f"/proc/loadavg: {text[:40]!r} is not a load") from None
-    cpus = len(online(state.host))
-    if average >= max(MIN_LOAD, HIGH_SHARE * cpus):
-        what = f"over the last minute {average:g} processes on average wanted one of {cpus} CPUs"
+    cpus = len(online_cpus(state.host))
+    if average >= max(MIN_LOAD, MIN_LOAD_PER_CPU * cpus):
+        summary = f"over the last minute {average:g} processes on average wanted one of {cpus} CPUs"
         hint = "wait until it has gone down; see: uptime"
-        yield Disturbance("high_load", "disturbs" if average >= cpus else "weakens", what, hint)
+        yield Disturbance("high_load", "disturbs" if average >= cpus else "weakens", summary, hint)
 
 
 def cpu_quota(state: HostState) -> Iterator[Disturbance]:
-    """Report a quota smaller than the CPUs; it disturbs if one busy thread exceeds it."""
+    """Report a quota below the number of CPUs; the quota disturbs if one busy thread exceeds it."""
     quota = cgroups.cpu_quota(state.host)
-    if quota is None or quota.value >= len(online(state.host)):
+    if quota is None or quota.value >= len(online_cpus(state.host)):
         return
     try:
-        halted = state.activity.change("times_throttled")
+        throttled = state.activity.change("times_throttled")
     except Unknown:
         # The quota itself is known.
-        halted = 0
+        throttled = 0
     unlimited = "-1" if quota.file.endswith("cfs_quota_us") else "max"
     yield Disturbance(
         "cpu_quota",
-        "disturbs" if quota.value < 1 or halted else "weakens",
+        "disturbs" if quota.value < 1 or throttled else "weakens",
         f"a CPU quota lets Equipoise use {quota.value:g} CPUs, then stops it until the next period"
-        + (f"; it did so {halted} times just now" if halted else ""),
+        + (f"; it did so {throttled} times just now" if throttled else ""),
         f"echo {unlimited} | sudo tee {quota.file}; for a container: "
         "docker update --cpu-quota -1 CONTAINER",
     )
 
 
 def steal(state: HostState) -> Iterator[Disturbance]:
-    """Report CPU time that the hypervisor takes away now, or often took away before."""
+    """Report CPU time that the hypervisor takes away now, or took away since the boot."""
     hint = (
         "nothing inside this machine ends it: use a dedicated host, or measure for longer: "
         "equipoise compare --budget 600 …"
     )
-    now = state.activity.steal_share()
-    if now >= STEAL_NOW:
-        what = f"the hypervisor takes away {100 * now:.0f} % of the CPU time for other machines"
-        yield Disturbance("steal", "disturbs", what, hint)
+    share = state.activity.steal_share()
+    if share >= MIN_STEAL_NOW:
+        percent = 100 * share
+        summary = f"the hypervisor takes away {percent:.0f} % of the CPU time for other machines"
+        yield Disturbance("steal", "disturbs", summary, hint)
         return
-    before = steal_since_boot(state.host)
-    if before >= STEAL_SINCE_BOOT:
-        what = f"since the boot the hypervisor took away {100 * before:.1f} % of the CPU time"
-        yield Disturbance("steal", "weakens", what, hint)
+    share = steal_since_boot(state.host)
+    if share >= MIN_STEAL_SINCE_BOOT:
+        summary = f"since the boot the hypervisor took away {100 * share:.1f} % of the CPU time"
+        yield Disturbance("steal", "weakens", summary, hint)
 
 
 def shared_cores(state: HostState) -> Iterator[Disturbance]:
-    """Report two CPUs on one core (SMT): work on one slows the other."""
+    """Report that two CPUs share a core (SMT): work on one slows the other."""
     if threads_share_cores(state.host):
-        what = "two CPUs share a core (SMT): a trial slows down when its twin has work"
+        summary = "two CPUs share a core (SMT): a trial slows down when its twin has work"
         hint = f"echo off | sudo tee {CPUS}/smt/control"
-        yield Disturbance("shared_cores", "weakens", what, hint)
+        yield Disturbance("shared_cores", "weakens", summary, hint)
 
 
 def full_memory(state: HostState) -> Iterator[Disturbance]:
-    """Check the host's memory, then the limit of our control group."""
-    available = meminfo(state.host, "MemAvailable")
-    total = meminfo(state.host, "MemTotal")
-    if available < FREE_MEMORY * total:
-        what = f"memory is nearly full: {available / 1e6:.0f} of {total / 1e6:.0f} MB are available"
+    """Report that the host's memory, or the memory of our control group, is nearly full."""
+    available_bytes = meminfo(state.host, "MemAvailable")
+    total_bytes = meminfo(state.host, "MemTotal")
+    if available_bytes < MIN_FREE_MEMORY_SHARE * total_bytes:
+        available = f"{available_bytes / 1e6:.0f} of {total_bytes / 1e6:.0f} MB are available"
+        summary = f"memory is nearly full: {available}"
         hint = "end unneeded processes; the largest: ps -e -o pid,rss,comm --sort=-rss | head"
-        yield Disturbance("full_memory", "disturbs", what, hint)
+        yield Disturbance("full_memory", "disturbs", summary, hint)
     try:
         limit = cgroups.memory_limit(state.host)
     except Unknown:
@@ -155,7 +161,7 @@ def full_memory(state: HostState) -> Iterator[Disturbance]:
     if limit is None:
         return
     used = cgroups.memory_in_use(state.host, limit)
-    if used > (1 - FREE_MEMORY) * limit.value:
+    if used > (1 - MIN_FREE_MEMORY_SHARE) * limit.value:
         yield Disturbance(
             "full_memory_limit",
             "disturbs",
@@ -166,21 +172,20 @@ def full_memory(state: HostState) -> Iterator[Disturbance]:
 
 
 def swap(state: HostState) -> Iterator[Disturbance]:
-    """Report pages that move to or from swap now, or that are in swap."""
-    moved = state.activity.change("pages_swapped")
+    """Report memory that moves to or from swap now, or that is in swap."""
+    moved_pages = state.activity.change("pages_swapped")
     used = _swap_in_use(state.host)
     hint = "with enough free memory: sudo swapoff -a && sudo swapon -a; else end unneeded processes"
-    if moved > 0:
-        what = f"the host is swapping: {moved} pages in {state.activity.seconds:.1f} s"
-        yield Disturbance("swapping", "disturbs", what, hint)
+    if moved_pages > 0:
+        summary = f"the host is swapping: {moved_pages} pages in {state.activity.seconds:.1f} s"
+        yield Disturbance("swapping", "disturbs", summary, hint)
     elif used > 0:
         effect = "a process that needs them waits for the disk"
-        what = f"{used / 1e6:.0f} MB of memory are in swap: {effect}"
-        yield Disturbance("swap_in_use", "weakens", what, hint)
+        summary = f"{used / 1e6:.0f} MB of memory are in swap: {effect}"
+        yield Disturbance("swap_in_use", "weakens", summary, hint)
 
 
 def _swap_in_use(host: Host) -> int:
-    """Return the number of bytes in swap."""
     lines = host.text("/proc/swaps").splitlines()[1:]
     try:
         return 1024 * sum(int(line.split()[3]) for line in lines)
@@ -189,42 +194,42 @@ def _swap_in_use(host: Host) -> int:
 
 
 def full_temporary_folder(state: HostState) -> Iterator[Disturbance]:
-    """Check the temporary folder for free bytes, then for free files."""
+    """Report that the temporary folder has few free bytes, or room for few files."""
     try:
         space = state.free_space(state.scratch)
     except OSError as error:
         raise Unknown(f"{state.scratch}: {error.strerror}") from None
     # A trial cannot use the room that is reserved for root (f_bfree).
-    free, total = space.f_bavail * space.f_frsize, space.f_blocks * space.f_frsize
+    free_bytes, total_bytes = space.f_bavail * space.f_frsize, space.f_blocks * space.f_frsize
     name = readable(str(state.scratch))
     hint = "make room, or use another folder: export TMPDIR=/var/tmp"
-    if free < MIN_BYTES or (free < NEARLY_FULL_BYTES and free < FREE_DISK * total):
-        what = f"{name} has {free / 1e6:.0f} MB left of {total / 1e6:.0f} MB"
-        yield Disturbance("small_temporary_folder", "disturbs", what, hint)
-    elif 0 < space.f_files and space.f_favail < MIN_FILES:
-        what = f"{name} can take only {space.f_favail} more files"
-        yield Disturbance("few_temporary_files", "disturbs", what, hint)
+    min_bytes = min(AMPLE_FREE_BYTES, MIN_FREE_DISK_SHARE * total_bytes)
+    if free_bytes < max(MIN_FREE_BYTES, min_bytes):
+        summary = f"{name} has {free_bytes / 1e6:.0f} MB left of {total_bytes / 1e6:.0f} MB"
+        yield Disturbance("small_temporary_folder", "disturbs", summary, hint)
+    elif 0 < space.f_files and space.f_favail < MIN_FREE_FILES:
+        summary = f"{name} can take only {space.f_favail} more files"
+        yield Disturbance("few_temporary_files", "disturbs", summary, hint)
 
 
-BUSY_SHARE = 0.25
-"""Minimum share of one CPU for which the work of others is reported."""
-CODE = "busy_host"
+MIN_BUSY_SHARE = 0.25
+"""Smallest share of one CPU for which the work of others is reported after a campaign."""
 _HINT = "end the other processes: `equipoise doctor` names them"
-_CHECKS_BEFORE = (contention.load, contention.full_memory)
-_CHECKS_AFTER = (contention.steal, contention.cpu_quota, contention.swap)
+_CHECKS_BEFORE = (load, full_memory)
+_CHECKS_AFTER = (steal, cpu_quota, swap)
 
 Clock = Callable[[], float]
 
 
 class HostWatch(Struct, frozen=True):
-    """A host at the begin of a campaign."""
+    """State of a host at the start of a campaign."""
 
     host: Host
     first: Moment
     children_s: float
     """CPU time of the children for which we had waited."""
-    before: tuple[str, ...]
-    """Sentences on what disturbed the host before the campaign."""
+    disturbances: tuple[str, ...]
+    """Sentences about disturbances before the campaign."""
 
 
 def children_seconds() -> float:
@@ -241,8 +246,8 @@ def begin_watch(
         first = read_moment(host, clock)
     except Unknown:
         return None
-    before = _present_disturbances(_CHECKS_BEFORE, _state(host, first, first))
-    return HostWatch(host, first, children_s(), tuple(before))
+    disturbances = _present_disturbances(_CHECKS_BEFORE, _state(host, first, first))
+    return HostWatch(host, first, children_s(), tuple(disturbances))
 
 
 def busy_host(
@@ -250,20 +255,21 @@ def busy_host(
 ) -> CampaignWarning | None:
     """Observe a host after a campaign; return a warning if the host was busy.
 
-    Call it after waiting for the end of all trials.
+    Call this function when all trials have ended.
     """
-    parts = [f"before the campaign {what}" for what in watch.before]
+    clauses = [f"before the campaign {disturbance}" for disturbance in watch.disturbances]
     try:
         state = _state(watch.host, watch.first, read_moment(watch.host, clock))
-        if state.activity.seconds >= LENGTH_S:
-            others = _work_of_others(state.activity, children_s() - watch.children_s)
-            while_it_ran = [*others, *_present_disturbances(_CHECKS_AFTER, state)]
-            parts += [f"while it measured, {what}" for what in while_it_ran]
+        if state.activity.seconds >= WATCH_S:
+            work = _work_of_others(state.activity, children_s() - watch.children_s)
+            disturbances = (*work, *_present_disturbances(_CHECKS_AFTER, state))
+            clauses += [f"while it measured, {disturbance}" for disturbance in disturbances]
     except Unknown as reason:
-        parts += [f"what others did while it measured is unknown ({reason})"] if parts else []
-    if not parts:
+        if clauses:
+            clauses.append(f"what others did while it measured is unknown ({reason})")
+    if not clauses:
         return None
-    return CampaignWarning(CODE, f"this host was busy: {'; '.join(parts)}", _HINT)
+    return CampaignWarning("busy_host", f"this host was busy: {'; '.join(clauses)}", _HINT)
 
 
 def _state(host: Host, first: Moment, last: Moment) -> HostState:
@@ -273,7 +279,7 @@ def _state(host: Host, first: Moment, last: Moment) -> HostState:
 def _present_disturbances(
     checks: tuple[Callable[[HostState], Iterator[Disturbance]], ...], state: HostState
 ) -> Iterator[str]:
-    """Yield sentences on present disturbances; only doctor reports unreadable facts."""
+    """Yield sentences about disturbances; only `equipoise doctor` reports unreadable facts."""
     for check in checks:
         try:
             yield from (
@@ -286,25 +292,23 @@ def _present_disturbances(
 
 
 def _work_of_others(activity: Activity, own_children_s: float) -> Iterator[str]:
-    """Yield a clause on the work of others if it is much, with the busiest processes by name."""
+    """Yield a clause about the CPU time of other processes, if they used much."""
     processes = activity.busy_processes()
-    own = own_children_s / activity.seconds
-    unseen = max(0.0, activity.unseen_share() - own)
-    if unseen < contention.UNSEEN_SHARE:
-        # The kernel samples the processors' time.
+    own_share = own_children_s / activity.seconds
+    unseen = max(0.0, activity.unseen_share() - own_share)
+    if unseen < MIN_UNSEEN_SHARE:
         unseen = 0.0
     total = unseen + sum(process.share for process in processes)
-    if total < BUSY_SHARE:
+    if total < MIN_BUSY_SHARE:
         return
-    named = [process for process in processes if process.share >= contention.NAMED_SHARE]
-    named = named[: contention.MAX_NAMED]
+    named = _named_processes(processes)
     rest = total - sum(process.share for process in named)
-    texts = [
-        f"process {process.number} ({process.name}) {_percent(process.share)}" for process in named
+    shares = [
+        f"process {process.pid} ({process.name}) {_percent(process.share)}" for process in named
     ]
-    if rest >= contention.NAMED_SHARE:
-        texts.append(f"{'others together' if named else 'other processes'} {_percent(rest)}")
-    yield f"others used {_percent(total)} of a CPU: {', '.join(texts)}"
+    if rest >= MIN_NAMED_SHARE:
+        shares.append(f"{'others together' if named else 'other processes'} {_percent(rest)}")
+    yield f"others used {_percent(total)} of a CPU: {', '.join(shares)}"
 
 
 def _percent(share: float) -> str:

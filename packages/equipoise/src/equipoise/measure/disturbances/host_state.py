@@ -1,4 +1,4 @@
-"""The input of checks: a host, its environment, and half a second of its activity.
+"""Observe a host for half a second, as the input of checks for disturbances.
 
 A method or function raises `Unknown` if it needs a counter that could not be read.
 """
@@ -14,13 +14,14 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from equipoise.measure.environment.cgroups import times_throttled
-from equipoise.measure.environment.covariates import stolen_busy_and_all
-from equipoise.measure.environment.system import Facts, Host, Unknown, collect
+from equipoise.measure.environment.covariates import parse_cpu_ticks
+from equipoise.measure.environment.system import Facts, Host, Unknown, read_facts
 
-LENGTH_S = 0.5
-_FLAGS, _USER_TIME, _SYSTEM_TIME, _STARTED = 6, 11, 12, 19
-"""Fields of /proc/PID/stat after the name, which may itself contain blanks."""
-_KERNEL_THREAD = 0x00200000
+WATCH_S = 0.5
+"""Seconds for which a host is observed."""
+_FLAGS, _USER_TIME, _SYSTEM_TIME, _START_TIME = 6, 11, 12, 19
+"""Indices of fields of /proc/PID/stat after the name, which may itself contain blanks."""
+_KERNEL_THREAD_FLAG = 0x00200000
 """PF_KTHREAD of include/linux/sched.h."""
 
 
@@ -28,19 +29,19 @@ class Process(Struct, frozen=True):
     """One process at one moment."""
 
     name: str
-    started: int
-    """Ticks since boot, which distinguish the process from another with the same number."""
-    ticks: int
-    """CPU time used so far."""
+    start_ticks: int
+    """Ticks from boot to start, which distinguish the process from another with the same pid."""
+    cpu_ticks: int
+    """CPU time used so far, in ticks."""
     is_kernel_thread: bool = False
-    """Whether it is a thread of the kernel."""
 
 
 class Moment(Struct, frozen=True):
     """Processes and counters of a host at one moment."""
 
-    at_s: float
+    read_at_s: float
     processes: Mapping[int, Process]
+    """Processes by pid."""
     counters: Mapping[str, int | None]
     """Counters of the kernel by the names of ``COUNTERS``; ``None`` for an unreadable counter."""
     unknown: Mapping[str, str]
@@ -48,11 +49,12 @@ class Moment(Struct, frozen=True):
 
 
 class BusyProcess(Struct, frozen=True):
-    """A process that used CPU time; ``share`` of one CPU."""
+    """A process that used CPU time."""
 
-    number: int
+    pid: int
     name: str
     share: float
+    """CPU time as a fraction of one CPU's time."""
     is_kernel_thread: bool
 
 
@@ -61,17 +63,17 @@ class Activity(Struct, frozen=True):
 
     first: Moment
     last: Moment
-    own_process: int = field(default_factory=os.getpid)
-    """Our own process, which is not a disturbance: it ends before anything is measured."""
+    own_pid: int = field(default_factory=os.getpid)
+    """Our own process, which is not a disturbance."""
     ticks_per_s: int = os.sysconf("SC_CLK_TCK")
 
     @property
     def seconds(self) -> float:
-        """Length of the activity."""
-        return self.last.at_s - self.first.at_s
+        """Seconds between the two moments."""
+        return self.last.read_at_s - self.first.read_at_s
 
     def change(self, counter: str) -> int:
-        """Return the change of a counter of ``COUNTERS``."""
+        """Return the change of one of the ``COUNTERS`` between the two moments."""
         for moment in (self.first, self.last):
             if counter in moment.unknown:
                 raise Unknown(moment.unknown[counter])
@@ -80,36 +82,37 @@ class Activity(Struct, frozen=True):
         return last - first
 
     def busy_processes(self) -> list[BusyProcess]:
-        """Return the processes of others that used CPU time, the busiest first."""
+        """Return the other processes that used CPU time, the busiest first."""
         processes = (
-            BusyProcess(number, process.name, self._used(number, process), process.is_kernel_thread)
-            for number, process in self.last.processes.items()
-            if number != self.own_process
+            BusyProcess(pid, process.name, self._share_of(pid, process), process.is_kernel_thread)
+            for pid, process in self.last.processes.items()
+            if pid != self.own_pid
         )
         busy = [process for process in processes if process.share > 0]
-        return sorted(busy, key=lambda process: (-process.share, process.number))
+        return sorted(busy, key=lambda process: (-process.share, process.pid))
 
     def unseen_share(self) -> float:
-        """Return the CPU time, in CPUs, of processes that are not visible at the end."""
-        used = sum(self._used(number, process) for number, process in self.last.processes.items())
-        return max(0.0, self._share(self.change("busy_ticks")) - used)
+        """Return the CPU time of processes that are invisible at the end, as a share of one CPU."""
+        visible = sum(self._share_of(pid, process) for pid, process in self.last.processes.items())
+        return max(0.0, self._share(self.change("busy_ticks")) - visible)
 
     def steal_share(self) -> float:
         """Return the fraction of the processors' time that the hypervisor took away."""
         ticks = self.change("all_ticks")
         return self.change("steal_ticks") / ticks if ticks > 0 else 0.0
 
-    def _used(self, number: int, process: Process) -> float:
-        before = self.first.processes.get(number)
-        same = before is not None and before.started == process.started
-        return self._share(process.ticks - (before.ticks if before is not None and same else 0))
+    def _share_of(self, pid: int, process: Process) -> float:
+        earlier = self.first.processes.get(pid)
+        if earlier is None or earlier.start_ticks != process.start_ticks:
+            return self._share(process.cpu_ticks)
+        return self._share(process.cpu_ticks - earlier.cpu_ticks)
 
     def _share(self, ticks: int) -> float:
         return ticks / self.ticks_per_s / self.seconds if self.seconds > 0 else 0.0
 
 
 class HostState(Struct, frozen=True):
-    """The whole input of a check; tests replace its parts."""
+    """The input of all checks; tests replace its parts."""
 
     host: Host
     activity: Activity
@@ -121,19 +124,19 @@ class HostState(Struct, frozen=True):
 
 
 def watch(
-    host: Host, seconds: float = LENGTH_S, sleep: Callable[[float], None] = time.sleep
+    host: Host, seconds: float = WATCH_S, sleep: Callable[[float], None] = time.sleep
 ) -> Activity:
-    """Watch a host for a while."""
+    """Return the activity of a host in the next seconds."""
     first = read_moment(host)
     sleep(seconds)
     return Activity(first, read_moment(host))
 
 
 def read_moment(host: Host, clock: Callable[[], float] = time.monotonic) -> Moment:
-    """Read the counters of a host."""
-    at_s, processes = clock(), dict(_processes(host))
-    values, unknown = collect(COUNTERS, host)
-    return Moment(at_s, processes, values, unknown)
+    """Read the processes and the counters of a host."""
+    read_at_s, processes = clock(), dict(_processes(host))
+    values, unknown = read_facts(COUNTERS, host)
+    return Moment(read_at_s, processes, values, unknown)
 
 
 def steal_since_boot(host: Host) -> float:
@@ -143,7 +146,6 @@ def steal_since_boot(host: Host) -> float:
 
 
 def _pages_swapped(host: Host) -> int:
-    """Return the number of pages moved to or from swap since the boot."""
     counts = dict(line.partition(" ")[::2] for line in host.text("/proc/vmstat").splitlines())
     try:
         return int(counts["pswpin"]) + int(counts["pswpout"])
@@ -154,7 +156,7 @@ def _pages_swapped(host: Host) -> int:
 def _cpu_ticks(host: Host) -> tuple[int, int, int]:
     text = host.text("/proc/stat").encode()
     try:
-        return stolen_busy_and_all(text)
+        return parse_cpu_ticks(text)
     except (ValueError, IndexError):
         raise Unknown("/proc/stat does not have the documented format") from None
 
@@ -166,20 +168,20 @@ def _processes(host: Host) -> Iterator[tuple[int, Process]]:
         try:
             text = host.text(f"/proc/{name}/stat")
         except Unknown:
-            # It ended after the folder was listed.
+            # The process ended after the folder was listed.
             continue
-        before, _, after = text.rpartition(")")
-        fields = after.split()
-        if len(fields) > _STARTED:
+        name_part, _, field_part = text.rpartition(")")
+        fields = field_part.split()
+        if len(fields) > _START_TIME:
             ticks = int(fields[_USER_TIME]) + int(fields[_SYSTEM_TIME])
-            is_kernel_thread = bool(int(fields[_FLAGS]) & _KERNEL_THREAD)
-            program = _printable(before.partition("(")[2])
-            yield int(name), Process(program, int(fields[_STARTED]), ticks, is_kernel_thread)
+            is_kernel_thread = bool(int(fields[_FLAGS]) & _KERNEL_THREAD_FLAG)
+            program = _printable(name_part.partition("(")[2])
+            yield int(name), Process(program, int(fields[_START_TIME]), ticks, is_kernel_thread)
 
 
 def _printable(name: str) -> str:
     # A process chooses its own name, which must not reach a terminal as an escape sequence.
-    return "".join(letter if letter.isprintable() else "?" for letter in name)
+    return "".join(character if character.isprintable() else "?" for character in name)
 
 
 COUNTERS: Facts = {

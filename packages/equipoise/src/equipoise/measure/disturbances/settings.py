@@ -1,4 +1,4 @@
-"""Settings that change how a program runs, and the measuring instruments: clock and counters."""
+"""Check settings that change how a program runs, and the instruments: clock and counters."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from equipoise.measure.environment import hardware
 from equipoise.measure.environment.covariates import CovariateReader
 from equipoise.measure.environment.hardware import CLOCK, CPUS, HUGE_PAGES
 from equipoise.measure.environment.system import (
-    RANDOMISATION,
+    RANDOMISATION_FILE,
     Unknown,
     randomisation_off_for_us,
     readable,
@@ -17,7 +17,7 @@ from equipoise.measure.environment.system import (
 from equipoise.model.host import Disturbance
 from equipoise.shared.spelling import option
 
-SUPPLIES = "/sys/class/power_supply"
+SUPPLIES_FOLDER = "/sys/class/power_supply"
 SLOWING_VARIABLES = {
     "MALLOC_CHECK_": "glibc's malloc may check its heap",
     "MALLOC_PERTURB_": "glibc's malloc fills all memory that it hands out or takes back",
@@ -34,12 +34,13 @@ SLOWING_VARIABLES = {
     "G_SLICE": "GLib uses a different allocator",
     "VALGRIND_OPTS": "programs that run under valgrind run differently",
 }
+"""Effects of environment variables that slow programs down."""
 SANITIZERS = ("ASAN_OPTIONS", "LSAN_OPTIONS", "MSAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS")
 HARMLESS_VALUES = {"MALLOC_CHECK_": {"", "0"}, "PYTHONMALLOC": {"", "pymalloc", "default"}}
 SHOWN_VARIABLES = frozenset(
     {"MALLOC_CHECK_", "MALLOC_PERTURB_", "LD_DEBUG", "LD_PRELOAD", "PYTHONMALLOC"}
 )
-"""Variables whose values are helpful and not secret."""
+"""Variables whose values are shown, because they are helpful and not secret."""
 FAST_CLOCKS = frozenset(
     {
         "tsc",
@@ -53,11 +54,11 @@ FAST_CLOCKS = frozenset(
     }
 )
 """Clock sources of x86, ARM, RISC-V, POWER and s390 that a program reads without the kernel."""
-PARANOID = "/proc/sys/kernel/perf_event_paranoid"
-DEVICES = "/sys/bus/event_source/devices"
-OWN_PROCESSES = 2
-"""Maximum level at which all users may count in their own processes (perf_event_open(2))."""
-_HARDWARE = ("cpu", "armv", "power_pmu")
+PARANOID_LEVEL_FILE = "/proc/sys/kernel/perf_event_paranoid"
+DEVICES_FOLDER = "/sys/bus/event_source/devices"
+MAX_PARANOID_LEVEL = 2
+"""Highest level at which users may count in their own processes (perf_event_open(2))."""
+_PROCESSOR_DEVICES = ("cpu", "armv", "power_pmu")
 _COVARIATE_HINTS = {
     "load": "mount /proc",
     "pressure": "start the kernel with psi=1",
@@ -70,28 +71,28 @@ _COVARIATE_HINTS = {
 
 
 def battery(state: HostState) -> Iterator[Disturbance]:
-    """Report a discharging battery of the machine itself."""
+    """Report a discharging battery of the machine, not of a device such as a mouse."""
     host = state.host
-    for name in host.names(SUPPLIES) if host.has(SUPPLIES) else ():
-        folder = f"{SUPPLIES}/{name}"
+    for name in host.names(SUPPLIES_FOLDER) if host.has(SUPPLIES_FOLDER) else ():
+        folder = f"{SUPPLIES_FOLDER}/{name}"
         scope = f"{folder}/scope"
-        of_a_device = host.has(scope) and host.text(scope) == "Device"
-        if host.text(f"{folder}/type") != "Battery" or of_a_device:
+        is_of_device = host.has(scope) and host.text(scope) == "Device"
+        if host.text(f"{folder}/type") != "Battery" or is_of_device:
             continue
         if host.text(f"{folder}/status") == "Discharging":
-            what = f"the machine runs on its battery ({name})"
+            summary = f"the machine runs on its battery ({name})"
             hint = f"plug it in; then cat {folder}/status prints Charging or Full"
-            yield Disturbance("battery", "disturbs", what, hint)
+            yield Disturbance("battery", "disturbs", summary, hint)
 
 
 def governor(state: HostState) -> Iterator[Disturbance]:
-    """Name each frequency governor that is not ``performance``."""
-    others = [name for name in hardware.governors(state.host) if name != "performance"]
-    if others:
+    """Report frequency governors other than ``performance``."""
+    other_governors = [name for name in hardware.governors(state.host) if name != "performance"]
+    if other_governors:
         yield Disturbance(
             "governor",
             "weakens",
-            f"the frequency governor is {', '.join(others)}: "
+            f"the frequency governor is {', '.join(other_governors)}: "
             "how fast a CPU runs depends on what ran before",
             f"echo performance | sudo tee {CPUS}/cpu*/cpufreq/scaling_governor",
         )
@@ -101,48 +102,48 @@ def turbo(state: HostState) -> Iterator[Disturbance]:
     """Report that turbo is on."""
     if not hardware.turbo(state.host):
         return
-    intel = f"{CPUS}/intel_pstate/no_turbo"
-    switch, value = (intel, 1) if state.host.has(intel) else (f"{CPUS}/cpufreq/boost", 0)
-    what = "turbo is on: how fast a CPU runs depends on its temperature and its neighbours"
+    no_turbo = f"{CPUS}/intel_pstate/no_turbo"
+    switch, value = (no_turbo, 1) if state.host.has(no_turbo) else (f"{CPUS}/cpufreq/boost", 0)
+    summary = "turbo is on: how fast a CPU runs depends on its temperature and its neighbours"
     hint = f"echo {value} | sudo tee {switch}"
-    yield Disturbance("turbo", "weakens", what, hint)
+    yield Disturbance("turbo", "weakens", summary, hint)
 
 
 def debug_variables(state: HostState) -> Iterator[Disturbance]:
-    """Name each variable that is set and slows programs down."""
+    """Report each environment variable that slows programs down."""
     for name, effect in SLOWING_VARIABLES.items():
         value = state.environment.get(name, "")
         if value in HARMLESS_VALUES.get(name, {""}):
             continue
-        shown = f"{name}={readable(value)[:80]}" if name in SHOWN_VARIABLES else name
-        what = f"{shown} is set: {effect}"
+        setting = f"{name}={readable(value)[:80]}" if name in SHOWN_VARIABLES else name
+        summary = f"{setting} is set: {effect}"
         hint = f"unset {name}; to give it to one condition: {option('env')} 'WHICH:{name}=VALUE'"
-        yield Disturbance("debug_variable", "disturbs", what, hint)
+        yield Disturbance("debug_variable", "disturbs", summary, hint)
     for name in SANITIZERS:
         if state.environment.get(name):
-            what = f"{name} is set: it slows programs built with that sanitizer"
+            summary = f"{name} is set: it slows programs built with that sanitizer"
             hint = f"unset {name}"
-            yield Disturbance("debug_variable", "weakens", what, hint)
+            yield Disturbance("debug_variable", "weakens", summary, hint)
 
 
 def fixed_addresses(state: HostState) -> Iterator[Disturbance]:
     """Report addresses that are not randomised, on the whole host or for our processes."""
-    if state.host.number(RANDOMISATION) == 0:
-        where, hint = "", "sudo sysctl kernel.randomize_va_space=2"
+    if state.host.number(RANDOMISATION_FILE) == 0:
+        scope_phrase, hint = "", "sudo sysctl kernel.randomize_va_space=2"
     elif randomisation_off_for_us(state.host):
-        where = " for processes that Equipoise starts"
+        scope_phrase = " for processes that Equipoise starts"
         hint = "start Equipoise without setarch -R and outside a debugger"
     else:
         return
-    what = (
-        f"addresses are not randomised{where}: all trials share one memory layout, "
+    summary = (
+        f"addresses are not randomised{scope_phrase}: all trials share one memory layout, "
         "and a verdict may hold for that layout only"
     )
-    yield Disturbance("fixed_addresses", "weakens", what, hint)
+    yield Disturbance("fixed_addresses", "weakens", summary, hint)
 
 
 def huge_pages(state: HostState) -> Iterator[Disturbance]:
-    """Report huge pages for every process, which depend on free memory."""
+    """Report that any process may get huge pages, which depends on free memory."""
     if hardware.transparent_huge_pages(state.host) == "always":
         yield Disturbance(
             "huge_pages",
@@ -158,46 +159,46 @@ def coarse_clock(state: HostState) -> Iterator[Disturbance]:
     source = state.host.text(f"{CLOCK}/current_clocksource")
     if source in FAST_CLOCKS:
         return
-    better = [name for name in hardware.available_clock_sources(state.host) if name in FAST_CLOCKS]
+    faster = [name for name in hardware.available_clock_sources(state.host) if name in FAST_CLOCKS]
     yield Disturbance(
         "coarse_clock",
         "disturbs",
         f"the clock source is {source}: each reading of the clock takes a microsecond or more",
-        f"echo {better[0]} | sudo tee {CLOCK}/current_clocksource"
-        if better
+        f"echo {faster[0]} | sudo tee {CLOCK}/current_clocksource"
+        if faster
         else "the kernel trusts no better source; for the reason: sudo dmesg | grep -i clocksource",
     )
 
 
 def counters(state: HostState) -> Iterator[Disturbance]:
-    """Report counters that are forbidden or missing; only explanations need them."""
-    if not state.host.has(PARANOID):
-        what = "the kernel has no performance counters"
+    """Report performance counters that are forbidden or missing; only explanations need them."""
+    if not state.host.has(PARANOID_LEVEL_FILE):
+        summary = "the kernel has no performance counters"
         hint = "use a kernel with CONFIG_PERF_EVENTS; verdicts need none"
-        yield Disturbance("no_counters", "lacks", what, hint)
+        yield Disturbance("no_counters", "lacks", summary, hint)
         return
-    if state.host.number(PARANOID) > OWN_PROCESSES and not state.we_are_root:
-        what = "performance counters are forbidden to all but root"
-        hint = f"sudo sysctl kernel.perf_event_paranoid={OWN_PROCESSES}"
-        yield Disturbance("counters_forbidden", "lacks", what, hint)
+    if state.host.number(PARANOID_LEVEL_FILE) > MAX_PARANOID_LEVEL and not state.we_are_root:
+        summary = "performance counters are forbidden to all but root"
+        hint = f"sudo sysctl kernel.perf_event_paranoid={MAX_PARANOID_LEVEL}"
+        yield Disturbance("counters_forbidden", "lacks", summary, hint)
     try:
-        devices = state.host.names(DEVICES)
+        devices = state.host.names(DEVICES_FOLDER)
     except Unknown:
-        # A kernel without the list has no devices to list.
+        # A kernel without this folder has no devices.
         devices = []
-    if not any(name.startswith(_HARDWARE) for name in devices):
-        what = "the processor's counters (cycles, cache misses) are missing"
+    if not any(name.startswith(_PROCESSOR_DEVICES) for name in devices):
+        summary = "the processor's counters (cycles, cache misses) are missing"
         hint = "use real hardware, or a virtual machine that provides them; verdicts need none"
-        yield Disturbance("no_hardware_counters", "lacks", what, hint)
+        yield Disturbance("no_hardware_counters", "lacks", summary, hint)
 
 
 def unread_covariates(state: HostState) -> Iterator[Disturbance]:
-    """Name the covariates that will be null in every trial, grouped by reason."""
+    """Report the covariates that will be null in every trial, grouped by reason."""
     with CovariateReader(state.host) as reader:
         missing = dict(reader.reasons)
     for reason in dict.fromkeys(missing.values()):
         names = [name for name in missing if missing[name] == reason]
-        what = f"{' and '.join(names)} will be unknown: {reason}"
-        kind = names[0].partition("_")[0]
-        hint = _COVARIATE_HINTS.get(kind, "use a host that shows it; verdicts need none")
-        yield Disturbance("no_covariate", "lacks", what, hint)
+        summary = f"{' and '.join(names)} will be unknown: {reason}"
+        first_word = names[0].partition("_")[0]
+        hint = _COVARIATE_HINTS.get(first_word, "use a host that shows it; verdicts need none")
+        yield Disturbance("no_covariate", "lacks", summary, hint)

@@ -1,7 +1,7 @@
-"""Limits of our own control groups, which are also those of the trials (cgroup v1 and v2).
+"""Read the limits of our own control groups (cgroup v1 and v2), which also hold for trials.
 
-Each limit is read from our own group up to the root, and the tightest limit counts. In a container
-the groups above its own are invisible.
+Each limit is read in our own group and in all groups above, and the tightest limit counts. In a
+container the groups above its own are invisible.
 
 A function raises `Unknown` if there is no group, or if the expected line is missing.
 """
@@ -18,8 +18,8 @@ from msgspec import Struct
 from equipoise.measure.environment.system import UNLIMITED, Facts, Host, Unknown
 
 _V1_UNLIMITED = 1 << 60
-"""Value from which on there is no limit: v1 writes the largest multiple of the page size."""
-_ESCAPED = re.compile(r"\\([0-7]{3})")
+"""Smallest value that means no limit: v1 writes the largest multiple of the page size."""
+_ESCAPED_CHARACTER = re.compile(r"\\([0-7]{3})")
 
 
 class Groups(Struct, frozen=True):
@@ -44,7 +44,7 @@ def groups(host: Host, controller: str) -> Groups:
     if path is None:
         raise Unknown("/proc/self/cgroup names no group of ours")
     for root, mounted_at in _mounts(host, None if version == 2 else controller):
-        folders = tuple(f for f in _upwards(root, mounted_at, path) if host.has(f))
+        folders = tuple(filter(host.has, _folders_up_to_root(root, mounted_at, path)))
         if folders:
             return Groups(version, folders)
     raise Unknown(f"no control group file system with '{controller}' is mounted")
@@ -62,7 +62,7 @@ def own_folder(host: Host) -> Path | None:
 
 
 def cpu_quota(host: Host) -> Limit | None:
-    """Return the CPU time that we may use in each period, in CPUs; ``None`` for all."""
+    """Return our quota of CPU time, in CPUs; ``None`` without a quota."""
     own_groups = groups(host, "cpu")
     if own_groups.version == 2:
         return _tightest(host, own_groups, "cpu.max", _v2_quota)
@@ -70,7 +70,7 @@ def cpu_quota(host: Host) -> Limit | None:
 
 
 def memory_limit(host: Host) -> Limit | None:
-    """Return the bytes of memory that we may use; ``None`` for all."""
+    """Return the bytes of memory that we may use; ``None`` without a limit."""
     own_groups = groups(host, "memory")
     name = "memory.max" if own_groups.version == 2 else "memory.limit_in_bytes"
     return _tightest(host, own_groups, name, _byte_limit)
@@ -79,9 +79,9 @@ def memory_limit(host: Host) -> Limit | None:
 def memory_in_use(host: Host, limit: Limit) -> int:
     """Return the bytes in use under a memory limit, without file pages that can be dropped."""
     folder = os.path.dirname(limit.file)
-    v2 = limit.file.endswith("memory.max")
-    used = host.number(f"{folder}/{'memory.current' if v2 else 'memory.usage_in_bytes'}")
-    key = "inactive_file" if v2 else "total_inactive_file"
+    is_v2 = limit.file.endswith("memory.max")
+    used = host.number(f"{folder}/{'memory.current' if is_v2 else 'memory.usage_in_bytes'}")
+    key = "inactive_file" if is_v2 else "total_inactive_file"
     return used - statistic(host, f"{folder}/memory.stat", key)
 
 
@@ -89,7 +89,7 @@ def times_throttled(host: Host) -> int:
     """Return the number of times that we were stopped because the CPU quota was used up."""
     own_groups = groups(host, "cpu")
     quota = "cpu.max" if own_groups.version == 2 else "cpu.cfs_quota_us"
-    # The root has no quota, and in v2 no such line.
+    # The root group has no quota, and in v2 no line "nr_throttled".
     return sum(
         statistic(host, f"{folder}/cpu.stat", "nr_throttled")
         for folder in own_groups.folders
@@ -98,60 +98,60 @@ def times_throttled(host: Host) -> int:
 
 
 def statistic(host: Host, name: str, key: str) -> int:
-    """Return the number after ``key`` in a file of lines ``key number``."""
+    """Return the number after ``key`` in a file with lines of a key and a number."""
     for line in host.text(name).splitlines():
-        name_in_line, _, value = line.partition(" ")
-        if name_in_line == key and value.strip().isdigit():
+        line_key, _, value = line.partition(" ")
+        if line_key == key and value.strip().isdigit():
             return int(value)
     raise Unknown(f"{name} has no line '{key}'")
 
 
 def _own_paths(host: Host) -> Iterator[tuple[str, str]]:
-    """Yield controller and path of each of our groups; the controller of v2 is empty."""
+    """Yield the controller and the path of each of our groups; in v2 the controller is empty."""
     for line in host.text("/proc/self/cgroup").splitlines():
-        parts = line.split(":", 2)
-        if len(parts) == 3:
-            for controller in parts[1].split(","):
-                yield controller, parts[2]
+        fields = line.split(":", 2)
+        if len(fields) == 3:
+            for controller in fields[1].split(","):
+                yield controller, fields[2]
 
 
 def _mounts(host: Host, controller: str | None) -> Iterator[tuple[str, str]]:
-    """Yield root and mount point of each mount of v2, or of a controller of v1.
+    """Yield the root and the mount point of each mount of v2, or of a controller of v1.
 
     See proc_pid_mountinfo(5).
     """
     for line in host.text("/proc/self/mountinfo").splitlines():
-        before, dash, after = line.partition(" - ")
-        places, kinds = before.split(), after.split()
-        if not dash or len(places) < 5 or len(kinds) < 3:
+        mount_part, dash, system_part = line.partition(" - ")
+        mount, system = mount_part.split(), system_part.split()
+        if not dash or len(mount) < 5 or len(system) < 3:
             continue
-        v1 = kinds[0] == "cgroup" and controller in kinds[2].split(",")
-        if kinds[0] == "cgroup2" if controller is None else v1:
-            yield _unescape(places[3]), _unescape(places[4])
+        has_controller = system[0] == "cgroup" and controller in system[2].split(",")
+        if system[0] == "cgroup2" if controller is None else has_controller:
+            yield _unescape(mount[3]), _unescape(mount[4])
 
 
-def _upwards(root: str, mounted_at: str, path: str) -> Iterator[str]:
-    relative = os.path.relpath(path, root)
-    if relative.startswith("..") or relative == ".":
-        # Our group is outside the mounted part: only the top is visible.
-        relative = ""
-    while relative:
-        yield f"{mounted_at.rstrip('/')}/{relative}"
-        relative = os.path.dirname(relative)
+def _folders_up_to_root(root: str, mounted_at: str, path: str) -> Iterator[str]:
+    relative_path = os.path.relpath(path, root)
+    if relative_path.startswith("..") or relative_path == ".":
+        # Our group is outside the mounted part: only the top group is visible.
+        relative_path = ""
+    while relative_path:
+        yield f"{mounted_at.rstrip('/')}/{relative_path}"
+        relative_path = os.path.dirname(relative_path)
     yield mounted_at
 
 
 def _unescape(text: str) -> str:
-    return _ESCAPED.sub(lambda escape: chr(int(escape[1], 8)), text)
+    return _ESCAPED_CHARACTER.sub(lambda escape: chr(int(escape[1], 8)), text)
 
 
 def _tightest(
-    host: Host, ours: Groups, name: str, read: Callable[[Host, str], float | None]
+    host: Host, own_groups: Groups, name: str, read: Callable[[Host, str], float | None]
 ) -> Limit | None:
-    files = (file for folder in ours.folders if host.has(file := f"{folder}/{name}"))
+    files = (file for folder in own_groups.folders if host.has(file := f"{folder}/{name}"))
     limits = ((read(host, file), file) for file in files)
-    known = [Limit(value, file) for value, file in limits if value is not None]
-    return min(known, key=lambda limit: limit.value, default=None)
+    known_limits = [Limit(value, file) for value, file in limits if value is not None]
+    return min(known_limits, key=lambda limit: limit.value, default=None)
 
 
 def _v2_quota(host: Host, file: str) -> float | None:

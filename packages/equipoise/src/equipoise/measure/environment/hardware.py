@@ -1,4 +1,4 @@
-"""The hardware of a host: processor, memory, clock source, and virtual machine.
+"""Read the hardware of a host: processor, memory, clock source, and virtual machine.
 
 A function raises `Unknown` with the reason if the host does not have the fact.
 """
@@ -17,11 +17,10 @@ HUGE_PAGES = "/sys/kernel/mm/transparent_hugepage/enabled"
 CLOCK = "/sys/devices/system/clocksource/clocksource0"
 DMI = "/sys/class/dmi/id"
 _FIRST_CPU_BYTES = 16384
-"""Bytes to read of /proc/cpuinfo, more than one CPU's part; the whole file is slow on large
-hosts."""
-_SIZE = re.compile(r"(\d+)([KMG]?)")
-_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-_CHOSEN = re.compile(r"\[(\w+)\]")
+"""Number of bytes of /proc/cpuinfo that contain the first CPU; the file is slow on large hosts."""
+_CACHE_SIZE = re.compile(r"(\d+)([KMG]?)")
+_UNIT_BYTES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+_CHOSEN_VALUE = re.compile(r"\[(\w+)\]")
 _HYPERVISOR_CLOCKS = {"kvm-clock": "KVM", "hyperv_clocksource_tsc_page": "Hyper-V", "xen": "Xen"}
 _CONTAINER_MARKS = ("/.dockerenv", "/run/.containerenv")
 
@@ -35,7 +34,7 @@ def instructions(host: Host) -> frozenset[str] | None:
         return None
 
 
-def online(host: Host) -> list[int]:
+def online_cpus(host: Host) -> list[int]:
     """Return the CPUs that are switched on."""
     return cpu_list(host.text(f"{CPUS}/online"))
 
@@ -53,8 +52,8 @@ def cpu_list(text: str) -> list[int]:
 
 
 def governors(host: Host) -> list[str]:
-    """Return the frequency governors in use, each once."""
-    return _of_each_cpu(host, "scaling_governor")
+    """Return the different frequency governors in use, sorted."""
+    return _distinct_cpu_values(host, "scaling_governor")
 
 
 def turbo(host: Host) -> bool:
@@ -72,7 +71,7 @@ def threads_share_cores(host: Host) -> bool:
 
 
 def meminfo(host: Host, key: str) -> int:
-    """Return one line of /proc/meminfo, in bytes."""
+    """Return the value of a key of /proc/meminfo, in bytes."""
     value = host.value("/proc/meminfo", key)
     number = value.partition(" ")[0]
     if not number.isdigit():
@@ -81,9 +80,9 @@ def meminfo(host: Host, key: str) -> int:
 
 
 def transparent_huge_pages(host: Host) -> str:
-    """Return ``always``, ``madvise`` or ``never``."""
+    """Return the kernel's setting for huge pages: ``always``, ``madvise`` or ``never``."""
     text = host.text(HUGE_PAGES)
-    chosen = _CHOSEN.search(text)
+    chosen = _CHOSEN_VALUE.search(text)
     if chosen is None:
         raise Unknown(f"{HUGE_PAGES}: no choice in {text[:40]!r}")
     return chosen[1]
@@ -103,7 +102,7 @@ def hypervisor(host: Host) -> str:
     try:
         sources = available_clock_sources(host)
     except Unknown:
-        # The list could only have added the name.
+        # The clock sources only tell the name of the hypervisor.
         sources = []
     names = (_HYPERVISOR_CLOCKS[source] for source in sources if source in _HYPERVISOR_CLOCKS)
     return next(names, "unnamed")
@@ -113,13 +112,13 @@ def _cpuinfo(host: Host, key: str) -> str:
     return host.value("/proc/cpuinfo", key, _FIRST_CPU_BYTES)
 
 
-def _of_each_cpu(host: Host, name: str) -> list[str]:
-    return sorted({host.text(f"{CPUS}/cpu{cpu}/cpufreq/{name}") for cpu in online(host)})
+def _distinct_cpu_values(host: Host, name: str) -> list[str]:
+    return sorted({host.text(f"{CPUS}/cpu{cpu}/cpufreq/{name}") for cpu in online_cpus(host)})
 
 
 def _cores(host: Host) -> list[tuple[int, int]]:
-    """Return package and core of each CPU that is switched on."""
-    folders = [f"{CPUS}/cpu{cpu}/topology" for cpu in online(host)]
+    """Return the package and the core of each CPU that is switched on."""
+    folders = [f"{CPUS}/cpu{cpu}/topology" for cpu in online_cpus(host)]
     return [
         (host.number(f"{folder}/physical_package_id"), host.number(f"{folder}/core_id"))
         for folder in folders
@@ -127,26 +126,26 @@ def _cores(host: Host) -> list[tuple[int, int]]:
 
 
 def _caches(host: Host) -> list[dict[str, Any]]:
-    first = f"{CPUS}/cpu{online(host)[0]}/cache"
-    folders = [f"{first}/{name}" for name in host.names(first) if name.startswith("index")]
+    parent = f"{CPUS}/cpu{online_cpus(host)[0]}/cache"
+    folders = [f"{parent}/{name}" for name in host.names(parent) if name.startswith("index")]
     if not folders:
-        raise Unknown(f"{first} names no cache")
+        raise Unknown(f"{parent} names no cache")
     return [
         {
             "level": host.number(f"{folder}/level"),
             "type": host.text(f"{folder}/type"),
-            "bytes": _bytes(host.text(f"{folder}/size")),
+            "bytes": _size_bytes(host.text(f"{folder}/size")),
             "shared_by_cpus": host.text(f"{folder}/shared_cpu_list"),
         }
         for folder in folders
     ]
 
 
-def _bytes(size: str) -> int:
-    match = _SIZE.fullmatch(size)
+def _size_bytes(size: str) -> int:
+    match = _CACHE_SIZE.fullmatch(size)
     if match is None:
         raise Unknown(f"{size[:40]!r} is not the size of a cache")
-    return int(match[1]) * _UNITS[match[2]]
+    return int(match[1]) * _UNIT_BYTES[match[2]]
 
 
 def _container(host: Host) -> str:
@@ -164,7 +163,7 @@ FACTS: Facts = {
     "cpu_model_number": lambda host: _cpuinfo(host, "model"),
     "cpu_stepping": lambda host: _cpuinfo(host, "stepping"),
     "microcode": lambda host: _cpuinfo(host, "microcode"),
-    "cpus": lambda host: len(online(host)),
+    "cpus": lambda host: len(online_cpus(host)),
     "cpus_online": lambda host: host.text(f"{CPUS}/online"),
     "cpus_allowed": lambda _: sorted(os.sched_getaffinity(0)),
     "cores": lambda host: len(set(_cores(host))),
@@ -172,7 +171,7 @@ FACTS: Facts = {
     "threads_share_cores": threads_share_cores,
     "caches": _caches,
     "governor": lambda host: ", ".join(governors(host)),
-    "frequency_driver": lambda host: ", ".join(_of_each_cpu(host, "scaling_driver")),
+    "frequency_driver": lambda host: ", ".join(_distinct_cpu_values(host, "scaling_driver")),
     "turbo": turbo,
     "memory_bytes": lambda host: meminfo(host, "MemTotal"),
     "swap_bytes": lambda host: meminfo(host, "SwapTotal"),

@@ -1,4 +1,4 @@
-"""Libraries that a command loads, and the settings of the C library and BLAS that are in force.
+"""Find the libraries that a command loads, and the settings of its C library and BLAS in force.
 
 The command's own dynamic loader lists them (ld.so(8)), untimed. ``LOADER --list PROGRAM`` lists the
 libraries that the program maps at its start, and ends before the program's first instruction.
@@ -30,39 +30,41 @@ OPENBLAS_VARIABLE = "OPENBLAS_CORETYPE"
 BLIS_VARIABLE = "BLIS_ARCH_TYPE"
 CORE_VARIABLES = (OPENBLAS_VARIABLE, BLIS_VARIABLE)
 _LISTED_LIBRARY = re.compile(r"^\s*(?P<name>\S.*?)(?: => (?P<path>.*?))?(?: \(0x[0-9a-f]+\))?$")
-_VIRTUAL = ("linux-vdso", "linux-gate")
-_INITIALISED = re.compile(r"calling init: (?P<path>/.*)$", re.MULTILINE)
+_VIRTUAL_LIBRARIES = ("linux-vdso", "linux-gate")
+_INITIALISED_LIBRARY = re.compile(r"calling init: (?P<path>/.*)$", re.MULTILINE)
 _LISTED_TUNABLE = re.compile(r"^(?P<name>[\w.]+): (?P<value>\S+) \(min: .*\)$")
-_VERBOSE_BLAS = {"OPENBLAS_VERBOSE": "2", "BLIS_ARCH_DEBUG": "1"}
+_VERBOSE_VARIABLES = {"OPENBLAS_VERBOSE": "2", "BLIS_ARCH_DEBUG": "1"}
 _OPENBLAS_CORE = re.compile(r"^Core: (?P<core>\S+)$", re.MULTILINE)
 _BLIS_CORE = re.compile(r"^libblis: selecting sub-configuration '(?P<core>\S+)'\.$", re.MULTILINE)
 _MAX_SCRIPTS = 5
 """Maximum number of consecutive "#!" lines that the kernel follows (execve(2))."""
-_SCRIPT_BYTES = 256
+_MAX_SCRIPT_LINE_BYTES = 256
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
-_ELF = b"\x7fELF"
-_LOADER_SEGMENT = 3
+_ELF_MAGIC = b"\x7fELF"
+_INTERPRETER_SEGMENT = 3
+"""Type of the segment with the path of the dynamic loader (PT_INTERP of elf(5))."""
 _MAX_SEGMENTS = 4096
 _MAX_PATH_BYTES = 4096
-_LOADER_S = 10.0
+_LOADER_TIMEOUT_S = 10.0
 
 
-class Mapped(Struct, frozen=True):
+class MappedLibraries(Struct, frozen=True):
     """Libraries that a command maps at its start."""
 
     program: str | None
-    """File of the final program: for a script, its interpreter."""
+    """File of the final program, which for a script is its interpreter."""
     libraries: dict[str, str] | None
-    """Real paths by name; empty if the program is linked statically, ``None`` if unknown."""
+    """Real paths by file name; empty if the program is linked statically, ``None`` if unknown."""
     problems: tuple[str, ...] = ()
     """Complaints of the loader: a preload that did not load, a library not found."""
     unknown_because: str | None = None
+    """Reason why the libraries are unknown."""
 
 
 def mapped_libraries(
     command: Sequence[str], environment: Mapping[str, str], working_folder: str
-) -> Mapped:
-    """Find the libraries that a command maps at its start; the command itself does not run.
+) -> MappedLibraries:
+    """Find the libraries that a command maps at its start, without running the command.
 
     A program without a slash is searched on the PATH of ``environment``, which is complete. Scripts
     are followed to their interpreter, and ``env`` to the program that it starts.
@@ -74,13 +76,14 @@ def mapped_libraries(
         if loader is not None:
             return _listed_libraries(loader, program, environment, working_folder)
         problem = "LD_PRELOAD does nothing here: the program is linked statically"
-        return Mapped(readable(program), {}, (problem,) if environment.get("LD_PRELOAD") else ())
+        problems = (problem,) if environment.get("LD_PRELOAD") else ()
+        return MappedLibraries(readable(program), {}, problems)
     except Unknown as reason:
         name = None if program is None else readable(program)
-        return Mapped(name, None, unknown_because=str(reason))
+        return MappedLibraries(name, None, unknown_because=str(reason))
     except ValueError as error:
-        # A zero byte in a name or in the environment prevents any start.
-        return Mapped(None, None, unknown_because=f"it cannot be started: {error}")
+        # A null byte in a name or in the environment prevents any start.
+        return MappedLibraries(None, None, unknown_because=f"it cannot be started: {error}")
 
 
 def opened_libraries(
@@ -94,18 +97,18 @@ def opened_libraries(
         log = {"LD_DEBUG": "libs", "LD_DEBUG_OUTPUT": os.path.join(scratch, "libs")}
         _run_once(command, {**environment, **log}, working_folder, timeout_s)
         texts = (file.read_text("utf-8", "backslashreplace") for file in Path(scratch).iterdir())
-        paths = {line["path"] for text in texts for line in _INITIALISED.finditer(text)}
+        paths = {line["path"] for text in texts for line in _INITIALISED_LIBRARY.finditer(text)}
     return frozenset(os.path.realpath(path) for path in paths)
 
 
 def ignored_tunables(
     command: Sequence[str], environment: Mapping[str, str], working_folder: str
 ) -> tuple[str, ...]:
-    """Return a sentence for each requested tunable that is not in force; empty if static.
+    """Return a sentence for each requested tunable of glibc that is not in force.
 
-    The loader ignores an unknown name and a value out of range without a message. ``environment``
-    is the complete environment of the condition. Raise `Unknown` if the program cannot be found or
-    read, or its loader does not list its tunables.
+    The loader ignores an unknown name and a value out of range without a message. The result is
+    empty for a statically linked program. ``environment`` is the complete environment of the
+    condition. Raise `Unknown` if the program cannot be read, or its loader lists no tunables.
     """
     loader = _elf_loader(_final_program(command, environment, working_folder)[0])
     if loader is None:
@@ -119,24 +122,24 @@ def ignored_tunables(
     settings = (
         setting.partition("=") for setting in environment.get(TUNABLES_VARIABLE, "").split(":")
     )
-    ignored: list[str] = []
+    sentences: list[str] = []
     for name, value in {name: value for name, _, value in settings if name}.items():
         if name not in in_force:
-            ignored.append(f"{loader} has no tunable {name!r}")
+            sentences.append(f"{loader} has no tunable {name!r}")
         elif _number(value) is None or _number(value) != _number(in_force[name]):
-            ignored.append(f"{name} is {in_force[name]}, not {value}")
-    return tuple(ignored)
+            sentences.append(f"{name} is {in_force[name]}, not {value}")
+    return tuple(sentences)
 
 
 class BlasCores(Struct, frozen=True):
-    """Core types that the BLAS libraries of one process chose, each once."""
+    """Different core types that the BLAS libraries of one command chose."""
 
     openblas: tuple[str, ...] = ()
     blis: tuple[str, ...] = ()
 
     @property
     def cores(self) -> tuple[str, ...]:
-        """Core types of both libraries."""
+        """All core types, those of OpenBLAS first."""
         return self.openblas + self.blis
 
 
@@ -148,56 +151,56 @@ def blas_cores(
     OpenBLAS reports its choice when it is loaded, BLIS at its first use. OpenBLAS ignores an
     unknown name; BLIS 0.9 ignores every name, because it accepts only numbers.
 
-    Raise `Unknown` if the command cannot be run, takes longer than ``timeout_s`` seconds, or a
-    signal ends it.
+    Raise `Unknown` if the command cannot be run, takes longer than ``timeout_s`` seconds, or is
+    ended by a signal.
     """
-    verbose = {**environment, **_VERBOSE_BLAS}
+    variables = {**environment, **_VERBOSE_VARIABLES}
     with tempfile.TemporaryFile() as errors:
-        status = _run_once(command, verbose, working_folder, timeout_s, errors)
+        status = _run_once(command, variables, working_folder, timeout_s, errors)
         errors.seek(0)
         text = _text(errors.read())
     if status < 0:
-        lacks = ": the CPU lacks instructions of that core type" if -status == signal.SIGILL else ""
-        raise Unknown(f"it ended by {describe_signal(-status)}{lacks}")
-    return BlasCores(_each_once(_OPENBLAS_CORE, text), _each_once(_BLIS_CORE, text))
+        cause = ": the CPU lacks instructions of that core type" if -status == signal.SIGILL else ""
+        raise Unknown(f"it was ended by {describe_signal(-status)}{cause}")
+    return BlasCores(_distinct_cores(_OPENBLAS_CORE, text), _distinct_cores(_BLIS_CORE, text))
 
 
-def _each_once(pattern: re.Pattern[str], text: str) -> tuple[str, ...]:
+def _distinct_cores(pattern: re.Pattern[str], text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(line["core"] for line in pattern.finditer(text)))
 
 
 def _final_program(
     command: Sequence[str], environment: Mapping[str, str], working_folder: str
 ) -> tuple[str, Mapping[str, str]]:
-    """Return the final program after every "#!" and every ``env``, and its environment."""
-    arguments = tuple(command)
+    """Return the final program behind each "#!" and each ``env``, and its environment."""
+    argv = tuple(command)
     for _ in range(_MAX_SCRIPTS):
-        program = _program_file(arguments[0] if arguments else "", environment, working_folder)
+        program = _program_file(argv[0] if argv else "", environment, working_folder)
         if os.path.basename(program) == "env":
-            arguments, environment = _after_env(arguments, environment)
+            argv, environment = _command_of_env(argv, environment)
             continue
-        interpreter = _interpreter(program)
+        interpreter = _script_interpreter(program)
         if interpreter is None:
             return program, environment
-        arguments = (*interpreter, program, *arguments[1:])
-    raise Unknown(f"{readable(arguments[0])}: more scripts in a row than the kernel follows")
+        argv = (*interpreter, program, *argv[1:])
+    raise Unknown(f"{readable(argv[0])}: more scripts in a row than the kernel follows")
 
 
 def _program_file(name: str, environment: Mapping[str, str], working_folder: str) -> str:
-    search = environment.get("PATH", os.defpath)
+    search_path = environment.get("PATH", os.defpath)
     in_folder = os.path.join(working_folder, name)
-    path = in_folder if "/" in name else shutil.which(name, path=search)
+    path = in_folder if "/" in name else shutil.which(name, path=search_path)
     if path is None or not os.path.isfile(path):
         raise Unknown(f"there is no program {readable(name) or '(empty)'!r}")
     return path
 
 
-def _after_env(
-    arguments: tuple[str, ...], environment: Mapping[str, str]
+def _command_of_env(
+    argv: tuple[str, ...], environment: Mapping[str, str]
 ) -> tuple[tuple[str, ...], Mapping[str, str]]:
     """Return the command that ``env`` starts, and the environment of that command."""
     environment = dict(environment)
-    for index, argument in enumerate(arguments[1:], start=1):
+    for index, argument in enumerate(argv[1:], start=1):
         if argument in ("-i", "-", "--ignore-environment"):
             environment = {}
         elif argument.startswith("-"):
@@ -206,32 +209,32 @@ def _after_env(
             name, _, value = argument.partition("=")
             environment[name] = value
         else:
-            return arguments[index:], environment
+            return argv[index:], environment
     raise Unknown("env starts no program")
 
 
-def _interpreter(program: str) -> tuple[str, ...] | None:
-    """Return the words of the "#!" line; the kernel passes all after the first as one word."""
+def _script_interpreter(program: str) -> tuple[str, ...] | None:
+    """Return the interpreter of a script with its one argument; ``None`` for other programs."""
     try:
         with open(program, "rb") as file:
-            first = file.read(_SCRIPT_BYTES)
+            beginning = file.read(_MAX_SCRIPT_LINE_BYTES)
     except OSError as error:
         raise Unknown(f"{readable(program)}: {error.strerror}") from None
-    if not first.startswith(b"#!"):
+    if not beginning.startswith(b"#!"):
         return None
-    words = os.fsdecode(first[2:].split(b"\n", 1)[0]).strip().split(None, 1)
-    if not words:
+    argv = os.fsdecode(beginning[2:].split(b"\n", 1)[0]).strip().split(None, 1)
+    if not argv:
         raise Unknown(f"{readable(program)}: its '#!' names no interpreter")
-    if os.path.basename(words[0]) == "env" and words[1:] and words[1].startswith("-S"):
-        return (words[0], *words[1][2:].split())
-    return tuple(word.strip() for word in words)
+    if os.path.basename(argv[0]) == "env" and argv[1:] and argv[1].startswith("-S"):
+        return (argv[0], *argv[1][2:].split())
+    return tuple(argument.strip() for argument in argv)
 
 
 def _elf_loader(program: str) -> str | None:
     """Return the dynamic loader that an ELF program names (elf(5)); ``None`` if static."""
     try:
         with open(program, "rb") as file:
-            return _interpreter_segment(file)
+            return _read_interpreter_segment(file)
     except OSError as error:
         raise Unknown(f"{readable(program)}: {error.strerror}") from None
     except ValueError:
@@ -240,45 +243,45 @@ def _elf_loader(program: str) -> str | None:
         raise Unknown(f"{readable(program)} is cut short") from None
 
 
-def _interpreter_segment(file: IO[bytes]) -> str | None:
+def _read_interpreter_segment(file: IO[bytes]) -> str | None:
     identity = file.read(16)
-    if len(identity) < 16 or not identity.startswith(_ELF):
+    if len(identity) < 16 or not identity.startswith(_ELF_MAGIC):
         raise ValueError
-    wide = identity[4] == 2
+    is_64_bit = identity[4] == 2
     order = "<" if identity[5] == 1 else ">"
-    header_form = order + ("HHIQQQIHHH" if wide else "HHIIIIIHHH")
-    header = struct.unpack(header_form, file.read(struct.calcsize(header_form)))
+    header_format = order + ("HHIQQQIHHH" if is_64_bit else "HHIIIIIHHH")
+    header = struct.unpack(header_format, file.read(struct.calcsize(header_format)))
     start, size, count = header[4], header[8], header[9]
     for index in range(min(count, _MAX_SEGMENTS)):
         file.seek(start + index * size)
-        if wide:
-            kind, _, at, _, _, length = struct.unpack(order + "IIQQQQ", file.read(40))
+        if is_64_bit:
+            segment, _, offset, _, _, length = struct.unpack(order + "IIQQQQ", file.read(40))
         else:
-            kind, at, _, _, length = struct.unpack(order + "IIIII", file.read(20))
-        if kind == _LOADER_SEGMENT:
-            file.seek(at)
+            segment, offset, _, _, length = struct.unpack(order + "IIIII", file.read(20))
+        if segment == _INTERPRETER_SEGMENT:
+            file.seek(offset)
             return os.fsdecode(file.read(min(length, _MAX_PATH_BYTES)).split(b"\0", 1)[0])
     return None
 
 
 def _listed_libraries(
     loader: str, program: str, environment: Mapping[str, str], folder: str
-) -> Mapped:
+) -> MappedLibraries:
     process = _run_loader([loader, "--list", program], environment, folder)
     complaints = [line.strip() for line in _text(process.stderr).splitlines()]
     if process.returncode != 0:
         raise Unknown(f"{loader}: {' / '.join(complaints) or f'exit status {process.returncode}'}")
     libraries: dict[str, str] = {}
-    for text in _text(process.stdout).splitlines():
-        line = _LISTED_LIBRARY.match(text)
-        if line is None or line["name"].startswith(_VIRTUAL):
+    for line in _text(process.stdout).splitlines():
+        match = _LISTED_LIBRARY.match(line)
+        if match is None or match["name"].startswith(_VIRTUAL_LIBRARIES):
             continue
-        name, path = line["name"], line["path"]
+        name, path = match["name"], match["path"]
         if path == "not found":
             complaints.append(f"{name} is not found")
         elif path or "/" in name:
             libraries[os.path.basename(name)] = os.path.realpath(os.path.join(folder, path or name))
-    return Mapped(readable(program), libraries, tuple(filter(None, complaints)))
+    return MappedLibraries(readable(program), libraries, tuple(filter(None, complaints)))
 
 
 def _run_loader(
@@ -292,11 +295,11 @@ def _run_loader(
             cwd=folder,
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            timeout=_LOADER_S,
+            timeout=_LOADER_TIMEOUT_S,
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise Unknown(f"{loader} took longer than {_LOADER_S:g} s") from None
+        raise Unknown(f"{loader} took longer than {_LOADER_TIMEOUT_S:g} s") from None
     except OSError as error:
         raise Unknown(f"{loader}: {error.strerror}") from None
 

@@ -1,6 +1,6 @@
-"""The software of a host, read from /proc and /sys: kernel, C library, size of the environment.
+"""Read the software of a host: kernel, C library, size of the environment.
 
-For the variables in ``WITHHELD`` only the names are recorded: they matter, but their values may
+Of the variables in ``WITHHELD_VARIABLES`` only the names are recorded, because their values may
 contain folders, tokens or hosts.
 
 `Host` reads /proc and /sys, or the folders of a test. A fact that cannot be read is `Unknown` with
@@ -21,7 +21,7 @@ from msgspec import Struct
 
 from equipoise._native import VERSION
 
-_READ_BYTES = 1 << 20
+_MAX_READ_BYTES = 1 << 20
 
 
 class Unknown(Exception):
@@ -29,7 +29,7 @@ class Unknown(Exception):
 
 
 class Host(Struct, frozen=True):
-    """A host, read from its files; a method raises `Unknown` for a file that cannot be read."""
+    """Reader of the files of a host. A method raises `Unknown` if it cannot read the file."""
 
     root: Path = Path("/")
     """Folder that stands for ``/``."""
@@ -39,15 +39,15 @@ class Host(Struct, frozen=True):
         return self.root / name.lstrip("/")
 
     def has(self, name: str) -> bool:
-        """Return whether there is a file or folder with that name."""
+        """Return whether the file or folder exists."""
         return self.path(name).exists()
 
-    def text(self, name: str, at_most: int = _READ_BYTES) -> str:
-        """Return the content of a file, stripped of white space."""
+    def text(self, name: str, max_bytes: int = _MAX_READ_BYTES) -> str:
+        """Return the content of a file without white space at its ends."""
         try:
             # The kernel returns a file of /proc page by page; `read` continues to the end.
             with open(os.path.join(self.root, name.lstrip("/")), "rb") as file:
-                return file.read(at_most).decode("utf-8", "replace").strip()
+                return file.read(max_bytes).decode("utf-8", "replace").strip()
         except OSError as error:
             raise Unknown(f"{name}: {error.strerror}") from None
 
@@ -59,16 +59,16 @@ class Host(Struct, frozen=True):
         except ValueError:
             raise Unknown(f"{name}: {text[:40]!r} is not a whole number") from None
 
-    def value(self, name: str, key: str, at_most: int = _READ_BYTES) -> str:
+    def value(self, name: str, key: str, max_bytes: int = _MAX_READ_BYTES) -> str:
         """Return the text after ``key:`` in the first line of a file that has it."""
-        for line in self.text(name, at_most).splitlines():
-            before, colon, value = line.partition(":")
-            if colon and before.strip() == key:
+        for line in self.text(name, max_bytes).splitlines():
+            line_key, colon, value = line.partition(":")
+            if colon and line_key.strip() == key:
                 return value.strip()
         raise Unknown(f"{name} has no line '{key}'")
 
     def names(self, folder: str) -> list[str]:
-        """Return the sorted names in a folder."""
+        """Return the sorted names of the files in a folder."""
         try:
             return sorted(os.listdir(self.path(folder)))
         except OSError as error:
@@ -81,11 +81,11 @@ Facts = Mapping[str, Fact]
 
 UNLIMITED = "unlimited"
 NONE = "none"
-"""Value for known absence; ``None`` stands for unknown facts."""
+"""Value of a fact about a thing that does not exist; ``None`` stands for an unknown fact."""
 
 
-def collect(facts: Facts, host: Host) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return every fact, ``None`` if unknown, and the reasons for the unknown facts."""
+def read_facts(facts: Facts, host: Host) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return all facts, ``None`` for an unknown fact, and the reasons for unknown facts."""
     values: dict[str, Any] = {}
     unknown: dict[str, str] = {}
     for name, read in facts.items():
@@ -103,8 +103,8 @@ def readable(text: str) -> str:
 
 
 VULNERABILITIES = "/sys/devices/system/cpu/vulnerabilities"
-RANDOMISATION = "/proc/sys/kernel/randomize_va_space"
-WITHHELD = frozenset(
+RANDOMISATION_FILE = "/proc/sys/kernel/randomize_va_space"
+WITHHELD_VARIABLES = frozenset(
     {
         "PATH",
         "PYTHONPATH",
@@ -120,12 +120,12 @@ WITHHELD = frozenset(
 )
 _NO_RANDOMISATION = 0x0040000
 """ADDR_NO_RANDOMIZE of personality(2); children inherit it."""
-_QUERY = 0xFFFFFFFF
-"""Argument of personality(2) that changes nothing and returns the present value."""
+_QUERY_PERSONALITY = 0xFFFFFFFF
+"""Argument of personality(2) that changes nothing and returns the current value."""
 
 
-def size_bytes(environment: Mapping[str, str]) -> int:
-    """Return the number of bytes of the environment on the stack of every program.
+def environment_bytes(environment: Mapping[str, str]) -> int:
+    """Return the number of bytes that an environment takes on the stack of a program.
 
     The size shifts the stack, and with it alignment (Mytkowicz et al., "Producing Wrong Data
     Without Doing Anything Obviously Wrong!", ASPLOS 2009, section 4).
@@ -134,7 +134,7 @@ def size_bytes(environment: Mapping[str, str]) -> int:
 
 
 def randomisation_off_for_us(host: Host) -> bool:
-    """Return whether our own personality, which every trial inherits, keeps addresses fixed."""
+    """Return whether our own personality(2), which trials inherit, keeps addresses fixed."""
     text = host.text("/proc/self/personality")
     try:
         return bool(int(text, 16) & _NO_RANDOMISATION)
@@ -145,23 +145,23 @@ def randomisation_off_for_us(host: Host) -> bool:
 def addresses_are_random(host: Host) -> bool:
     """Return whether the addresses of trials are drawn at random.
 
-    If that cannot be read, they count as random: holding fixed addresses shows nothing, but leaving
-    out random addresses would hide their effect.
+    If that cannot be read, they count as random: a wrong "random" does no harm, but a wrong "fixed"
+    would hide the effect of random addresses.
     """
     try:
-        return host.number(RANDOMISATION) != 0 and not randomisation_off_for_us(host)
+        return host.number(RANDOMISATION_FILE) != 0 and not randomisation_off_for_us(host)
     except Unknown:
         return True
 
 
 def addresses_can_be_held() -> bool:
-    """Return whether a process may switch its randomisation off; some containers forbid it."""
+    """Return whether a process may switch off its address randomisation, as most hosts allow."""
     personality = ctypes.CDLL(None).personality
-    present = personality(ctypes.c_ulong(_QUERY))
-    if present < 0:
+    current = personality(ctypes.c_ulong(_QUERY_PERSONALITY))
+    if current < 0:
         return False
-    can_switch_off = personality(ctypes.c_ulong(present | _NO_RANDOMISATION)) >= 0
-    personality(ctypes.c_ulong(present))
+    can_switch_off = personality(ctypes.c_ulong(current | _NO_RANDOMISATION)) >= 0
+    personality(ctypes.c_ulong(current))
     return bool(can_switch_off)
 
 
@@ -196,7 +196,7 @@ FACTS: Facts = {
     "kernel": lambda host: host.text("/proc/sys/kernel/osrelease"),
     "kernel_build": lambda host: host.text("/proc/sys/kernel/version"),
     "boot_id": lambda host: host.text("/proc/sys/kernel/random/boot_id"),
-    "address_space_randomised": lambda host: host.number(RANDOMISATION),
+    "address_space_randomised": lambda host: host.number(RANDOMISATION_FILE),
     "randomisation_off_by_personality": randomisation_off_for_us,
     "isolated_cpus": lambda host: host.text("/sys/devices/system/cpu/isolated") or NONE,
     "mitigations": _mitigations,

@@ -7,8 +7,8 @@ server (which create its data, check whether it is ready, and stop it) run throu
 Files, in reading order:
 
 - ``servers``: starts a server for a trial, with its initial data, waits for it, and stops it.
-- ``processes``: folder, port, password and user of one life, closed to other users; the consumption
-  of its processes, and the check that its settings took effect.
+- ``processes``: the folder, port, password and user of one life of a server; the consumption of
+  its processes, and the check that its settings took effect.
 """
 
 from equipoise.measure.servers.servers import Servers, Service

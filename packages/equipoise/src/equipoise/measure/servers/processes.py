@@ -1,9 +1,9 @@
-"""One life of a server: its place, its consumption, and the check that its settings took effect.
+"""Folder, port, password and user of one life of a server; its consumption and settings.
 
-A wrapper may drop a variable, the loader may refuse a preload, a daemon may set its own CPUs: so a
-setting in the plan may not be in force. Source: proc_pid_stat(5) and related pages.
-
-A life also has its own folder, port, password and user, closed to other users.
+A life of a server lasts from its start to its end. Other users have no access to the folder and the
+password. The consumption of the processes is read from /proc (proc_pid_stat(5) and related pages).
+A setting of the plan may have no effect: a wrapper may drop a variable, the loader may refuse a
+preload, a daemon may set its own CPUs.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ from equipoise.model.record import Sample
 
 LOOPBACK = "127.0.0.1"
 MIN_PORT = 15000
-EPHEMERAL = Path("/proc/sys/net/ipv4/ip_local_port_range")
+EPHEMERAL_PORTS_FILE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 PASSWORD_BYTES = 24
 """Number of random bytes of a password; 192 bits cannot be guessed."""
-_TRIES = 50
+_MAX_ATTEMPTS = 50
 _GROUP_ONLY = 0o710
 """Mode of the outer folder of another user's server: only its own group may pass."""
 _PRIVATE_FOLDER, _PRIVATE_FILE = 0o700, 0o600
-UNPRIVILEGED = ("postgres", "nobody")
+UNPRIVILEGED_USERS = ("postgres", "nobody")
 """Users for a server that refuses root, in order of preference."""
-_GROUPS = range(61184, 65520)
-"""Numbers that systems do not give to accounts; systemd draws its dynamic users from them."""
+_FREE_GROUPS = range(61184, 65520)
+"""Group numbers without accounts, from which systemd draws its dynamic users."""
 _GROUP_MAP = Path("/proc/self/gid_map")
 
 
-class Place(Struct, frozen=True):
+class ServerHome(Struct, frozen=True):
     """Folder, port and password of one life of a server.
 
     The server's user owns the folder and the password file. The outer folder and the log stay ours,
@@ -52,13 +52,13 @@ class Place(Struct, frozen=True):
     """
 
     outer: str
-    """Folder that contains all the rest, and is removed at the end."""
+    """Folder that contains the other files and folders; it is removed at the end of the life."""
     port: int
-    """TCP port of the loopback interface; free when the place was created."""
+    """TCP port of the loopback interface, which was free when this object was created."""
 
     @property
     def folder(self) -> str:
-        """Folder of the server; mode 0700."""
+        """Working folder of the server; mode 0700."""
         return os.path.join(self.outer, "home")
 
     @property
@@ -79,41 +79,41 @@ class Place(Struct, frozen=True):
             .replace("{password_file}", self.password_file)
         )
 
-    def fill_all(self, words: tuple[str, ...]) -> tuple[str, ...]:
-        """Replace the placeholders in each word."""
-        return tuple(self.fill(word) for word in words)
+    def fill_all(self, command: tuple[str, ...]) -> tuple[str, ...]:
+        """Replace the placeholders in each argument of a command."""
+        return tuple(self.fill(argument) for argument in command)
 
     def fill_values(self, environment: Mapping[str, str]) -> dict[str, str]:
-        """Replace the placeholders in each value."""
+        """Replace the placeholders in each value of an environment."""
         return {name: self.fill(value) for name, value in environment.items()}
 
 
-def new_place(scratch: Path, user: User | None, port: int) -> Place:
+def new_home(scratch: Path, user: User | None, port: int) -> ServerHome:
     """Create the folders and the password of one life in ``scratch``.
 
-    ``user`` runs the server; ``None`` is our own user. ``port`` is the TCP port of the place.
+    ``user`` runs the server; ``None`` is our own user. ``port`` is the TCP port of the server.
     """
-    place = Place(tempfile.mkdtemp(prefix="server-", dir=scratch), port)
-    os.mkdir(place.folder, _PRIVATE_FOLDER)
+    home = ServerHome(tempfile.mkdtemp(prefix="server-", dir=scratch), port)
+    os.mkdir(home.folder, _PRIVATE_FOLDER)
     password = f"{secrets.token_hex(PASSWORD_BYTES)}\n"
-    for path, text in ((place.password_file, password), (place.log, "")):
+    for path, text in ((home.password_file, password), (home.log, "")):
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _PRIVATE_FILE)
         with open(descriptor, "w", encoding="ascii") as file:
             file.write(text)
     if user is not None:
-        os.chown(place.folder, user.uid, user.gid)
-        os.chown(place.password_file, user.uid, user.gid)
-        os.chown(place.outer, -1, user.gid)
-        os.chmod(place.outer, _GROUP_ONLY)
-    return place
+        os.chown(home.folder, user.uid, user.gid)
+        os.chown(home.password_file, user.uid, user.gid)
+        os.chown(home.outer, -1, user.gid)
+        os.chmod(home.outer, _GROUP_ONLY)
+    return home
 
 
 def accepts(address: str | tuple[str, int]) -> bool:
     """Return whether something accepts connections on a Unix socket, or on a host and port."""
     family = socket.AF_UNIX if isinstance(address, str) else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as line:
+    with socket.socket(family, socket.SOCK_STREAM) as client:
         try:
-            return line.connect_ex(address) == 0
+            return client.connect_ex(address) == 0
         except OSError:
             # The path is too long for a socket's address; the server reports that itself.
             return False
@@ -122,35 +122,36 @@ def accepts(address: str | tuple[str, int]) -> bool:
 def free_port() -> int:
     """Return a port of the loopback interface on which nobody listens now.
 
-    The port is below those for outgoing connections, so that none of these takes it before the
-    server does. If there are no such ports, the kernel chooses the port.
+    The port is below the ports for outgoing connections, so that no such connection takes the port
+    before the server does. If there are no ports below, the kernel chooses.
     """
     try:
-        first_ephemeral = int(EPHEMERAL.read_text().split()[0])
+        first_ephemeral = int(EPHEMERAL_PORTS_FILE.read_text().split()[0])
     except (OSError, ValueError, IndexError):
         # Without the range, let the kernel choose.
         first_ephemeral = 0
-    for _ in range(_TRIES if first_ephemeral > MIN_PORT else 0):
+    for _ in range(_MAX_ATTEMPTS if first_ephemeral > MIN_PORT else 0):
         with suppress(OSError):
-            return _bound(random.SystemRandom().randrange(MIN_PORT, first_ephemeral))
-    return _bound(0)
+            return _bind_port(random.SystemRandom().randrange(MIN_PORT, first_ephemeral))
+    return _bind_port(0)
 
 
-def _bound(port: int) -> int:
-    """Bind a port, or with 0 any; return it."""
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as line:
-        line.bind((LOOPBACK, port))
-        return int(line.getsockname()[1])
+def _bind_port(port: int) -> int:
+    """Bind a port for a moment, or any port for 0, and return its number."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
+        listener.bind((LOOPBACK, port))
+        return int(listener.getsockname()[1])
 
 
 def unprivileged_user(name: str, group: int | None) -> User | None:
-    """Return the user for a condition's server that refuses root; ``None`` if we are not root.
+    """Return the user that runs a condition's server if we are root; ``None`` if we are not.
 
-    ``group`` replaces the account's own group. Raise `ConditionFailed` if there is no such user.
+    The server refuses to run as root. ``group`` replaces the account's own group. Raise
+    `ConditionFailed` if this host has none of the `UNPRIVILEGED_USERS`.
     """
     if os.geteuid() != 0:
         return None
-    for user in UNPRIVILEGED:
+    for user in UNPRIVILEGED_USERS:
         try:
             account = pwd.getpwnam(user)
         except KeyError:
@@ -158,20 +159,20 @@ def unprivileged_user(name: str, group: int | None) -> User | None:
         return User(account.pw_uid, account.pw_gid if group is None else group)
     raise ConditionFailed(
         f"the server of {name} refuses to run as root, and there is no user "
-        + " or ".join(UNPRIVILEGED),
-        hint="run Equipoise as another user than root",
+        + " or ".join(UNPRIVILEGED_USERS),
+        hint="run Equipoise as a user other than root",
     )
 
 
 def private_group() -> int | None:
-    """Draw a group number without an account; ``None`` if this user namespace has none.
+    """Draw a group number that no account has; ``None`` if this user namespace has none.
 
     Other processes may also run as `postgres` or `nobody`. Without this group they can neither
     enter a server's folder nor trace its processes (the kernel compares users and groups).
     """
-    mapped = _mapped_groups()
-    for group in random.SystemRandom().sample(_GROUPS, _TRIES):
-        if any(group in numbers for numbers in mapped):
+    group_ranges = _mapped_groups()
+    for group in random.SystemRandom().sample(_FREE_GROUPS, _MAX_ATTEMPTS):
+        if any(group in numbers for numbers in group_ranges):
             try:
                 grp.getgrgid(group)
             except KeyError:
@@ -185,7 +186,7 @@ def _mapped_groups() -> list[range]:
         lines = _GROUP_MAP.read_text(encoding="ascii").splitlines()
     except FileNotFoundError:
         # A kernel without user namespaces has every group.
-        return [_GROUPS]
+        return [_FREE_GROUPS]
     starts_and_counts = ((int(first), int(count)) for first, _, count in map(str.split, lines))
     return [range(first, first + count) for first, count in starts_and_counts]
 
@@ -200,25 +201,25 @@ _STAT_FIELDS = {
     "minor_faults": (6, 7),
     "major_faults": (8, 9),
 }
-"""Indices, after the state in ``stat``, of the counts of a process and of its ended children."""
+"""Indices of the counts of a process and of its ended children, after the state in ``stat``."""
 _SWITCHES = {
     "voluntary_ctxt_switches": "voluntary_switches",
     "nonvoluntary_ctxt_switches": "involuntary_switches",
 }
-"""Metrics of the counts in the ``status`` of a thread."""
+"""Names of metrics by the names of counts in the ``status`` file of a thread."""
 
 Consumption = dict[str, float]
 """Consumption of all processes of a server since its start, by metric.
 
-The consumption of a child is included in that of a parent that waits for it. The switches are only
-those of the present threads. ``user_s`` and ``sys_s`` have the resolution of the kernel's ticks,
+A child's consumption is included in its parent's if the parent waits for the child. The switches
+cover only the present threads. ``user_s`` and ``sys_s`` have the resolution of the kernel's ticks,
 mostly 10 ms. ``pss_bytes`` counts shared memory once, and is missing if the kernel hides it;
 ``max_rss_bytes`` is the peak of the largest process.
 """
 
 
 def consumption(processes: tuple[int, ...]) -> Consumption:
-    """Add up the consumption of processes; a process that ends meanwhile counts 0."""
+    """Return the sum of the consumption of processes; a process that ends meanwhile counts 0."""
     stats = [fields for process in processes if (fields := _stat(process))]
     total: Consumption = {
         name: sum(stat[index] for stat in stats for index in indices)
@@ -228,15 +229,15 @@ def consumption(processes: tuple[int, ...]) -> Consumption:
         total[name] /= _TICKS_PER_S
     total |= dict.fromkeys(_SWITCHES.values(), 0)
     for process in processes:
-        for line in _lines_of_threads(process):
+        for line in _thread_status_lines(process):
             key, _, value = line.partition(":")
             if key in _SWITCHES:
                 total[_SWITCHES[key]] += int(value)
-    pss = [_kilobytes(process, "smaps_rollup", "Pss") for process in processes]
-    known = [size for size in pss if size is not None]
-    if known:
-        total["pss_bytes"] = sum(known)
-    peaks = (_kilobytes(process, "status", "VmHWM") for process in processes)
+    pss_sizes = [_bytes_of(process, "smaps_rollup", "Pss") for process in processes]
+    known_sizes = [size for size in pss_sizes if size is not None]
+    if known_sizes:
+        total["pss_bytes"] = sum(known_sizes)
+    peaks = (_bytes_of(process, "status", "VmHWM") for process in processes)
     total["max_rss_bytes"] = max((peak or 0 for peak in peaks), default=0)
     return total
 
@@ -244,8 +245,8 @@ def consumption(processes: tuple[int, ...]) -> Consumption:
 def samples_of(before: Consumption, after: Consumption, life: Report | None) -> tuple[Sample, ...]:
     """Return the consumption of a server between two readings as samples.
 
-    ``life`` is the launcher's report of the server's whole life, if it has ended. Only this report
-    includes the switches of the processes that ended meanwhile, and the peak of all.
+    ``life`` is the launcher's report of the server's whole life, if the life has ended. Only this
+    report includes the switches of processes that ended, and the peak memory of all processes.
     """
     values: dict[str, float | None] = {name: after[name] - before[name] for name in _STAT_FIELDS}
     values |= {name: after.get(name) for name in ("pss_bytes", "max_rss_bytes")}
@@ -254,7 +255,7 @@ def samples_of(before: Consumption, after: Consumption, life: Report | None) -> 
         for name in _SWITCHES.values():
             life_value: int | None = getattr(life, name)
             values[name] = None if life_value is None else life_value - before[name]
-    # The counts of a process for which nobody waited are lost: a difference below 0 is unknown.
+    # The counts of a process that was never waited for are lost: a difference below 0 is unknown.
     return tuple(
         Sample(_PREFIX + name, float(value))
         for name, value in values.items()
@@ -273,32 +274,32 @@ def any_listens(processes: tuple[int, ...], port: int) -> bool:
 
 
 def check_effect(name: str, server: Server, user: User | None, processes: tuple[int, ...]) -> None:
-    """Refuse a server with a process in which a setting did not take effect.
+    """Check that all settings of a server took effect in each of its processes.
 
-    ``name`` is that of the condition; ``user`` should run the server, ``None`` is our own user. The
-    first of the processes was started first. Raise `ConditionFailed`, which names the process and
-    the setting.
+    ``name`` is the name of the condition. ``user`` is the user that should run the server; ``None``
+    is our own user. The first process in ``processes`` is the one that started the others. Raise
+    `ConditionFailed`, which names the process and the setting without effect.
     """
     for pid in processes:
         for problem in _problems(pid, server, user, is_first=pid == processes[0]):
             raise ConditionFailed(
-                f"the server of {name} did not take effect: its process {pid} {problem}",
-                hint="start the program itself, without a wrapper that changes its environment",
+                f"a setting of the server of {name} did not take effect: process {pid} {problem}",
+                hint="start the server's program itself, without a wrapper that changes settings",
             )
 
 
 def _problems(pid: int, server: Server, user: User | None, *, is_first: bool) -> Iterator[str]:
     environment, process = server.environment, server.process
-    mapped = {line.split(maxsplit=5)[5] for line in _lines(pid, "maps") if line.count("/")}
-    if not mapped:
-        # It has ended meanwhile.
+    mapped_files = {line.split(maxsplit=5)[5] for line in _lines(pid, "maps") if line.count("/")}
+    if not mapped_files:
+        # The process has ended meanwhile.
         return
     for library in environment.get("LD_PRELOAD", "").replace(":", " ").split():
-        if "/" in library and os.path.realpath(library) not in mapped:
+        if "/" in library and os.path.realpath(library) not in mapped_files:
             yield f"does not map {library}"
     # Processes that the server starts may have other variables.
     tunables = environment.get(TUNABLES_VARIABLE) if is_first else None
-    if tunables is not None and _lacks(pid, f"{TUNABLES_VARIABLE}={tunables}"):
+    if tunables is not None and _started_without(pid, f"{TUNABLES_VARIABLE}={tunables}"):
         yield f"does not have {TUNABLES_VARIABLE}={tunables}"
     cpus = _status(pid, "Cpus_allowed_list")
     if process.cpus is not None and cpus and not set(cpu_list(cpus)) <= set(process.cpus):
@@ -309,16 +310,16 @@ def _problems(pid: int, server: Server, user: User | None, *, is_first: bool) ->
         yield f"does not run as user {user.uid}"
 
 
-def _lacks(pid: int, variable: str) -> bool:
-    """Return whether a process started without a variable.
+def _started_without(pid: int, variable: str) -> bool:
+    """Return whether a process started without a variable, ``NAME=value``.
 
     Some servers overwrite their variables with a title; then the function returns False.
     """
     variables = "".join(_lines(pid, "environ"))
-    is_whole = f"\0{PADDING_VARIABLE}=" in variables
-    # The C library cuts its tunables apart in place.
-    forms = (variable, variable.replace(":", "\0"))
-    return is_whole and not any(form in variables for form in forms)
+    is_complete = f"\0{PADDING_VARIABLE}=" in variables
+    # The C library splits the value of its tunables in place.
+    spellings = (variable, variable.replace(":", "\0"))
+    return is_complete and not any(spelling in variables for spelling in spellings)
 
 
 def _lines(process: int, name: str) -> list[str]:
@@ -342,18 +343,18 @@ def _status(process: int, key: str) -> str | None:
     return _value(process, "status", key)
 
 
-def _kilobytes(process: int, name: str, key: str) -> int | None:
+def _bytes_of(process: int, name: str, key: str) -> int | None:
     value = _value(process, name, key)
     return None if value is None else 1024 * int(value.split()[0])
 
 
 def _stat(process: int) -> list[int]:
-    # The name is in parentheses and may contain any character.
+    # The name of the program is in parentheses and may contain any character.
     text = " ".join(_lines(process, "stat"))
-    return [int(word) for word in text.rpartition(")")[2].split()[1:]]
+    return [int(number) for number in text.rpartition(")")[2].split()[1:]]
 
 
-def _lines_of_threads(process: int) -> Iterator[str]:
+def _thread_status_lines(process: int) -> Iterator[str]:
     """Yield the lines of the ``status`` of every present thread."""
     try:
         threads = os.listdir(_PROC / str(process) / "task")

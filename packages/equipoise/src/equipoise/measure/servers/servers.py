@@ -1,6 +1,7 @@
-"""Servers for trials: one life for each trial, or one that runs for all trials of a condition.
+"""Run servers for trials: start them with their initial data, wait until they are ready, stop them.
 
-A life of a server lasts from its start to its end. Commands around it run through a launcher.
+A life of a server lasts from its start to its end. A server has a life for each trial, or one life
+for all trials of a condition. The commands around a server also run through a launcher.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ from equipoise.measure.launcher import Launcher, Report, Request, User
 from equipoise.measure.scratch import let_others_enter
 from equipoise.measure.servers.processes import (
     LOOPBACK,
-    Place,
+    ServerHome,
     accepts,
     any_listens,
     check_effect,
     consumption,
     free_port,
-    new_place,
+    new_home,
     private_group,
     samples_of,
     unprivileged_user,
@@ -42,7 +43,7 @@ from equipoise.model.record import Sample
 FIRST_PAUSE_S = 0.002
 MAX_PAUSE_S = 0.1
 """Maximum pause between two checks whether a server is ready; the pause doubles each time."""
-FULL_DISK_HINT = "make room there, or set TMPDIR to a folder of a larger disk"
+FULL_DISK_HINT = "make room there, or set TMPDIR to a folder on a larger disk"
 _FULL_DISK = re.compile(
     r"no space left|disk (is )?full|could not (write|extend).*space|\berr(or|no)[:=]? 28\b",
     re.IGNORECASE,
@@ -50,19 +51,21 @@ _FULL_DISK = re.compile(
 _PORT_IN_USE = re.compile(r"address (is )?already in use|port .{0,40}in use", re.IGNORECASE)
 _TRUSTS_EVERYBODY = re.compile(r"--auth(-host)?=trust\b|--auth-root-authentication-method=normal\b")
 _LISTENS_ON_TCP = re.compile(r"listen_addresses=\S|--bind-address\b")
-STARTS = 3
+MAX_STARTS = 3
 """Maximum number of starts of a server whose port is taken by another program."""
-_COPY = ("cp", "-a", "--reflink=auto")
-_COPYING_S = 600.0
-_TEST = "/usr/bin/test"
-_WHOLE_SEGMENT_S = 1e8
+_COPY_COMMAND = ("cp", "-a", "--reflink=auto")
+_DATA_TIMEOUT_S = 600.0
+"""Time limit for filling or copying the initial data of a server."""
+_TEST_PROGRAM = "/usr/bin/test"
+_NO_TIMEOUT_S = 1e8
+"""Time limit of a server that runs for many trials, which never ends it."""
 
-Wrap = Callable[[Request], Request]
+RequestWrapper = Callable[[Request], Request]
 """Function that adds an observer to the start of a server."""
 
 
 class ServerCommand(Struct, frozen=True):
-    """One command around a server."""
+    """One command that creates a server's data, checks whether the server is ready, or stops it."""
 
     key: str
     """Key of the command in a study."""
@@ -76,18 +79,17 @@ class ServerCommand(Struct, frozen=True):
 
     @property
     def subject(self) -> str:
-        """Subject of messages about the command."""
+        """Subject of error messages about the command."""
         return f"the {self.key} command of the server of {self.condition}"
 
     def error(self, problem: str) -> ConditionFailed:
         """Return the error for a problem with the command."""
-        return ConditionFailed(
-            f"{self.subject} {problem}", hint=f"see {self.key} in the table of the server"
-        )
+        hint = f"correct the key {self.key} of the server in the study"
+        return ConditionFailed(f"{self.subject} {problem}", hint=hint)
 
 
-class Commands:
-    """Runner of commands, one after the other, through a launcher created when it is needed."""
+class CommandRunner:
+    """Runner of commands, one after another, through a launcher that is created when needed."""
 
     def __init__(self, launcher: Callable[[], Launcher]) -> None:
         self._make_launcher = launcher
@@ -101,22 +103,19 @@ class Commands:
 
     def succeeds(self, command: ServerCommand) -> bool:
         """Return whether a command succeeds; raise `ConditionFailed` if it cannot be run."""
-        return self._report(command).exit == 0
+        return self._run(command).exit == 0
 
     def run(self, command: ServerCommand) -> None:
-        """Run a command to its end.
-
-        Raise `ConditionFailed` if it cannot be run, fails or takes too long.
-        """
-        report = self._report(command)
+        """Run a command; raise `ConditionFailed` if it cannot be run, fails or takes too long."""
+        report = self._run(command)
         if report.timed_out:
             raise command.error(f"failed: timed out after {command.timeout_s:g} s")
         if report.exit != 0:
-            raise full_disk(
+            raise full_disk_error(
                 f"{command.subject} failed", report.error_tail, command.folder
             ) or command.error(f"failed: {describe_end(report)}{stderr_suffix(report.error_tail)}")
 
-    def _report(self, command: ServerCommand) -> Report:
+    def _run(self, command: ServerCommand) -> Report:
         self._launcher = self._launcher or self._make_launcher()
         request = Request(
             command.argv,
@@ -140,8 +139,8 @@ def describe_end(report: Report) -> str:
     return f"exit status {report.exit}"
 
 
-def full_disk(failure: str, output: str, folder: str) -> ConditionFailed | None:
-    """Return the error for a full disk, if the output of a failure in a folder shows one."""
+def full_disk_error(failure: str, output: str, folder: str) -> ConditionFailed | None:
+    """Return the error about a full disk, if the output of a failed program reports a full disk."""
     line = next((line.strip() for line in output.splitlines() if _FULL_DISK.search(line)), None)
     if line is None:
         return None
@@ -160,15 +159,15 @@ class Life(Struct, frozen=True):
     name: str
     """Name of the condition."""
     server: Server
-    place: Place
-    base: Mapping[str, str]
-    """Environment to which the server's own is added."""
-    commands: Commands
+    home: ServerHome
+    base_environment: Mapping[str, str]
+    """Environment to which the server's own variables are added."""
+    commands: CommandRunner
     launcher: Launcher
     """Launcher that runs only the server."""
     user: User | None = None
     """User of the server; by default our own."""
-    wrap: Wrap | None = None
+    wrap: RequestWrapper | None = None
 
     def command(
         self, key: str, argv: tuple[str, ...], environment: Mapping[str, str]
@@ -177,9 +176,9 @@ class Life(Struct, frozen=True):
         return ServerCommand(
             key,
             self.name,
-            self.place.fill_all(argv),
-            self._with_own_folder(environment),
-            self._folder(),
+            self.home.fill_all(argv),
+            self._with_temporary_folder(environment),
+            self._working_folder(),
             self.server.ready_s,
             self.user,
         )
@@ -187,19 +186,19 @@ class Life(Struct, frozen=True):
     def start(self, timeout_s: float) -> None:
         """Prepare and start the server; return when it is ready and its settings are checked.
 
-        Its client may take ``timeout_s`` seconds. Raise `PortTaken` if another program has its
-        port, `ConditionFailed` if it cannot be prepared, ended, was not ready in time, or a setting
-        did not take effect.
+        The client may take ``timeout_s`` seconds. Raise `PortTaken` if another program has the
+        port. Raise `ConditionFailed` if the server cannot be prepared, ended, was not ready in
+        time, or if a setting did not take effect.
         """
         if self.server.prepare is not None:
             self.commands.run(self.command("prepare", self.server.prepare, self._environment()))
         request = Request(
-            argv=self.place.fill_all(self.server.start),
+            argv=self.home.fill_all(self.server.start),
             environment=self._environment(),
-            working_folder=self._folder(),
-            # The client has its own limit; this limit is for a server that is never stopped.
+            working_folder=self._working_folder(),
+            # The client has its own limit; this one ends a server that is never stopped.
             timeout_s=timeout_s + 3 * self.server.ready_s,
-            output=Output("file", self.place.log),
+            output=Output("file", self.home.log),
             process=self.server.process,
             user=self.user,
         )
@@ -215,7 +214,7 @@ class Life(Struct, frozen=True):
 
     def has_ended(self) -> bool:
         """Return whether the server has ended, even if its launcher has not reported that yet."""
-        return self.launcher.has_ended() or not self._lives()
+        return self.launcher.has_ended() or not self._is_alive()
 
     def was_killed(self, report: Report) -> bool:
         """Return whether a SIGKILL that Equipoise did not send ended the server.
@@ -227,13 +226,10 @@ class Life(Struct, frozen=True):
         )
 
     def stop(self) -> Report:
-        """Stop the server, unless it has ended; return the report of its life.
-
-        Raise `ConditionFailed` if it does not stop.
-        """
+        """Stop the server; return the report of its life. Raise `ConditionFailed` if it goes on."""
         if not self.has_ended():
             if self.server.stop is not None:
-                self.commands.run(self.command("stop", self.server.stop, self.base))
+                self.commands.run(self.command("stop", self.server.stop, self.base_environment))
             else:
                 self._send_signal(self.server.stop_signal)
         deadline = time.monotonic() + self.server.ready_s
@@ -241,7 +237,7 @@ class Life(Struct, frozen=True):
             if time.monotonic() > deadline:
                 raise ConditionFailed(
                     f"the server of {self.name} did not stop within {self.server.ready_s:g} s",
-                    hint="give its table a stop command, another signal or a longer ready_s",
+                    hint="set stop, stop_signal or a longer ready_s of the server in the study",
                 )
             time.sleep(FIRST_PAUSE_S)
         return self.launcher.finish()
@@ -250,7 +246,7 @@ class Life(Struct, frozen=True):
         """Return the end of standard error or, if that is empty, of standard output."""
         if report.error_tail.strip():
             return report.error_tail
-        with contextlib.suppress(FileNotFoundError), open(self.place.log, "rb") as output:
+        with contextlib.suppress(FileNotFoundError), open(self.home.log, "rb") as output:
             return tail(output.fileno())
         return ""
 
@@ -260,47 +256,45 @@ class Life(Struct, frozen=True):
         # Until its process exists, another program may answer, and no signal reaches the server.
         while not (self.processes() and self._is_ready(deadline)):
             if self.launcher.has_ended():
-                raise self._early_end(self.launcher.finish())
+                raise self._early_end_error(self.launcher.finish())
             if time.monotonic() > deadline:
                 raise ConditionFailed(
                     f"the server of {self.name} was not ready after {self.server.ready_s:g} s"
                     + self._log_suffix(self._kill()),
-                    hint="give its table a longer ready_s, or see its ready command",
+                    hint="set a longer ready_s, or correct the server's ready command",
                 )
             time.sleep(pause)
             pause = min(2 * pause, MAX_PAUSE_S)
 
-    def _early_end(self, report: Report) -> ConditionFailed:
+    def _early_end_error(self, report: Report) -> ConditionFailed:
         log = self.log_tail(report)
-        ended = f"the server of {self.name} ended before it was ready"
-        no_room = full_disk(ended, log, self.place.folder)
-        if no_room is not None:
-            return no_room
-        what = f"{ended}: {describe_end(report)}{self._log_suffix(report)}"
+        failure = f"the server of {self.name} ended before it was ready"
+        disk_error = full_disk_error(failure, log, self.home.folder)
+        if disk_error is not None:
+            return disk_error
+        failure += f": {describe_end(report)}{self._log_suffix(report)}"
         if _PORT_IN_USE.search(log) is None:
-            return ConditionFailed(
-                what, hint="it must stay in the foreground; see start in its table"
-            )
+            hint = "correct its start command: the server must stay in the foreground"
+            return ConditionFailed(failure, hint=hint)
         if self._has_own_port():
-            return PortTaken(what, hint="try again: another program has just taken the port")
-        return ConditionFailed(
-            what, hint="write {port} for a free port, {folder}/socket for a socket"
-        )
+            return PortTaken(failure, hint="try again: another program has just taken the port")
+        hint = "in its start command, write {port} for a free port, or {folder}/socket for a socket"
+        return ConditionFailed(failure, hint=hint)
 
     def _log_suffix(self, report: Report) -> str:
         return stderr_suffix(self.log_tail(report), "its log: ")
 
     def _is_ready(self, deadline: float) -> bool:
         if self.server.ready is None:
-            address = (LOOPBACK, self.place.port)
-            return accepts(address if self._has_own_port() else self.place.fill(SOCKET))
+            address = (LOOPBACK, self.home.port)
+            return accepts(address if self._has_own_port() else self.home.fill(SOCKET))
         remaining_s = max(deadline - time.monotonic(), FIRST_PAUSE_S)
-        command = self.command("ready", self.server.ready, self.base)
+        command = self.command("ready", self.server.ready, self.base_environment)
         return self.commands.succeeds(replace(command, timeout_s=remaining_s))
 
     def _check_port(self, processes: tuple[int, ...]) -> None:
-        """Refuse another program that answers on the server's port."""
-        port = self.place.port
+        """Raise `PortTaken` if another program answers on the server's port."""
+        port = self.home.port
         if not self._has_own_port() or any_listens(processes, port):
             return
         if accepts((LOOPBACK, port)):
@@ -310,7 +304,7 @@ class Life(Struct, frozen=True):
                 hint="try again: that program has just taken the port",
             )
 
-    def _lives(self) -> bool:
+    def _is_alive(self) -> bool:
         for child in self._children():
             with contextlib.suppress(psutil.NoSuchProcess):
                 if child.status() != psutil.STATUS_ZOMBIE:
@@ -327,19 +321,17 @@ class Life(Struct, frozen=True):
         return any("{port}" in argument for argument in self.server.start)
 
     def _environment(self) -> dict[str, str]:
-        own = self.place.fill_values(self.server.environment)
-        return {**self._with_own_folder(self.base), **own}
+        own_variables = self.home.fill_values(self.server.environment)
+        return {**self._with_temporary_folder(self.base_environment), **own_variables}
 
-    def _with_own_folder(self, environment: Mapping[str, str]) -> dict[str, str]:
-        # Temporary files belong in this folder: the server's user may write there, and it is
-        # removed.
-        return {**environment, "TMPDIR": self.place.folder}
+    def _with_temporary_folder(self, environment: Mapping[str, str]) -> dict[str, str]:
+        # The server's user can write to this folder, and the folder is removed at the end.
+        return {**environment, "TMPDIR": self.home.folder}
 
-    def _folder(self) -> str:
-        return self.server.process.working_folder or self.place.folder
+    def _working_folder(self) -> str:
+        return self.server.process.working_folder or self.home.folder
 
     def _kill(self) -> Report:
-        """End the server, and return the report with its output."""
         self._send_signal("KILL")
         return self.launcher.finish()
 
@@ -354,7 +346,7 @@ class Life(Struct, frozen=True):
 class Service(Struct):
     """A ready server and, after the trial, its outcome."""
 
-    place: Place
+    home: ServerHome
     failure: str | None = None
     """Reason why the server ended before it was stopped."""
     log_tail: str = ""
@@ -364,14 +356,14 @@ class Service(Struct):
 
 
 class Servers(AbstractContextManager["Servers"]):
-    """Starter and stopper of servers; a context manager.
+    """All servers of a segment of a campaign; a context manager that stops them at the end.
 
     Each server has a launcher, created by ``launcher``, and its own folder in ``scratch``. ``wrap``
     adds an observer to the start of each server.
     """
 
     def __init__(
-        self, launcher: Callable[[], Launcher], scratch: Path, *, wrap: Wrap | None = None
+        self, launcher: Callable[[], Launcher], scratch: Path, *, wrap: RequestWrapper | None = None
     ) -> None:
         self._make_launcher = launcher
         self._scratch = scratch
@@ -382,10 +374,9 @@ class Servers(AbstractContextManager["Servers"]):
         self._running: list[Life] = []
         """Lives that continue between trials, each with its own launcher."""
         self._data: dict[tuple[object, ...], tuple[str, int]] = {}
-        """Folders with initial data and the bytes of a copy, by the commands that create the
-        data."""
+        """Folders with initial data and their sizes in bytes, by the commands that create them."""
         self._folders: list[str] = []
-        self._commands = Commands(launcher)
+        self._commands = CommandRunner(launcher)
         self._group = private_group() if os.geteuid() == 0 else None
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
@@ -404,55 +395,57 @@ class Servers(AbstractContextManager["Servers"]):
         """Provide a ready server while the block runs, and account for it.
 
         The life of the server ends with the block, or with the segment if a trial is an interval.
-        The server's own environment is added to ``environment``; its client may take ``timeout_s``
-        seconds.
-
-        Raise `ConditionFailed` if its data could not be created, it was not ready in time, a
-        setting did not take effect, or it did not stop.
+        The server's own variables are added to ``environment``. Its client may take ``timeout_s``
+        seconds. Raise `ConditionFailed` if the initial data could not be created, the server was
+        not ready in time or did not stop, or a setting did not take effect.
         """
-        continues = server.trial == "interval"
+        is_shared = server.trial == "interval"
         try:
             life = next((life for life in self._running if life.server == server), None)
             if life is None:
-                base = _with_search_path(environment, server.search_path)
-                life = self._begin(name, server, base, timeout_s)
-            service = Service(life.place)
+                base_environment = _with_search_path(environment, server.search_path)
+                life = self._start_life(name, server, base_environment, timeout_s)
+            service = Service(life.home)
             before = consumption(life.processes())
             yield service
-            # Read before the server stops: the cost of stopping does not belong to the client.
+            # This is read before the server stops, because the client does not cause that cost.
             after = consumption(life.processes())
             ended_early = life.has_ended()
-            report = life.stop() if ended_early or not continues else None
-            service.samples = samples_of(before, after, None if continues else report)
+            report = life.stop() if ended_early or not is_shared else None
+            service.samples = samples_of(before, after, None if is_shared else report)
             if report is not None:
                 if ended_early or life.was_killed(report):
                     service.failure, service.log_tail = describe_end(report), life.log_tail(report)
-                self._remove(life.place)
-                if continues:
+                self._remove(life.home)
+                if is_shared:
                     self._running.remove(life)
                     life.launcher.close()
         except BaseException:
-            # Whatever happened, servers end with their launchers.
+            # After any error, the servers end with their launchers.
             self._close()
             raise
 
-    def _begin(self, name: str, server: Server, base: Mapping[str, str], timeout_s: float) -> Life:
+    def _start_life(
+        self, name: str, server: Server, base_environment: Mapping[str, str], timeout_s: float
+    ) -> Life:
         _refuse_open_server(name, server)
         user = unprivileged_user(name, self._group) if server.unprivileged else None
         if server.trial == "interval":
-            launcher, timeout_s = self._new_launcher(), _WHOLE_SEGMENT_S
+            launcher, timeout_s = self._new_launcher(), _NO_TIMEOUT_S
         else:
             launcher = self._shared_launcher = self._shared_launcher or self._new_launcher()
-        for start in range(1, STARTS + 1):
-            place = self._new_place(name, user)
-            life = Life(name, server, place, base, self._commands, launcher, user, self._wrap)
+        for attempt in range(1, MAX_STARTS + 1):
+            home = self._new_home(name, user)
+            life = Life(
+                name, server, home, base_environment, self._commands, launcher, user, self._wrap
+            )
             try:
                 self._copy_data(life)
                 life.start(timeout_s)
             except PortTaken:
-                if start == STARTS:
+                if attempt == MAX_STARTS:
                     raise
-                self._remove(place)
+                self._remove(home)
             else:
                 if server.trial == "interval":
                     self._running.append(life)
@@ -465,62 +458,64 @@ class Servers(AbstractContextManager["Servers"]):
         return launcher
 
     def _copy_data(self, life: Life) -> None:
-        """Fill the folder of a new life with its initial data.
+        """Copy the initial data into the folder of a new life.
 
         The data are created once in a segment, for all conditions with the same initial data.
         """
-        server, folder = life.server, life.place.folder
+        server, folder = life.server, life.home.folder
         if server.install is None and server.fill is None:
             return
         key = (server.install, server.fill, server.start, server.search_path)
         if key not in self._data:
             self._data[key] = self._make_data(life)
         data_folder, size_bytes = self._data[key]
-        room_bytes = shutil.disk_usage(folder).free
-        if room_bytes < size_bytes:
+        free_bytes = shutil.disk_usage(folder).free
+        if free_bytes < size_bytes:
             raise ConditionFailed(
-                f"the data of the server of {life.name} take {_megabytes(size_bytes)}, and "
-                f"only {_megabytes(room_bytes)} are free in {life.place.outer}",
+                f"the initial data of the server of {life.name} take {_megabytes(size_bytes)}, but "
+                f"only {_megabytes(free_bytes)} are free in {life.home.outer}",
                 hint=FULL_DISK_HINT,
             )
-        program = shutil.which(_COPY[0]) or _COPY[0]
-        argv = (program, *_COPY[1:], os.path.join(data_folder, "."), folder)
-        # Copied as the server's own user: root would write through a link in that user's folder.
+        program = shutil.which(_COPY_COMMAND[0]) or _COPY_COMMAND[0]
+        argv = (program, *_COPY_COMMAND[1:], os.path.join(data_folder, "."), folder)
+        # The server's own user copies: root would write through a link in that user's folder.
+        environment, timeout_s = life.base_environment, _DATA_TIMEOUT_S
         self._commands.run(
-            ServerCommand("copy", life.name, argv, life.base, "/", _COPYING_S, life.user)
+            ServerCommand("copy", life.name, argv, environment, "/", timeout_s, life.user)
         )
 
     def _make_data(self, life: Life) -> tuple[str, int]:
-        place = self._new_place(life.name, life.user)
-        # The levels of a study change the measured server, not its data.
+        home = self._new_home(life.name, life.user)
+        # The levels of a study change the measured server, not its initial data.
         server = replace(life.server, environment={}, process=Process(), prepare=None)
+        environment = life.base_environment
         with self._make_launcher() as launcher:
-            filling = replace(life, server=server, place=place, launcher=launcher, wrap=None)
+            filling = replace(life, server=server, home=home, launcher=launcher, wrap=None)
             if server.install is not None:
-                self._commands.run(filling.command("install", server.install, life.base))
+                self._commands.run(filling.command("install", server.install, environment))
             if server.fill is not None:
-                filling.start(_COPYING_S)
-                self._commands.run(filling.command("fill", server.fill, life.base))
+                filling.start(_DATA_TIMEOUT_S)
+                self._commands.run(filling.command("fill", server.fill, environment))
                 filling.stop()
-        return place.folder, _disk_bytes(place.folder)
+        return home.folder, _disk_bytes(home.folder)
 
-    def _new_place(self, name: str, user: User | None) -> Place:
-        place = new_place(self._scratch, user, free_port())
-        self._folders.append(place.outer)
+    def _new_home(self, name: str, user: User | None) -> ServerHome:
+        home = new_home(self._scratch, user, free_port())
+        self._folders.append(home.outer)
         if user is not None:
             let_others_enter(self._scratch)
-            argv = (shutil.which("test") or _TEST, "-w", place.folder)
+            argv = (shutil.which("test") or _TEST_PROGRAM, "-w", home.folder)
             if not self._commands.succeeds(ServerCommand("test", name, argv, {}, "/", 10.0, user)):
                 raise ConditionFailed(
                     f"the server of {name} refuses to run as root, and user {user.uid} cannot "
-                    f"write in {place.folder}",
+                    f"write to {home.folder}",
                     hint="set TMPDIR to a folder that everybody may enter, such as /tmp",
                 )
-        return place
+        return home
 
-    def _remove(self, place: Place) -> None:
-        shutil.rmtree(place.outer, ignore_errors=True)
-        self._folders.remove(place.outer)
+    def _remove(self, home: ServerHome) -> None:
+        shutil.rmtree(home.outer, ignore_errors=True)
+        self._folders.remove(home.outer)
 
     def _close(self) -> None:
         for launcher in self._launchers:
@@ -536,25 +531,24 @@ class Servers(AbstractContextManager["Servers"]):
 
 
 def _refuse_open_server(name: str, server: Server) -> None:
-    """Refuse PostgreSQL and MariaDB if they listen on TCP without a password.
+    """Raise `ConditionFailed` for PostgreSQL and MariaDB without a password on TCP.
 
     A plan in a ledger keeps its commands: the studies `database` and `predicts` of the first
     release trusted every local user over TCP, and `equipoise resume` would start such a server.
-    Raise `ConditionFailed`, which names the condition and the option.
     """
     listens = any(map(_LISTENS_ON_TCP.search, server.start))
-    options = map(_TRUSTS_EVERYBODY.search, (*(server.install or ()), *server.start))
-    option = next(filter(None, options), None)
+    matches = map(_TRUSTS_EVERYBODY.search, (*(server.install or ()), *server.start))
+    option = next(filter(None, matches), None)
     if listens and option is not None:
         raise ConditionFailed(
             f"the server of {name} would admit every user of this host by TCP: {option[0]}",
-            hint="start a new campaign; in your own study, let it listen on {folder}/socket "
-            "(docs/how-to/measure-a-server.md)",
+            hint="start a new campaign; in your own study, let the server listen on "
+            "{folder}/socket (docs/how-to/measure-a-server.md)",
         )
 
 
 def _with_search_path(environment: Mapping[str, str], folders: tuple[str, ...]) -> dict[str, str]:
-    """Return the environment with further folders after those of ``PATH``."""
+    """Return the environment with these folders at the end of ``PATH``."""
     if not folders:
         return dict(environment)
     return {
@@ -564,10 +558,9 @@ def _with_search_path(environment: Mapping[str, str], folders: tuple[str, ...]) 
 
 
 def _disk_bytes(folder: str) -> int:
-    """Return the bytes that the files of a folder occupy on the disk."""
     return 512 * sum(
-        os.lstat(os.path.join(place, file)).st_blocks
-        for place, _, files in os.walk(folder)
+        os.lstat(os.path.join(parent, file)).st_blocks
+        for parent, _, files in os.walk(folder)
         for file in files
     )
 

@@ -6,8 +6,8 @@ that no earlier rule has claimed. A new cause needs one such function, one line 
 
 - ``ranking.py``: all rules in their order; the causes of a gap ranked by seconds, each with a
   remedy
-- ``remaining.py``: the difference without the claims of causes, in seconds of the gap; helpers of
-  several rules
+- ``remaining.py``: the part of the difference that no cause has claimed, in seconds of the gap;
+  helpers of several rules
 - ``memory.py``: allocations, page faults, huge pages
 - ``system_calls.py``: how files are used, messages, system calls of any kind
 - ``processes.py``: forks, many processes, fewer threads, locks, sleeps, waits of any kind

@@ -19,14 +19,15 @@ from equipoise.why.differences.changes import Change, Difference, is_more
 from equipoise.why.evidence.observer import Function
 
 _MAX_INSTRUCTIONS_DIFFERENCE = 0.02
-"""Largest relative difference in instructions for equal work: threads start and meet a little
-differently."""
+"""Largest relative difference in instructions for equal work. It is above 0 because threads start
+and synchronise a little differently in each run."""
 
-_LARGE_PART = 0.8
+_MIN_LARGE_SHARE = 0.8
+"""Smallest share of the largest extra time that counts as large."""
 
 _BLAS = re.compile(r"lib(open|f77|c|t|s|pt)?(blas|atlas|blis|lapack|mkl|flexiblas)[\w.+-]*")
-_MIN_MAIN_PART = 0.5
-"""Smallest part of a library's time that its main function has."""
+_MIN_MAIN_SHARE = 0.5
+"""Smallest share of a library's time that its main function takes."""
 
 _BLAS_SETTINGS = frozenset(
     f"environment {name}"
@@ -42,49 +43,51 @@ def more_time_in_function(remaining: Remaining) -> Iterator[Cause]:
             continue
         extra = remaining.extra(functions=(function,))
         caller = named_caller(difference, function)
-        shown = function if is_named(function.name) or caller is None else caller
-        caller_name = None if caller in (None, shown) else short_name(caller)
-        place = f"{short_name(shown)}()"
-        if not is_named(shown.name):
-            place = f"code without a name in {shown.module}"
+        reported = function if is_named(function.name) or caller is None else caller
+        caller_name = None if caller in (None, reported) else short_name(caller)
+        description = f"{short_name(reported)}()"
+        if not is_named(reported.name):
+            description = f"code without a name in {reported.module}"
         yield extra.cause(
             "function",
-            f"more time in {place}{function_phrase(caller_name, ', called by ')}",
-            function=short_name(shown),
-            module=shown.module,
+            f"more time in {description}{function_phrase(caller_name, ', called by ')}",
+            function=short_name(reported),
+            module=reported.module,
             called_by=caller_name,
             instructions=difference.instructions.get(function.name),
         )
 
 
 def more_time_in_python_function(remaining: Remaining) -> Iterator[Cause]:
-    """Find a Python function that takes longer with all that it calls, or is called more often.
+    """Find a Python function that takes longer, with its callees, or is called more often.
 
     Time in the interpreter and in the C library counts as the function's own time.
     """
     difference = remaining.difference
-    longer = {
+    increases = {
         function: change
         for function, change in difference.inclusive.items()
         if function.kind == "python" and is_more(change) and not function.name.startswith("<")
     }
-    max_extra_s = max((change.extra for change in longer.values()), default=0.0)
+    max_extra_s = max((change.extra for change in increases.values()), default=0.0)
     # A caller includes the time of its callees; the innermost function has the least other time.
-    inner = [name for name, change in longer.items() if change.extra >= _LARGE_PART * max_extra_s]
-    function = min(reversed(inner), key=lambda name: longer[name].slower, default=None)
+    min_extra_s = _MIN_LARGE_SHARE * max_extra_s
+    large = [function for function, change in increases.items() if change.extra >= min_extra_s]
+    function = min(reversed(large), key=lambda name: increases[name].slower, default=None)
     if function is None:
         return
-    inclusive = longer[function]
-    native = {
+    inclusive = increases[function]
+    native_times = {
         function: change
         for function, change in remaining.functions.items()
         if change.extra > 0 and function.kind != "python"
     }
-    inside = remaining.extra(functions=(*native, function), entries=remaining.entries)
-    heaviest = largest(native)
-    seconds = min(inside.seconds, inclusive.extra)
-    half = 0.0 if None in inclusive.extra_ci else inclusive.half_width
-    yield Extra(inclusive, seconds, (seconds - half, seconds + half), 0.0, inside.claims).cause(
+    inner = remaining.extra(functions=(*native_times, function), entries=remaining.entries)
+    heaviest = largest(native_times)
+    seconds = min(inner.seconds, inclusive.extra)
+    margin = 0.0 if None in inclusive.extra_ci else inclusive.half_width
+    interval = (seconds - margin, seconds + margin)
+    yield Extra(inclusive, seconds, interval, 0.0, inner.claims).cause(
         "function",
         f"more time in the Python function {short_name(function)}()",
         function=short_name(function),
@@ -96,38 +99,38 @@ def more_time_in_python_function(remaining: Remaining) -> Iterator[Cause]:
 def memory_contention(remaining: Remaining) -> Iterator[Cause]:
     """Find a function that takes longer on several threads, for the same work.
 
-    The threads write into one cache line, or share the bandwidth of memory. The function must have
-    as many instructions; if these were not counted, nothing else may differ.
+    The threads write into one cache line, or share the bandwidth of memory. The function must
+    carry out as many instructions; if instructions were not counted, no other count may differ.
     """
     difference = remaining.difference
     threads = difference.threads
     if threads is None or threads.extra != 0 or threads.slower < 2:
         return
-    longer = {
+    increases = {
         function: change
         for function, change in remaining.functions.items()
         if is_named(function.name) and is_more(change) and change.faster > 0
     }
-    function = largest(longer)
+    function = largest(increases)
     if function is None:
         return
-    change, instructions = longer[function], difference.instructions.get(function.name)
+    change, instructions = increases[function], difference.instructions.get(function.name)
     if instructions is None:
         is_same_work = _is_only_difference(difference, change)
-        because = (
+        circumstance = (
             "on several threads while nothing that was counted differs: they may contend for "
             "memory, or it has more to do (the source instructions would show it)"
         )
     else:
         max_difference = _MAX_INSTRUCTIONS_DIFFERENCE * instructions.slower
         is_same_work = abs(instructions.extra) <= max_difference
-        because = "for the same instructions: its threads contend for memory"
+        circumstance = "for the same instructions: its threads contend for memory"
     if not is_same_work:
         return
-    times = change.slower / change.faster
+    slowdown = change.slower / change.faster
     yield remaining.extra(functions=(function,)).cause(
         "function",
-        f"{function.name}() takes {times:.3g} times as long {because}",
+        f"{function.name}() takes {slowdown:.3g} times as long {circumstance}",
         function=function.name,
         module=function.module,
         threads=threads,
@@ -136,14 +139,16 @@ def memory_contention(remaining: Remaining) -> Iterator[Cause]:
 
 
 def _is_only_difference(difference: Difference, function_time: Change) -> bool:
-    """Return whether a function's time differs and no count does, as far as counts are known."""
-    work = difference.on_processor
+    """Return whether the function's time is the only difference, as far as counts are known."""
+    processor_time = difference.on_processor
     counts = [calls.count for name, calls in difference.calls.items() if name != "futex"]
     if difference.allocations is not None:
         counts.append(difference.allocations.count)
     # A program with more work would hardly make the same number of calls.
     is_same = all(abs(count.extra) <= max(2.0, 0.01 * count.baseline) for count in counts)
-    return is_same and work is not None and function_time.extra >= _LARGE_PART * work.extra
+    if not is_same or processor_time is None:
+        return False
+    return function_time.extra >= _MIN_LARGE_SHARE * processor_time.extra
 
 
 def wrong_blas_kernel(remaining: Remaining) -> Iterator[Cause]:
@@ -153,28 +158,28 @@ def wrong_blas_kernel(remaining: Remaining) -> Iterator[Cause]:
     """
     for module in dict.fromkeys(function.module for function in remaining.functions):
         if _BLAS.fullmatch(module):
-            yield from _kernels_in(remaining, module)
+            yield from _different_kernels(remaining, module)
 
 
-def _kernels_in(remaining: Remaining, module: str) -> Iterator[Cause]:
-    inside = {
+def _different_kernels(remaining: Remaining, module: str) -> Iterator[Cause]:
+    times = {
         function: change
         for function, change in remaining.functions.items()
         if function.module == module
     }
-    slow = _main_function({function: change.slower for function, change in inside.items()})
-    fast = _main_function({function: change.faster for function, change in inside.items()})
-    if slow is None or fast is None:
+    slow_main = _main_function({function: change.slower for function, change in times.items()})
+    fast_main = _main_function({function: change.faster for function, change in times.items()})
+    if slow_main is None or fast_main is None:
         return
     settings = {
         setting.name: {"baseline": setting.baseline, "candidate": setting.candidate}
         for setting in remaining.difference.settings
         if setting.name.removeprefix("server ") in _BLAS_SETTINGS
     }
-    names: dict[str, str | None] = {"function": slow.name, "instead_of": fast.name}
-    if slow == fast:
+    names: dict[str, str | None] = {"function": slow_main.name, "instead_of": fast_main.name}
+    if slow_main == fast_main:
         # A library without symbols, such as Debian's BLIS: only settings distinguish its kernels.
-        if not settings or is_named(slow.name) or not is_more(inside[slow]):
+        if not settings or is_named(slow_main.name) or not is_more(times[slow_main]):
             return
         names = dict.fromkeys(names)
         variables = " and ".join(name.removeprefix("environment ") for name in settings)
@@ -182,18 +187,18 @@ def _kernels_in(remaining: Remaining, module: str) -> Iterator[Cause]:
             f"{module}, whose functions have no names, takes longer with the setting of {variables}"
         )
     else:
-        # The use of a kernel is certain before its time is.
-        is_used = is_more(inside[slow]) or inside[fast].is_certain
-        is_of_slower = 2 * inside[fast].slower <= inside[slow].slower
-        is_of_faster = 2 * inside[slow].faster <= inside[fast].faster
+        # Which kernel is used may be certain although its extra time is not.
+        is_used = is_more(times[slow_main]) or times[fast_main].is_certain
+        is_of_slower = 2 * times[fast_main].slower <= times[slow_main].slower
+        is_of_faster = 2 * times[slow_main].faster <= times[fast_main].faster
         if not (is_used and is_of_slower and is_of_faster):
             return
-        summary = f"{module} computes with {slow.name}() instead of {fast.name}()"
-    extra = remaining.extra(functions=inside)
+        summary = f"{module} computes with {slow_main.name}() instead of {fast_main.name}()"
+    extra = remaining.extra(functions=times)
     yield extra.cause("configuration", summary, **names, module=module, settings=settings)
 
 
 def _main_function(seconds: Mapping[Function, float]) -> Function | None:
-    """Return the function that has most of its library's time in one condition."""
+    """Return the function that takes more than half of its library's time in one condition."""
     heaviest = max(seconds, key=lambda function: seconds[function])
-    return heaviest if seconds[heaviest] > _MIN_MAIN_PART * sum(seconds.values()) > 0 else None
+    return heaviest if seconds[heaviest] > _MIN_MAIN_SHARE * sum(seconds.values()) > 0 else None

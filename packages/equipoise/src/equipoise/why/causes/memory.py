@@ -29,20 +29,20 @@ _RETURN_CALLS = {
     "madvise": ("madvise", "mmap", "munmap"),
     "brk": ("brk",),
 }
-"""Calls that return memory to the kernel, each with the calls that return that memory or get it."""
+"""Calls that return memory to the kernel, each with all calls that return or get such memory."""
 
-_MIN_CALLS, _MAX_CALLS = 0.25, 4.0
-"""Range of calls for each block: brk both returns and gets memory, and an allocator may return
-several blocks at once."""
+_MIN_CALLS_PER_BLOCK, _MAX_CALLS_PER_BLOCK = 0.25, 4.0
+"""Accepted numbers of calls per block: brk both returns and gets memory, and an allocator may
+return several blocks at once."""
 
 MIN_HUGE_BYTES = 8 << 20
-"""Smallest resident memory for huge pages. In a smaller program, its own files are most of it."""
+"""Smallest resident memory for the rule. A smaller program mostly maps its own files."""
 
-_MAX_BYTES_IN_SMALL_PAGES, _MIN_BYTES_IN_HUGE_PAGES = 2 * PAGE_BYTES, 8 * PAGE_BYTES
-"""Resident bytes for each page fault."""
+_MAX_BYTES_PER_SMALL_FAULT, _MIN_BYTES_PER_HUGE_FAULT = 2 * PAGE_BYTES, 8 * PAGE_BYTES
+"""Bounds on the resident bytes per page fault, with small pages and with huge pages."""
 
 _MAX_MEMORY_RATIO = 1.25
-"""Largest ratio of equal memory."""
+"""Largest ratio of two amounts of memory that count as equal."""
 
 
 def blocks_returned_at_free(remaining: Remaining) -> Iterator[Cause]:
@@ -56,15 +56,16 @@ def blocks_returned_at_free(remaining: Remaining) -> Iterator[Cause]:
     if syscall is None or allocations is None:
         return
     calls = difference.calls[syscall].count
-    fitting = [
+    candidates = [
         size
         for size in allocations.classes
         if size.typical_bytes >= PAGE_BYTES
-        and _MIN_CALLS * size.count.slower <= calls.extra <= _MAX_CALLS * size.count.slower
+        and _MIN_CALLS_PER_BLOCK * size.count.slower <= calls.extra
+        and calls.extra <= _MAX_CALLS_PER_BLOCK * size.count.slower
     ]
-    if not fitting:
+    if not candidates:
         return
-    size = max(fitting, key=lambda call: call.bytes.slower)
+    size = max(candidates, key=lambda size_class: size_class.bytes.slower)
     faults = None if difference.faults is None else difference.faults.count
     page_fault_entry = (PAGE_FAULT,) if is_more(faults) else ()
     yield remaining.extra(entries=(*_RETURN_CALLS[syscall], *page_fault_entry)).cause(
@@ -81,12 +82,9 @@ def blocks_returned_at_free(remaining: Remaining) -> Iterator[Cause]:
 
 
 def _largest_requester(allocations: AllocationsChange) -> str | None:
-    """Return the function that asks for most bytes in the slower condition."""
-    bytes_by_function = allocations.by_function
-    largest = max(
-        bytes_by_function, key=lambda function: bytes_by_function[function].slower, default=None
-    )
-    return None if largest is None else short_name(largest)
+    by_function = allocations.by_function
+    requester = max(by_function, key=lambda function: by_function[function].slower, default=None)
+    return None if requester is None else short_name(requester)
 
 
 def memory_given_back(remaining: Remaining) -> Iterator[Cause]:
@@ -122,8 +120,8 @@ def huge_pages_off(remaining: Remaining) -> Iterator[Cause]:
     slower, faster = resident.slower, resident.faster
     is_same_memory = MIN_HUGE_BYTES <= slower <= _MAX_MEMORY_RATIO * faster
     is_paged_differently = (
-        slower <= _MAX_BYTES_IN_SMALL_PAGES * faults.count.slower
-        and faster >= _MIN_BYTES_IN_HUGE_PAGES * faults.count.faster
+        slower <= _MAX_BYTES_PER_SMALL_FAULT * faults.count.slower
+        and faster >= _MIN_BYTES_PER_HUGE_FAULT * faults.count.faster
     )
     mappings = [difference.calls[name].count for name in _MAPPINGS if name in difference.calls]
     has_same_mappings = all(mapping.extra <= max(8.0, 0.1 * mapping.faster) for mapping in mappings)
@@ -142,7 +140,7 @@ def huge_pages_off(remaining: Remaining) -> Iterator[Cause]:
 
 
 def _touching_function(remaining: Remaining, faults: FaultsChange) -> str | None:
-    """Return the named function with most of the extra page faults, if it is known."""
+    """Return the function with most of the extra page faults, or a caller that has a name."""
     function = largest(faults.by_function)
     if function is None:
         return None
@@ -168,15 +166,15 @@ def page_faults(remaining: Remaining) -> Iterator[Cause]:
 
 
 def more_allocations(remaining: Remaining) -> Iterator[Cause]:
-    """Find many more allocated blocks, where the allocator takes the time."""
+    """Find many more allocated blocks, if functions of the allocator take longer."""
     allocations = remaining.difference.allocations
     if allocations is None or not is_more(allocations.count):
         return
-    inside = [function for function in remaining.functions if is_of_allocator(function)]
-    extra = remaining.extra(functions=inside)
-    if not inside or not is_more(extra.thread_seconds):
+    allocators = [function for function in remaining.functions if is_of_allocator(function)]
+    extra = remaining.extra(functions=allocators)
+    if not allocators or not is_more(extra.thread_seconds):
         return
-    size = max(allocations.classes, key=lambda block: block.count.extra)
+    size = max(allocations.classes, key=lambda size_class: size_class.count.extra)
     yield extra.cause(
         "allocation",
         f"more blocks are allocated: {describe_change(allocations.count)}, most of "

@@ -34,7 +34,7 @@ _WAITS_FOR_CHILDREN = ("wait4", "kernel_wait4", "waitid", "kernel_waitid")
 
 _MIN_FORK_SLOWDOWN = 2.0
 _MAX_FORKS_RATIO = 2.0
-"""Largest ratio of the numbers of forks; above it, the cause is the number of processes."""
+"""Largest ratio of the numbers of forks. With a larger ratio, the number itself is the cause."""
 
 _LOADER = re.compile(r"ld-(linux|musl)[\w.-]*")
 _PROCESS_ENTRIES = (
@@ -53,10 +53,10 @@ _MAX_SMALL_PROCESS_S = 0.01
 _MIN_PROCESSES_RATIO = 2.0
 
 _MAX_WORK_DIFFERENCE = 0.25
-"""Largest relative difference of equal work."""
+"""Largest relative difference between amounts of work that count as equal."""
 
 _MIN_PARALLELISM = 1.1
-"""Smallest number of processor seconds in one second of wall time, if threads ran at once."""
+"""Smallest number of processor seconds per second of wall time of threads that run at once."""
 
 
 def fork_of_large_process(remaining: Remaining) -> Iterator[Cause]:
@@ -72,18 +72,18 @@ def fork_of_large_process(remaining: Remaining) -> Iterator[Cause]:
     seconds = remaining.entries[syscall] if is_sampled else difference.calls[syscall].seconds
     if not 0 < count.faster <= count.slower <= _MAX_FORKS_RATIO * count.faster:
         return
-    each_s, usual_s = seconds.slower / count.slower, seconds.faster / count.faster
-    if not is_more(seconds) or each_s < _MIN_FORK_SLOWDOWN * usual_s:
+    fork_s, faster_fork_s = seconds.slower / count.slower, seconds.faster / count.faster
+    if not is_more(seconds) or fork_s < _MIN_FORK_SLOWDOWN * faster_fork_s:
         return
     has_faults = difference.faults is not None and is_more(difference.faults.count)
-    others = (PAGE_FAULT, "exit_group") if has_faults else ("exit_group",)
+    entries = (PAGE_FAULT, "exit_group") if has_faults else ("exit_group",)
     yield remaining.extra(
-        entries=(*others, syscall) if is_sampled else others,
+        entries=(*entries, syscall) if is_sampled else entries,
         calls=() if is_sampled else (syscall,),
         waits=_WAITS_FOR_CHILDREN,
     ).cause(
         "process",
-        f"{number_text(count.slower)} forks ({syscall}) take {1e6 * each_s:,.0f} microseconds "
+        f"{number_text(count.slower)} forks ({syscall}) take {1e6 * fork_s:,.0f} microseconds "
         "of a processor each, several times as long",
         syscall=syscall,
         calls=count,
@@ -120,7 +120,7 @@ def many_processes(remaining: Remaining) -> Iterator[Cause]:
 def one_thread(remaining: Remaining) -> Iterator[Cause]:
     """Find the same work done by fewer threads or processes at once.
 
-    There are fewer threads, as many seconds on processors, and more seconds of wall time.
+    There are fewer threads, about as many seconds on processors, and more seconds of wall time.
     """
     difference = remaining.difference
     threads, work, gap = difference.threads, difference.on_processor, difference.gap
@@ -134,8 +134,8 @@ def one_thread(remaining: Remaining) -> Iterator[Cause]:
     waited_s = sum(max(0.0, change.extra) for change in difference.waits.values())
     seconds = remaining.gap_s - max(0.0, work.extra) - waited_s
     is_known = None not in gap.extra_ci
-    half = gap.half_width
-    interval: Interval = (seconds - half, seconds + half) if is_known else (None, None)
+    margin = gap.half_width
+    interval: Interval = (seconds - margin, seconds + margin) if is_known else (None, None)
     yield Extra(gap, seconds, interval, 0.0, frozenset()).cause(
         "process",
         f"the same work is done by fewer threads ({describe_change(threads)}), one after another",
@@ -145,13 +145,13 @@ def one_thread(remaining: Remaining) -> Iterator[Cause]:
 
 
 _LOCK_PLACES = {"anonymous memory": "", "[heap]": " on the heap", "[stack]": " on the stack"}
-"""Places of locks that are not variables, each with its words in "a lock … without a name"."""
+"""Places in memory of locks without a name; the values complete "a lock … without a name"."""
 _SYNCHRONISATION = re.compile(r".*(cond|sem_|barrier).*", re.IGNORECASE)
 """Functions with which threads wait for each other, and not for a lock."""
-_MIN_WAITS = 10.0
+_MIN_EXTRA_WAITS = 10.0
 """Smallest number of extra waits that shows contention, if the number varies between runs."""
-_MIN_CALLER_PART = 0.1
-"""Smallest part of the time at locks for which a caller is named."""
+_MIN_CALLER_SHARE = 0.1
+"""Smallest share of the time at locks of a caller that the summary names."""
 _MAX_CALLERS = 3
 
 
@@ -159,13 +159,13 @@ def lock_waits(remaining: Remaining) -> Iterator[Cause]:
     """Find a lock for which threads wait more often.
 
     A thread that waits for the end of another thread may wait longer, but not more often. The time
-    of the lock is the waiting, with the kernel's part, and the work to acquire and release it.
+    of a lock is the time to wait for the lock, to acquire it and to release it.
     """
     difference = remaining.difference
     contended = {
         place: lock.seconds
         for place, lock in difference.locks.items()
-        if is_more(lock.waits) or (lock.more_in_each_run and lock.waits.extra >= _MIN_WAITS)
+        if is_more(lock.waits) or (lock.more_in_each_run and lock.waits.extra >= _MIN_EXTRA_WAITS)
     }
     place = largest({place: contended[place] for place in contended if is_named(place)})
     place = place or largest(contended)
@@ -180,7 +180,7 @@ def lock_waits(remaining: Remaining) -> Iterator[Cause]:
         lock_function is not None and _SYNCHRONISATION.fullmatch(lock_function) is not None
     )
     waiter = _waiter(remaining, FUTEX)
-    called_by = joined(f"{caller}() ({100 * part:.0f} %)" for caller, part in callers.items())
+    called_by = joined(f"{caller}() ({100 * share:.0f} %)" for caller, share in callers.items())
     futex_calls = ""
     if calls is not None:
         slower, faster = number_text(calls.count.slower), number_text(calls.count.faster)
@@ -203,25 +203,26 @@ def lock_waits(remaining: Remaining) -> Iterator[Cause]:
 
 
 def _lock_callers(difference: Difference) -> Mapping[str, float]:
-    """Return the callers of the lock's functions, each with its part of the time at the lock."""
+    """Return the callers of the lock's functions, each with its share of the time at the lock."""
     extra_s = {
         short_name(function): change.extra
         for function, change in difference.locking.callers.items()
         if change.extra > 0 and is_named(function.name)
     }
     all_s = sum(extra_s.values())
-    large = [name for name in extra_s if extra_s[name] >= _MIN_CALLER_PART * all_s]
+    large = [name for name in extra_s if extra_s[name] >= _MIN_CALLER_SHARE * all_s]
     return {name: extra_s[name] / all_s for name in large[:_MAX_CALLERS]}
 
 
-def _time_at_lock(remaining: Remaining, waited: Change) -> Extra:
+def _time_at_lock(remaining: Remaining, wait_time: Change) -> Extra:
     """Return the time in which threads acquired and released locks, or waited for them."""
     work = remaining.extra(entries=(FUTEX,), functions=remaining.difference.locking.functions)
-    waiting = remaining.waiting(waited, work.claims | {("wait", FUTEX)})
-    half = math.hypot(half_width(work.seconds_ci), half_width(waiting.seconds_ci))
+    waiting = remaining.waiting(wait_time, work.claims | {("wait", FUTEX)})
+    margin = math.hypot(half_width(work.seconds_ci), half_width(waiting.seconds_ci))
     seconds = work.seconds + waiting.seconds
-    sides = sum_of((work.thread_seconds, waiting.thread_seconds))
-    return Extra(sides, seconds, (seconds - half, seconds + half), waiting.waited_s, waiting.claims)
+    interval = (seconds - margin, seconds + margin)
+    thread_seconds = sum_of((work.thread_seconds, waiting.thread_seconds))
+    return Extra(thread_seconds, seconds, interval, waiting.waited_s, waiting.claims)
 
 
 def sleeping(remaining: Remaining) -> Iterator[Cause]:
@@ -230,23 +231,23 @@ def sleeping(remaining: Remaining) -> Iterator[Cause]:
     Calls that poll count as sleeps if there is neither a pipe nor a socket.
     """
     difference = remaining.difference
-    is_alone = not any(name.startswith(NOT_ON_DISK) for name in difference.files)
-    entries = (*_SLEEPS, *POLLS) if is_alone else _SLEEPS
+    has_channel = any(name.startswith(NOT_ON_DISK) for name in difference.files)
+    entries = _SLEEPS if has_channel else (*_SLEEPS, *POLLS)
     seconds = remaining.waits_by_entry
     if not difference.waits:
         seconds = {name: calls.seconds for name, calls in difference.calls.items()}
-    longer = {
+    increases = {
         entry: seconds[entry]
         for entry in entries
         if entry in seconds
         and seconds[entry].extra > 0
         and (is_more(seconds[entry]) or most_increased(difference, (entry,)) is not None)
     }
-    syscall = largest(longer)
+    syscall = largest(increases)
     if syscall is None:
         return
     count = _number_of_calls(difference, syscall)
-    yield remaining.extra(waits=longer).cause(
+    yield remaining.extra(waits=increases).cause(
         "waiting",
         f"it sleeps in {syscall}{'' if count is None else f', {describe_change(count)} times'}",
         syscall=syscall,
@@ -255,14 +256,14 @@ def sleeping(remaining: Remaining) -> Iterator[Cause]:
 
 
 def waiting(remaining: Remaining) -> Iterator[Cause]:
-    """Find a kernel entry point with longer waits that no other rule has explained."""
+    """Find a kernel entry point with longer waits that no earlier rule has explained."""
     by_entry = remaining.waits_by_entry
-    longer = {entry: change for entry, change in by_entry.items() if is_more(change)}
-    entry = max(longer, key=lambda name: (longer[name].extra, name), default=None)
+    increases = {entry: change for entry, change in by_entry.items() if is_more(change)}
+    entry = max(increases, key=lambda name: (increases[name].extra, name), default=None)
     if entry is None:
         return
     extra = remaining.extra(waits=(entry,))
-    if remaining.waited_s > 0 and extra.waited_s < longer[entry].extra:
+    if remaining.waited_s > 0 and extra.waited_s < increases[entry].extra:
         # The waiting overlaps with explained waiting: a thread may wait for a waiting thread.
         return
     yield extra.cause(

@@ -43,8 +43,8 @@ RULES: Mapping[str, Rule] = MappingProxyType(
 does not count for later rules."""
 
 MIN_FRACTION = 0.05
-"""Smallest fraction of the gap that a cause accounts for. The sources themselves cost a few per
-cent, so a smaller cause may come from them, and removing it would hardly help."""
+"""Smallest fraction of the gap that a cause accounts for. Observing a run costs a few per cent, so
+a smaller cause may come from the observation, and removing the cause would hardly help."""
 
 OBSERVED_ONLY = "as observed and not tested"
 """End of the sentence about a cause that no intervention has tested."""
@@ -63,13 +63,13 @@ def suggested_causes(
     remaining = Remaining(difference)
     accepted: list[tuple[str, Cause]] = []
     for name, rule in rules.items():
-        before = remaining
+        at_rule_start = remaining
         # Each cause changes the remaining difference: the rule runs until it finds nothing new.
         while causes := [
             cause
             for cause in rule(remaining)
             if cause.seconds >= MIN_FRACTION * remaining.gap_s
-            and (remaining is before or cause.claims - remaining.claimed)
+            and (remaining is at_rule_start or cause.claims - remaining.claimed)
         ]:
             largest = max(causes, key=lambda cause: cause.seconds)
             accepted.append((name, largest))

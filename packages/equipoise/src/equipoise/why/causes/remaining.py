@@ -1,7 +1,8 @@
-"""The difference without the claims of causes, in seconds of the gap.
+"""The part of a difference that no cause has claimed yet, in seconds of the gap.
 
-The sources add up the seconds of all threads, but the gap is wall time. Three rules prevent that a
-second counts twice:
+The gap is the extra wall time of the slower condition. Each cause that a rule finds claims parts of
+the gap. The evidence has the seconds of all threads, so three principles prevent that a second
+counts twice:
 
 - If all threads together use more extra processor seconds than the gap has, they ran in parallel.
   Their seconds are scaled down so that all of them add up to the gap.
@@ -50,12 +51,12 @@ kernel entry point at which threads waited. Each part belongs to the first cause
 
 
 class Extra(Struct, frozen=True):
-    """Extra time in some parts together."""
+    """Extra time of the slower condition in several parts together."""
 
     thread_seconds: Change
     """Seconds over all threads."""
     seconds: float
-    """Seconds of the gap."""
+    """Seconds of the gap that these parts explain."""
     seconds_ci: Interval
     waited_s: float
     """Seconds of waiting among ``seconds``."""
@@ -159,24 +160,24 @@ class Remaining(Struct, frozen=True):
         )
         claims: frozenset[Part] = frozenset(
             (
-                *(("entry", place) for place in (*entries, *calls)),
+                *(("entry", entry) for entry in (*entries, *calls)),
                 *map(_function_part, functions),
                 *(("wait", wait) for wait in waits),
             )
         )
         waiting = self.waiting(self._waits_change(waits), claims)
         parallelism = self._parallelism()
-        half = math.hypot(work.half_width / parallelism, half_width(waiting.seconds_ci))
+        margin = math.hypot(work.half_width / parallelism, half_width(waiting.seconds_ci))
         seconds = work.extra / parallelism + waiting.waited_s
-        interval = (seconds - half, seconds + half)
+        interval = (seconds - margin, seconds + margin)
         thread_seconds = sum_of((work, waiting.thread_seconds))
         return Extra(thread_seconds, seconds, interval, waiting.waited_s, claims)
 
     def waiting(self, change: Change, claims: frozenset[Part]) -> Extra:
-        """Return the extra time of a change in waiting, whichever source observed it."""
+        """Return the extra time of a change in waiting, limited to what waiting can explain."""
         waited_s = max(0.0, min(change.extra, self._max_waiting_s()))
-        half = change.half_width * (waited_s / change.extra if change.extra > 0 else 0.0)
-        return Extra(change, waited_s, (waited_s - half, waited_s + half), waited_s, claims)
+        margin = change.half_width * (waited_s / change.extra if change.extra > 0 else 0.0)
+        return Extra(change, waited_s, (waited_s - margin, waited_s + margin), waited_s, claims)
 
     def _entry_change(self, entry: str) -> Change:
         if ("entry", entry) in self.claimed:
@@ -197,7 +198,7 @@ class Remaining(Struct, frozen=True):
         return sum_of(calls[call].seconds for call in waiting if ("wait", call) not in self.claimed)
 
     def _mostly_waits(self, name: str) -> bool:
-        """Return whether a call's own seconds count as waiting, as no source observed waits."""
+        """Return whether a call's own seconds count as waiting, in place of observed waits."""
         calls = self.difference.calls.get(name)
         if calls is None or self.difference.waits:
             return False
@@ -214,7 +215,7 @@ class Remaining(Struct, frozen=True):
         """Return the seconds of the gap that unclaimed waiting can explain."""
         on_processor = self.difference.on_processor
         counts = (self.difference.threads, self.difference.processes)
-        # There may be several if no source counted them.
+        # There may be several threads or processes if no source counted them.
         has_several = any(count is None or count.slower > 1 for count in counts)
         worked_s = 0.0
         if on_processor is not None and has_several:
@@ -233,7 +234,7 @@ def half_width(interval: Interval) -> float:
 
 
 _NO_NAME_PREFIX = "("
-"""Beginning of the remark that sources write in place of a missing name: ``(unknown)``."""
+"""Beginning of the remark that replaces a missing name: ``(unknown)``."""
 
 _STARTUP_FUNCTIONS = frozenset(
     {"_start", "__libc_start_main", "__libc_start_call_main", "<module>", "clone3"}
@@ -255,12 +256,12 @@ def largest(changes: Mapping[Key, Change]) -> Key | None:
 
 def named_caller(difference: Difference, function: Function) -> Function | None:
     """Return the nearest named caller behind most extra seconds of a function."""
-    named = (
+    callers = (
         caller
         for caller in difference.callers.get(function, ())
         if is_named(caller.name) and caller.name.partition(":")[0] not in _STARTUP_FUNCTIONS
     )
-    return next(named, None)
+    return next(callers, None)
 
 
 def call_evidence(syscall: str, calls: CallsChange) -> dict[str, Any]:
@@ -278,9 +279,9 @@ def number_text(value: float) -> str:
     return f"{value:,.0f}"
 
 
-def function_phrase(name: str | None, before: str = ", in ") -> str:
+def function_phrase(name: str | None, prefix: str = ", in ") -> str:
     """Return the end of a sentence that names a function; empty without a name."""
-    return "" if name is None else f"{before}{name}()"
+    return "" if name is None else f"{prefix}{name}()"
 
 
 def is_named(name: str) -> bool:

@@ -30,7 +30,7 @@ _BLOCK_BYTES = 512
 """Unit of the kernel's account of block reads."""
 
 TINY_BYTES = 1024.0
-"""Number of bytes that take about as long to copy as a call takes."""
+"""Number of bytes that take about as long to copy as a system call takes."""
 
 _MIN_CALLS_RATIO = 4.0
 _MAX_BYTES_RATIO = 2.0
@@ -99,7 +99,7 @@ def cold_file(remaining: Remaining) -> Iterator[Cause]:
 def _file_with_most(
     difference: Difference, change_of: Callable[[FileChange], Change], *, on_disk: bool = True
 ) -> str | None:
-    """Return the named file on a disk, or the pipe or socket, with the largest ``extra``."""
+    """Return the name of the file, pipe or socket whose change has the largest ``extra``."""
     changes = {
         name: change_of(file)
         for name, file in difference.files.items()
@@ -109,9 +109,9 @@ def _file_with_most(
 
 
 def _file_evidence(name: str | None) -> dict[str, Any]:
-    """Return the evidence of a file."""
-    because = "it was closed before its name could be looked up"
-    return {"file": name} if name is not None else {"file": None, "file_unknown_because": because}
+    """Return the file's name as evidence, or the reason why the name is unknown."""
+    reason = "it was closed before its name could be looked up"
+    return {"file": name} if name is not None else {"file": None, "file_unknown_because": reason}
 
 
 def tiny_writes(remaining: Remaining) -> Iterator[Cause]:
@@ -125,11 +125,11 @@ def tiny_reads(remaining: Remaining) -> Iterator[Cause]:
 
 
 def _tiny_transfers(
-    remaining: Remaining, syscalls: Sequence[str], field: str, participle: str
+    remaining: Remaining, syscalls: Sequence[str], field: str, verb_form: str
 ) -> Iterator[Cause]:
     """Find calls that transfer few bytes; ``field`` of `FileChange` counts them."""
     difference = remaining.difference
-    calls_of, bytes_of = attrgetter(field), attrgetter(f"bytes_{participle}")
+    calls_of, bytes_of = attrgetter(field), attrgetter(f"bytes_{verb_form}")
     syscall = most_increased(difference, syscalls)
     on_disk = [file for name, file in difference.files.items() if not name.startswith(NOT_ON_DISK)]
     if syscall is None or not on_disk:
@@ -144,7 +144,7 @@ def _tiny_transfers(
     file = _file_with_most(difference, calls_of)
     yield remaining.extra(entries=syscalls, waits=syscalls).cause(
         "system_call",
-        f"{file or 'a file'} is {participle} in pieces of about "
+        f"{file or 'a file'} is {verb_form} in pieces of about "
         f"{bytes_each:,.0f} bytes: {syscall} {describe_change(calls)}",
         syscall=syscall,
         **_file_evidence(file),
@@ -175,7 +175,6 @@ def path_look_ups(remaining: Remaining) -> Iterator[Cause]:
 
 
 def _not_found_calls(difference: Difference, name: str) -> Change:
-    """Return the change of the calls that find nothing."""
     errors = difference.calls[name].errors
     return sum_of(errors[error] for error in _NOT_FOUND_ERRORS if error in errors)
 
@@ -195,7 +194,7 @@ _MESSAGES = (*_READS, *_WRITES, *_SOCKETS, *POLLS)
 def messages(remaining: Remaining) -> Iterator[Cause]:
     """Find many more messages through a pipe or a socket."""
     difference = remaining.difference
-    pipes = [
+    channels = [
         change
         for name, change in difference.files.items()
         if name.startswith(NOT_ON_DISK) and (is_more(change.reads) or is_more(change.writes))
@@ -203,11 +202,11 @@ def messages(remaining: Remaining) -> Iterator[Cause]:
     file = _file_with_most(difference, attrgetter("writes"), on_disk=False)
     file = file or _file_with_most(difference, attrgetter("reads"), on_disk=False)
     syscall = most_increased(difference, _MESSAGES)
-    if not pipes or file is None or syscall is None:
+    if not channels or file is None or syscall is None:
         return
     calls = difference.calls[syscall].count
-    pipe_calls = sum(max(pipe.reads.extra, 0) + max(pipe.writes.extra, 0) for pipe in pipes)
-    if 2 * pipe_calls < calls.extra:
+    channel_calls = sum(max(use.reads.extra, 0) + max(use.writes.extra, 0) for use in channels)
+    if 2 * channel_calls < calls.extra:
         return
     change = difference.files[file]
     yield remaining.extra(entries=_MESSAGES, waits=_MESSAGES).cause(

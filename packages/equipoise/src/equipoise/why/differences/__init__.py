@@ -7,7 +7,7 @@ Each quantity is a `Change`; its ``extra`` is the slower condition's value minus
   the campaign's own trials, the system calls, the settings that the conditions declare
 - ``stacks.py``: time on a processor, waits and page faults, by function and kernel entry point;
   the flame graph and the profile for Firefox
-- ``locks.py``: waits for locks by place, the functions of locks, and their callers
+- ``locks.py``: the waits for each lock, the functions of locks, and their callers
 - ``allocations.py``: allocated blocks by size, lifetime and function
 - ``wording.py``: the sentence that says where the extra time goes
 """

@@ -14,7 +14,7 @@ from equipoise.why.differences.changes import (
     changes,
     count_change,
 )
-from equipoise.why.differences.stacks import Place, places_of, weights
+from equipoise.why.differences.stacks import CallPath, call_paths, weights
 from equipoise.why.evidence.allocations import Allocations, SizeClass
 from equipoise.why.evidence.observer import Function
 from equipoise.why.evidence.sources import Runs, Side
@@ -29,20 +29,21 @@ Bounds = tuple[int, int]
 def allocations_change(runs: Runs[Allocations], slower: Side) -> AllocationsChange | None:
     """Return the changes of allocations; ``None`` unless both conditions have a recorded run."""
     recorded = Runs(
-        *(tuple(run for run in side if run.processes) for side in (runs.baseline, runs.candidate))
+        tuple(run for run in runs.baseline if run.processes),
+        tuple(run for run in runs.candidate if run.processes),
     )
     if not recorded.has_both:
         return None
     return AllocationsChange(
         count=count_change(recorded.map(lambda run: run.allocations), slower),
-        classes=_classes(recorded, slower),
+        classes=_size_class_changes(recorded, slower),
         by_function=changes(
-            recorded.map(lambda run: weights(places_of(run.stacks), _requester)), slower
+            recorded.map(lambda run: weights(call_paths(run.stacks), _requester)), slower
         ),
     )
 
 
-def _classes(runs: Runs[Allocations], slower: Side) -> tuple[SizeClassChange, ...]:
+def _size_class_changes(runs: Runs[Allocations], slower: Side) -> tuple[SizeClassChange, ...]:
     def values(value_of: Callable[[SizeClass], float]) -> Runs[Mapping[Bounds, float]]:
         return runs.map(lambda run: {_bounds(size): value_of(size) for size in run.classes})
 
@@ -51,18 +52,18 @@ def _classes(runs: Runs[Allocations], slower: Side) -> tuple[SizeClassChange, ..
     classes = []
     for bounds, change in count.items():
         baseline, candidate = (
-            _with_class(side, bounds) for side in (runs.baseline, runs.candidate)
+            _with_class(allocations, bounds) for allocations in (runs.baseline, runs.candidate)
         )
-        # A class may have freed blocks alone, without any allocation on either side.
-        is_more = change.candidate >= change.baseline and bool(candidate)
-        larger_side = candidate if is_more or not baseline else baseline
+        # A class may have only freed blocks, and no allocation in either condition.
+        candidate_has_more = change.candidate >= change.baseline and bool(candidate)
+        larger = candidate if candidate_has_more or not baseline else baseline
         sizes: Counter[int] = Counter()
-        for _, size in larger_side:
+        for _, size in larger:
             sizes[size.typical_bytes] += size.typical_at_least
         typical_bytes = max(sizes, key=lambda size: (sizes[size], -size))
-        blocks = sum(size.allocations for _, size in larger_side)
-        # The longest over the runs, whose clocks need not have the same speed.
-        lifetime_s = max(_usual_lifetime_s(run, size) for run, size in larger_side)
+        blocks = sum(size.allocations for _, size in larger)
+        # The longest lifetime over the runs, whose clocks need not have the same speed.
+        lifetime_s = max(_usual_lifetime_s(run, size) for run, size in larger)
         classes.append(
             SizeClassChange(
                 least_bytes=bounds[0],
@@ -86,15 +87,15 @@ def _bounds(size: SizeClass) -> Bounds:
 
 
 def _usual_lifetime_s(run: Allocations, size: SizeClass) -> float:
-    """Return the lifetime bound below which 90 % of the blocks were freed; infinite without one."""
+    """Return the bound on the lifetimes of 90 % of the blocks; infinite if fewer were freed."""
     freed_below = zip(run.lifetime_bounds_s, accumulate(size.lifetimes), strict=True)
     min_freed = USUAL_LIFETIME_SHARE * size.allocations
     return next((bound for bound, freed in freed_below if freed >= min_freed > 0), math.inf)
 
 
-def _requester(place: Place) -> Iterator[Function]:
-    """Yield the innermost function outside the allocator."""
-    for function in reversed(place.functions):
+def _requester(path: CallPath) -> Iterator[Function]:
+    """Yield the innermost function outside the allocator, if there is one."""
+    for function in reversed(path.functions):
         if not is_of_allocator(function):
             yield function
             return
@@ -134,11 +135,11 @@ _CPLUSPLUS_AND_RUST = (
     "alloc::raw_vec::",
     "std::alloc::",
 )
-"""Beginnings of names in the languages' own libraries that call the allocator."""
+"""Beginnings of the names of functions in C++'s and Rust's libraries that call the allocator."""
 
 
 def is_of_allocator(function: Function) -> bool:
-    """Return whether a function belongs to an allocator, or to a language's calls of one."""
+    """Return whether a function belongs to an allocator, or to language code that calls one."""
     return function.name.startswith(_CPLUSPLUS_AND_RUST) or is_inside_allocator(function)
 
 

@@ -25,7 +25,7 @@ LEVEL = 0.05
 
 
 class Change(Struct, frozen=True):
-    """One quantity in both conditions: means over the runs of its source.
+    """One quantity in both conditions, as means over the runs that a source observed.
 
     A run that did not see the quantity counts as 0.
     """
@@ -69,16 +69,14 @@ NO_CHANGE = Change(0.0, 0.0, 0.0, (0.0, 0.0))
 
 
 class Wait(Struct, frozen=True):
-    """A place where threads wait."""
+    """A kernel entry point where threads wait, with the function that called it."""
 
     entry: str
-    """Kernel entry point."""
     function: Function | None
-    """Function that entered the kernel."""
 
 
 class CallsChange(Struct, frozen=True):
-    """The system calls of one name."""
+    """Change of the system calls of one name."""
 
     count: Change
     seconds: Change
@@ -87,10 +85,11 @@ class CallsChange(Struct, frozen=True):
     typical_bytes: int | None
     """Most frequent size argument in the slower condition."""
     waits: bool
+    """Whether the call mostly waits for another thread, process or device."""
 
 
 class FileChange(Struct, frozen=True):
-    """The use of one file. All sockets are one file, and all pipes are one."""
+    """Change of the use of one file. All sockets count as one file, and so do all pipes."""
 
     reads: Change = NO_CHANGE
     bytes_read: Change = NO_CHANGE
@@ -101,7 +100,7 @@ class FileChange(Struct, frozen=True):
 
 
 class LockChange(Struct, frozen=True):
-    """The waits on the futexes of one place."""
+    """Change of the waits for one lock."""
 
     waits: Change
     seconds: Change
@@ -111,7 +110,7 @@ class LockChange(Struct, frozen=True):
 
 
 class Locking(Struct, frozen=True):
-    """Time at locks, by sampled stacks."""
+    """Time that threads spend at locks, from sampled stacks."""
 
     functions: tuple[Function, ...] = ()
     """Functions of the profile that mostly acquire or release a lock."""
@@ -119,11 +118,11 @@ class Locking(Struct, frozen=True):
     """Seconds that threads wait or work at locks, by the innermost function outside the lock and
     the C library."""
     lock_function: str | None = None
-    """Function of the lock with most of these seconds, such as ``pthread_mutex_lock``."""
+    """Lock function that takes most of these seconds, such as ``pthread_mutex_lock``."""
 
 
 class SizeClassChange(Struct, frozen=True):
-    """The allocated blocks of one size class."""
+    """Change of the allocated blocks of one size class."""
 
     least_bytes: int
     most_bytes: int
@@ -139,7 +138,7 @@ class SizeClassChange(Struct, frozen=True):
 
 
 class AllocationsChange(Struct, frozen=True):
-    """The allocations."""
+    """Change of the allocations."""
 
     count: Change
     classes: tuple[SizeClassChange, ...]
@@ -149,7 +148,7 @@ class AllocationsChange(Struct, frozen=True):
 
 
 class FaultsChange(Struct, frozen=True):
-    """The page faults."""
+    """Change of the page faults."""
 
     count: Change
     by_function: Mapping[Function, Change]
@@ -168,8 +167,8 @@ class Setting(Struct, frozen=True):
 class Difference(Struct, frozen=True):
     """All differences between two conditions. A part that no source observed is empty or ``None``.
 
-    Seconds of the sources are sums over the threads: more than the time that passed, if several
-    threads run at once.
+    A source is a tool that observes a run. Its seconds are sums over the threads: more than the
+    time that passed, if several threads run at once.
     """
 
     slower: Side
@@ -180,7 +179,7 @@ class Difference(Struct, frozen=True):
     """Known parts of the wall time of these trials: ``user_s``, ``system_s``, ``waiting_s``, and
     ``queueing_s`` (waiting for a processor)."""
     accounts: Mapping[str, Change] = field(default_factory=dict)
-    """Other accounts of these trials: faults, switches, block reads and writes, peak memory."""
+    """Other resources of these trials: faults, switches, block reads and writes, peak memory."""
     on_processor: Change | None = None
     """Seconds on a processor, over all stacks of the profile."""
     entries: Mapping[str, Change] = field(default_factory=dict)
@@ -212,7 +211,7 @@ class Difference(Struct, frozen=True):
 
 
 Key = TypeVar("Key")
-Compute = Callable[[Runs[float], Side], Change]
+ChangeFunction = Callable[[Runs[float], Side], Change]
 
 
 def is_more(change: Change | None) -> bool:
@@ -220,7 +219,7 @@ def is_more(change: Change | None) -> bool:
     return change is not None and change.extra > 0 and change.is_certain
 
 
-def _change(runs: Runs[float], slower: Side, *, paired: bool, is_count: bool) -> Change:
+def _compute_change(runs: Runs[float], slower: Side, *, paired: bool, is_count: bool) -> Change:
     baseline, candidate = np.array(runs.baseline, float), np.array(runs.candidate, float)
     result = sample_difference(baseline, candidate, paired=paired, level=LEVEL)
     extra, (low, high) = result.difference, result.difference_ci
@@ -232,21 +231,21 @@ def _change(runs: Runs[float], slower: Side, *, paired: bool, is_count: bool) ->
     return Change(float(baseline.mean()), float(candidate.mean()), extra, (low, high))
 
 
-count_change: Compute = partial(_change, paired=False, is_count=True)
+count_change: ChangeFunction = partial(_compute_change, paired=False, is_count=True)
 """Return the change of an exact count, with Welch's interval."""
-measure_change: Compute = partial(_change, paired=False, is_count=False)
+measure_change: ChangeFunction = partial(_compute_change, paired=False, is_count=False)
 """Return the change of a time or a sampled weight, with Welch's interval."""
-paired_count_change: Compute = partial(_change, paired=True, is_count=True)
+paired_count_change: ChangeFunction = partial(_compute_change, paired=True, is_count=True)
 """Return the change of a count in trials of the same blocks, with Student's interval."""
-paired_measure_change: Compute = partial(_change, paired=True, is_count=False)
+paired_measure_change: ChangeFunction = partial(_compute_change, paired=True, is_count=False)
 """Return the change of a measure in trials of the same blocks, with Student's interval. It compares
 means, not medians, because the means of the parts add up to the mean of the whole."""
 
 
 def changes(
-    runs: Runs[Mapping[Key, float]], slower: Side, compute: Compute = measure_change
+    runs: Runs[Mapping[Key, float]], slower: Side, compute: ChangeFunction = measure_change
 ) -> dict[Key, Change]:
-    """Return the change of each key, the largest ``extra`` first.
+    """Return the change of the value of each key, the largest ``extra`` first.
 
     A run without the key counts as 0. The result is empty unless both conditions have a run.
     """
@@ -261,13 +260,13 @@ def changes(
 
 
 def sum_of(parts: Iterable[Change]) -> Change:
-    """Return the sum of changes; a part without an interval may be 0 or twice as large."""
+    """Return the sum of changes. An unknown interval counts as 0 to twice the change."""
     parts = tuple(parts)
     extra = sum(part.extra for part in parts)
-    half = math.hypot(*(part.half_width for part in parts))
+    half_width = math.hypot(*(part.half_width for part in parts))
     return Change(
         baseline=sum(part.baseline for part in parts),
         candidate=sum(part.candidate for part in parts),
         extra=extra,
-        extra_ci=(extra - half, extra + half),
+        extra_ci=(extra - half_width, extra + half_width),
     )

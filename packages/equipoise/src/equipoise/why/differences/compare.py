@@ -1,8 +1,9 @@
 """Compare two conditions: their trials, their settings, and the observations of each source.
 
-The trials of the gap itself ran without a source. Each change between them is the mean of the
-differences within blocks, with Student's interval over the blocks: the means of the parts add up to
-the gap. Seconds of system calls are sums over all threads and include the cost of observing them.
+A source is a tool that observes a run; the campaign's own trials ran without one. Changes between
+these trials are means of the differences within blocks, with Student's interval over the blocks:
+the means of the parts add up to the gap. Seconds of system calls are sums over all threads and
+include the cost of observing them.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from equipoise.why.differences.allocations import allocations_change
 from equipoise.why.differences.changes import (
     CallsChange,
     Change,
-    Compute,
+    ChangeFunction,
     Difference,
     FileChange,
     Setting,
@@ -42,35 +43,35 @@ from equipoise.why.evidence.observer import SystemCalls
 from equipoise.why.evidence.sources import EvidenceSet, Runs, Side
 
 Run = TypeVar("Run")
-Kind = TypeVar("Kind", bound=Struct)
+ItemChange = TypeVar("ItemChange", bound=Struct)
 
-PARTS = ("user_s", "system_s", "waiting_s", "queueing_s")
+TIME_PARTS = ("user_s", "system_s", "waiting_s", "queueing_s")
 ACCOUNTS = tuple(
     "minor_faults major_faults voluntary_switches involuntary_switches block_reads block_writes "
     "max_rss_bytes output_bytes".split()
 )
+"""Resources for which the launcher accounts in each trial."""
 _DIGITS = re.compile(r"\d+")
-_PATHS = {"LD_PRELOAD": "preload", "LD_LIBRARY_PATH": "library path"}
+_PATH_VARIABLES = {"LD_PRELOAD": "preload", "LD_LIBRARY_PATH": "library path"}
 
 
 def difference_between(
     trials: Runs[Trial], evidence: EvidenceSet, conditions: tuple[Condition, Condition]
 ) -> Difference:
-    """Return the differences between two conditions, the baseline and the candidate.
+    """Return the differences between the baseline and the candidate.
 
-    The analysed trials of one block are a pair. The evidence may come from any number of
-    instrumented runs. Raise `UnusableInput` if there is no block in which the wall time of both
-    conditions is known.
+    The trials are compared block by block. The evidence may come from any number of observed runs.
+    Raise `UnusableInput` if no block has the wall time of both conditions.
     """
-    by_trials = trials_difference(trials)
-    slower = by_trials.slower
+    difference = trials_difference(trials)
+    slower = difference.slower
     unseen = {
         source: remarks
         for source, runs in evidence.by_source().items()
         if (remarks := _unseen_remarks(evidence.failures.get(source, ()), runs))
     }
     difference = replace(
-        by_trials,
+        difference,
         waits=waits_change(evidence.waits, slower),
         locking=locking(evidence.profile, evidence.waits, slower),
         faults=page_faults_change(evidence.page_faults, slower),
@@ -78,27 +79,27 @@ def difference_between(
         instructions=changes(
             evidence.instructions.map(lambda run: run.functions), slower, count_change
         ),
-        settings=settings(conditions),
-        unseen={**by_trials.unseen, **unseen},
+        settings=different_settings(conditions),
+        unseen={**difference.unseen, **unseen},
     )
     return with_system_calls(with_profile(difference, evidence.profile), evidence.system_calls)
 
 
 def _unseen_remarks(failures: tuple[str, ...], runs: Runs[Any]) -> tuple[str, ...]:
-    """Return the failures of a source, and its remarks about gaps in what it saw, each once."""
-    first: dict[str, str] = {}
+    """Return why a source failed and what it could not see, without repetitions."""
+    remarks: dict[str, str] = {}
     for remark in chain(failures, *(run.unseen for run in runs.all_runs)):
         # Remarks that differ in their numbers only are the same remark.
-        first.setdefault(_DIGITS.sub("0", remark), remark)
-    return tuple(first.values())
+        remarks.setdefault(_DIGITS.sub("0", remark), remark)
+    return tuple(remarks.values())
 
 
 def trials_difference(trials: Runs[Trial]) -> Difference:
-    """Return the gap between the analysed trials of both conditions, paired by their blocks.
+    """Return the gap between the trials of both conditions, and its parts.
 
-    The sign of the median difference decides which condition is slower. A trial that was stopped
-    at its time limit counts with the time until then. Raise `UnusableInput` if there is no block
-    in which the wall time of both is known.
+    The sign of the median difference within blocks decides which condition is slower. A trial that
+    was stopped at its time limit counts with the time until then. Raise `UnusableInput` if no block
+    has the wall time of both conditions.
     """
     pairs = _pairs_in_blocks(trials)
     if not pairs.has_both:
@@ -106,11 +107,11 @@ def trials_difference(trials: Runs[Trial]) -> Difference:
             "no block of this campaign has the wall time of both conditions",
             hint="run a campaign that ends with a verdict, and explain that one",
         )
-    walls = pairs.map(_wall_s)
-    differences = list(map(sub, walls.candidate, walls.baseline))
+    wall_times = pairs.map(_wall_s)
+    differences = list(map(sub, wall_times.candidate, wall_times.baseline))
     slower: Side = "candidate" if (median(differences) or sum(differences)) >= 0 else "baseline"
     splits = pairs.map(
-        lambda trial: split(
+        lambda trial: split_wall_time(
             _wall_s(trial),
             trial.accounting.user_s,
             trial.accounting.sys_s,
@@ -118,10 +119,10 @@ def trials_difference(trials: Runs[Trial]) -> Difference:
         )
     )
     accountings = pairs.map(lambda trial: trial.accounting)
-    # A part that one trial lacks would cover other trials than the remaining parts do.
+    # A part that is unknown in one trial is left out: its mean would be over other trials.
     parts = {
         part: change
-        for part in PARTS
+        for part in TIME_PARTS
         if (change := _known_change(splits, attrgetter(part), slower, paired_measure_change))
         is not None
     }
@@ -135,7 +136,7 @@ def trials_difference(trials: Runs[Trial]) -> Difference:
     }
     return Difference(
         slower=slower,
-        gap=paired_measure_change(walls, slower),
+        gap=paired_measure_change(wall_times, slower),
         split=parts,
         accounts=accounts,
         unseen={source: remarks for source, remarks in unseen.items() if remarks},
@@ -156,7 +157,7 @@ class Split(Struct, frozen=True):
     """Sentences about what could not be seen."""
 
 
-def split(
+def split_wall_time(
     wall_s: float,
     user_s: float | None,
     system_s: float | None,
@@ -172,8 +173,8 @@ def split(
         return Split(user_s, system_s, unseen=("user and system time: not accounted",))
     waiting_s = wall_s - user_s - system_s
     if waiting_s < 0:
-        several = "waiting time: several threads or processes ran at the same time"
-        return Split(user_s, system_s, unseen=(several,))
+        remark = "waiting time: several threads or processes ran at the same time"
+        return Split(user_s, system_s, unseen=(remark,))
     if run_delay_s is None:
         return Split(user_s, system_s, waiting_s)
     queueing_s = min(run_delay_s, waiting_s)
@@ -181,19 +182,19 @@ def split(
 
 
 def _pairs_in_blocks(trials: Runs[Trial]) -> Runs[Trial]:
-    """Return one trial of each condition for each block that has both, in the order of blocks."""
+    """Return the analysed trials of the blocks that have both conditions, sorted by block."""
     baseline, candidate = (
         {
             trial.block: trial
-            for trial in side
+            for trial in condition_trials
             if trial.phase == "measured"
             and not trial.washout
             and trial.accounting.wall_s is not None
         }
-        for side in (trials.baseline, trials.candidate)
+        for condition_trials in (trials.baseline, trials.candidate)
     )
     blocks = sorted(baseline.keys() & candidate.keys())
-    return Runs(*(tuple(side[block] for block in blocks) for side in (baseline, candidate)))
+    return Runs(*(tuple(by_block[block] for block in blocks) for by_block in (baseline, candidate)))
 
 
 def _wall_s(trial: Trial) -> float:
@@ -201,16 +202,16 @@ def _wall_s(trial: Trial) -> float:
 
 
 def _time_limit_remark(pairs: Runs[Trial]) -> tuple[str, ...]:
-    stopped = sum(trial.timed_out for trial in pairs.all_runs)
-    trials = f"{stopped} of {len(pairs.all_runs)} trials"
+    stopped_count = sum(trial.timed_out for trial in pairs.all_runs)
+    trials = f"{stopped_count} of {len(pairs.all_runs)} trials"
     remark = f"how long {trials} would have run: they were stopped at the time limit"
-    return (remark,) if stopped else ()
+    return (remark,) if stopped_count else ()
 
 
 def _account_changes(
     accountings: Runs[Accounting], slower: Side
 ) -> tuple[Mapping[str, Change], tuple[str, ...]]:
-    """Return the changes of the accounts that every trial has, and reasons for unknown accounts."""
+    """Return the changes of the accounts that all trials have, and why others are unknown."""
     values = accountings.map(
         lambda trial: {**{name: getattr(trial, name) for name in ACCOUNTS}, **trial.counters}
     )
@@ -227,7 +228,7 @@ def _account_changes(
 
 
 def _known_change(
-    runs: Runs[Run], value_of: Callable[[Run], float | None], slower: Side, compute: Compute
+    runs: Runs[Run], value_of: Callable[[Run], float | None], slower: Side, compute: ChangeFunction
 ) -> Change | None:
     """Return the change of a value; ``None`` if a run does not have the value."""
     values = runs.map(value_of)
@@ -237,7 +238,7 @@ def _known_change(
 
 
 def with_system_calls(difference: Difference, runs: Runs[SystemCalls]) -> Difference:
-    """Add the system calls, if both conditions have a run.
+    """Return the difference with the system calls, if both conditions have an observed run.
 
     Each mapping begins with the item that has the largest extra seconds.
     """
@@ -246,8 +247,8 @@ def with_system_calls(difference: Difference, runs: Runs[SystemCalls]) -> Differ
     slower = difference.slower
     return replace(
         difference,
-        calls=_calls(runs, slower),
-        files=_by_name(runs, slower, FileChange, "files", key="name"),
+        calls=_call_changes(runs, slower),
+        files=_changes_by_name(runs, slower, FileChange, "files"),
         locks=locks_change(runs, slower),
         processes=count_change(runs.map(lambda run: run.processes), slower),
         threads=count_change(runs.map(lambda run: run.threads), slower),
@@ -255,18 +256,21 @@ def with_system_calls(difference: Difference, runs: Runs[SystemCalls]) -> Differ
     )
 
 
-def _by_name(
-    runs: Runs[SystemCalls], slower: Side, kind: type[Kind], items: str, *, key: str
-) -> dict[str, Kind]:
-    """Return the changes of each item by name: of its seconds, and of the counts in ``kind``."""
+def _changes_by_name(
+    runs: Runs[SystemCalls], slower: Side, change_type: type[ItemChange], items: str
+) -> dict[str, ItemChange]:
+    """Return a ``change_type`` for each name in ``items``, which is a field of `SystemCalls`.
+
+    The fields of ``change_type`` are also fields of the items.
+    """
 
     def values(field: str) -> Runs[Mapping[str, float]]:
         def sums(run: SystemCalls) -> Mapping[str, float]:
             # Several descriptors may have the same name.
-            total: dict[str, float] = defaultdict(float)
+            sum_by_name: dict[str, float] = defaultdict(float)
             for item in getattr(run, items):
-                total[getattr(item, key)] += getattr(item, field)
-            return total
+                sum_by_name[item.name] += getattr(item, field)
+            return sum_by_name
 
         return runs.map(sums)
 
@@ -274,46 +278,46 @@ def _by_name(
         field: changes(
             values(field), slower, measure_change if field == "seconds" else count_change
         )
-        for field in kind.__struct_fields__
+        for field in change_type.__struct_fields__
     }
     return {
-        name: kind(**{field: change[name] for field, change in by_field.items()})
+        name: change_type(**{field: change[name] for field, change in by_field.items()})
         for name in by_field["seconds"]
     }
 
 
-class _Calls(Struct):
+class _CallTotals(Struct):
     count: Change
     seconds: Change
 
 
-def _calls(runs: Runs[SystemCalls], slower: Side) -> dict[str, CallsChange]:
-    totals = _by_name(runs, slower, _Calls, "calls", key="name")
+def _call_changes(runs: Runs[SystemCalls], slower: Side) -> dict[str, CallsChange]:
+    totals = _changes_by_name(runs, slower, _CallTotals, "calls")
     errors = changes(
         runs.map(
             lambda run: {
-                (calls.name, error): float(times)
+                (calls.name, error): float(count)
                 for calls in run.calls
-                for error, times in calls.errors.items()
+                for error, count in calls.errors.items()
             }
         ),
         slower,
         count_change,
     )
-    waiting = {calls.name for run in runs.all_runs for calls in run.calls if calls.waits}
+    waiting_calls = {calls.name for run in runs.all_runs for calls in run.calls if calls.waits}
     return {
         name: CallsChange(
             count=total.count,
             seconds=total.seconds,
             errors={error: change for (call, error), change in errors.items() if call == name},
-            typical_bytes=_typical_bytes(runs.of(slower), name),
-            waits=name in waiting,
+            typical_bytes=_most_frequent_size(runs.of(slower), name),
+            waits=name in waiting_calls,
         )
         for name, total in totals.items()
     }
 
 
-def _typical_bytes(runs: Sequence[SystemCalls], name: str) -> int | None:
+def _most_frequent_size(runs: Sequence[SystemCalls], name: str) -> int | None:
     sizes: Counter[int] = Counter()
     for run in runs:
         for calls in run.calls:
@@ -322,12 +326,12 @@ def _typical_bytes(runs: Sequence[SystemCalls], name: str) -> int | None:
     return max(sizes, key=lambda size: (sizes[size], -size)) if sizes else None
 
 
-def settings(conditions: tuple[Condition, Condition]) -> tuple[Setting, ...]:
+def different_settings(conditions: tuple[Condition, Condition]) -> tuple[Setting, ...]:
     """Return the settings that the baseline and the candidate declare differently.
 
-    Names are ``program``, ``argument 2``, ``environment LANG``, ``preload``, ``library path``,
-    ``working folder``, ``cpus``, ``huge pages``, ``random addresses``, ``before each trial``. Names
-    of a server's settings begin with ``server``.
+    The names of settings are ``program``, ``argument 2``, ``environment LANG``, ``preload``,
+    ``library path``, ``working folder``, ``cpus``, ``huge pages``, ``random addresses`` and
+    ``before each trial``. The names of a server's settings begin with ``server``.
     """
     baseline, candidate = conditions
     declared = (
@@ -341,33 +345,33 @@ def settings(conditions: tuple[Condition, Condition]) -> tuple[Setting, ...]:
 
 
 def _arguments(prefix: str, baseline: Sequence[str], candidate: Sequence[str]) -> Iterator[Setting]:
-    """Yield the program and the arguments that differ.
+    """Yield the programs and the arguments of two commands, aligned by their equal arguments.
 
-    The number of an argument is its place in the candidate, or, if the candidate lacks it, in the
-    baseline.
+    The number of an argument is its position in the candidate or, if only the baseline has the
+    argument, in the baseline.
     """
-    yield Setting(f"{prefix}program", *(next(iter(words), None) for words in (baseline, candidate)))
-    arguments, others = baseline[1:], candidate[1:]
-    matcher = SequenceMatcher(None, arguments, others, autojunk=False)
-    for _, begin, end, other_begin, other_end in matcher.get_opcodes():
-        pairs = zip_longest(arguments[begin:end], others[other_begin:other_end])
-        for step, (argument, other) in enumerate(pairs):
-            place = 1 + (begin if other is None else other_begin) + step
-            yield Setting(f"{prefix}argument {place}", argument, other)
+    yield Setting(f"{prefix}program", *(next(iter(argv), None) for argv in (baseline, candidate)))
+    arguments, new_arguments = baseline[1:], candidate[1:]
+    matcher = SequenceMatcher(None, arguments, new_arguments, autojunk=False)
+    for _, begin, end, candidate_begin, candidate_end in matcher.get_opcodes():
+        pairs = zip_longest(arguments[begin:end], new_arguments[candidate_begin:candidate_end])
+        for step, (old, new) in enumerate(pairs):
+            number = 1 + (begin if new is None else candidate_begin) + step
+            yield Setting(f"{prefix}argument {number}", old, new)
 
 
 def _environment(
     prefix: str, baseline: Mapping[str, str], candidate: Mapping[str, str]
 ) -> Iterator[Setting]:
     for key in dict.fromkeys((*baseline, *candidate)):
-        name = _PATHS.get(key, f"environment {key}")
+        name = _PATH_VARIABLES.get(key, f"environment {key}")
         yield Setting(f"{prefix}{name}", baseline.get(key), candidate.get(key))
 
 
 def _process(prefix: str, baseline: Process, candidate: Process) -> Iterator[Setting]:
-    others = _process_settings(candidate)
+    candidate_settings = _process_settings(candidate)
     for name, value in _process_settings(baseline).items():
-        yield Setting(f"{prefix}{name}", value, others[name])
+        yield Setting(f"{prefix}{name}", value, candidate_settings[name])
 
 
 def _process_settings(process: Process) -> dict[str, str | None]:

@@ -1,4 +1,7 @@
-"""Differences at locks: the waits by place, the functions of locks, and their callers."""
+"""Differences at locks: the waits for each lock, the functions of locks, and their callers.
+
+A lock has the name of the place of its futex in memory, such as ``gate in /usr/bin/program``.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from equipoise.why.differences.changes import (
     count_change,
     measure_change,
 )
-from equipoise.why.differences.stacks import Place, places_of, weights
+from equipoise.why.differences.stacks import CallPath, call_paths, weights
 from equipoise.why.evidence.observer import Function, LockWaits, SampledStacks, SystemCalls
 from equipoise.why.evidence.sources import Runs, Side
 
@@ -34,91 +37,88 @@ _JOIN = re.compile(r".*(pthread_(\w+)?join|JoinHandle|thread::join|Thread::join)
 _LIBRARY = re.compile(r"(libc|libpthread|libstdc\+\+|libc\+\+|ld-linux|ld-musl)\b.*")
 """Files of the C and C++ libraries and of the loader."""
 _MAJORITY_SHARE = 0.5
+"""Smallest share of a function's time at locks that makes it a function of the lock."""
 
 
 def locks_change(runs: Runs[SystemCalls], slower: Side) -> Mapping[str, LockChange]:
-    """Return the waits on the futexes of each place, the most extra seconds first."""
+    """Return the change of the waits for each lock, the most extra seconds first."""
 
-    def by_place(value_of: Callable[[LockWaits], float]) -> Runs[Mapping[str, float]]:
+    def by_lock(value_of: Callable[[LockWaits], float]) -> Runs[Mapping[str, float]]:
         return runs.map(lambda run: {lock.place: value_of(lock) for lock in run.locks})
 
-    waits, seconds = by_place(lambda lock: lock.waits), by_place(lambda lock: lock.seconds)
+    waits, seconds = by_lock(lambda lock: lock.waits), by_lock(lambda lock: lock.seconds)
     count = changes(waits, slower, count_change)
 
     faster: Side = "baseline" if slower == "candidate" else "candidate"
 
-    def more_in_each_run(place: str) -> bool:
-        more, less = (
-            waits.map(lambda run: run.get(place, 0.0)).of(side) for side in (slower, faster)
-        )
-        return min(more) > max(less)
+    def more_in_each_run(name: str) -> bool:
+        wait_counts = waits.map(lambda run: run.get(name, 0.0))
+        return min(wait_counts.of(slower)) > max(wait_counts.of(faster))
 
     return {
-        place: LockChange(count[place], change, more_in_each_run(place))
-        for place, change in changes(seconds, slower, measure_change).items()
+        name: LockChange(count[name], change, more_in_each_run(name))
+        for name, change in changes(seconds, slower, measure_change).items()
     }
 
 
 def locking(profile: Runs[SampledStacks], waits: Runs[SampledStacks], slower: Side) -> Locking:
-    """Return the time at locks by sampled stacks; a part that no source saw is empty."""
-    working = profile.map(lambda run: places_of(run.stacks))
-    waiting = waits.map(lambda run: places_of(run.stacks))
-    all_places = tuple(chain.from_iterable((*working.all_runs, *waiting.all_runs)))
+    """Return the time at locks from sampled stacks. Without stacks, the result is empty."""
+    cpu_paths = profile.map(lambda run: call_paths(run.stacks))
+    wait_paths = waits.map(lambda run: call_paths(run.stacks))
+    all_paths = tuple(chain.from_iterable((*cpu_paths.all_runs, *wait_paths.all_runs)))
     # Code without a name belongs to a lock if it calls the kernel's futex.
-    in_futex = frozenset(
-        place.functions[:depth]
-        for place in all_places
-        if place.entry == FUTEX and not any(map(is_inside_allocator, place.functions))
-        for depth in range(1, len(place.functions) + 1)
+    futex_callers = frozenset(
+        path.functions[:depth]
+        for path in all_paths
+        if path.entry == FUTEX and not any(map(is_inside_allocator, path.functions))
+        for depth in range(1, len(path.functions) + 1)
     )
 
-    def is_at_lock(place: Place) -> bool:
-        if not place.functions or any(
-            _JOIN.fullmatch(function.name) for function in place.functions
-        ):
+    def is_at_lock(path: CallPath) -> bool:
+        if any(_JOIN.fullmatch(function.name) for function in path.functions):
             return False
-        inner = tuple(_inner_library_functions(place))
+        inner = tuple(_inner_library_functions(path))
         if any(_LOCK.fullmatch(function.name) for function in inner):
             return True
-        return bool(inner) and (place.entry == FUTEX or place.functions in in_futex)
+        return bool(inner) and (path.entry == FUTEX or path.functions in futex_callers)
 
-    user = [place for place in chain.from_iterable(working.all_runs) if place.entry is None]
-    all_s = weights(user, lambda place: place.functions[-1:])
-    at_locks_s = weights(filter(is_at_lock, user), lambda place: place.functions[-1:])
+    user_paths = [path for path in chain.from_iterable(cpu_paths.all_runs) if path.entry is None]
+    all_s = weights(user_paths, lambda path: path.functions[-1:])
+    at_locks_s = weights(filter(is_at_lock, user_paths), lambda path: path.functions[-1:])
     functions = tuple(
         function
         for function, lock_s in at_locks_s.items()
         if lock_s >= _MAJORITY_SHARE * all_s[function]
     )
 
-    def has_name(place: Place) -> bool:
-        return any(_LOCK.fullmatch(function.name) for function in place.functions)
+    def has_lock_function(path: CallPath) -> bool:
+        return any(_LOCK.fullmatch(function.name) for function in path.functions)
 
     # Only names distinguish waiting for a lock from waiting for the end of a thread.
-    has_named_lock = any(map(has_name, filter(is_at_lock, all_places)))
+    locks_have_names = any(map(has_lock_function, filter(is_at_lock, all_paths)))
 
-    def caller(place: Place) -> tuple[Function, ...]:
-        if not is_at_lock(place) or (has_named_lock and not has_name(place)):
+    def caller(path: CallPath) -> tuple[Function, ...]:
+        if not is_at_lock(path) or (locks_have_names and not has_lock_function(path)):
             return ()
-        depth = len(tuple(_inner_library_functions(place)))
-        return place.functions[: len(place.functions) - depth][-1:]
+        depth = len(tuple(_inner_library_functions(path)))
+        return path.functions[: len(path.functions) - depth][-1:]
 
-    def outermost_lock_function(place: Place) -> tuple[str, ...]:
-        names = (function.name for function in place.functions if _LOCK.fullmatch(function.name))
-        return tuple(names)[:1] if is_at_lock(place) else ()
+    def outermost_lock_function(path: CallPath) -> tuple[str, ...]:
+        names = (function.name for function in path.functions if _LOCK.fullmatch(function.name))
+        return tuple(names)[:1] if is_at_lock(path) else ()
 
-    names_s = weights(all_places, outermost_lock_function)
-    places = waiting if waiting.has_both else working
+    lock_function_s = weights(all_paths, outermost_lock_function)
+    paths = wait_paths if wait_paths.has_both else cpu_paths
     return Locking(
         functions=functions,
-        callers=changes(places.map(lambda run: weights(run, caller)), slower),
-        lock_function=max(names_s, key=lambda name: names_s[name], default=None),
+        callers=changes(paths.map(lambda run: weights(run, caller)), slower),
+        lock_function=max(lock_function_s, key=lambda name: lock_function_s[name], default=None),
     )
 
 
-def _inner_library_functions(place: Place) -> Iterator[Function]:
-    """Yield the functions of a lock and of the C library at the end of a stack, innermost first."""
-    for function in reversed(place.functions):
+def _inner_library_functions(path: CallPath) -> Iterator[Function]:
+    """Yield the innermost functions that belong to a lock or to the C library, the last first."""
+    for function in reversed(path.functions):
         if not (_LOCK.fullmatch(function.name) or _LIBRARY.fullmatch(function.module)):
             return
         yield function

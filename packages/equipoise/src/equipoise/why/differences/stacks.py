@@ -1,4 +1,4 @@
-"""Differences in sampled stacks, by place: processor time, waits, page faults; their pictures.
+"""Differences in sampled stacks: processor time, waits and page faults; pictures of profiles.
 
 Seconds are sums over all threads: more than the time that passed, if several threads run at once.
 An idle thread of a pool waits all the time.
@@ -43,19 +43,19 @@ from equipoise.why.evidence.sources import EvidenceSet, Runs, Side
 Key = TypeVar("Key")
 
 WHOLE_KERNEL = "kernel"
-"""Kernel entry point of stacks whose part in the kernel is hidden. Waits without a frame of the
-kernel have it, too, because threads wait only in the kernel."""
+"""Name for all kernel entry points if the kernel's frames are hidden. Waits without a kernel frame
+have it, too, because threads wait only in the kernel."""
 
 MIN_AGREEMENT, MAX_AGREEMENT = 0.8, 1.25
-"""Usual range of the profile's seconds over the accounted seconds. A remark reports others."""
+"""Usual range of the ratio of profiled to accounted seconds. A remark reports other ratios."""
 
 MIN_CALLER_SHARE = 0.8
-"""Smallest part of a function's extra time that its caller has. It is below 1 because some stacks
-are cut."""
+"""Smallest share of a function's extra time that is spent under its caller. It is below 1 because
+some stacks are cut."""
 
 
 def with_profile(difference: Difference, runs: Runs[SampledStacks]) -> Difference:
-    """Add the seconds on a processor, if both conditions have a run.
+    """Return the difference with the seconds on a processor, if both conditions have a profile.
 
     If the kernel's part of the stacks is hidden, the system time of the campaign's own trials
     replaces all kernel entry points.
@@ -63,12 +63,12 @@ def with_profile(difference: Difference, runs: Runs[SampledStacks]) -> Differenc
     if not runs.has_both:
         return difference
     slower, split = difference.slower, difference.split
-    places = runs.map(lambda run: places_of(run.stacks))
+    paths = runs.map(lambda run: call_paths(run.stacks))
 
-    def changes_by(keys: Callable[[Place], Iterable[Key]]) -> dict[Key, Change]:
-        return changes(places.map(lambda run: weights(run, keys)), slower)
+    def changes_by(keys: Callable[[CallPath], Iterable[Key]]) -> dict[Key, Change]:
+        return changes(paths.map(lambda run: weights(run, keys)), slower)
 
-    entries = changes_by(lambda place: () if place.entry is None else (place.entry,))
+    entries = changes_by(lambda path: () if path.entry is None else (path.entry,))
     unseen = (*difference.unseen.get("profile", ()), *_disagreements(runs, split))
     if any(run.hides_kernel for run in runs.all_runs) and "system_s" in split:
         entries = {WHOLE_KERNEL: split["system_s"]}
@@ -80,48 +80,48 @@ def with_profile(difference: Difference, runs: Runs[SampledStacks]) -> Differenc
         difference,
         on_processor=measure_change(runs.map(lambda run: run.stacks.weight()), slower),
         entries=entries,
-        functions=changes_by(lambda place: place.functions[-1:] if place.entry is None else ()),
-        inclusive=changes_by(lambda place: place.functions),
-        callers=_callers(places, slower),
+        functions=changes_by(lambda path: path.functions[-1:] if path.entry is None else ()),
+        inclusive=changes_by(lambda path: path.functions),
+        callers=_callers(paths, slower),
         unseen={**difference.unseen, "profile": unseen} if unseen else difference.unseen,
     )
 
 
 def _callers(
-    places: Runs[tuple[Place, ...]], slower: Side
+    paths: Runs[tuple[CallPath, ...]], slower: Side
 ) -> Mapping[Function, tuple[Function, ...]]:
-    """Return the callers of each function in most stacks of its extra seconds."""
+    """Return the callers behind most of the extra seconds of each function, the nearest first."""
 
-    def pairs(place: Place) -> Iterable[tuple[Function, Function]]:
-        return ((place.functions[-1], caller) for caller in place.functions)
+    def pairs(path: CallPath) -> Iterable[tuple[Function, Function]]:
+        return ((path.functions[-1], caller) for caller in path.functions)
 
     frames_between: dict[tuple[Function, Function], float] = defaultdict(lambda: math.inf)
-    for place in chain.from_iterable(places.of(slower)):
-        for distance, pair in enumerate(reversed(tuple(pairs(place)))):
+    for path in chain.from_iterable(paths.of(slower)):
+        for distance, pair in enumerate(reversed(tuple(pairs(path)))):
             frames_between[pair] = min(frames_between[pair], distance)
-    more, less = (
+    slower_s, faster_s = (
         {
-            pair: weight / max(1, len(places.of(side)))
-            for pair, weight in weights(chain.from_iterable(places.of(side)), pairs).items()
+            pair: weight / max(1, len(paths.of(side)))
+            for pair, weight in weights(chain.from_iterable(paths.of(side)), pairs).items()
         }
         for side in (slower, "baseline" if slower == "candidate" else "candidate")
     )
-    extra_s = {pair: seconds - less.get(pair, 0.0) for pair, seconds in more.items()}
+    extra_s = {pair: seconds - faster_s.get(pair, 0.0) for pair, seconds in slower_s.items()}
     callers: dict[Function, list[Function]] = defaultdict(list)
     for function, caller in sorted(extra_s, key=lambda pair: frames_between[pair]):
-        all_s = extra_s[function, function]
-        if function != caller and extra_s[function, caller] >= MIN_CALLER_SHARE * all_s > 0.0:
+        function_s = extra_s[function, function]
+        if function != caller and extra_s[function, caller] >= MIN_CALLER_SHARE * function_s > 0.0:
             callers[function].append(caller)
-    return {function: tuple(names) for function, names in callers.items()}
+    return {function: tuple(nearest_first) for function, nearest_first in callers.items()}
 
 
 def waits_change(runs: Runs[SampledStacks], slower: Side) -> Mapping[Wait, Change]:
-    """Return the seconds of each place where threads wait; empty unless both have a run."""
+    """Return the change of the seconds of each wait; empty unless both conditions have a run."""
 
-    def wait(place: Place) -> tuple[Wait]:
-        return (Wait(place.entry or WHOLE_KERNEL, place.function),)
+    def wait(path: CallPath) -> tuple[Wait]:
+        return (Wait(path.entry or WHOLE_KERNEL, path.innermost),)
 
-    return changes(runs.map(lambda run: weights(places_of(run.stacks), wait)), slower)
+    return changes(runs.map(lambda run: weights(call_paths(run.stacks), wait)), slower)
 
 
 def page_faults_change(runs: Runs[SampledStacks], slower: Side) -> FaultsChange | None:
@@ -136,13 +136,13 @@ def page_faults_change(runs: Runs[SampledStacks], slower: Side) -> FaultsChange 
     else:
         count = count_change(runs.map(lambda run: run.total or 0.0), slower)
     by_function = runs.map(
-        lambda run: weights(places_of(run.stacks), lambda place: place.functions[-1:])
+        lambda run: weights(call_paths(run.stacks), lambda path: path.functions[-1:])
     )
     return FaultsChange(count=count, by_function=changes(by_function, slower))
 
 
-class Place(Struct, frozen=True):
-    """The end of one stack, and its weight."""
+class CallPath(Struct, frozen=True):
+    """One stack: its functions, its kernel entry point, and its weight."""
 
     entry: str | None
     """Kernel entry point; ``None`` if the stack ends outside the kernel."""
@@ -151,17 +151,17 @@ class Place(Struct, frozen=True):
     weight: float
 
     @property
-    def function(self) -> Function | None:
-        """The function that ran or called the kernel; ``None`` if none was seen."""
+    def innermost(self) -> Function | None:
+        """The function that ran or called the kernel; ``None`` if no function was seen."""
         return self.functions[-1] if self.functions else None
 
 
-def places_of(stacks: Stacks) -> tuple[Place, ...]:
-    """Return the end of each stack."""
+def call_paths(stacks: Stacks) -> tuple[CallPath, ...]:
+    """Return the call path of each stack."""
     functions = [None if frame.kind in {"kernel", "size"} else frame for frame in stacks.frames]
     entries = [frame.name if frame.kind == "kernel" else None for frame in stacks.frames]
     return tuple(
-        Place(
+        CallPath(
             entries[stack.frames[-1]] if stack.frames else None,
             tuple(filter(None, (functions[index] for index in stack.frames))),
             stack.weight,
@@ -170,18 +170,20 @@ def places_of(stacks: Stacks) -> tuple[Place, ...]:
     )
 
 
-def weights(places: Iterable[Place], keys: Callable[[Place], Iterable[Key]]) -> Mapping[Key, float]:
-    """Return the weight of the places by key; a place counts once for each of its keys."""
+def weights(
+    paths: Iterable[CallPath], keys: Callable[[CallPath], Iterable[Key]]
+) -> Mapping[Key, float]:
+    """Return the sum of the weights of the paths that have a key, for each key."""
     sums: dict[Key, float] = defaultdict(float)
-    for place in places:
+    for path in paths:
         # Not a set: its order would differ from process to process, and ties keep this order.
-        for key in dict.fromkeys(keys(place)):
-            sums[key] += place.weight
+        for key in dict.fromkeys(keys(path)):
+            sums[key] += path.weight
     return sums
 
 
 def _disagreements(runs: Runs[SampledStacks], split: Mapping[str, Change]) -> Iterator[str]:
-    """Yield a remark if the profile's seconds differ from those of the campaign's own trials.
+    """Yield a remark if the profile has more or fewer seconds than the campaign's own trials.
 
     The profile's seconds are not scaled, although an observed run is slower.
     """
@@ -204,8 +206,10 @@ def _disagreements(runs: Runs[SampledStacks], split: Mapping[str, Change]) -> It
 Picture = Literal["flame-graph", "firefox"]
 
 
-def draw(picture: Picture, evidence: EvidenceSet, names: tuple[str, str], slower: Side) -> bytes:
-    """Return a file with the profiles of both conditions: mean seconds of each stack.
+def draw_profiles(
+    picture: Picture, evidence: EvidenceSet, names: tuple[str, str], slower: Side
+) -> bytes:
+    """Return a file that shows the profiles of both conditions: mean seconds of each stack.
 
     ``flame-graph`` is one differential flame graph in SVG. Widths show the slower condition. A
     function is red if the slower condition spends more time in the function itself, and blue if it
@@ -220,13 +224,13 @@ def draw(picture: Picture, evidence: EvidenceSet, names: tuple[str, str], slower
     runs = evidence.profile
     if not can_be_drawn(runs, slower):
         raise UnusableInput(
-            "nothing to draw: there is no profile of both conditions",
-            hint=f"observe both with {option('sources')} profile; `equipoise why` reports what it "
-            "could not see",
+            "cannot draw a picture: there is no profile of both conditions",
+            hint=f"run `equipoise why` with {option('sources')} profile; it reports why a profile "
+            "is missing",
         )
     conditions = {
-        "baseline": _condition(names[0], runs.baseline),
-        "candidate": _condition(names[1], runs.candidate),
+        "baseline": _mean_profile(names[0], runs.baseline),
+        "candidate": _mean_profile(names[1], runs.candidate),
         "slower": slower,
     }
     with tempfile.TemporaryDirectory(prefix="equipoise-") as folder:
@@ -245,7 +249,7 @@ def draw(picture: Picture, evidence: EvidenceSet, names: tuple[str, str], slower
             return file.read_bytes()
     raise UnusableInput(
         f"the {picture} could not be drawn: {result.stderr.strip()}",
-        hint="install the package again, or report it",
+        hint="install Equipoise again; if the error stays, report it",
     )
 
 
@@ -254,19 +258,19 @@ def can_be_drawn(runs: Runs[SampledStacks], slower: Side) -> bool:
     return runs.has_both and any(run.stacks.stacks for run in runs.of(slower))
 
 
-def _condition(name: str, runs: Sequence[SampledStacks]) -> dict[str, object]:
+def _mean_profile(name: str, runs: Sequence[SampledStacks]) -> dict[str, object]:
     """Return the mean seconds of each stack; a run without the stack counts as 0."""
-    places: dict[Function, int] = {}
+    indices: dict[Function, int] = {}
     sums: dict[tuple[int, ...], float] = defaultdict(float)
     for run in runs:
         frames = run.stacks.frames
         for stack in run.stacks.stacks:
-            key = tuple(places.setdefault(frames[place], len(places)) for place in stack.frames)
+            key = tuple(indices.setdefault(frames[index], len(indices)) for index in stack.frames)
             sums[key] += stack.weight
     stacks = sorted(sums.items(), key=lambda item: -item[1])
     return {
         # A command line may hold bytes that are not text.
         "name": name.encode("utf-8", "backslashreplace").decode("utf-8"),
-        "frames": tuple(places),
+        "frames": tuple(indices),
         "stacks": [{"frames": frames, "seconds": weight / len(runs)} for frames, weight in stacks],
     }

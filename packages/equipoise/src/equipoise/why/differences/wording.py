@@ -16,24 +16,24 @@ from equipoise.why.differences.changes import (
 )
 from equipoise.why.evidence.observer import Function
 
-WORTH_SAYING = 0.05
+MIN_MENTIONED_FRACTION = 0.05
 """Smallest fraction of the gap that the sentence mentions."""
 
 MAJORITY_SHARE = 0.5
 """Smallest share of the allocations for a size class in the sentence."""
 
 MIN_FAULT_S = 1e-7
-"""Shortest time of a page fault."""
+"""Seconds that a page fault takes at least."""
 
-MAX_ITEMS_OF_A_KIND = 3
-"""Largest number of functions, waits or calls in the sentence, of each."""
+MAX_LISTED_ITEMS = 3
+"""Largest number of functions, of waits, and of calls in the sentence."""
 
 _MAX_SUM_OF_PARTS = 1.005
 """Largest sum of fractions that is shown as 100 %."""
 
-Place = TypeVar("Place")
+Item = TypeVar("Item")
 
-_PARTS = {
+_PART_NAMES = {
     "user_s": "user time",
     "system_s": "system time",
     "waiting_s": "waiting",
@@ -49,19 +49,20 @@ def where_the_time_goes(difference: Difference) -> str:
     statement begins with "perhaps".
     """
     calls = _rising_calls(difference)
-    faults = _faults(difference)
-    rises = [*_rises(calls, faults), *_places(difference)]
+    faults = _rising_faults(difference)
+    rise_clauses = [*_rising_counts(calls, faults), *_rising_times(difference)]
     about_memory = faults is not None or not _MEMORY_CALLS.isdisjoint(calls)
     clauses = (
-        _split(difference),
-        ", ".join(rises[: 2 * MAX_ITEMS_OF_A_KIND]),
-        _allocation_sentence(difference, about_memory=about_memory),
-        None if rises else _uncertain(difference),
+        _parts_clause(difference),
+        ", ".join(rise_clauses[: 2 * MAX_LISTED_ITEMS]),
+        _allocation_clause(difference, about_memory=about_memory),
+        None if rise_clauses else _uncertain_clause(difference),
     )
     return "; ".join(filter(None, clauses))
 
 
-def _split(difference: Difference) -> str:
+def _parts_clause(difference: Difference) -> str:
+    """Return which parts of the wall time certainly grew."""
     gap = difference.gap
     if not gap.is_certain:
         return f"whether the mean trial takes longer is uncertain ({duration(gap.extra)})"
@@ -69,10 +70,10 @@ def _split(difference: Difference) -> str:
         return "the typical trial takes longer, but the mean trial does not"
     fractions = {
         name: difference.split[part].extra / gap.extra
-        for part, name in _PARTS.items()
+        for part, name in _PART_NAMES.items()
         if part in difference.split and difference.split[part].is_certain
     }
-    mentioned = [name for name in fractions if fractions[name] >= WORTH_SAYING]
+    mentioned = [name for name in fractions if fractions[name] >= MIN_MENTIONED_FRACTION]
     if mentioned:
         mentioned.sort(key=lambda name: -fractions[name])
         if sum(map(fractions.__getitem__, mentioned)) > _MAX_SUM_OF_PARTS:
@@ -87,24 +88,24 @@ def _split(difference: Difference) -> str:
 
 
 def _growth_above_gap(difference: Difference, mentioned: Sequence[str]) -> str:
-    """Return the growth of parts that add up to more than the gap, and the reason."""
+    """Return how far the mentioned parts grew if they exceed the whole gap, and the reason."""
     extra_s = {
         name: difference.split[part].extra
-        for part, name in _PARTS.items()
+        for part, name in _PART_NAMES.items()
         if part in difference.split
     }
-    grew = joined(f"{name} by {duration(extra_s[name])}" for name in mentioned)
-    because = "another part of the time shrank"
+    growth = joined(f"{name} by {duration(extra_s[name])}" for name in mentioned)
+    reason = "another part of the time shrank"
     if sum(extra_s.values()) > _MAX_SUM_OF_PARTS * difference.gap.extra:
-        because = "several threads or processes worked at once"
+        reason = "several threads or processes worked at once"
     return (
-        f"{grew.replace(' by ', ' grew by ', 1)}, which is more than the "
-        f"{duration(difference.gap.extra)} that passed, because {because}"
+        f"{growth.replace(' by ', ' grew by ', 1)}, which is more than the "
+        f"{duration(difference.gap.extra)} that passed, because {reason}"
     )
 
 
 def _rising_calls(difference: Difference) -> Mapping[str, CallsChange]:
-    """Return the calls that certainly rose and take a part of the gap, the longest first."""
+    """Return the calls that certainly rose in number and take a part of the gap, longest first."""
     # Sampled seconds do not include the cost of observing the call.
     seconds = {
         name: (change.seconds if change.waits else difference.entries.get(name, change.seconds))
@@ -113,10 +114,10 @@ def _rising_calls(difference: Difference) -> Mapping[str, CallsChange]:
     }
     names = [name for name in seconds if seconds[name].extra >= _min_extra_s(difference)]
     names.sort(key=lambda name: -seconds[name].extra)
-    return {name: difference.calls[name] for name in names[:MAX_ITEMS_OF_A_KIND]}
+    return {name: difference.calls[name] for name in names[:MAX_LISTED_ITEMS]}
 
 
-def _faults(difference: Difference) -> Change | None:
+def _rising_faults(difference: Difference) -> Change | None:
     if difference.faults is None or not difference.faults.count.is_certain:
         return None
     count, sampled = difference.faults.count, difference.entries.get("page_fault")
@@ -126,67 +127,66 @@ def _faults(difference: Difference) -> Change | None:
     return count if seconds >= _min_extra_s(difference) else None
 
 
-def _rises(calls: Mapping[str, CallsChange], faults: Change | None) -> Iterator[str]:
-    names_by_ends: dict[tuple[str, str], list[str]] = {}
+def _rising_counts(calls: Mapping[str, CallsChange], faults: Change | None) -> Iterator[str]:
+    names_by_counts: dict[tuple[str, str], list[str]] = {}
     for name, change in calls.items():
-        names_by_ends.setdefault(_ends(change.count), []).append(name)
+        names_by_counts.setdefault(_low_and_high(change.count), []).append(name)
     verb = " rose"
-    for (low, high), names in names_by_ends.items():
+    for (low, high), names in names_by_counts.items():
         yield f"{joined(names)}{verb} from {low} to {high} calls"
         verb = ""
     if faults is not None:
-        low, high = _ends(faults)
+        low, high = _low_and_high(faults)
         yield f"page faults{verb} from {low} to {high}"
 
 
 def _describe_wait(wait: Wait) -> str:
-    """Return the kernel entry point, with the function unless it only wraps that entry point."""
+    """Return the name of a wait. A function that only wraps the kernel entry point is left out."""
     if wait.function is None or wait.function.name == wait.entry:
         return f"waits in {wait.entry}"
-    return f"waits of {_name(wait.function)} in {wait.entry}"
+    return f"waits of {_describe_function(wait.function)} in {wait.entry}"
 
 
-def _ends(change: Change) -> tuple[str, str]:
-    """Return the smaller and the larger number."""
+def _low_and_high(change: Change) -> tuple[str, str]:
     low, high = sorted((change.baseline, change.candidate))
     return count(low), count(high)
 
 
-def _places(difference: Difference) -> Iterator[str]:
-    """Yield the functions, waits and processes that certainly take a part of the gap."""
+def _rising_times(difference: Difference) -> Iterator[str]:
+    """Yield a clause for each function, wait and process that certainly takes a part of the gap."""
     for function, change in _largest(difference.functions, difference):
-        yield f"{_name(function)} takes {duration(change.extra)} more on a processor"
+        yield f"{_describe_function(function)} takes {duration(change.extra)} more on a processor"
     for wait, change in _largest(difference.waits, difference):
         yield f"{_describe_wait(wait)} take {duration(change.extra)} more"
     if difference.processes is not None and is_more(difference.processes):
-        low, high = _ends(difference.processes)
+        low, high = _low_and_high(difference.processes)
         yield f"processes rose from {low} to {high}"
 
 
-def _largest(changes: Mapping[Place, Change], difference: Difference) -> list[tuple[Place, Change]]:
+def _largest(changes: Mapping[Item, Change], difference: Difference) -> list[tuple[Item, Change]]:
     """Return the items that certainly take a part of the gap; the largest comes first."""
     min_extra_s = _min_extra_s(difference)
     certain = (item for item in changes.items() if item[1].is_certain)
-    return [item for item in certain if item[1].extra >= min_extra_s][:MAX_ITEMS_OF_A_KIND]
+    return [item for item in certain if item[1].extra >= min_extra_s][:MAX_LISTED_ITEMS]
 
 
-def _allocation_sentence(difference: Difference, *, about_memory: bool) -> str | None:
-    """Return the size of most blocks of the slower condition, if it concerns the gap."""
+def _allocation_clause(difference: Difference, *, about_memory: bool) -> str | None:
+    """Return the size of most allocated blocks of the slower condition, if it matters here."""
     allocations = difference.allocations
     if allocations is None or not (about_memory or allocations.count.is_certain):
         return None
-    blocks = allocations.count.slower
+    block_count = allocations.count.slower
     largest = max(allocations.classes, key=lambda size: size.count.slower, default=None)
-    if largest is None or blocks == 0 or largest.count.slower < MAJORITY_SHARE * blocks:
+    if largest is None or block_count == 0 or largest.count.slower < MAJORITY_SHARE * block_count:
         return None
-    part = 100 * largest.count.slower / blocks
-    sentence = f"{part:.0f} % of the allocations are of {_size(largest)}"
+    percent = 100 * largest.count.slower / block_count
+    clause = f"{percent:.0f} % of the allocations are of {_describe_size(largest)}"
     if largest.usual_lifetime_s is None:
-        return sentence
-    return f"{sentence}, and nine in ten of these live under {duration(largest.usual_lifetime_s)}"
+        return clause
+    return f"{clause}, and nine in ten of these live under {duration(largest.usual_lifetime_s)}"
 
 
-def _size(blocks: SizeClassChange) -> str:
+def _describe_size(blocks: SizeClassChange) -> str:
     typical = exact_bytes(blocks.typical_bytes)
     if round(100 * blocks.typical_share) == 100:
         return typical
@@ -195,29 +195,29 @@ def _size(blocks: SizeClassChange) -> str:
     return f"{blocks.least_bytes:,} to {exact_bytes(blocks.most_bytes)}"
 
 
-def _uncertain(difference: Difference) -> str | None:
-    """Return the largest part of the gap that is uncertain, as the runs differ too much."""
-    places: list[tuple[str, Change]] = [
+def _uncertain_clause(difference: Difference) -> str | None:
+    """Return the largest part of the gap whose time is uncertain, because the runs differ."""
+    items: list[tuple[str, Change]] = [
         *((name, change.seconds) for name, change in difference.calls.items()),
         *((_describe_wait(wait), change) for wait, change in difference.waits.items()),
-        *((_name(function), change) for function, change in difference.functions.items()),
+        *((_describe_function(name), change) for name, change in difference.functions.items()),
     ]
     uncertain = [
-        (place, change)
-        for place, change in places
+        (item, change)
+        for item, change in items
         if change.extra >= _min_extra_s(difference) and not change.is_certain
     ]
     if not uncertain:
         return None
-    place, change = max(uncertain, key=lambda item: item[1].extra)
-    return f"perhaps {place} ({duration(change.extra)} more, uncertain over the observed runs)"
+    item, change = max(uncertain, key=lambda pair: pair[1].extra)
+    return f"perhaps {item} ({duration(change.extra)} more, uncertain over the observed runs)"
 
 
-def _name(function: Function) -> str:
+def _describe_function(function: Function) -> str:
     if function.kind == "unknown":
         return f"code without a name in {function.module}"
     return f"{function.name} ({function.module})" if function.module else function.name
 
 
 def _min_extra_s(difference: Difference) -> float:
-    return max(WORTH_SAYING * difference.gap.extra, 0.0)
+    return max(MIN_MENTIONED_FRACTION * difference.gap.extra, 0.0)

@@ -1,4 +1,6 @@
-"""Evidence: observations of instrumented runs. Their times never count for a verdict.
+"""Evidence: observations of runs under sources, which are tools such as a profiler.
+
+The times of these runs never count for a verdict.
 
 - ``sources.py``: the table of sources, and the `EvidenceSet` of a pair of conditions; a new source
   is one entry and one field there

@@ -1,4 +1,4 @@
-"""Allocations by size class and lifetime, with sampled stacks.
+"""The source ``allocations``: allocations by size class and lifetime, with sampled stacks.
 
 The preloaded recorder (``crates/interpose/recorder``) maps one file into each process, so that the
 counts survive however the process ends. ``crates/interpose/recorder/src/file.rs`` defines the
@@ -28,9 +28,9 @@ _RECORDER = "libequipoise_recorder.so"
 _VARIABLE = "EQUIPOISE_ALLOCATIONS"
 _MAGIC = int.from_bytes(b"EQALLOC1", "little")
 _NO_ROOM_BYTES = 1
-"""Length of the file of a process whose recording found no room on the disk."""
+"""Length of the file of a process that could not be recorded because the disk was full."""
 
-_DISK_IS_FULL = "the disk of the temporary folder has no room for them (TMPDIR names another)"
+_DISK_IS_FULL = "the disk of the temporary folder is full; set TMPDIR to a folder on another disk"
 
 _HEADER = (
     "magic table_offset table_bytes tables tables_used classes lifetimes row_words maps_offset "
@@ -51,12 +51,12 @@ class SizeClass(Struct, frozen=True):
     allocations: int
     bytes: int
     typical_bytes: int
-    """Size of most blocks, if one size is in the majority."""
+    """Size of most blocks, if most blocks have the same size."""
     typical_at_least: int
     """Smallest possible number of blocks of exactly that size."""
     lifetimes: tuple[int, ...]
-    """Number of blocks freed between each bound of ``Allocations.lifetime_bounds_s`` and the bound
-    before it."""
+    """Numbers of freed blocks by lifetime: for each bound of ``Allocations.lifetime_bounds_s`` the
+    blocks that lived shorter, but longer than the bound before."""
 
 
 class Allocations(Struct, frozen=True):
@@ -73,7 +73,7 @@ class Allocations(Struct, frozen=True):
     classes: tuple[SizeClass, ...]
     """Size classes with a block, the smallest first."""
     lifetime_bounds_s: tuple[float, ...]
-    """Upper bounds, each twice the one before."""
+    """Upper bounds on lifetimes; each bound is twice the bound before."""
     stacks: Stacks
     """Stacks of sampled allocations: weights are estimated bytes, and the innermost frame of each
     stack is the size of the block."""
@@ -82,7 +82,7 @@ class Allocations(Struct, frozen=True):
 
 
 class _Recording(Struct, frozen=True):
-    """The file of one process."""
+    """Content of the file of one process."""
 
     header: dict[str, int]
     counts: dict[str, int]
@@ -91,14 +91,10 @@ class _Recording(Struct, frozen=True):
 
 
 def wrap(process: Process, folder: Path) -> Process:
-    """Return the process with the recorder preloaded before its allocator.
-
-    Raise `UnusableInput` if the recorder is missing.
-    """
-    others = process.environment.get("LD_PRELOAD", "").split()
-    preload = " ".join((str(native_file(_RECORDER)), *others))
-    added = {"LD_PRELOAD": preload, _VARIABLE: str(folder)}
-    return Process(process.command, {**process.environment, **added})
+    """Return the process with the preloaded recorder; raise `UnusableInput` if it is missing."""
+    libraries = (str(native_file(_RECORDER)), *process.environment.get("LD_PRELOAD", "").split())
+    variables = {"LD_PRELOAD": " ".join(libraries), _VARIABLE: str(folder)}
+    return Process(process.command, {**process.environment, **variables})
 
 
 def read(folder: Path) -> Allocations:
@@ -106,23 +102,23 @@ def read(folder: Path) -> Allocations:
 
     Raise `UnusableInput` if the native program that names stacks is missing, or fails.
     """
-    by_file = {file: _read_file(file) for file in sorted(folder.glob("*.allocations"))}
-    recordings = [recording for recording in by_file.values() if recording is not None]
-    unread = [file for file, recording in by_file.items() if recording is None]
-    without_room = sum(file.stat().st_size == _NO_ROOM_BYTES for file in unread)
+    recording_by_file = {file: _read_file(file) for file in sorted(folder.glob("*.allocations"))}
+    recordings = [recording for recording in recording_by_file.values() if recording is not None]
+    bad_files = [file for file, recording in recording_by_file.items() if recording is None]
+    unrecorded_count = sum(file.stat().st_size == _NO_ROOM_BYTES for file in bad_files)
     unseen = [
-        f"the recording {file.name} was not begun or is of another version"
-        for file in unread
+        f"the recording {file.name} was not begun or has another version"
+        for file in bad_files
         if file.stat().st_size != _NO_ROOM_BYTES
     ]
     stacks = _read_stacks(folder)
-    if without_room:
-        unseen.append(f"all allocations of {without_room} processes: {_DISK_IS_FULL}")
+    if unrecorded_count:
+        unseen.append(f"all allocations of {unrecorded_count} processes: {_DISK_IS_FULL}")
     unseen += (*_unseen(recordings), *stacks.unseen)
-    if not recordings and not without_room:
+    if not recordings and not unrecorded_count:
         unseen.append(
-            "every allocation: the program is linked statically, brings an allocator of its own, "
-            "starts with an environment of its own, or cannot make a file in the folder"
+            "all allocations: the program is linked statically, has its own allocator, drops its "
+            "environment, or cannot create a file in the folder for evidence"
         )
     bounds_s, classes = _classes(recordings)
     counts = {name: sum(recording.counts[name] for recording in recordings) for name in _COUNTS}
@@ -142,33 +138,33 @@ def read(folder: Path) -> Allocations:
 
 
 def _read_file(file: Path) -> _Recording | None:
-    with file.open("rb") as opened:
-        begin = opened.read(8 * len(_HEADER))
-        numbers = np.frombuffer(begin, np.uint64, len(begin) // 8).tolist()
+    """Return the recording; ``None`` if it was not begun or has another version."""
+    with file.open("rb") as stream:
+        header_bytes = stream.read(8 * len(_HEADER))
+        numbers = np.frombuffer(header_bytes, np.uint64, len(header_bytes) // 8).tolist()
         header = dict(zip(_HEADER, numbers, strict=False))
         if len(header) < len(_HEADER) or header["magic"] != _MAGIC:
             return None
-        opened.seek(header["table_offset"])
-        used = min(header["tables_used"], header["tables"])
-        words = np.frombuffer(opened.read(used * header["table_bytes"]), dtype=np.int64)
-    tables = words.reshape(used, header["table_bytes"] // 8)
-    first = _TABLE_WORDS_BEFORE_ROWS
-    rows = tables[:, first : first + header["classes"] * header["row_words"]]
-    sums = tables[:, :first].sum(axis=0)
+        stream.seek(header["table_offset"])
+        table_count = min(header["tables_used"], header["tables"])
+        words = np.frombuffer(stream.read(table_count * header["table_bytes"]), dtype=np.int64)
+    tables = words.reshape(table_count, header["table_bytes"] // 8)
+    rows = tables[:, _TABLE_WORDS_BEFORE_ROWS:][:, : header["classes"] * header["row_words"]]
+    sums = tables[:, :_TABLE_WORDS_BEFORE_ROWS].sum(axis=0)
     return _Recording(
         header=header,
         counts=dict(zip(_COUNTS, sums[1:].tolist(), strict=False)),
-        rows=rows.reshape(used, header["classes"], header["row_words"]),
+        rows=rows.reshape(table_count, header["classes"], header["row_words"]),
     )
 
 
 def _classes(
     recordings: list[_Recording],
 ) -> tuple[tuple[float, ...], tuple[SizeClass, ...]]:
-    """Return the bounds of lifetimes in seconds, and the size classes that have a block."""
+    """Return the bounds on lifetimes in seconds, and the size classes that have a block."""
     if not recordings:
         return (), ()
-    # All processes share one clock: the first recording's calibration holds for all.
+    # All processes share one clock, so the calibration of the first recording is used for all.
     header = recordings[0].header
     ticks = header["second_ticks"] - header["first_ticks"]
     tick_s = 1e-9 * (header["second_ns"] - header["first_ns"]) / max(ticks, 1)
@@ -176,15 +172,15 @@ def _classes(
     bounds_s = tuple(tick_s * 2.0**bits for bits in range(buckets))
     tables = np.concatenate([recording.rows for recording in recordings])
     classes = []
-    for number in range(tables.shape[1]):
-        rows = tables[:, number, :]
+    for class_index in range(tables.shape[1]):
+        rows = tables[:, class_index, :]
         if not rows[:, 0].any() and not rows[:, _ROW_WORDS_BEFORE_LIFETIMES:].any():
             continue
         # Each table begins with one size and its count; among ties the smallest size wins.
-        sizes, places = np.unique(rows[:, 2], return_inverse=True)
-        counts = np.bincount(places, weights=rows[:, 4])
+        sizes, size_indices = np.unique(rows[:, 2], return_inverse=True)
+        counts = np.bincount(size_indices, weights=rows[:, 4])
         lifetimes = rows[:, _ROW_WORDS_BEFORE_LIFETIMES:][:, :buckets].sum(axis=0)
-        power, quarter = divmod(number, 4)
+        power, quarter = divmod(class_index, 4)
         least_bytes = (4 + quarter) << power >> 2
         next_bytes = (5 + quarter) << power >> 2
         classes.append(
@@ -210,22 +206,22 @@ def _unseen(recordings: list[_Recording]) -> list[str]:
     children, calls = total["children_without_file"], total["calls_without_table"]
     tables, samples = total["tables_without_room"], total["samples_without_room"]
     births, inherited = total["births_without_place"], total["inherited_frees"]
-    unsteady = any(not recording.header["steady_clock"] for recording in recordings)
+    has_unsteady_clock = any(not recording.header["steady_clock"] for recording in recordings)
     remarks: tuple[tuple[int, str], ...] = (
         (children, f"{children} forked processes could not make a recording of their own"),
         (tables, f"{calls} calls of {tables} threads: {_DISK_IS_FULL}"),
         (0 if tables else calls, f"{calls} calls of threads beyond 1024 at a time"),
         (samples, f"{samples} sampled stacks: {_DISK_IS_FULL}"),
         (total["maps_without_room"], f"names of functions in some libraries: {_DISK_IS_FULL}"),
-        (births, f"the lifetimes of {births} blocks, for want of address space"),
-        (unsteady, "exact lifetimes: the processor's clock changes its speed"),
+        (births, f"the lifetimes of {births} blocks, because address space ran out"),
+        (has_unsteady_clock, "exact lifetimes: the processor's clock changes its speed"),
         (inherited, f"the lifetimes of {inherited} blocks that a child freed after a fork"),
     )
-    return [sentence for number, sentence in remarks if number]
+    return [remark for count, remark in remarks if count]
 
 
 def _read_stacks(folder: Path) -> StacksDocument:
-    # Through a pipe, as the disk of the folder may be full.
+    # The output goes through a pipe, because the folder's disk may be full.
     options = ("allocations", "--output", "/proc/self/fd/1", "--", str(folder))
     command = [str(native_file(EVIDENCE_PROGRAM)), *options]
     result = subprocess.run(command, check=False, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)

@@ -1,8 +1,8 @@
 """Collect evidence: run both conditions of a gap again under each source, in random order.
 
 A source is a tool that observes a program, such as a profiler. An observed run differs from a trial
-only in its command: hooks, working folder, environment, CPUs, layout, input and output are those of
-the plan. Its time never counts for a verdict (rule 4).
+only in its command: the plan's hooks, working folder, environment, CPUs, layout, input and output
+are used. Its time never counts for a verdict (rule 4).
 """
 
 from __future__ import annotations
@@ -48,7 +48,6 @@ instructions are counted takes about 100 times as long."""
 MIN_TIMEOUT_S = 60.0
 
 _OBSERVER_PREFIX = "equipoise-evidence: "
-"""Prefix of each message of the native observer."""
 
 StarterFactory = Callable[[Path], AbstractContextManager[Starter]]
 """Function that takes a private folder and returns the starter of trials."""
@@ -62,17 +61,17 @@ class ObservationStore(Protocol):
 
 
 class EvidenceRequest(Struct, frozen=True):
-    """The observations that a user requests."""
+    """Options of the user about the observed runs."""
 
     sources: tuple[str, ...] = DEFAULT_SOURCES
     repetitions: int | None = None
     """Number of runs of each condition under each source; ``None`` for the default number."""
     repeat_known: bool = False
-    """Whether to repeat the runs whose observations are already in the record."""
+    """Whether to repeat runs that are already observed."""
 
 
 class EvidenceRun(Struct, frozen=True):
-    """One run under one source."""
+    """One run of a condition under a source."""
 
     source: str
     condition: int
@@ -105,13 +104,13 @@ def draw_runs(
     seed: int,
     known: Sequence[Observation] = (),
 ) -> tuple[EvidenceRun, ...]:
-    """Draw the order of all runs except the known ones, separately in each repetition."""
+    """Draw the order of the runs in each repetition, and leave out those that are observed."""
     known_runs = {EvidenceRun(run.source, run.condition, run.repetition) for run in known}
     combinations = list(product(sources, (baseline, candidate)))
     runs = (
-        EvidenceRun(*combinations[place], repetition)
+        EvidenceRun(*combinations[index], repetition)
         for repetition in range(1, repetitions + 1)
-        for place in draw_order(seed, "evidence", repetition, len(combinations))
+        for index in draw_order(seed, "evidence", repetition, len(combinations))
     )
     return tuple(run for run in runs if run not in known_runs)
 
@@ -195,7 +194,7 @@ def collect(
 
 
 class _Observer:
-    """Starter that runs trials under the current source; a server is observed, not its client."""
+    """Starter that runs trials under a source. It observes a server, not its client."""
 
     def __init__(self, starter: Starter) -> None:
         self._starter = starter
@@ -203,8 +202,8 @@ class _Observer:
         self._folder = Path()
         self._is_client = False
 
-    def watch(self, source: Source, folder: Path, condition: Condition) -> None:
-        """Set the current source, its folder and the condition for the next runs."""
+    def use(self, source: Source, folder: Path, condition: Condition) -> None:
+        """Set the source, its folder and the condition of the next runs."""
         self._source, self._folder = source, folder
         self._is_client = condition.server is not None
 
@@ -214,7 +213,7 @@ class _Observer:
 
     def wrap(self, request: Request) -> Request:
         """Return the request with a command that runs under the current source."""
-        assert self._source is not None, "watch() comes first"
+        assert self._source is not None, "use() comes first"
         # A memory layout may set `program`, a longer path of the same file.
         command = (request.program or request.argv[0], *request.argv[1:])
         process = self._source.wrap(Process(command, request.environment), self._folder)
@@ -224,9 +223,9 @@ class _Observer:
 
 
 def _with_longer_limits(plan: Plan, longest_s: float) -> Plan:
-    """Return the plan with time limits for observed runs, which are slow.
+    """Return the plan with longer time limits, because observed runs are slow.
 
-    A server starts again for each trial, so that each run observes one life of the server.
+    Each observed run starts its server again.
     """
     timeout_s = max(MIN_TIMEOUT_S, MAX_SLOWDOWN * longest_s)
     conditions = list(plan.conditions)
@@ -249,14 +248,14 @@ def _observe_run(
         source.wrap(Process(condition.command), folder)
     except UnusableInput as error:
         return None, error.what
-    observer.watch(source, folder, condition)
-    # The environment's size and the layout are those of the block with this number.
+    observer.use(source, folder, condition)
+    # The run has the layout and the size of the environment of the block with this number.
     draw = replace(
         draw_block(plan, "measured", run.repetition), phase="warmup", order=(run.condition,)
     )
-    (start,) = runner.trials_at(draw, 0)
+    (run_trial,) = runner.trials_at(draw, 0)
     try:
-        trial = start().trial
+        trial = run_trial().trial
     except ConditionFailed as error:
         if condition.server is None:
             raise
@@ -277,7 +276,7 @@ def _observe_run(
         if end.signal is not None:
             failure = describe_signal(end.signal)
     if failure is not None and not plan.measure.ignore_failure:
-        return None, f"{condition.name} fails under it: {failure}"
+        return None, f"{condition.name} fails under this source: {failure}"
     return msgspec.json.encode(evidence), None
 
 

@@ -1,6 +1,7 @@
-"""Instructions by function, counted by valgrind's callgrind, for hosts without counters.
+"""The source ``instructions``: instructions by function, counted by valgrind's callgrind.
 
-The format is that of the Callgrind manual, "Callgrind Format Specification".
+It works on hosts without counters. The format of the files is described in the Callgrind manual,
+"Callgrind Format Specification".
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def wrap(process: Process, folder: Path) -> Process:
     valgrind = shutil.which("valgrind")
     if valgrind is None:
         raise UnusableInput(
-            "valgrind is missing, which counts instructions", hint="apt-get install valgrind"
+            "valgrind, which counts instructions, is missing", hint="run apt-get install valgrind"
         )
     options = (
         "--quiet",
@@ -54,14 +55,12 @@ def wrap(process: Process, folder: Path) -> Process:
 
 
 def read(folder: Path) -> Instructions:
-    """Read the files that callgrind wrote into the folder.
-
-    Raise `UnusableInput` if callgrind wrote nothing.
-    """
+    """Read the files of callgrind; raise `UnusableInput` if callgrind wrote nothing."""
     files = sorted(folder.glob(f"{_PREFIX}.*"))
     if not files:
         raise UnusableInput(
-            f"callgrind wrote nothing into {folder}", hint="read the reason in its standard error"
+            f"callgrind wrote nothing into {folder}",
+            hint="run the command by hand under `valgrind --tool=callgrind` to see its error",
         )
     functions: Counter[str] = Counter()
     for file in files:
@@ -70,22 +69,22 @@ def read(folder: Path) -> Instructions:
     return Instructions(
         total=functions.total(),
         functions=dict(functions.most_common()),
-        unseen=("instructions inside the kernel", "what a killed process had carried out"),
+        unseen=("instructions inside the kernel", "the instructions of killed processes"),
     )
 
 
 def _functions(lines: Iterable[str]) -> Counter[str]:
-    """Return the first cost of each function, without the functions that it called."""
+    """Return the instructions of each function itself, which are the first of its costs."""
     names: dict[str, str] = {}
     sums: Counter[str] = Counter()
     function = ""
     is_cost_of_call = False
     for line in lines:
         if match := _FUNCTION.match(line):
-            kind, number, name = match.groups()
+            keyword, number, name = match.groups()
             if number is not None:
                 name = names.setdefault(number, name.strip() or number)
-            if kind == "fn":
+            if keyword == "fn":
                 function = name.strip()
         elif line.startswith("calls="):
             is_cost_of_call = True

@@ -1,4 +1,4 @@
-"""The native observer (``crates/evidence``): the start of a command under it, and its documents.
+"""Start a command under the native observer (``crates/evidence``), and read its documents.
 
 The observer takes system calls from the kernel's tracepoints, and by ``ptrace`` where tracepoints
 are forbidden. It samples stacks with weights: seconds on a processor, seconds of waiting, or page
@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import asdict
 
-from equipoise.measure.installation import native_programs, present
+from equipoise.measure.installation import existing_file, native_programs
 from equipoise.model.errors import UnusableInput
 
 Document = TypeVar("Document")
@@ -24,7 +24,7 @@ Document = TypeVar("Document")
 EVIDENCE_PROGRAM = "equipoise-evidence"
 """The native observer."""
 VERSION = 1
-"""Version of the documents that this program writes."""
+"""Version of the documents that the observer writes."""
 
 
 class Process(Struct, frozen=True):
@@ -35,59 +35,53 @@ class Process(Struct, frozen=True):
 
 
 class End(Struct, frozen=True):
-    """End of the observed command: either its exit status or the signal is known."""
+    """How the observed command ended: either its exit status or the signal is known."""
 
     exit: int | None
     signal: int | None
 
 
 def under_observer(process: Process, document: Path, *options: str) -> Process:
-    """Return the process under the native observer, which writes the document.
-
-    Raise `UnusableInput` if the observer is missing.
-    """
+    """Return the process under the observer; raise `UnusableInput` if the observer is missing."""
     observer = (str(native_file(EVIDENCE_PROGRAM)), *options, "--output", str(document), "--")
     return Process((*observer, *process.command), process.environment)
 
 
 def native_file(name: str) -> Path:
-    """Return a native program or library of the package.
-
-    Raise `UnusableInput` if the file is missing.
-    """
+    """Return the path of a native file of the package; raise `UnusableInput` if it is missing."""
     path = native_programs() / name
-    return present(path, f"{path} is missing")
+    return existing_file(path, f"{path} is missing")
 
 
-def read_document(file: Path, kind: type[Document]) -> Document:
+def read_document(file: Path, document_type: type[Document]) -> Document:
     """Read the document that the native program wrote.
 
     Raise `UnusableInput` if the native program wrote nothing, or another version of the document.
     """
     try:
-        text = file.read_bytes()
+        content = file.read_bytes()
     except OSError as error:
         raise UnusableInput(
             f"no evidence was written to {file}: {error.strerror}",
             hint="read the reason in the observer's standard error",
         ) from error
-    return decode_document(text, str(file), kind)
+    return decode_document(content, str(file), document_type)
 
 
-def decode_document(text: bytes, origin: str, kind: type[Document]) -> Document:
+def decode_document(content: bytes, origin: str, document_type: type[Document]) -> Document:
     """Decode a JSON document of the native program; error messages name its ``origin``.
 
-    Raise `UnusableInput` if the text is not such a document, or has another version.
+    Raise `UnusableInput` if the content is not such a document, or has another version.
     """
     try:
-        version = msgspec.json.decode(text, type=_Versioned).version
+        version = msgspec.json.decode(content, type=_Versioned).version
         if version == VERSION:
-            return msgspec.json.decode(text, type=kind)
+            return msgspec.json.decode(content, type=document_type)
     except msgspec.DecodeError as error:
         raise UnusableInput(f"{origin} is not evidence: {error}") from error
     raise UnusableInput(
-        f"{origin} is version {version} of its document, not {VERSION}",
-        hint="install the package again: its parts are of different versions",
+        f"{origin} has version {version} of the evidence format, not {VERSION}",
+        hint="install Equipoise again: its parts have different versions",
     )
 
 
@@ -108,7 +102,7 @@ class Frequency(Struct, frozen=True):
 
 
 class Calls(Struct, frozen=True):
-    """All calls of one name."""
+    """All calls of one system call."""
 
     name: str
     count: int
@@ -144,7 +138,7 @@ class FileUse(Struct, frozen=True):
 
 
 class LockWaits(Struct, frozen=True):
-    """Waits on the futexes of one place, such as ``gate in /usr/bin/program``."""
+    """Waits for the locks of one place in memory, such as ``gate in /usr/bin/program``."""
 
     place: str
     waits: int
@@ -174,29 +168,23 @@ class SystemCalls(Struct, frozen=True):
 
 
 def wrap_calls(process: Process, folder: Path, method: Method = "best") -> Process:
-    """Return the process under the observer, which writes into the folder.
-
-    Raise `UnusableInput` if the observer is missing.
-    """
+    """Return the process under the observer; raise `UnusableInput` if the observer is missing."""
     return under_observer(process, folder / _CALLS_FILE, "calls", "--method", method)
 
 
 def read_calls(folder: Path) -> SystemCalls:
-    """Read what the observer wrote into the folder.
-
-    Raise `UnusableInput` if the observer wrote nothing.
-    """
+    """Read the observed system calls; raise `UnusableInput` if the observer wrote nothing."""
     return read_document(folder / _CALLS_FILE, SystemCalls)
 
 
 FREQUENCY_HZ = 999
 
 KERNEL_IS_HIDDEN = "the kernel's own time and stacks"
-"""Beginning of the observer's remark that it may not look into the kernel."""
+"""Beginning of the observer's remark that it may not observe the kernel."""
 
 FunctionKind = Literal["user", "inlined", "python", "told", "kernel", "size", "unknown"]
 SampledSource = Literal["profile", "page_faults", "waits"]
-_COMMANDS = {"profile": "profile", "page_faults": "faults", "waits": "waits"}
+_OBSERVER_COMMANDS = {"profile": "profile", "page_faults": "faults", "waits": "waits"}
 
 
 class Function(Struct, frozen=True):
@@ -223,7 +211,7 @@ class Stack(Struct, frozen=True):
 
 
 class Stacks(Struct, frozen=True):
-    """Stacks, each once, the heaviest first."""
+    """Different stacks, the heaviest first."""
 
     frames: tuple[Function, ...]
     stacks: tuple[Stack, ...]
@@ -258,7 +246,7 @@ class StacksDocument(Stacks, frozen=True):
     unseen: tuple[str, ...]
 
 
-class _Document(StacksDocument, frozen=True):
+class _SampledDocument(StacksDocument, frozen=True):
     wall_s: float
     end: End
     samples: int
@@ -266,22 +254,19 @@ class _Document(StacksDocument, frozen=True):
 
 
 def wrap_sampled(source: SampledSource, process: Process, folder: Path) -> Process:
-    """Return the process under the observer, which writes into the folder.
+    """Return the process under the sampling observer, which writes into the folder.
 
     CPython publishes the addresses of its functions, if its version can. Raise `UnusableInput` if
     the observer is missing.
     """
     with_perf_map = Process(process.command, {"PYTHONPERFSUPPORT": "1", **process.environment})
-    options = (_COMMANDS[source], "--frequency", str(FREQUENCY_HZ))
+    options = (_OBSERVER_COMMANDS[source], "--frequency", str(FREQUENCY_HZ))
     return under_observer(with_perf_map, folder / f"{source}.json", *options)
 
 
 def read_sampled(source: SampledSource, folder: Path) -> SampledStacks:
-    """Read what the observer wrote into the folder.
-
-    Raise `UnusableInput` if the observer wrote nothing.
-    """
-    fields = asdict(read_document(folder / f"{source}.json", _Document))
+    """Read the sampled stacks; raise `UnusableInput` if the observer wrote nothing."""
+    fields = asdict(read_document(folder / f"{source}.json", _SampledDocument))
     return SampledStacks(
         source, stacks=Stacks(fields.pop("frames"), fields.pop("stacks")), **fields
     )

@@ -1,7 +1,8 @@
-"""The table of sources, and the evidence that they give about one pair of conditions.
+"""List the sources, and decode their evidence about one pair of conditions.
 
-The observations of one `equipoise why` are a series: their positions count from 0. Both conditions
-of a pair are observed in one random order, so a series belongs to one pair.
+A source is a tool that observes a run, such as a profiler. The observations of one `equipoise why`
+are a series: their positions count from 0. Both conditions of a pair are observed in one random
+order, so a series belongs to one pair.
 """
 
 from __future__ import annotations
@@ -34,14 +35,14 @@ from equipoise.why.evidence.observer import (
 
 
 class Source(Struct, frozen=True):
-    """One way to observe a run."""
+    """A tool that observes a run, and the type of the evidence that it gives."""
 
     wrap: Callable[[Process, Path], Process]
-    """Returns the process under the observer, which writes into the folder."""
+    """Function that returns the process under the tool, which writes into the folder."""
     read: Callable[[Path], Any]
-    """Returns what the observer wrote into the folder, a value of type ``document``."""
+    """Function that returns the evidence in the folder, as a ``document``."""
     document: type
-    """A structure that JSON can hold."""
+    """Type of the evidence; it can be written as JSON."""
 
 
 def _stack_source(name: SampledSource) -> Source:
@@ -65,7 +66,7 @@ DEFAULT_SOURCES = tuple(name for name in SOURCES if name != SLOW_SOURCE)
 
 
 def known_sources(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the named sources, each once, in the order in which they were named.
+    """Return the names of sources without repetitions, in their order.
 
     Raise `UnusableInput` if there is no source of a name, or no name at all.
     """
@@ -75,7 +76,7 @@ def known_sources(names: Sequence[str]) -> tuple[str, ...]:
             f"there is no source of evidence {unknown[0]!r}"
             if unknown
             else "no source of evidence is named",
-            hint=f"name some of {', '.join(SOURCES)}",
+            hint=f"choose among {', '.join(SOURCES)}",
         )
     return tuple(dict.fromkeys(names))
 
@@ -83,6 +84,7 @@ def known_sources(names: Sequence[str]) -> tuple[str, ...]:
 Run = TypeVar("Run")
 Value = TypeVar("Value")
 Side = Literal["baseline", "candidate"]
+"""One of the two conditions of a pair."""
 
 
 class Runs(Struct, Generic[Run], frozen=True):
@@ -98,7 +100,7 @@ class Runs(Struct, Generic[Run], frozen=True):
 
     @property
     def all_runs(self) -> tuple[Run, ...]:
-        """The runs of the baseline, then those of the candidate."""
+        """The runs of the baseline, then the runs of the candidate."""
         return (*self.baseline, *self.candidate)
 
     def of(self, side: Side) -> tuple[Run, ...]:
@@ -120,7 +122,7 @@ class EvidenceSet(Struct, frozen=True):
     allocations: Runs[Allocations] = Runs()
     instructions: Runs[Instructions] = Runs()
     failures: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Reasons why runs gave no evidence, by source, each reason once."""
+    """Different reasons why runs gave no evidence, by source."""
 
     def by_source(self) -> dict[str, Runs[Any]]:
         """Return the runs of each source by its name."""
@@ -141,9 +143,9 @@ def decode_evidence(
             documents[source, observation.condition].append(observation.document)
 
     def runs(source: str, condition: int) -> tuple[Any, ...]:
-        kind = SOURCES[source].document
-        of_condition = documents[source, condition]
-        return tuple(msgspec.json.decode(document, type=kind) for document in of_condition)
+        document_type = SOURCES[source].document
+        contents = documents[source, condition]
+        return tuple(msgspec.json.decode(content, type=document_type) for content in contents)
 
     return EvidenceSet(
         **{source: Runs(runs(source, baseline), runs(source, candidate)) for source in SOURCES},
@@ -154,7 +156,7 @@ def decode_evidence(
 def observations_of_pair(
     observations: Iterable[Observation], baseline: int, candidate: int
 ) -> tuple[Observation, ...]:
-    """Return the latest observation of each source, condition and repetition of a pair."""
+    """Return the latest observation for each source, condition and repetition of a pair."""
     latest: dict[tuple[str, int, int], Observation] = {}
     for series in _series(observations):
         if {run.condition for run in series} <= {baseline, candidate}:
@@ -163,7 +165,7 @@ def observations_of_pair(
 
 
 def latest_conditions(observations: Sequence[Observation]) -> frozenset[int]:
-    """Return the conditions of the latest series; none without observations."""
+    """Return the conditions of the latest series; empty without observations."""
     latest = _series(observations)[-1:]
     return frozenset(run.condition for series in latest for run in series)
 

@@ -6,8 +6,8 @@ Most entries are one call of a helper in ``intervention.py``: a preloaded librar
 glibc tunables.
 
 - ``catalogue.py``: all interventions, the interventions for given causes, the user's own
-- ``intervention.py``: `Intervention`, the `Case` that interventions are chosen for, helpers for
-  common forms; conditions with other variables, preloaded libraries, process settings or hooks
+- ``intervention.py``: `Intervention`, the `Case` that interventions are chosen for; helpers that
+  build interventions and change the variables, libraries, settings or hooks of a condition
 - ``memory.py``: allocators, glibc's tunables, huge pages, memory given back
 - ``files.py``: buffers, syncs, standard output, the page cache
 - ``runtime.py``: threads, CPUs, sleeps, hash seeds, the size of the environment, addresses

@@ -9,46 +9,52 @@ from msgspec.structs import replace
 from equipoise.design.libraries import BLAS_LIBRARIES, Blas
 from equipoise.design.site import Site
 from equipoise.model.plan import Condition
-from equipoise.why.interventions.intervention import Case, Intervention, variable, with_variables
+from equipoise.why.interventions.intervention import (
+    Case,
+    Intervention,
+    variable_value,
+    with_variables,
+)
 
-CAUSES = frozenset({"wrong_blas_kernel"})
-PATH = "LD_LIBRARY_PATH"
-FOLDERS = {os.path.realpath(library.folder): library for library in BLAS_LIBRARIES}
+_CAUSES = frozenset({"wrong_blas_kernel"})
+_PATH_VARIABLE = "LD_LIBRARY_PATH"
+_LIBRARY_BY_FOLDER = {os.path.realpath(library.folder): library for library in BLAS_LIBRARIES}
 
 
 def blas_interventions(case: Case) -> tuple[Intervention, ...]:
-    """Return the settings of tuned libraries to this processor, then the libraries themselves."""
-    tuned = [library for library in BLAS_LIBRARIES if library.core_types]
-    core_types = [(library, _best_core_type(library, case.site)) for library in tuned]
+    """Return the interventions that set a library to this processor, or choose another library."""
+    tunable = [library for library in BLAS_LIBRARIES if library.core_types]
+    core_types = [(library, _best_core_type(library, case.site)) for library in tunable]
     return (
         *(_core_intervention(library, core, case) for library, core in core_types if core),
-        *(_library_intervention(library, case) for library in tuned),
+        *(_library_intervention(library, case) for library in tunable),
     )
 
 
 def _library_intervention(library: Blas, case: Case) -> Intervention:
     folder = str(library.folder)
-    foreign = frozenset(
+    foreign_variables = frozenset(
         other.core_variable
         for other in BLAS_LIBRARIES
         if other.core_variable and other is not library
     )
 
     def alter(condition: Condition) -> Condition:
-        if blas_of(condition, case.site) is library:
+        if _chosen_library(condition, case.site) is library:
             return condition
-        others = [other for other in _library_path(condition, case.site) if not _is_blas(other)]
-        changed = with_variables(condition, {PATH: ":".join((folder, *others))}, without=foreign)
+        folders = [other for other in _library_path(condition, case.site) if not _is_blas(other)]
+        path = ":".join((folder, *folders))
+        changed = with_variables(condition, {_PATH_VARIABLE: path}, foreign_variables)
         mapped = (other for other in condition.mapped_from if not _is_blas(other))
         return replace(changed, mapped_from=(*mapped, folder), tuned_for=())
 
     return Intervention(
         name=library.name,
         summary=f"the BLAS library {library.name}",
-        causes=CAUSES,
+        causes=_CAUSES,
         alter=alter,
         impossible_because=_missing_reason(library),
-        advice=f"{PATH}={folder} {{command}}",
+        advice=f"{_PATH_VARIABLE}={folder} {{command}}",
     )
 
 
@@ -57,7 +63,7 @@ def _core_intervention(library: Blas, name: str, case: Case) -> Intervention:
     setting = {str(library.core_variable): core.value}
 
     def alter(condition: Condition) -> Condition:
-        current = blas_of(condition, case.site)
+        current = _chosen_library(condition, case.site)
         # The setting has no effect on a condition that uses another library.
         if current is not None and current is not library:
             return condition
@@ -66,37 +72,35 @@ def _core_intervention(library: Blas, name: str, case: Case) -> Intervention:
     return Intervention(
         name=f"{library.name}_{name}",
         summary=f"telling {library.name} that the CPU is a {core.reported_name}",
-        causes=CAUSES,
+        causes=_CAUSES,
         alter=alter,
         impossible_because=_missing_reason(library),
         advice=f"{library.core_variable}={core.value} {{command}}",
     )
 
 
-def blas_of(condition: Condition, site: Site) -> Blas | None:
+def _chosen_library(condition: Condition, site: Site) -> Blas | None:
     """Return the known BLAS library that a condition's folders choose, or ``None``."""
     for folder in (*condition.mapped_from, *_library_path(condition, site)):
         if _is_blas(folder):
-            return FOLDERS[os.path.realpath(folder)]
+            return _LIBRARY_BY_FOLDER[os.path.realpath(folder)]
     return None
 
 
 def _library_path(condition: Condition, site: Site) -> tuple[str, ...]:
-    return tuple(filter(None, (variable(condition, PATH, site) or "").split(":")))
+    return tuple(filter(None, (variable_value(condition, _PATH_VARIABLE, site) or "").split(":")))
 
 
 def _is_blas(folder: str) -> bool:
-    return os.path.realpath(folder) in FOLDERS
+    return os.path.realpath(folder) in _LIBRARY_BY_FOLDER
 
 
 def _best_core_type(library: Blas, site: Site) -> str | None:
-    """Return the core type that uses most of this CPU's instructions; among ties the first."""
+    """Return the core type that uses most of this CPU's instruction sets; the first of several."""
     available = site.instructions
-    needed = {name: core.instructions for name, core in library.core_types.items()}
-    possible = [
-        name for name in needed if available is not None and available.issuperset(needed[name])
-    ]
-    return max(possible, key=lambda name: len(needed[name]), default=None)
+    needs = {name: core.instructions for name, core in library.core_types.items()}
+    usable = [name for name in needs if available is not None and available.issuperset(needs[name])]
+    return max(usable, key=lambda name: len(needs[name]), default=None)
 
 
 def _missing_reason(library: Blas) -> str | None:

@@ -16,13 +16,13 @@ from equipoise.why.interventions import blas, files, memory, runtime
 from equipoise.why.interventions.intervention import (
     Case,
     Intervention,
-    with_started,
+    with_measured_process,
     with_variables,
 )
 
 COMMAND = "{command}"
-TRY_FORM = "NAME is yours to choose, as in --try 'decay:MALLOC_CONF=dirty_decay_ms:-1'"
-COMMAND_FORM = "NAME is yours to choose, as in --try-command 'local=numactl --localalloc'"
+_TRY_HINT = "choose a NAME and write --try 'decay:MALLOC_CONF=dirty_decay_ms:-1', for example"
+_TRY_COMMAND_HINT = "choose a NAME and write --try-command 'near=numactl --localalloc', for example"
 
 
 def every_intervention(case: Case) -> tuple[Intervention, ...]:
@@ -52,13 +52,12 @@ def relevant_interventions(case: Case) -> tuple[Intervention, ...]:
 def proposed_interventions(case: Case) -> tuple[Intervention, ...]:
     """Return the interventions that test an open cause, those for the most seconds first.
 
-    Interventions that could not confirm a cause are left out: their effect is too small for the
-    gap.
+    An intervention is left out if its effect is too small to confirm a cause of this gap.
     """
     seconds: dict[str, float] = {}
     for cause in case.causes:
         seconds[cause.cause] = max(seconds.get(cause.cause, 0.0), cause.seconds or 0.0)
-    fitting = [
+    interventions = [
         intervention
         for intervention in relevant_interventions(case)
         if intervention.causes & seconds.keys() and _can_confirm(intervention, case.ratio)
@@ -68,11 +67,11 @@ def proposed_interventions(case: Case) -> tuple[Intervention, ...]:
         return max(seconds[cause] for cause in intervention.causes & seconds.keys())
 
     # The sort is stable: ties keep the order of the catalogue.
-    return tuple(sorted(fitting, key=lambda intervention: -max_seconds(intervention)))
+    return tuple(sorted(interventions, key=lambda intervention: -max_seconds(intervention)))
 
 
 def _can_confirm(intervention: Intervention, ratio: float | None) -> bool:
-    """Return whether an intervention could close the fraction of a gap that confirms a cause."""
+    """Return whether an intervention could close enough of a gap to confirm a cause."""
     if not ratio:
         return True
     return math.log(intervention.max_ratio) >= CONFIRMED_ABOVE * abs(math.log(ratio))
@@ -87,7 +86,7 @@ def user_variable(text: str) -> Intervention:
     key, equals, value = assignment.partition("=")
     if not (name.strip() and colon and key and equals):
         raise UnusableInput(
-            f"{option('try')} {text!r} is not of the form NAME:KEY=VALUE", hint=TRY_FORM
+            f"{option('try')} {text!r} is not of the form NAME:KEY=VALUE", hint=_TRY_HINT
         )
     _refuse_null("--try", text)
     return Intervention(
@@ -102,35 +101,35 @@ def user_variable(text: str) -> Intervention:
 def user_command(text: str, site: Site) -> Intervention:
     """Return the intervention of ``NAME=CMD``, which puts CMD before both commands.
 
-    CMD is split as a POSIX shell splits words, and runs without a shell. The command's words
-    replace the word ``{command}``; inside a longer word the command is quoted for a shell. Raise
+    CMD is split as a POSIX shell splits arguments, and runs without a shell. The whole command
+    replaces an argument ``{command}``; inside a longer argument it is quoted for a shell. Raise
     `UnusableInput` if the text is not of that form, its quotes are open, or the program does not
     exist.
     """
     name, equals, line = text.partition("=")
     if not (name.strip() and equals and line.strip()):
         raise UnusableInput(
-            f"{option('try_command')} {text!r} is not of the form NAME=CMD", hint=COMMAND_FORM
+            f"{option('try_command')} {text!r} is not of the form NAME=CMD", hint=_TRY_COMMAND_HINT
         )
     _refuse_null("--try-command", text)
-    words = split_command(line, f"{option('try_command', name)}: cannot split")
-    if not words[0]:
+    argv = split_command(line, f"{option('try_command', name)}: cannot split")
+    if not argv[0]:
         raise UnusableInput(
-            f"{option('try_command', name)}: its program is empty", hint=COMMAND_FORM
+            f"{option('try_command', name)}: its program is empty", hint=_TRY_COMMAND_HINT
         )
-    if not any(COMMAND in word for word in words):
-        words.append(COMMAND)
-    if COMMAND not in words[0]:
+    if not any(COMMAND in argument for argument in argv):
+        argv.append(COMMAND)
+    if COMMAND not in argv[0]:
         hint = f"check the spelling of {option('try_command')}"
-        words[0] = find_program(words[0], site.native_programs, site.environment, hint)
+        argv[0] = find_program(argv[0], site.native_programs, site.environment, hint)
 
     def alter(condition: Condition) -> Condition:
         command = condition.measured_process.command
-        new_words = (
-            command if word == COMMAND else (word.replace(COMMAND, shlex.join(command)),)
-            for word in words
+        expanded = (
+            command if argument == COMMAND else (argument.replace(COMMAND, shlex.join(command)),)
+            for argument in argv
         )
-        return with_started(condition, command=tuple(chain.from_iterable(new_words)))
+        return with_measured_process(condition, command=tuple(chain.from_iterable(expanded)))
 
     return Intervention(
         name=name.strip(),
@@ -141,8 +140,8 @@ def user_command(text: str, site: Site) -> Intervention:
     )
 
 
-def _refuse_null(option: str, text: str) -> None:
+def _refuse_null(option_name: str, text: str) -> None:
     if "\0" in text:
         raise UnusableInput(
-            f"{option} {text!r} contains a null byte", hint="remove it: no argument can contain one"
+            f"{option_name} {text!r} contains a null byte", hint="remove the null byte"
         )

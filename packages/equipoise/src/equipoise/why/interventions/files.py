@@ -14,20 +14,20 @@ from equipoise.why.interventions.intervention import (
     Alter,
     Case,
     Intervention,
-    preload,
-    variable,
-    with_prepared,
+    preload_intervention,
+    variable_value,
+    with_preparation,
     with_variables,
 )
 
-_WRITES = frozenset({"tiny_writes"})
-_COLD = frozenset({"cold_file"})
+_WRITE_CAUSES = frozenset({"tiny_writes"})
+_COLD_CAUSES = frozenset({"cold_file"})
 _UNBUFFERED_PYTHON = "PYTHONUNBUFFERED"
-_IN_MEMORY = frozenset({"tmpfs", "ramfs", "hugetlbfs", "devtmpfs", "proc", "sysfs"})
-_NO_FILE = "the evidence names no existing file: give one as an argument of the commands"
-_READ = "cat < {0} > /dev/null"
+_MEMORY_FILE_SYSTEMS = frozenset({"tmpfs", "ramfs", "hugetlbfs", "devtmpfs", "proc", "sysfs"})
+_NO_FILE_REASON = "the evidence names no existing file: give one as an argument of the commands"
+_READ_LINE = "cat < {0} > /dev/null"
 # `dd` with count=0 drops the whole file from the cache (its manual, "nocache").
-_DROP = "{{ sync {0} && dd if={0} iflag=nocache count=0 status=none; }}"
+_DROP_LINE = "{{ sync {0} && dd if={0} iflag=nocache count=0 status=none; }}"
 
 
 def file_interventions(case: Case) -> tuple[Intervention, ...]:
@@ -35,31 +35,33 @@ def file_interventions(case: Case) -> tuple[Intervention, ...]:
 
     def buffered_python(condition: Condition) -> Condition:
         # Python has its own buffers; an empty value has the same effect as an unset variable.
-        is_set = variable(condition, _UNBUFFERED_PYTHON, case.site)
+        is_set = variable_value(condition, _UNBUFFERED_PYTHON, case.site)
         return with_variables(condition, {_UNBUFFERED_PYTHON: ""} if is_set else {})
 
     return (
         # For tests only: without a sync, a power failure loses the written data.
-        preload(case, "quick_sync", "answering fsync at once", frozenset({"sync_per_record"})),
+        preload_intervention(
+            case, "quick_sync", "answering fsync at once", frozenset({"sync_per_record"})
+        ),
         # For tests only: the remedy is to change programs that disable or flush buffers.
-        preload(
+        preload_intervention(
             case,
             "large_buffers",
             "giving stdio buffers of 256 KiB",
-            _WRITES | {"tiny_reads"},
+            _WRITE_CAUSES | {"tiny_reads"},
             further_change=buffered_python,
         ),
-        preload(
+        preload_intervention(
             case,
             "late_flush",
             "giving stdio buffers of 256 KiB that fflush leaves alone",
-            _WRITES,
+            _WRITE_CAUSES,
             further_change=buffered_python,
         ),
         Intervention(
             name="output_discarded",
             summary="throwing the output away (/dev/null)",
-            causes=_WRITES,
+            causes=_WRITE_CAUSES,
             alter=_output_to(Output("discard"), case),
             only_confirms=True,
             changes="the file",
@@ -67,7 +69,7 @@ def file_interventions(case: Case) -> tuple[Intervention, ...]:
         Intervention(
             name="output_to_file",
             summary="sending the output to a file",
-            causes=_WRITES,
+            causes=_WRITE_CAUSES,
             # The launcher's own file has no name, so it disappears at the end.
             alter=_output_to(Output("count"), case),
             only_confirms=True,
@@ -92,38 +94,38 @@ def _page_cache(case: Case) -> Iterator[Intervention]:
 
     The evidence names the files; without evidence they are arguments of the commands.
     """
-    evidence = map(os.path.abspath, case.evidence_names(_COLD, "file"))
-    named = [file for file in evidence if os.path.isfile(file)]
-    files = tuple(dict.fromkeys(named or _arguments(case)))
-    objects = "the file" if len(files) == 1 else "the files"
-    missing = None if files else _NO_FILE
+    evidence = map(os.path.abspath, case.evidence_names(_COLD_CAUSES, "file"))
+    existing = [file for file in evidence if os.path.isfile(file)]
+    files = tuple(dict.fromkeys(existing or _file_arguments(case)))
+    the_files = "the file" if len(files) == 1 else "the files"
+    no_file_reason = None if files else _NO_FILE_REASON
     yield Intervention(
         name="warm_files",
-        summary=f"reading {objects} into the page cache",
-        causes=_COLD,
-        alter=_before_each_trial(files, _READ),
-        impossible_because=missing,
+        summary=f"reading {the_files} into the page cache",
+        causes=_COLD_CAUSES,
+        alter=_before_each_trial(files, _READ_LINE),
+        impossible_because=no_file_reason,
         only_confirms=True,
     )
-    yield preload(
+    yield preload_intervention(
         case,
         "keep_cache",
-        f"keeping {objects} in the page cache",
-        _COLD,
-        further_change=_before_each_trial(files, _READ),
-        impossible_because=missing,
+        f"keeping {the_files} in the page cache",
+        _COLD_CAUSES,
+        further_change=_before_each_trial(files, _READ_LINE),
+        impossible_because=no_file_reason,
     )
     yield Intervention(
         name="cold_files",
-        summary=f"dropping {objects} from the page cache",
-        causes=_COLD,
-        alter=_before_each_trial(files, _DROP),
-        impossible_because=missing or _cannot_be_cold(files, case.host),
+        summary=f"dropping {the_files} from the page cache",
+        causes=_COLD_CAUSES,
+        alter=_before_each_trial(files, _DROP_LINE),
+        impossible_because=no_file_reason or _no_cold_files_reason(files, case.host),
         only_confirms=True,
     )
 
 
-def _arguments(case: Case) -> Iterator[str]:
+def _file_arguments(case: Case) -> Iterator[str]:
     """Yield the arguments of both commands that are files."""
     for condition in case.pair:
         folder = os.path.abspath(condition.process.working_folder or ".")
@@ -133,36 +135,37 @@ def _arguments(case: Case) -> Iterator[str]:
                 yield path
 
 
-def _before_each_trial(files: tuple[str, ...], line: str) -> Alter:
+def _before_each_trial(files: tuple[str, ...], line_format: str) -> Alter:
     # A file that a trial has removed is not a failure.
-    lines = [f"{{ [ ! -f {file} ] || {line.format(file)}; }}" for file in map(shlex.quote, files)]
+    paths = map(shlex.quote, files)
+    lines = [f"{{ [ ! -f {path} ] || {line_format.format(path)}; }}" for path in paths]
 
     def alter(condition: Condition) -> Condition:
-        return with_prepared(condition, " && ".join(lines)) if lines else condition
+        return with_preparation(condition, " && ".join(lines)) if lines else condition
 
     return alter
 
 
-def _cannot_be_cold(files: tuple[str, ...], host: Host) -> str | None:
+def _no_cold_files_reason(files: tuple[str, ...], host: Host) -> str | None:
     try:
         mounts = host.text("/proc/self/mountinfo")
     except Unknown:
         # Unknown file system: if the file cannot be dropped, the line before each trial fails.
         return None
     for file in files:
-        kind = _file_system(os.path.realpath(file), mounts)
-        if kind in _IN_MEMORY:
-            return f"{file} is in memory ({kind}): put it on a disk"
+        file_system = _file_system_type(os.path.realpath(file), mounts)
+        if file_system in _MEMORY_FILE_SYSTEMS:
+            return f"{file} is in memory ({file_system}): put it on a disk"
     return None
 
 
-def _file_system(path: str, mounts: str) -> str:
-    """Return the kind of a path's file system (proc(5), ``/proc/pid/mountinfo``)."""
-    kinds = {"": "unknown"}
+def _file_system_type(path: str, mounts: str) -> str:
+    """Return the type of a path's file system (proc(5), ``/proc/pid/mountinfo``)."""
+    type_by_mount_point = {"": "unknown"}
     for line in mounts.splitlines():
         mount_fields, _, system_fields = line.partition(" - ")
-        point = mount_fields.split()[4].replace("\\040", " ")
-        if path == point or path.startswith(point.rstrip("/") + "/"):
-            # A later mount hides an earlier one at the same place.
-            kinds[point] = system_fields.split()[0]
-    return kinds[max(kinds, key=len)]
+        mount_point = mount_fields.split()[4].replace("\\040", " ")
+        if path == mount_point or path.startswith(mount_point.rstrip("/") + "/"):
+            # A later mount hides an earlier one at the same mount point.
+            type_by_mount_point[mount_point] = system_fields.split()[0]
+    return type_by_mount_point[max(type_by_mount_point, key=len)]

@@ -1,4 +1,4 @@
-"""An intervention: a change to any condition that tests a cause; and its common forms.
+"""Define an intervention: a change to both conditions that tests a cause; helpers to build one.
 
 An intervention changes the server, not its client. Variables of ``env KEY=VALUE PROGRAM`` are
 changed in the command itself.
@@ -23,22 +23,20 @@ from equipoise.model.plan import TUNABLES_VARIABLE, Condition, Output
 from equipoise.model.why import ExpectedChange, Explanation
 
 Alter = Callable[[Condition], Condition]
-"""Returns a changed condition with the same name; the planner of the campaign renames it."""
+"""Function that returns a changed condition with the same name; the campaign's plan renames it."""
 
 Pair = tuple[Condition, Condition]
 """The baseline and the candidate."""
 
-OWN_LIBRARY = "libequipoise_interventions.so"
-"""Library that changes one thing of a program (crates/interpose/interventions)."""
-OWN_VARIABLE = "EQUIPOISE_INTERVENTION"
-NOTHING = "nothing"
-"""Value of `OWN_VARIABLE` for the sham, with which the library changes nothing."""
+INTERVENTION_LIBRARY = "libequipoise_interventions.so"
+"""Preloaded library with one change for each value of `MODE_VARIABLE` (crates/interpose)."""
+MODE_VARIABLE = "EQUIPOISE_INTERVENTION"
+SHAM_MODE = "nothing"
+"""Value of `MODE_VARIABLE` for the sham, with which the library changes nothing."""
 
-
-Changes = Literal["what the cause names", "the file", "threads", "CPUs", "nothing"]
+ChangedProperty = Literal["what the cause names", "the file", "threads", "CPUs", "nothing"]
 """Property that an intervention must change to reach its causes (kinds/explain/reach.py)."""
-PRELOAD = "LD_PRELOAD"
-Words = tuple[str, ...]
+PRELOAD_VARIABLE = "LD_PRELOAD"
 
 
 class Intervention(Struct, frozen=True):
@@ -51,33 +49,33 @@ class Intervention(Struct, frozen=True):
     causes: frozenset[str]
     """Causes that the change tests; empty for the user's own interventions."""
     alter: Alter
-    """Makes the change. ``mapped_from`` or ``tuned_for`` of the altered condition allow to check
-    its effect before the first block."""
+    """Makes the change. The fields ``mapped_from`` and ``tuned_for`` of the changed condition say
+    how to check the effect before the first block."""
     sham: Alter | None = None
-    """Prepares a condition in the same way without the change, if that is possible. The altered
+    """Prepares a condition in the same way but without the change, if that is possible. Changed
     conditions are compared with their shams."""
     impossible_because: str | None = None
-    """Reason why it is impossible on this host, with a hint: ``libjemalloc2 is not installed``."""
+    """Reason why the change is impossible on this host: ``libjemalloc2 is not installed: …``."""
     only_confirms: bool = False
     """Whether the intervention may miss an existing cause. If it closes nothing, the cause is not
     refuted."""
     advice: str | None = None
-    """Line with which a user keeps the change, with ``{command}`` for the command; ``None`` if
-    nobody should keep it."""
-    changes: Changes = "what the cause names"
-    """Property that an observed run, or the campaign's trials, must show as changed. Without that
-    change, the intervention has not reached the cause and refutes nothing."""
+    """Shell line with which a user keeps the change; ``{command}`` stands for the command.
+    ``None`` if nobody should keep the change."""
+    changes: ChangedProperty = "what the cause names"
+    """Property that must differ in an observed run or in the campaign's trials. If it does not,
+    the intervention has not reached the cause and refutes nothing."""
     expected: tuple[ExpectedChange, ...] | None = None
-    """Expected changes that were checked in the plan; ``None`` before the check."""
+    """Changes that the trials must show, according to a check before the campaign; ``None`` before
+    that check."""
     is_reachable: bool = True
-    """Whether the intervention reaches a cause, as far as that was checked."""
+    """Whether the intervention reaches a cause, as far as that was checked before the campaign."""
     max_ratio: float = math.inf
-    """Largest known ratio of times that such a change makes. A much larger gap has another cause.
-    """
+    """Largest known ratio of times of such a change. A much larger gap has another cause."""
 
 
 class Case(Struct, frozen=True):
-    """A gap to choose interventions for: its conditions, their host, its causes."""
+    """The gap that interventions are chosen for: its conditions, their host, and its causes."""
 
     pair: Pair
     site: Site
@@ -97,7 +95,7 @@ class Case(Struct, frozen=True):
                 yield value
 
 
-def preload(
+def preload_intervention(
     case: Case,
     name: str,
     summary: str,
@@ -106,28 +104,29 @@ def preload(
     further_change: Alter = lambda condition: condition,
     impossible_because: str | None = None,
 ) -> Intervention:
-    """Return an intervention of the preloaded library, and its sham.
+    """Return an intervention that preloads Equipoise's own library, with its sham.
 
-    The library implements the intervention under the same ``name``. The sham does not make
-    ``further_change``. ``impossible_because`` is a reason besides a missing library.
+    The library implements the change under the same ``name``. The sham does not make the
+    ``further_change``. ``impossible_because`` is a reason other than a missing library.
     """
-    library = case.site.find_library(OWN_LIBRARY)
+    library = case.site.find_library(INTERVENTION_LIBRARY)
 
     def with_library(condition: Condition, mode: str) -> Condition:
-        changed = with_preload(condition, library or OWN_LIBRARY, case.site)
-        return with_variables(changed, {OWN_VARIABLE: mode})
+        changed = with_preload(condition, library or INTERVENTION_LIBRARY, case.site)
+        return with_variables(changed, {MODE_VARIABLE: mode})
 
     return Intervention(
         name=name,
         summary=summary,
         causes=causes,
         alter=lambda condition: further_change(with_library(condition, name)),
-        sham=lambda condition: with_library(condition, NOTHING),
-        impossible_because=impossible_because or cannot_preload(library, OWN_LIBRARY, REINSTALL),
+        sham=lambda condition: with_library(condition, SHAM_MODE),
+        impossible_because=impossible_because
+        or preload_obstacle(library, INTERVENTION_LIBRARY, REINSTALL),
     )
 
 
-def tunables(
+def tunables_intervention(
     case: Case,
     name: str,
     summary: str,
@@ -138,7 +137,7 @@ def tunables(
     only_confirms: bool = False,
     impossible_because: str | None = None,
 ) -> Intervention:
-    """Return an intervention that sets tunables of glibc (ld.so(8)), and makes a further change."""
+    """Return an intervention that sets glibc's tunables (ld.so(8)), and makes a further change."""
     return Intervention(
         name=name,
         summary=summary,
@@ -150,92 +149,94 @@ def tunables(
     )
 
 
-def cannot_preload(library: str | None, name: str, hint: str) -> str | None:
-    """Return why a library cannot be preloaded; ``hint`` helps if the library is missing."""
+def preload_obstacle(library: str | None, name: str, install_hint: str) -> str | None:
+    """Return the reason why a library cannot be preloaded; ``None`` if it can be."""
     if library is None:
-        return f"{name} is not installed: {hint}"
-    if any(sign in " :" for sign in library):
+        return f"{name} is not installed: {install_hint}"
+    if any(character in " :" for character in library):
         # ld.so(8) reads a space or a colon as the end of a name, and has no escape.
         return f"LD_PRELOAD cannot name {library}: install it in a folder without spaces and colons"
     return None
 
 
-def with_started(condition: Condition, **changed: Any) -> Condition:
-    """Return the condition with changed fields of `Started`, in the server if there is one."""
+def with_measured_process(condition: Condition, **fields: Any) -> Condition:
+    """Return the condition with other fields of its server or, without a server, of its command."""
     server = condition.server
     if server is None:
-        return replace(condition, **changed)
-    if "command" in changed:
-        changed["start"] = changed.pop("command")
-    return replace(condition, server=replace(server, **changed))
+        return replace(condition, **fields)
+    if "command" in fields:
+        fields["start"] = fields.pop("command")
+    return replace(condition, server=replace(server, **fields))
 
 
 def with_process(condition: Condition, **settings: Any) -> Condition:
-    """Return the condition with changed fields of `Process` in the measured process."""
-    return with_started(condition, process=replace(condition.measured_process.process, **settings))
+    """Return the condition with other settings of the measured process (fields of `Process`)."""
+    process = replace(condition.measured_process.process, **settings)
+    return with_measured_process(condition, process=process)
 
 
-def variable(condition: Condition, name: str, site: Site) -> str | None:
-    """Return the value of a variable when the condition starts."""
+def variable_value(condition: Condition, name: str, site: Site) -> str | None:
+    """Return the value of an environment variable with which the condition starts."""
     started = condition.measured_process
     assignments = started.command[1 : _program_index(started.command)]
-    env_variables = dict(word.split("=", 1) for word in assignments)
+    env_variables = dict(assignment.split("=", 1) for assignment in assignments)
     return {**site.environment, **started.environment, **env_variables}.get(name)
 
 
 def with_variables(
-    condition: Condition, changed: Mapping[str, str], without: frozenset[str] = frozenset()
+    condition: Condition, changed: Mapping[str, str], removed: frozenset[str] = frozenset()
 ) -> Condition:
-    """Return the condition with some variables set, and without its settings of others."""
-    removed = without | changed.keys()
+    """Return the condition with changed environment variables, and without the removed ones."""
+    dropped = removed | changed.keys()
     started = condition.measured_process
-    words, program = started.command, _program_index(started.command)
-    assignments = (word for word in words[1:program] if word.partition("=")[0] not in removed)
-    others = {name: value for name, value in started.environment.items() if name not in removed}
-    environment = {**others, **changed}
+    argv, index = started.command, _program_index(started.command)
+    assignments = (word for word in argv[1:index] if word.partition("=")[0] not in dropped)
+    kept = {name: value for name, value in started.environment.items() if name not in dropped}
+    environment = {**kept, **changed}
     # Equal settings in another order are the same condition.
     if environment == started.environment:
         environment = started.environment
-    command = (*words[:1], *assignments, *words[program:])
-    return with_started(condition, command=command, environment=environment)
+    command = (*argv[:1], *assignments, *argv[index:])
+    return with_measured_process(condition, command=command, environment=environment)
 
 
 def preloaded_libraries(condition: Condition, site: Site) -> tuple[str, ...]:
     """Return the libraries that a condition preloads, as ``LD_PRELOAD`` names them."""
-    return tuple((variable(condition, PRELOAD, site) or "").replace(":", " ").split())
+    value = variable_value(condition, PRELOAD_VARIABLE, site) or ""
+    return tuple(value.replace(":", " ").split())
 
 
 def with_preload(
     condition: Condition, library: str, site: Site, instead_of: frozenset[str] = frozenset()
 ) -> Condition:
-    """Return the condition with a library preloaded before the others, or instead of some."""
+    """Return the condition with a library preloaded before others, or instead of some of them."""
     others = (
         other
         for other in preloaded_libraries(condition, site)
         if other != library and os.path.basename(other) not in instead_of
     )
-    return with_variables(condition, {PRELOAD: " ".join((library, *others))})
+    return with_variables(condition, {PRELOAD_VARIABLE: " ".join((library, *others))})
 
 
 def with_tunables(condition: Condition, tunables: Mapping[str, str], site: Site) -> Condition:
     """Return the condition with these tunables of glibc, in addition to its own."""
-    current = tunables_of(variable(condition, TUNABLES_VARIABLE, site) or "")
+    current = tunables_of(variable_value(condition, TUNABLES_VARIABLE, site) or "")
     if tunables.items() <= current.items():
         return condition
     return with_variables(condition, {TUNABLES_VARIABLE: tunables_text({**current, **tunables})})
 
 
-def with_prepared(condition: Condition, line: str) -> Condition:
-    """Return the condition with a shell line before each trial, after its own preparation."""
-    first = condition.hooks.prepare
-    # A separate line, so that a comment at the end of the first line cannot hide it.
-    both = line if first is None else f"( {first}\n) && {{ {line}\n}}"
-    return replace(condition, hooks=replace(condition.hooks, prepare=both))
+def with_preparation(condition: Condition, line: str) -> Condition:
+    """Return the condition with one more shell line that prepares each trial."""
+    own_line = condition.hooks.prepare
+    # A separate line, so that a comment at the end of the condition's own line cannot hide it.
+    prepare = line if own_line is None else f"( {own_line}\n) && {{ {line}\n}}"
+    return replace(condition, hooks=replace(condition.hooks, prepare=prepare))
 
 
-def _program_index(words: Words) -> int:
+def _program_index(argv: tuple[str, ...]) -> int:
     """Return the index after ``env`` and its assignments; 1 without ``env``."""
-    if not words or os.path.basename(words[0]) != "env":
+    if not argv or os.path.basename(argv[0]) != "env":
         return 1
-    assignments = takewhile(lambda word: "=" in word and not word.startswith("-"), words[1:])
+    assignments = takewhile(lambda word: "=" in word and not word.startswith("-"), argv[1:])
     return 1 + len(tuple(assignments))

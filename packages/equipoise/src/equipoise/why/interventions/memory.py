@@ -10,47 +10,47 @@ from equipoise.measure.environment.system import Unknown
 from equipoise.model.plan import Condition
 from equipoise.model.study import Level
 from equipoise.why.interventions.intervention import (
-    PRELOAD,
+    PRELOAD_VARIABLE,
     Case,
     Intervention,
-    cannot_preload,
-    preload,
+    preload_intervention,
+    preload_obstacle,
     preloaded_libraries,
-    tunables,
+    tunables_intervention,
     with_preload,
     with_process,
     with_tunables,
 )
 
-_RETURNED = frozenset({"blocks_returned_at_free", "page_faults"})
-_ALLOCATED = frozenset({"blocks_returned_at_free", "more_allocations", "page_faults"})
-_SMALL_PAGES = frozenset({"huge_pages_off", "page_faults", "fork_of_large_process"})
+_RETURN_CAUSES = frozenset({"blocks_returned_at_free", "page_faults"})
+_ALLOCATOR_CAUSES = frozenset({"blocks_returned_at_free", "more_allocations", "page_faults"})
+_PAGE_CAUSES = frozenset({"huge_pages_off", "page_faults", "fork_of_large_process"})
 
-_LIBRARIES = frozenset(library for allocator in PRELOADS for library in allocator.preload)
+_ALLOCATOR_LIBRARIES = frozenset(library for allocator in PRELOADS for library in allocator.preload)
 _FIRST_ALLOCATOR = "jemalloc"
 """Allocator that is tried first: one is enough to show whether the allocator is the cause."""
 
-_LARGE_STEPS = {"glibc.malloc.top_pad": str(64 << 20)}
-_HUGE_IN_MALLOC = {"glibc.malloc.hugetlb": "1"}
+_LARGE_STEP_TUNABLES = {"glibc.malloc.top_pad": str(64 << 20)}
+_HUGE_PAGE_TUNABLES = {"glibc.malloc.hugetlb": "1"}
 
 
 def memory_interventions(case: Case) -> tuple[Intervention, ...]:
     """Return the interventions in memory, with only one of the allocators."""
-    no_huge_pages = _no_huge_pages_reason(case)
+    no_huge_pages_reason = _no_huge_pages_reason(case)
     return (
-        tunables(
+        tunables_intervention(
             case,
             "never_mmap",
             "keeping freed memory (mmap_max=0)",
-            _RETURNED,
+            _RETURN_CAUSES,
             KEEP_FREED_MEMORY,
         ),
-        tunables(
+        tunables_intervention(
             case,
             "large_heap_steps",
             "growing the heap by 64 MiB (top_pad)",
             frozenset({"more_allocations"}),
-            _LARGE_STEPS,
+            _LARGE_STEP_TUNABLES,
             only_confirms=True,
         ),
         *(
@@ -59,7 +59,7 @@ def memory_interventions(case: Case) -> tuple[Intervention, ...]:
             if allocator.name == _FIRST_ALLOCATOR
         ),
         # MADV_DONTNEED promises pages of zeros: writing zeros costs less than a new page.
-        preload(
+        preload_intervention(
             case,
             "keep_pages",
             "keeping the pages that madvise gives back",
@@ -68,37 +68,37 @@ def memory_interventions(case: Case) -> tuple[Intervention, ...]:
         Intervention(
             name="huge_pages",
             summary="allowing huge pages",
-            causes=_SMALL_PAGES,
+            causes=_PAGE_CAUSES,
             alter=_with_huge_pages,
-            impossible_because=no_huge_pages,
+            impossible_because=no_huge_pages_reason,
             only_confirms=True,
         ),
-        tunables(
+        tunables_intervention(
             case,
             "malloc_huge_pages",
             "asking for huge pages in malloc (hugetlb=1)",
-            _SMALL_PAGES,
-            _HUGE_IN_MALLOC,
+            _PAGE_CAUSES,
+            _HUGE_PAGE_TUNABLES,
             further_change=_with_huge_pages,
             only_confirms=True,
-            impossible_because=no_huge_pages,
+            impossible_because=no_huge_pages_reason,
         ),
-        preload(
+        preload_intervention(
             case,
             "huge_mappings",
             "asking for huge pages for all large memory",
-            _SMALL_PAGES,
+            _PAGE_CAUSES,
             further_change=lambda condition: with_tunables(
-                _with_huge_pages(condition), _HUGE_IN_MALLOC, case.site
+                _with_huge_pages(condition), _HUGE_PAGE_TUNABLES, case.site
             ),
-            impossible_because=no_huge_pages,
+            impossible_because=no_huge_pages_reason,
         ),
         Intervention(
             name="no_huge_pages",
             summary="forbidding huge pages",
             causes=frozenset({"page_faults"}),
             alter=lambda condition: with_process(condition, huge_pages=False),
-            impossible_because=no_huge_pages,
+            impossible_because=no_huge_pages_reason,
             only_confirms=True,
         ),
     )
@@ -106,9 +106,11 @@ def memory_interventions(case: Case) -> tuple[Intervention, ...]:
 
 def other_allocators(case: Case) -> tuple[Intervention, ...]:
     """Return the interventions of the other allocators, those with a Debian package first."""
-    others = sorted(PRELOADS, key=lambda allocator: allocator.package is None)
+    allocators = sorted(PRELOADS, key=lambda allocator: allocator.package is None)
     return tuple(
-        _allocator_intervention(other, case) for other in others if other.name != _FIRST_ALLOCATOR
+        _allocator_intervention(allocator, case)
+        for allocator in allocators
+        if allocator.name != _FIRST_ALLOCATOR
     )
 
 
@@ -119,23 +121,23 @@ def _allocator_intervention(allocator: Level, case: Case) -> Intervention:
     library = path or name
 
     def alter(condition: Condition) -> Condition:
-        names = [os.path.basename(path) for path in preloaded_libraries(condition, case.site)]
-        if name in names and len(_LIBRARIES.intersection(names)) == 1:
+        preloaded = [os.path.basename(file) for file in preloaded_libraries(condition, case.site)]
+        if name in preloaded and len(_ALLOCATOR_LIBRARIES.intersection(preloaded)) == 1:
             return condition
-        return with_preload(condition, library, case.site, instead_of=_LIBRARIES)
+        return with_preload(condition, library, case.site, instead_of=_ALLOCATOR_LIBRARIES)
 
     return Intervention(
         name=allocator.name,
         summary=allocator.name,
-        causes=_ALLOCATED,
+        causes=_ALLOCATOR_CAUSES,
         alter=alter,
-        impossible_because=cannot_preload(
+        impossible_because=preload_obstacle(
             path,
             allocator.package or name,
             f"apt install {allocator.package}" if allocator.package else "run `make build`",
         ),
         # Users should not depend on our own library.
-        advice=f"{PRELOAD}={library} {{command}}" if allocator.package else None,
+        advice=f"{PRELOAD_VARIABLE}={library} {{command}}" if allocator.package else None,
     )
 
 
@@ -150,7 +152,7 @@ def _no_huge_pages_reason(case: Case) -> str | None:
     try:
         setting = transparent_huge_pages(case.host)
     except Unknown as reason:
-        return f"this kernel has no transparent huge pages ({reason}): run it on one that has"
+        return f"this kernel has no transparent huge pages ({reason}): use a kernel that has them"
     if setting == "never":
         return f"this host gives no process huge pages: echo madvise | sudo tee {HUGE_PAGES}"
     return None

@@ -9,7 +9,7 @@ from equipoise.model.plan import Condition
 from equipoise.why.interventions.intervention import (
     Case,
     Intervention,
-    preload,
+    preload_intervention,
     with_process,
     with_variables,
 )
@@ -20,14 +20,14 @@ THREAD_VARIABLES = tuple(
 )
 """Variables from which runtimes usually read the number of threads."""
 
-_TOO_FEW = frozenset({"one_thread"})
-_TOO_MANY = frozenset({"lock_waits", "memory_contention"})
+_TOO_FEW_THREADS = frozenset({"one_thread"})
+_TOO_MANY_THREADS = frozenset({"lock_waits", "memory_contention"})
 _FIXED_SEEDS = {name: value for seed in SEEDS for name, value in seed.environment.items()}
-_FUNCTION = frozenset({"more_time_in_function"})
+_FUNCTION_CAUSE = frozenset({"more_time_in_function"})
 _MAX_LAYOUT_RATIO = 1.5
 """Largest ratio of times that the layout of memory makes: a few per cent in most programs, a half
 in loops that were built for it (Mytkowicz et al. 2009, Curtsinger and Berger 2013)."""
-_FILLER = "EQUIPOISE_EVEN"
+_FILLER_VARIABLE = "EQUIPOISE_EVEN"
 _POINTER_BYTES = 8
 
 
@@ -36,51 +36,51 @@ def runtime_interventions(case: Case) -> tuple[Intervention, ...]:
     cpus = case.site.cpus
     # Not the first CPU, which often serves the interrupts.
     last_cpu = cpus[-1:]
-    single_cpu = None if len(cpus) > 1 else "we may use one CPU only: allow more with taskset"
+    one_cpu_reason = None if len(cpus) > 1 else "only one CPU may be used: allow more with taskset"
     sizes = [_stack_bytes(condition, case) for condition in case.pair]
 
     def with_equal_size(condition: Condition) -> Condition:
         if sizes[0] == sizes[1]:
             return condition
         missing_bytes = max(0, max(sizes) - _stack_bytes(condition, case))
-        return with_variables(condition, {_FILLER: "x" * missing_bytes})
+        return with_variables(condition, {_FILLER_VARIABLE: "x" * missing_bytes})
 
     return (
         Intervention(
             name="thread_per_cpu",
             summary="a thread for each CPU",
-            causes=_TOO_FEW,
+            causes=_TOO_FEW_THREADS,
             alter=lambda condition: _with_threads(
                 condition, len(condition.measured_process.process.cpus or cpus)
             ),
             changes="threads",
-            impossible_because=single_cpu,
+            impossible_because=one_cpu_reason,
             only_confirms=True,
-            advice=_advice(len(cpus)),
+            advice=_threads_advice(len(cpus)),
         ),
         Intervention(
             name="single_thread",
             summary="a single thread",
-            causes=_TOO_MANY,
+            causes=_TOO_MANY_THREADS,
             alter=lambda condition: _with_threads(condition, 1),
             changes="threads",
             only_confirms=True,
-            advice=_advice(1),
+            advice=_threads_advice(1),
         ),
         Intervention(
             name="pinning",
             summary="pinning to one CPU",
-            causes=_TOO_MANY | {"messages"},
+            causes=_TOO_MANY_THREADS | {"messages"},
             alter=lambda condition: with_process(condition, cpus=last_cpu),
             changes="CPUs",
-            impossible_because=single_cpu,
+            impossible_because=one_cpu_reason,
             only_confirms=True,
             advice=f"taskset -c {','.join(map(str, last_cpu))} {{command}}",
         ),
         Intervention(
             name="every_cpu",
             summary="letting it use every CPU",
-            causes=_TOO_FEW,
+            causes=_TOO_FEW_THREADS,
             # A condition without a setting may use every CPU already.
             alter=lambda condition: (
                 condition
@@ -88,13 +88,13 @@ def runtime_interventions(case: Case) -> tuple[Intervention, ...]:
                 else with_process(condition, cpus=cpus)
             ),
             changes="CPUs",
-            impossible_because=single_cpu,
+            impossible_because=one_cpu_reason,
             only_confirms=True,
         ),
         # For tests only: a program that sleeps until an event happens would poll without pause.
-        preload(case, "no_sleep", "answering sleeps at once", frozenset({"sleeping"})),
-        # The others have no advice: fixed seeds and addresses help attackers, and the fast size of
-        # the environment is an accident of one build.
+        preload_intervention(case, "no_sleep", "answering sleeps at once", frozenset({"sleeping"})),
+        # No advice for the next ones: fixed seeds and addresses help attackers, and the fast size
+        # of the environment is an accident of one build.
         Intervention(
             name="fixed_hash_seeds",
             summary="fixing the hash seeds (PYTHONHASHSEED=0)",
@@ -105,7 +105,7 @@ def runtime_interventions(case: Case) -> tuple[Intervention, ...]:
         Intervention(
             name="even_environment",
             summary="making both environments equally large",
-            causes=_FUNCTION,
+            causes=_FUNCTION_CAUSE,
             alter=with_equal_size,
             only_confirms=True,
             max_ratio=_MAX_LAYOUT_RATIO,
@@ -113,7 +113,7 @@ def runtime_interventions(case: Case) -> tuple[Intervention, ...]:
         Intervention(
             name="fixed_addresses",
             summary="fixing the addresses (ASLR off)",
-            causes=_FUNCTION,
+            causes=_FUNCTION_CAUSE,
             alter=lambda condition: with_process(condition, random_addresses=False),
             only_confirms=True,
             max_ratio=_MAX_LAYOUT_RATIO,
@@ -125,7 +125,7 @@ def _with_threads(condition: Condition, count: int) -> Condition:
     return with_variables(condition, dict.fromkeys(THREAD_VARIABLES, str(count)))
 
 
-def _advice(count: int) -> str:
+def _threads_advice(count: int) -> str:
     return " ".join((*(f"{name}={count}" for name in THREAD_VARIABLES), "{command}"))
 
 
@@ -133,7 +133,7 @@ def _stack_bytes(condition: Condition, case: Case) -> int:
     """Return the bytes of command, environment and path on the stack (Mytkowicz et al. 2009)."""
     started = condition.measured_process
     variables = {**case.site.environment, **started.environment}
-    variables.pop(_FILLER, None)
+    variables.pop(_FILLER_VARIABLE, None)
     texts = [*started.command, *(f"{name}={value}" for name, value in variables.items())]
     # The kernel writes the program's path once more, without a pointer.
     return len(os.fsencode(texts[0])) + sum(
