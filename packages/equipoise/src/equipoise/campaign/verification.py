@@ -30,8 +30,8 @@ from equipoise.model.plan import TUNABLES_VARIABLE, Condition, Plan
 
 def mapped_by_condition(plan: Plan, environment: Mapping[str, str]) -> dict[str, MappedLibraries]:
     """Return the libraries that each condition maps at its start, by the name of the condition."""
-    mapped_by_launch: dict[tuple[object, ...], MappedLibraries] = {
-    mapped: dict[str, MappedLibraries] = {
+    mapped_by_launch: dict[tuple[object, ...], MappedLibraries] = {}
+    mapped: dict[str, MappedLibraries] = {}
     for condition in plan.conditions:
         launch = _launch(condition, plan, environment)
         # Only the arguments of `env` can change the program that starts.
