@@ -83,7 +83,7 @@ def test_a_file_that_is_too_large_is_named(host: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(files, "MAX_SHIPPED_BYTES", len(CONTENT) - 1)
     with pytest.raises(UnusableInput, match="bin/tool is too large to be shipped") as refusal:
         from_bytes(tasks.receive(to_bytes(Shipment(PROGRAM, CONTENT))), ShipmentReply)
-    assert "copy it to every host" in str(refusal.value.hint)
+    assert "copy the file into the folder of the worker" in str(refusal.value.hint)
 
 
 def test_shipped_files_take_bounded_disk_space(host: Path, monkeypatch: pytest.MonkeyPatch) -> None:
