@@ -309,7 +309,7 @@ def test_host_that_sends_only_empty_slices_is_given_up(
     monkeypatch.setattr(bob, "follow", lambda *_: FollowReply(bob.status(), b"", more=True))
     outcome = fleet.start(plan)
     assert [line.state for line in outcome.hosts] == ["ended", "missing", "ended"]
-    assert "sends nothing new" in str(outcome.missing[0].problem)
+    assert "but sends none" in str(outcome.missing[0].problem)
 
 
 ADDRESS = "tcp://127.0.0.1:1"

@@ -75,7 +75,7 @@ def command(request: ImportRequest) -> int:
     """
     output = request.output.checked()
     imported = assemble(
-        list(_read(request.files, request.names, request.form)),
+        list(_read_files(request.files, request.names, request.form)),
         judgement=Judgement(alpha=request.alpha),
         folder=os.getcwd(),
         now=time.time(),
@@ -88,12 +88,14 @@ def command(request: ImportRequest) -> int:
     return 0
 
 
-def _read(files: Sequence[str], names: Sequence[str], form: str | None) -> Iterator[SourceReading]:
-    """Yield the content of each file, with the name that the user gave to its condition."""
+def _read_files(
+    files: Sequence[str], names: Sequence[str], form: str | None
+) -> Iterator[SourceReading]:
+    """Yield the content of each file, with the name that the user gave to the condition in it."""
     if names and len(names) != len(files):
         raise UnusableInput(
             f"there are {len(files)} files but {len(names)} names",
-            hint="give --name once for each file, or not at all",
+            hint="give --name once for each file, or remove it",
         )
     for file, label in zip_longest(files, names):
         source = read_within_bounds(file, Path(file))
