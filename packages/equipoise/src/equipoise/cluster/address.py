@@ -28,7 +28,7 @@ _SCHEDULER_PATTERN = re.compile(
 )
 _MAX_PORT = 65_535
 MAX_LOCAL_WORKERS = 64
-_PRIVATE_NETWORKS = tuple(
+_NETWORKS = tuple(
     ipaddress.ip_network(network)
     for network in (
         *("127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16"),
@@ -77,8 +77,7 @@ ClusterAddress = SchedulerAddress | SshHosts | LocalWorkers
 def read_address(text: str) -> ClusterAddress:
     """Return the cluster that ``--cluster`` names.
 
-    Raise `UnusableInput` if the text has none of the four formats, or the file of ``ssh:FILE`` is
-    missing.
+    Raise `UnusableInput` if the text has none of the four formats, or a file of hosts is missing.
     """
     prefix, separator, suffix = text.partition(":")
     if prefix == "ssh" and separator and suffix:
@@ -155,6 +154,4 @@ def is_private(address: str) -> bool:
     number = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(number, ipaddress.IPv6Address) and number.ipv4_mapped is not None:
         number = number.ipv4_mapped
-    return any(
-        number in network for network in _PRIVATE_NETWORKS if network.version == number.version
-    )
+    return any(number in network for network in _NETWORKS if network.version == number.version)

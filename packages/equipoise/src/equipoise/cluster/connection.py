@@ -156,12 +156,11 @@ def security_for(
             hint=f"add {option('tls_ca')}, {option('tls_cert')} and {option('tls_key')}",
         )
     try:
-        _check_greeting(scheduler, context if scheduler.is_encrypted else None, timeout_s)
+        _greet(scheduler, context if scheduler.is_encrypted else None, timeout_s)
     except ssl.SSLCertVerificationError as error:
         raise UnusableInput(
             f"the certificate of the scheduler at {address} is refused: {error.verify_message}",
-            hint=f"renew an expired certificate, or give {option('tls_ca')} the certificate of the "
-            "authority that signed it",
+            hint=f"renew it if it has expired, or give its authority with {option('tls_ca')}",
         ) from error
     except (OSError, ValueError) as error:
         raise unreachable(address, error) from error
@@ -183,9 +182,7 @@ def _tls_context(tls: TlsFiles) -> ssl.SSLContext:
     for file in (tls.authority, tls.certificate, tls.key):
         # Opening a FIFO would wait for a writer.
         if file.exists() and not file.is_file():
-            raise UnusableInput(
-                f"the TLS file {file} is not a regular file", hint="give a PEM file"
-            )
+            raise UnusableInput(f"the TLS file {file} is not a regular file", hint="give PEM files")
     try:
         context = ssl.create_default_context(cafile=tls.authority)
     except (OSError, ValueError) as error:
@@ -215,9 +212,7 @@ def _no_password() -> str:
     raise ValueError("it has a password")
 
 
-def _check_greeting(
-    address: SchedulerAddress, context: ssl.SSLContext | None, timeout_s: float
-) -> None:
+def _greet(address: SchedulerAddress, context: ssl.SSLContext | None, timeout_s: float) -> None:
     """Check that a scheduler answers, because Dask would wait without end for another server."""
     with socket.create_connection((address.host, address.port), timeout_s) as plain:
         connection = (

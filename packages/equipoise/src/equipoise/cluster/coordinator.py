@@ -1,9 +1,8 @@
 """The coordinator of a fleet: it sends orders to the hosts and pulls their records until the end.
 
 A fleet is a campaign on several hosts. Each host has a separate task, so that a slow or lost host
-does not delay the others. The record of a host comes in slices. Each slice begins at the end of the
-coordinator's copy, so a repeated slice adds nothing. Only this process writes to the coordinator's
-ledger.
+does not delay the others. The record of a host comes in slices, each after the end of the
+coordinator's copy, so a repeated slice adds nothing. Only this process writes to its ledger.
 """
 
 from __future__ import annotations
@@ -147,9 +146,7 @@ class HostCampaign:
             case "running":
                 state = "measuring"
             case "absent" if self._absences > MAX_ABSENCES:
-                problem = (
-                    f"the host got the order {self._absences} times and did not begin the campaign"
-                )
+                problem = f"the host got {self._absences} orders and did not begin the campaign"
                 hint = "read the log of the host's worker, then resume the fleet"
             case "absent":
                 state, self.must_order = "starting", True

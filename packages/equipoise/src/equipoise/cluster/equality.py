@@ -1,9 +1,8 @@
 """Check that all hosts of a cluster have the same Equipoise, programs and inputs.
 
-A host with another version of Equipoise is left out, and a warning names it. A host with a
-different program or input is left out too, unless the coordinator ships the files to it. `files_of`
-finds the files of a plan on the machine that made it. `compare_hosts` compares them with those of
-the hosts.
+A host with another version of Equipoise, or with a different program or input, is left out, and a
+warning names it. The coordinator can ship the files in the working folder. `files_of` finds the
+files of a plan, and `compare_hosts` compares them with the files of the hosts.
 """
 
 from __future__ import annotations
@@ -164,9 +163,8 @@ def compare_hosts(
     refusals: list[UnusableInput] = []
     for introduction, inventory in zip(introductions, inventories, strict=True):
         try:
-            comparable[introduction.host] = _files_to_ship(
-                files, introduction, inventory, ship=ship
-            )
+            host = introduction.host
+            comparable[host] = _files_to_ship(files, introduction, inventory, ship=ship)
         except UnusableInput as refusal:
             refusals.append(refusal)
     return HostComparison(comparable, tuple(refusals))
@@ -182,9 +180,8 @@ def _files_to_ship(
             f"{name} has Equipoise {introduction.equipoise}, this machine has {own_version}",
             hint=f"install Equipoise {own_version} on {name}",
         )
-    if inventory is None or [file.path for file in inventory.files] != [
-        file.path for file in files
-    ]:
+    paths = [file.path for file in files]
+    if inventory is None or [file.path for file in inventory.files] != paths:
         raise UnusableInput(
             f"{name} did not report its files",
             hint="install the same version of Equipoise on every host",

@@ -70,8 +70,7 @@ class MachineFolders(Struct, frozen=True):
     )
     """Folder of each other package with programs, by the package's name."""
     environment: str = sys.prefix
-    """Folder of the virtual environment; a Python of the system has none and gets no
-    placeholder."""
+    """Folder of the virtual environment. A folder of the system gets no placeholder."""
 
     def portable(self, text: str) -> str:
         """Replace the paths of this machine in a text by placeholders."""

@@ -92,10 +92,7 @@ class CampaignFolder:
         """
         check_identity(fleet)
         if place < 0:
-            raise UnusableInput(
-                f"{place} is not the position of a host in a fleet",
-                hint="give a position of 0 or more",
-            )
+            raise UnusableInput(f"{place} is not a position in a fleet", hint="give 0 or more")
         return cls(private_folder(FLEETS_FOLDER) / f"{fleet}-{place}")
 
     def read_order(self) -> StoredOrder | None:

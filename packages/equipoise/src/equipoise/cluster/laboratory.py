@@ -138,8 +138,7 @@ def _start(order: Order, folder: CampaignFolder, life: int) -> None:
 def undisturbed_environment() -> dict[str, str]:
     """Return the environment of this process as it would be without Dask.
 
-    Variables of Dask are removed. Variables that the nanny has set get the values with which the
-    nanny was started.
+    Variables that the nanny has set get the values with which the nanny was started.
     """
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith("DASK_")

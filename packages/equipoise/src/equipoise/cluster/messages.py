@@ -130,8 +130,7 @@ class Status(Struct, frozen=True):
     failure: str | None = None
     """Reason of a failure, in one line."""
     hint: str | None = None
-    """Hint about ``failure``. While the campaign waits, a sentence about the campaign that
-    measures."""
+    """Hint about ``failure``; while the campaign waits, which campaign measures."""
 
 
 class FollowRequest(Struct, frozen=True):
@@ -141,8 +140,7 @@ class FollowRequest(Struct, frozen=True):
     place: int
     identity: str
     after: bytes
-    """Cursor at the end of the coordinator's copy (`equipoise.ledger.parts`); empty without a
-    copy."""
+    """End of the coordinator's copy (`equipoise.ledger.parts`); empty without a copy."""
 
 
 class FollowReply(Struct, frozen=True):
@@ -155,10 +153,7 @@ class FollowReply(Struct, frozen=True):
 
 
 class HaltRequest(Struct, frozen=True):
-    """Request: end the campaign after its current trial, as Ctrl-C does.
-
-    The answer is a `Status`.
-    """
+    """Request: end the campaign after its current trial; the answer is a `Status`."""
 
     fleet: str
     place: int

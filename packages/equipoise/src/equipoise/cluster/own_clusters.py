@@ -174,8 +174,7 @@ class SshHost(Struct, frozen=True):
     user: str | None = None
     port: int | None = None
     python: str | None = None
-    """Path of a Python on the host that has Equipoise; by default the path of this process's
-    Python."""
+    """Path of Python on the host; by default the path of this process's Python."""
     folder: str | None = None
     """Working folder of the host's campaigns; by default the user's home."""
     name: str | None = None
@@ -204,8 +203,7 @@ class SshHost(Struct, frozen=True):
 def read_hosts(file: Path) -> tuple[SshHost, ...]:
     """Read a file of hosts.
 
-    Raise `UnusableInput` if the file cannot be read, names no host, or has a line in another
-    format.
+    Raise `UnusableInput` if the file cannot be read, names no host, or has an invalid line.
     """
     hint = f"write a host in each line: {_HOST_LINE_FORMAT}"
     content = read_whole(file, hint=hint, max_bytes=_MAX_FILE_BYTES)

@@ -240,9 +240,7 @@ class Roster:
         for worker in self.introductions.keys() - set(workers):
             del self.introductions[worker]
         self._failed_at = {
-            worker: failure_number
-            for worker, failure_number in self._failed_at.items()
-            if worker in workers
+            worker: number for worker, number in self._failed_at.items() if worker in workers
         }
         self.silent_workers = {
             worker: reason for worker, reason in self.silent_workers.items() if worker in workers

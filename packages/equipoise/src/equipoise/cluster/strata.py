@@ -244,10 +244,8 @@ class _StrataQueue:
         self._first_problem = (index, problem)
         self._waiting = [other for other in self._waiting if other < index]
         heapq.heapify(self._waiting)
-        workers_of_later_strata = {
-            worker for worker, (other, _) in self._running.items() if other > index
-        }
-        self._workers.forget(self._running.pop(worker)[1] for worker in workers_of_later_strata)
+        late_workers = {worker for worker, (other, _) in self._running.items() if other > index}
+        self._workers.forget(self._running.pop(worker)[1] for worker in late_workers)
 
     def _note_loss(self, index: int, reason: str) -> None:
         self._losses[index] += 1

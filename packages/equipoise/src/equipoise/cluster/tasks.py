@@ -101,10 +101,7 @@ def follow(request: bytes) -> bytes:
 
 
 def _new_records(folder: CampaignFolder, request: FollowRequest) -> tuple[bytes, bool]:
-    """Return records after the cursor in the host's ledger, and whether there are more.
-
-    The records have at most about `MAX_SLICE_BYTES`.
-    """
+    """Return at most about `MAX_SLICE_BYTES` of new records, and whether there are more."""
     stored, progress = folder.read_order(), folder.progress()
     path = default_ledger() if stored is None else Path(stored.ledger)
     has_begun = progress is not None and progress.run is not None

@@ -50,8 +50,7 @@ MAX_WORKER_TASKS = 4
 """Largest number of tasks that a worker runs at once; tasks only start and watch campaigns."""
 DASK_FOLDER = "dask"
 """Name of the folder for Dask's own files, in the user's state folder. Dask imports modules from
-this folder, so it must not be in the shared temporary folder, where another user could create
-it."""
+it, so it must not be in the shared temporary folder, where another user could create it."""
 _PR_SET_PDEATHSIG = 1
 QUIET_SETTINGS: dict[str, object] = {
     "distributed.worker.profile.enabled": False,
@@ -117,9 +116,7 @@ def _own_address_towards(scheduler: SchedulerAddress) -> str:
             f"{error.strerror}",
             hint="check the address of the scheduler, or add --host with an address of this host",
         ) from error
-    raise UnusableInput(
-        f"the name {scheduler.host} has no address", hint="check the name of the scheduler's host"
-    )
+    raise UnusableInput(f"{scheduler.host} has no address", hint="check the scheduler's name")
 
 
 def worker_command(options: argparse.Namespace, host: str, folder: Path) -> list[str]:
@@ -219,8 +216,7 @@ def parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("scheduler", help="address of the scheduler: tcp://HOST:8786 or tls://…")
     parser.add_argument("--name", help="name of this host in tables (default: the machine's)")
     parser.add_argument(
-        "--host",
-        help="address to listen on (default: the one from which this host reaches the scheduler)",
+        "--host", help="address to listen on (default: the one that reaches the scheduler)"
     )
     parser.add_argument(
         "--insecure",

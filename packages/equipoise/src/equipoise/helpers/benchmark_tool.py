@@ -50,7 +50,7 @@ def main(arguments: Sequence[str]) -> None:
             if tool == _GOOGLE_BENCHMARK:
                 _run_google_benchmark(command, output)
                 return
-            _run_command(command, output)
+            _run(command, output)
             for process in _READERS[tool](output):
                 report(f"{process.benchmark} {TIME}", process.values[TIME], unit="s")
         except EquipoiseError as error:
@@ -65,7 +65,7 @@ def _with_short_runs(command: Sequence[str]) -> Sequence[str]:
     return (*command[:index], *criterion_runner.cargo_options(), *command[index:])
 
 
-def _run_command(command: Sequence[str], output: Path) -> None:
+def _run(command: Sequence[str], output: Path) -> None:
     try:
         with output.open("wb") as file:
             status = subprocess.run(command, stdout=file, check=False).returncode
@@ -80,13 +80,11 @@ def _run_command(command: Sequence[str], output: Path) -> None:
 def _run_google_benchmark(command: Sequence[str], output: Path) -> None:
     """Run a command with a single benchmark; report its times and its number of iterations."""
     # Results go to a file, because the program may print, too.
-    results_file = output.with_name("results.json")
-    _run_command(
-        (*command, f"--benchmark_out={results_file}", "--benchmark_out_format=json"), output
-    )
-    if not results_file.exists():
+    results = output.with_name("results.json")
+    _run((*command, f"--benchmark_out={results}", "--benchmark_out_format=json"), output)
+    if not results.exists():
         raise SystemExit(f"{command[0]} wrote no results: it does not use Google Benchmark")
-    reading = google_benchmark.FORMAT.read(read_within_bounds("its results", results_file))
+    reading = google_benchmark.FORMAT.read(read_within_bounds("its results", results))
     if reading.notes or not reading.processes:
         raise SystemExit("; ".join(reading.notes) or "the program measured nothing")
     values = reading.processes[0].values
@@ -107,11 +105,9 @@ def _go_processes(output: Path) -> Iterator[Process]:
 def _cargo_processes(output: Path) -> Iterator[Process]:
     if output.stat().st_size:
         yield from libtest.FORMAT.read(read_within_bounds("its output", output)).processes
-    results_folder = _criterion_folder()
-    if any(results_folder.rglob("sample.json")):
-        for process in criterion.FORMAT.read(
-            read_within_bounds(str(results_folder), results_folder)
-        ).processes:
+    results = _criterion_folder()
+    if any(results.rglob("sample.json")):
+        for process in criterion.FORMAT.read(read_within_bounds(str(results), results)).processes:
             if process.levels.get(criterion.SAVED) == _LATEST_RUN:
                 yield process
 

@@ -7,8 +7,7 @@
     report("latency_s", 0.0012, unit="s", resolution=0.0001)
     timed_iterations("request_s", handle_one_request, 200)
 
-Equipoise sets ``EQUIPOISE_METRICS`` to the path of a file. Without this variable, reports are
-dropped.
+If ``EQUIPOISE_METRICS``, the path of a file, is not set, reports are dropped.
 """
 
 from __future__ import annotations
@@ -33,8 +32,7 @@ def report(
 ) -> None:
     """Report one metric, of the whole trial or of one iteration (counted from 1).
 
-    ``resolution`` is the smallest difference between two values, in their unit; ``None`` if
-    unknown.
+    ``resolution`` is the smallest difference between values, in their unit; ``None`` if unknown.
     """
     optional_fields = {"iteration": iteration, "unit": unit, "resolution": resolution}
     _append([_line(metric, value, optional_fields, better)])

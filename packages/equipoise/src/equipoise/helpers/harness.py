@@ -5,8 +5,7 @@
     python -m equipoise.helpers.harness callable package.module:function --iterations 100
     python -m equipoise.helpers.harness command --iterations 20 -- sort words
 
-The time of each iteration goes to the file ``EQUIPOISE_METRICS`` as ``iteration_s``, and so does
-the mean.
+The time of each iteration, and the mean, go to ``EQUIPOISE_METRICS`` as ``iteration_s``.
 """
 
 from __future__ import annotations
@@ -31,15 +30,13 @@ def import_callable(name: str) -> Callable[[], Any]:
 
     Raise `SystemExit` with one line if the callable cannot be imported.
     """
-    module_name, colon, attribute_path = name.partition(":")
-    if not colon or not attribute_path:
+    module_name, colon, path = name.partition(":")
+    if not colon or not path:
         raise SystemExit(f"{name!r} is not of the form MODULE:FUNCTION")
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     try:
-        function: Callable[[], Any] = attrgetter(attribute_path)(
-            importlib.import_module(module_name)
-        )
+        function: Callable[[], Any] = attrgetter(path)(importlib.import_module(module_name))
     except (ImportError, AttributeError) as error:
         raise SystemExit(f"cannot import {name}: {error}") from None
     if not callable(function):

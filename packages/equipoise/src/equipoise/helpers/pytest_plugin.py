@@ -124,10 +124,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """End pytest with an error if a module came from the user's tree, under a gate.
-
-    Both revisions would share such a module.
-    """
+    """Under a gate, refuse modules from the user's tree, which both revisions would share."""
     user_tree = os.environ.get(USER_TREE)
     if not os.environ.get(REVISION_TREE) or not user_tree:
         return
@@ -135,7 +132,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     if foreign_modules:
         pytest.exit(
             f"{foreign_modules[0]} was imported from {user_tree}, which is neither revision: let "
-            "--build install the revision into its own environment, or set PYTHONPATH to its sources",
+            "--build install the revision into its own environment, or set PYTHONPATH to the "
+            "sources of the revision",
             pytest.ExitCode.USAGE_ERROR,
         )
 

@@ -1,7 +1,6 @@
 """``equipoise why``: where the extra time of the slower condition goes, and why.
 
-The command observes a gap (a difference between two conditions), then tests its causes by
-interventions.
+The command observes a gap (a difference in time), then tests its causes by interventions.
 """
 
 from __future__ import annotations
@@ -127,9 +126,7 @@ def observe_gap(
             on_progress(0)
             observe(record, gap, runs, ledger, on_progress=on_progress)
     except KeyboardInterrupt:
-        say(
-            "interrupted; the evidence so far is kept", f"run equipoise why {record.id} to continue"
-        )
+        say("interrupted; the evidence so far is kept", f"run equipoise why {record.id} again")
         raise
     return ledger.read_run(record.id)
 
@@ -326,27 +323,21 @@ def command(request: WhyRequest) -> int:
         names = (recorded_name(record, name) for name in (request.baseline, request.candidate))
         gap = choose_gap(record, *names)
         experiment = latest_experiment(record, ledger, gap.contrast)
-    experiment_request = request.experiment(record.plan)
+    tests = request.experiment(record.plan)
     baseline, candidate = record.plan.names_of(gap.contrast)
     argv = typed_command(
-        run=record.id,
-        again=True,
-        seed=experiment_request.seed,
-        baseline=baseline,
-        candidate=candidate,
+        run=record.id, again=True, seed=tests.seed, baseline=baseline, candidate=candidate
     )
-    experiment_request = replace(experiment_request, command_line=argv)
-    check_names(OpenGap(record, gap.contrast), experiment_request, host_site())
+    tests = replace(tests, command_line=argv)
+    check_names(OpenGap(record, gap.contrast), tests, host_site())
     if gap.is_explainable:
         record = _with_evidence(record, gap, evidence, output)
         if pictures:
-            (shown_record,) = records_for_display((record,), show_env=output.show_env)
-            write_pictures(
-                pictures, evidence_of_gap(shown_record, gap_for_report(gap, record, shown_record))
-            )
+            (shown,) = records_for_display((record,), show_env=output.show_env)
+            write_pictures(pictures, evidence_of_gap(shown, gap_for_report(gap, record, shown)))
         if output.test:
             tested = None if request.is_new_test else experiment
-            experiment = _tested_gap(record, gap, tested, experiment_request, output)
+            experiment = _tested_gap(record, gap, tested, tests, output)
     else:
         report_missing_pictures(pictures)
     _show(record, gap, experiment, output)

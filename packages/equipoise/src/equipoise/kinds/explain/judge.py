@@ -39,8 +39,7 @@ class ExplainCampaign(CampaignKind):
 class Experiment(Judge):
     """The judge of the gap and of each attempt.
 
-    An attempt is one intervention with its blocks. ``stopping`` has the limits of the plan, or of
-    its resumption.
+    An attempt is one intervention with its blocks. ``stopping`` has the current limits.
     """
 
     def __init__(self, plan: Plan, terms: ExperimentPlan, stopping: Stopping) -> None:
@@ -88,7 +87,7 @@ class Experiment(Judge):
 
     def tolerates(self, trial: Trial) -> bool:
         """Return whether this failed trial ends only an attempt, not the campaign."""
-        return end_failed_attempts(self._attempts, trial)
+        return end_failed(self._attempts, trial)
 
     def earliest_block(self) -> int:
         """Return the smallest number of blocks after which the gap can have a verdict."""
@@ -111,7 +110,7 @@ def attempts_of(terms: ExperimentPlan, judgement: Judgement) -> tuple[Attempt, .
     return tuple(Attempt(attempt, level, judgement.primary_metric) for attempt in terms.attempts)
 
 
-def end_failed_attempts(attempts: Iterable[Attempt], trial: Trial) -> bool:
+def end_failed(attempts: Iterable[Attempt], trial: Trial) -> bool:
     """End the attempts to which a failed trial belongs; return whether there are any."""
     failed_attempts = [attempt for attempt in attempts if trial.condition in attempt.conditions]
     for attempt in failed_attempts:
@@ -143,8 +142,8 @@ class Attempt:
         self.conditions = {*self._ordered_conditions} - {BASELINE, CANDIDATE}
         """Conditions of the attempt, without the two conditions of the gap."""
         self.ended_because: str | None = None
-        """Failure of a condition because of which the attempt has no outcome; ``None`` without
-        one."""
+        """Failure of a condition, after which the attempt has no outcome; ``None`` without a
+        failure."""
 
     def add_block(self, block: BlockRead) -> None:
         """Add a block if it tried the intervention."""

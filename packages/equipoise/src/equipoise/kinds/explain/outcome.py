@@ -12,13 +12,7 @@ from msgspec.structs import replace
 from equipoise.analysis.comparisons import primary_comparisons
 from equipoise.campaign.blocks import complete_blocks, read_block
 from equipoise.campaign.segment import fails
-from equipoise.kinds.explain.judge import (
-    BASELINE,
-    CANDIDATE,
-    Attempt,
-    attempts_of,
-    end_failed_attempts,
-)
+from equipoise.kinds.explain.judge import BASELINE, CANDIDATE, Attempt, attempts_of, end_failed
 from equipoise.kinds.explain.reach import unchanged_account
 from equipoise.kinds.explain.terms import OmittedIntervention, PlannedIntervention, experiment_of
 from equipoise.model.plan import Plan
@@ -59,7 +53,7 @@ def tested_causes(record: RunRecord) -> tuple[Explanation, ...]:
     attempts = attempts_of(experiment_of(plan), plan.judgement)
     for trial in record.trials:
         if fails(plan, trial):
-            end_failed_attempts(attempts, trial)
+            end_failed(attempts, trial)
     for block in blocks.values():
         read = read_block(block, plan)
         for attempt in attempts:

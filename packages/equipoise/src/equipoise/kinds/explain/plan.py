@@ -36,8 +36,7 @@ INTERVENTION = "intervention"
 """Factor whose level names the intervention of a condition."""
 
 MAX_ATTEMPTS = 4
-"""Largest number of interventions for causes. Each one more widens all intervals and leaves fewer
-blocks for the others."""
+"""Largest number of interventions for causes. Each one widens all intervals and takes blocks."""
 
 
 class NothingToTry(UnusableInput):
@@ -265,9 +264,7 @@ def _conditions_and_attempts(
         conditions.extend(_altered(condition, level, alter) for condition in gap.pair)
         return (first, first + 1)
 
-    seconds = {
-        intervention.name: _seconds_of_causes(gap, intervention) for intervention in interventions
-    }
+    seconds = {intervention.name: _seconds(gap, intervention) for intervention in interventions}
     most_seconds = max(seconds.values())
     for intervention in interventions:
         pair_without, level = (BASELINE, CANDIDATE), intervention.name.replace("_", " ")
@@ -310,6 +307,6 @@ def _tested_causes(gap: OpenGap, intervention: Intervention) -> tuple[str, ...]:
     return tuple(name for name in names if name in intervention.causes)
 
 
-def _seconds_of_causes(gap: OpenGap, intervention: Intervention) -> float:
+def _seconds(gap: OpenGap, intervention: Intervention) -> float:
     fitting = (cause for cause in gap.causes if cause.cause in intervention.causes)
     return sum(max(0.0, cause.seconds or 0.0) for cause in fitting)

@@ -36,13 +36,12 @@ MIN_REMOVED_FRACTION = 0.5
 gap confirms a cause. While most of a cause remains, times do not test the cause."""
 
 MIN_FUNCTION_S = 0.02
-"""Minimum seconds of a function in a profile, about 20 samples, so that its absence has a
-meaning."""
+"""Minimum seconds of a function in a profile, about 20 samples, to give its absence a meaning."""
 
 _UNCHANGED_FRACTION = 0.95
 """Minimum fraction of the former count that a sentence calls "as before"."""
 
-_CAUSES_WITH_CALLS = frozenset(
+_CALL_CAUSES = frozenset(
     "blocks_returned_at_free memory_given_back sync_per_record tiny_writes tiny_reads "
     "sleeping".split()
 )
@@ -67,8 +66,7 @@ ACCOUNTS: Mapping[str, tuple[Callable[[Accounting], float | None], str]] = Mappi
         "block_reads": (lambda trial: trial.block_reads, "blocks were read from the disk"),
     }
 )
-"""Counts that each trial has, by name, with the beginning of the sentence "… as often as
-before"."""
+"""Counts of each trial by name, with the beginning of the sentence "… as often as before"."""
 
 _ACCOUNT_OF_CAUSE = {
     "page_faults": "page_faults",
@@ -115,7 +113,7 @@ def expected_changes(
         account = _ACCOUNT_OF_CAUSE.get(cause.cause) if changes == "what the cause names" else None
         if account is not None:
             expected.append(ExpectedChange(cause_index, account=account))
-        elif (check := _check_of_cause(changes, cause, known_evidence)) is not None:
+        elif (check := _check(changes, cause, known_evidence)) is not None:
             checks[cause_index] = check
     condition_with = (
         attempt.candidate_with if known_evidence.slower == "candidate" else attempt.baseline_with
@@ -126,7 +124,7 @@ def expected_changes(
             continue
         for cause_index, check in checks.items():
             if check.source == source:
-                sentence = _sentence_if_unchanged(check, known_evidence, run)
+                sentence = _unchanged(check, known_evidence, run)
                 if sentence is not None:
                     expected.append(ExpectedChange(cause_index, unchanged=sentence))
     return tuple(expected)
@@ -159,12 +157,8 @@ def unchanged_account(
     tried = [block for block in blocks if any(trial.condition == conditions[2] for trial in block)]
     accounts = [(trial.condition, account(trial.accounting)) for block in tried for trial in block]
     values = [
-        [
-            value
-            for condition, value in accounts
-            if condition == condition_index and value is not None
-        ]
-        for condition_index in conditions
+        [value for index, value in accounts if index == condition and value is not None]
+        for condition in conditions
     ]
     if not all(values):
         return None
@@ -172,25 +166,19 @@ def unchanged_account(
     return None if _has_fallen(before, faster, after) else _count_sentence(event, before, after)
 
 
-def _check_of_cause(
-    changes: Changes, cause: Explanation, known_evidence: KnownEvidence
-) -> Check | None:
+def _check(changes: Changes, cause: Explanation, known_evidence: KnownEvidence) -> Check | None:
     """Return the check of one cause in an observed run; ``None`` if there is no check for it."""
     syscall, file = cause.evidence.get("syscall"), cause.evidence.get("file")
     function = cause.evidence.get("function")
     match changes, cause.cause:
         case "threads", _:
-            return Check("system_calls", lambda run: float(run.threads), _same_threads_sentence)
+            return Check("system_calls", lambda run: float(run.threads), _same_threads)
         case "CPUs", _:
-            return Check(
-                "system_calls", lambda run: _call_count(run, _AFFINITY_CALL), _chosen_cpus_sentence
-            )
+            return Check("system_calls", lambda run: _calls(run, _AFFINITY_CALL), _chosen_cpus)
         case "the file", _ if isinstance(file, str) and is_named(file):
-            return _fewer_calls(lambda run: _write_count(run, file), f"{file} was written to")
-        case "what the cause names", name if name in _CAUSES_WITH_CALLS and isinstance(
-            syscall, str
-        ):
-            return _fewer_calls(lambda run: _call_count(run, syscall), f"{syscall}(2) was called")
+            return _fewer_calls(lambda run: _writes(run, file), f"{file} was written to")
+        case "what the cause names", name if name in _CALL_CAUSES and isinstance(syscall, str):
+            return _fewer_calls(lambda run: _calls(run, syscall), f"{syscall}(2) was called")
         case "what the cause names", "more_allocations":
             return _other_allocator(known_evidence)
         case "what the cause names", "wrong_blas_kernel" if isinstance(function, str):
@@ -218,7 +206,7 @@ def _shorter_functions(is_counted: Callable[[Function], bool], event: str) -> Ch
             return f"{event} for as long as before: {after:.2g} s"
         return f"{event} for {after:.2g} s, {before:.2g} s before"
 
-    return Check("profile", lambda run: sum(_function_seconds(run, is_counted)), unchanged)
+    return Check("profile", lambda run: sum(_seconds(run, is_counted)), unchanged)
 
 
 def _other_allocator(known_evidence: KnownEvidence) -> Check | None:
@@ -242,9 +230,7 @@ def _other_allocator(known_evidence: KnownEvidence) -> Check | None:
     )
 
 
-def _sentence_if_unchanged(
-    check: Check, known_evidence: KnownEvidence, observed_run: Any
-) -> str | None:
+def _unchanged(check: Check, known_evidence: KnownEvidence, observed_run: Any) -> str | None:
     runs = known_evidence.evidence.by_source()[check.source]
     faster: Side = "baseline" if known_evidence.slower == "candidate" else "candidate"
     before, of_faster = (
@@ -273,14 +259,14 @@ def _has_fallen(before: float, faster: float, after: float) -> bool:
     return surplus <= 0 or before - after >= MIN_REMOVED_FRACTION * surplus
 
 
-def _same_threads_sentence(before: float, faster: float, after: float) -> str | None:
+def _same_threads(before: float, faster: float, after: float) -> str | None:
     if round(before) != round(after):
         return None
     count = round(after)
     return f"as many threads ran as before: {count:,}"
 
 
-def _chosen_cpus_sentence(before: float, faster: float, after: float) -> str | None:
+def _chosen_cpus(before: float, faster: float, after: float) -> str | None:
     if after == 0:
         return None
     return f"the program chose its CPUs itself: {_AFFINITY_CALL}(2) was called {_times(after)}"
@@ -296,17 +282,15 @@ def _times(count: float) -> str:
     return "once" if round(count) == 1 else f"{count:,.0f} times"
 
 
-def _call_count(run: SystemCalls, name: str) -> float:
+def _calls(run: SystemCalls, name: str) -> float:
     return float(sum(call.count for call in run.calls if call.name == name))
 
 
-def _write_count(run: SystemCalls, file: str) -> float:
+def _writes(run: SystemCalls, file: str) -> float:
     return float(sum(written.writes for written in run.files if written.name == file))
 
 
-def _function_seconds(
-    run: SampledStacks, is_counted: Callable[[Function], bool]
-) -> Iterator[float]:
+def _seconds(run: SampledStacks, is_counted: Callable[[Function], bool]) -> Iterator[float]:
     for stack in places_of(run.stacks):
         if stack.entry is None and stack.functions and is_counted(stack.functions[-1]):
             yield stack.weight

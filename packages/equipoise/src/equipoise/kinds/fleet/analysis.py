@@ -153,17 +153,14 @@ def _condition_over_hosts(plan: Plan, index: int, members: Sequence[Member]) -> 
     """Count the trials of one condition on all hosts; metrics of a mixture have no meaning."""
     condition = plan.conditions[index]
     host_conditions = [
-        host_condition
-        for member in members
-        for host_condition in member.host.conditions
-        if host_condition.name == condition.name
+        each for member in members for each in member.host.conditions if each.name == condition.name
     ]
     return ConditionResult(
         name=condition.name,
         levels=condition.levels,
         command=condition.command,
-        trials=sum(host_condition.trials for host_condition in host_conditions),
-        failures=sum(host_condition.failures for host_condition in host_conditions),
+        trials=sum(each.trials for each in host_conditions),
+        failures=sum(each.failures for each in host_conditions),
         metrics={},
     )
 
@@ -213,10 +210,7 @@ def fleet_comparisons(
 def _paired(
     members: Sequence[Member], metric: str
 ) -> tuple[list[list[Pairing]], list[CampaignWarning]]:
-    """Return the pairs of each host, and warnings about trials without the metric.
-
-    A host without a block, or with such a trial, has no pairs.
-    """
+    """Return the pairs of each host, and warnings about hosts with a trial without the metric."""
     paired: list[list[Pairing]] = []
     missing: dict[tuple[str, str], list[str]] = defaultdict(list)
     for member in members:
@@ -332,12 +326,10 @@ def _scope_over(plan: Plan, fleet: FleetPlan) -> str:
 
 def fleet_warnings(record: RunRecord, members: Sequence[Member]) -> tuple[CampaignWarning, ...]:
     """Return the warnings about missing campaigns, and the warnings of the hosts."""
-    return (*_missing_block_warnings(record, members), *_warnings_of_hosts(record, members))
+    return (*_missing_blocks(record, members), *_warnings_of_hosts(record, members))
 
 
-def _missing_block_warnings(
-    record: RunRecord, members: Sequence[Member]
-) -> Iterator[CampaignWarning]:
+def _missing_blocks(record: RunRecord, members: Sequence[Member]) -> Iterator[CampaignWarning]:
     command = shell_line(["equipoise", "resume", record.id])
     fetch = f"run `{command}` to fetch the missing blocks"
     resume = f"{fetch}, and to let the host continue"

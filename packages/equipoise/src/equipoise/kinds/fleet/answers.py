@@ -12,13 +12,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
 from equipoise.analysis.wording import signed_change, signed_changes
-from equipoise.kinds.fleet.statistics import (
-    FleetClaims,
-    FleetMean,
-    HostClaims,
-    HostVariance,
-    Prediction,
-)
+from equipoise.kinds.fleet import statistics
+from equipoise.kinds.fleet.statistics import FleetClaims, FleetMean, HostClaims, Prediction
 from equipoise.kinds.fleet.terms import (
     FleetAnswer,
     FleetAnswers,
@@ -70,8 +65,7 @@ def describe_answers(
     """Return the answers over the hosts, each question at level alpha.
 
     ``one_host`` is the name of the host if all campaigns ran on one host, and ``None`` if not. If
-    more is better, the numbers are ratios of inverse values, but the sentences have ratios of
-    values.
+    more is better, ``claims`` has ratios of inverse values, but the sentences of values.
     """
     writer = _AnswerWriter(hosts, alpha, one_host, more_is_better)
     by_property = () if one_host is not None else tuple(_by_property(claims.hosts, hosts))
@@ -173,9 +167,7 @@ class _AnswerWriter:
             for host in host_differences
             if host.differs
         )
-        answer = (
-            "None for certain: the interval of each host overlaps that of the mean of the others."
-        )
+        answer = "None for certain: the interval of each host overlaps that of the others' mean."
         if clauses:
             answer = f"{clauses}. These claims hold together with {self.coverage}."
         return FleetDifferences(question=question, answer=answer, hosts=host_differences)
@@ -216,7 +208,7 @@ def _difference(claims: HostClaims, name: str) -> HostDifference:
     return HostDifference(name, ratio, ends, claims.direction is not None)
 
 
-def _variances(variance: HostVariance) -> FleetVariances:
+def _variances(variance: statistics.HostVariance) -> FleetVariances:
     question = "How far do hosts differ?"
     if variance.unknown_because is not None:
         return _unknown_answer(FleetVariances, question, variance.unknown_because)

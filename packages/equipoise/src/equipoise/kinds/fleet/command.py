@@ -120,9 +120,7 @@ def _options(access: ClusterAccess, hosts: HostOptions, output: OutputOptions) -
 
 
 def _follow(
-    start_or_resume: Callable[
-        [OpenTransport, Ledger, FleetListener], Coroutine[Any, Any, FleetProgress]
-    ],
+    run: Callable[[OpenTransport, Ledger, FleetListener], Coroutine[Any, Any, FleetProgress]],
     access: ClusterAccess,
     output: OutputOptions,
 ) -> int:
@@ -139,7 +137,7 @@ def _follow(
         try:
             listener = _progress_listener(quiet=output.quiet, color=output.color)
             transport = DaskTransport(address, access.tls)
-            progress = conducting.run_to_end(start_or_resume(transport, ledger, listener))
+            progress = conducting.run_to_end(run(transport, ledger, listener))
             return _show_fleet(progress, access, ledger, output)
         except Interrupted as interruption:
             say(
@@ -242,11 +240,9 @@ def fleet_table(progress: FleetProgress, rows: int) -> Table:
     for heading in ("blocks", "time"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("", overflow="ellipsis", no_wrap=True)
-    if progress.scheduler_problem is not None:
-        table.caption = Text(
-            visible(f"the scheduler gives no answer, trying again: {progress.scheduler_problem}"),
-            "yellow",
-        )
+    if (problem := progress.scheduler_problem) is not None:
+        text = visible(f"the scheduler gives no answer, trying again: {problem}")
+        table.caption = Text(text, "yellow")
         table.caption_justify = "left"
     hosts = list(progress.hosts)
     if len(hosts) > rows:

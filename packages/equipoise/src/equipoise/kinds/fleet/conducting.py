@@ -294,8 +294,8 @@ def _host_campaigns(
 def member_plan(plan: Plan, fleet: str, place: int) -> Plan:
     """Return the plan of one host of a fleet, whose commands run in the host's own folder.
 
-    ``plan`` is the coordinator's plan, ``fleet`` the identity of the coordinator's run, and
-    ``place`` the position of the host.
+    ``plan`` and ``fleet`` are the plan and the identity of the coordinator's run; ``place`` is the
+    position of the host.
     """
     terms = plan.terms
     assert isinstance(terms, FleetPlan), "only a coordinator's plan has members"

@@ -71,10 +71,8 @@ def hosts(comparison: FleetComparison) -> alt.LayerChart | None:
     x = axis.position(alt.X, f"{metric_name(comparison.metric)} against {comparison.baseline}")
     y = name_rows("label", [row.label for row in rows])
     kinds = [kind for kind in _KINDS if any(row.kind == kind for row in rows)]
-    colour_indexes = [_COLOUR_INDEXES[_KINDS.index(kind)] for kind in kinds]
-    color, shape = color_and_shape(
-        "kind", kinds, colour_indexes, top_legend(columns=2, labelLimit=300)
-    )
+    colours = [_COLOUR_INDEXES[_KINDS.index(kind)] for kind in kinds]
+    color, shape = color_and_shape("kind", kinds, colours, top_legend(columns=2, labelLimit=300))
     marks: Rows = [
         {
             "label": row.label,

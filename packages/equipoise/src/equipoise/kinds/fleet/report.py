@@ -193,13 +193,11 @@ def numbers(document: FleetDocument, fleet: FleetResult) -> Iterator[NumberRow]:
                 **ratio_numbers(effect),
                 "blocks": effect.blocks,
                 "host_run": runs[effect.place].run,
-                **{
-                    f"host_{name}": _cell_value(value) for name, value in effect.environment.items()
-                },
+                **{f"host_{name}": _number(value) for name, value in effect.environment.items()},
             }
 
 
-def _cell_value(value: object) -> Number:
+def _number(value: object) -> Number:
     return value if value is None or isinstance(value, str | int | float) else str(value)
 
 
@@ -396,13 +394,11 @@ def _medians_table(document: FleetDocument, fleet: FleetResult) -> Iterator[Part
         rows, columns = columns, rows
         medians = [list(column) for column in zip(*medians, strict=True)]
     hidden_count = len(columns) - _MAX_MEDIAN_COLUMNS
+    columns = columns[:_MAX_MEDIAN_COLUMNS]
     title = "Medians on each host"
     table = Table(
-        (
-            Column(heading, "name"),
-            *(Column(name, "number") for name in columns[:_MAX_MEDIAN_COLUMNS]),
-        ),
-        tuple((name, *row[:_MAX_MEDIAN_COLUMNS]) for name, row in zip(rows, medians, strict=True)),
+        (Column(heading, "name"), *(Column(name, "number") for name in columns)),
+        tuple((name, *row[: len(columns)]) for name, row in zip(rows, medians, strict=True)),
         label=title,
         notes=(
             "Each median is that of one host.",
@@ -410,10 +406,8 @@ def _medians_table(document: FleetDocument, fleet: FleetResult) -> Iterator[Part
         ),
         max_rows=None if heading == "condition" else MAX_HOSTS,
     )
-    is_compared = bool(document.comparisons)
-    yield Section(
-        title, (table,), folded=is_compared, forms=WRITTEN if is_compared else SCREEN | WRITTEN
-    )
+    compares = bool(document.comparisons)
+    yield Section(title, (table,), folded=compares, forms=WRITTEN if compares else SCREEN | WRITTEN)
 
 
 def _host_runs(fleet: FleetResult) -> Iterator[Part]:

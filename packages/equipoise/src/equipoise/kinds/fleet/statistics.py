@@ -6,8 +6,7 @@ effects, but their mean is 0.
 
 All intervals are confidence sequences: they hold at every interim analysis, whenever each host
 stopped. Three families of claims have ``alpha`` each: the means over hosts with their verdict, the
-prediction for a new host, and the hosts that differ from the others. Each of K comparisons gets
-alpha/K.
+new host, and the hosts that differ from the others. Each of K comparisons gets alpha/K.
 
 A *round* is block i of every host, used as one bet. Given the past and the times by position, the
 coins of these blocks are independent and fair. If all of these coins are turned, the weighted mean
@@ -61,8 +60,8 @@ SHARE_OF_FIRST_ROSTER = 0.8
 _WEIGHT_ERROR = 1e-9
 _UNLIMITED = (-math.inf, math.inf)
 _MIN_SLOT_BLOCKS = 6
-"""Minimum number of blocks for an estimate of the slot effect (the effect of the position in a
-block), as in the betting engine."""
+"""Minimum number of blocks for an estimate of the slot effect, the effect of the position in a
+block."""
 _SLOT_GROWTH = 1.25
 """The slot effect is estimated again when the number of blocks has grown by this factor."""
 
@@ -108,8 +107,7 @@ class HostClaims(Struct, frozen=True):
 
     blocks: int
     typical: float | None
-    """Huber centre of the host's block differences; ``None`` if there are no differences, ±inf if
-    half of them are infinite."""
+    """Huber centre of the block differences; ``None`` without any, ±inf if half are infinite."""
     bounds: Bounds
     """Confidence sequence of the host; the sequences of all asked hosts hold together."""
     ratio_is_constant: bool
@@ -141,12 +139,11 @@ class FleetMean(Struct, frozen=True):
     """Confidence sequence from the rounds of the roster with exactly these hosts. ``None`` if the
     roster has no complete round, or the hosts were not fixed before the first trial."""
     equivalence: Bounds
-    """Interval that decides on ``equivalent``. Each side is used alone, so the interval has twice
-    alpha."""
+    """Interval that decides on ``equivalent``, with twice alpha, because each side is used
+    alone."""
     verdict: Verdict
     means_veto: bool
-    """Whether the verdict would be ``equivalent`` without the means and the slow runs
-    (`stats.slow_runs`)."""
+    """Whether only the means and the slow runs prevent ``equivalent`` (`stats.slow_runs`)."""
     ln_mean_ratio: float
     """Weighted mean over hosts of the logarithm of the ratio of means."""
 
@@ -232,12 +229,8 @@ class _Fleet:
     def __init__(
         self, hosts: Sequence[HostBlocks], margin: float, alpha: float, planned_count: int | None
     ) -> None:
-        self.hosts, self.margin, self.alpha, self.planned_count = (
-            hosts,
-            margin,
-            alpha,
-            planned_count,
-        )
+        self.hosts, self.planned_count = hosts, planned_count
+        self.margin, self.alpha = margin, alpha
         self.weights = np.array([host.weight for host in hosts])
         self.rounds = Rounds(hosts)
         centres = [host.blocks.engine.centre() for host in hosts]
@@ -327,14 +320,12 @@ class _Fleet:
         if roster is not None:
             sequence = self.rounds.mean_sequence(roster)
             roster_level = self.alpha * share_of_roster(roster.number)
-            by_rounds, equivalence_by_rounds = (
+            by_rounds, wider_bounds = (
                 _sequence(sequence, level, "the mean over the rounds")[0]
                 for level in (roster_level, equivalence_level(roster_level))
             )
             bounds = _intersection(by_hosts, by_rounds, self.alpha)
-            equivalence = _intersection(
-                equivalence, equivalence_by_rounds, equivalence_level(self.alpha)
-            )
+            equivalence = _intersection(equivalence, wider_bounds, equivalence_level(self.alpha))
         typical = self.typical_mean(indexes)
         if typical is not None:
             typical = min(max(typical, bounds.low), bounds.high)
@@ -388,9 +379,8 @@ class _Fleet:
         """
         if self.planned_count is None or len(self.hosts) == 1:
             return None
-        return next(
-            (roster for roster in self.rounds.rosters if roster.host_indexes == indexes), None
-        )
+        rosters = (each for each in self.rounds.rosters if each.host_indexes == indexes)
+        return next(rosters, None)
 
     def typical_mean(self, indexes: Sequence[int]) -> float | None:
         centres = [
@@ -519,12 +509,8 @@ class _Fleet:
 
     def first_centre(self, blocks: PairedBlocks, count: int) -> float:
         """Return the typical log ratio of a host's first blocks; NaN if all blocks are ties."""
-        first_blocks = (
-            blocks.differences[:count],
-            blocks.orders[:count],
-            blocks.tolerances[:count],
-        )
-        centre = BettingSequence(*first_blocks).centre()
+        first = (blocks.differences[:count], blocks.orders[:count], blocks.tolerances[:count])
+        centre = BettingSequence(*first).centre()
         return math.nan if centre is None else centre[0]
 
     def variance(self, seed: int) -> HostVariance:
@@ -544,10 +530,7 @@ class _Fleet:
 
 
 def share_of_roster(number: int) -> float:
-    """Return the share of alpha for the rounds of a roster.
-
-    Rosters are numbered from 1, and the sum of their shares is 0.9.
-    """
+    """Return the share of alpha for the rounds of a roster, numbered from 1; the sum is 0.9."""
     if number == 1:
         return SHARE_OF_FIRST_ROSTER
     remaining_share = 1.0 - SHARE_OF_HOSTS - SHARE_OF_FIRST_ROSTER
@@ -673,11 +656,11 @@ class Rounds:
         weights = np.array([self._hosts[index].weight for index, _ in host_blocks])
         weights /= weights.sum()
         # All coins of a round are turned together, so the coin of one host is enough.
-        heaviest, block_range = host_blocks[int(np.argmax(weights))]
-        orders = self._hosts[heaviest].blocks.orders[block_range]
+        heaviest, rounds = host_blocks[int(np.argmax(weights))]
+        orders = self._hosts[heaviest].blocks.orders[rounds]
         # Both arrays have the shape (hosts, rounds).
         differences, tolerances = (
-            np.array([column[index][block_range] for index, block_range in host_blocks])
+            np.array([column[index][rounds] for index, rounds in host_blocks])
             for column in self._columns
         )
         with np.errstate(invalid="ignore"):

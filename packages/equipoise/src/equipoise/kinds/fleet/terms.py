@@ -5,9 +5,8 @@ coordinator, the process that starts and follows the hosts, has a run with these
 The run of each host is an ordinary campaign in the host's own ledger; its `Membership`
 (`model/plan.py`) names the fleet. The coordinator's ledger gets a copy.
 
-The asked hosts are those of the plan, also if nothing arrived from them. Each answer in the
-document comes with its question, because a mean near 1 does not mean that no host differs. Ratios
-are ratios of a cost, candidate over baseline.
+The asked hosts are those of the plan. Each answer in the document comes with its question, because
+a mean near 1 does not mean that no host differs. Ratios are of a cost, candidate over baseline.
 """
 
 from __future__ import annotations
@@ -345,15 +344,11 @@ class FleetDocument(ResultDocument, frozen=True, kw_only=True, tag="fleet"):
         """Yield each trial's host, the host's facts, and the cost over the baseline's cost."""
         rows, environments = self.trials, {host.host: host.environment for host in self.fleet.hosts}
         yield "host", "text", tuple(row.host for row in rows)
-        for fact_name in HOST_FACTS:
-            values = (environments.get(row.host or "", {}).get(fact_name) for row in rows)
+        for fact in HOST_FACTS:
+            values = (environments.get(row.host or "", {}).get(fact) for row in rows)
             cells = [value if isinstance(value, str | int) else None for value in values]
             if any(cell is not None for cell in cells):
-                yield (
-                    f"host_{fact_name}",
-                    "integer" if fact_name in HOST_NUMBERS else "text",
-                    tuple(cells),
-                )
+                yield f"host_{fact}", "integer" if fact in HOST_NUMBERS else "text", tuple(cells)
         yield "ratio_to_baseline", "number", tuple(_ratios_to_baseline(self))
 
 

@@ -76,9 +76,7 @@ def compare_functions(
     functions = [command for command in commands if callable(command)]
     if len(functions) < len(commands) or not functions:
         raise UnusableInput(
-            "setup= is for functions, and no argument is a function"
-            if not functions
-            else "commands and functions are mixed",
+            "setup= is for functions" if not functions else "commands and functions are mixed",
             hint="give only functions; a function can run a command with subprocess.run",
         )
     given_options = [name for name, value in command_options.items() if value]
@@ -115,8 +113,7 @@ def _compare(
 ) -> RunRecord:
     if not benchmarks:
         raise UnusableInput(
-            "there is no code to compare",
-            hint='give at least one piece of code: eq.compare_code("sorted(x)", "x.sort()")',
+            "there is no code to compare", hint='try eq.compare_code("sorted(x)", "x.sort()")'
         )
     notices = ranking_warnings(len(benchmarks), request.ranking)
     with conduct.measurement_lock(conduct.warn_of_wait, allow_concurrent=request.allow_concurrent):
@@ -188,10 +185,8 @@ def _python_line(
 ) -> str:
     """Return the line of Python that repeats the comparison; empty if a function has no name."""
     is_code, limits, names = benchmarks[0].function is None, request.limits, request.names
-    expressions = [
-        *(benchmark.name for benchmark in benchmarks),
-        *([] if setup is None else [setup]),
-    ]
+    expressions = [benchmark.name for benchmark in benchmarks]
+    expressions += [] if setup is None else [setup]
     if not is_code and (names or not all(map(_is_name, expressions))):
         return ""
     arguments = [repr(benchmark.source) if is_code else benchmark.name for benchmark in benchmarks]
@@ -215,9 +210,8 @@ _COPIES_PHASE = "copies"
 MIN_DATA_BYTES = 16_384
 """Minimum size of pickled functions that contain data; code alone is smaller."""
 MAX_ROUND_S = 0.5
-"""Largest total of the seconds of one call of each function; if it is more, the check is
-skipped."""
-_MAX_LOCAL_TIMING_S = 0.5
+"""Largest sum of the seconds of one call of each function for which the check is made."""
+_MAX_LOCAL_S = 0.5
 _MIN_ROUNDS, _MAX_ROUNDS = 3, 15
 COPY_PROCESSES = 5
 """Number of fresh processes that time the copies."""
@@ -280,16 +274,12 @@ def _can_be_called_locally(
     benchmarks: Sequence[Benchmark], examined: Sequence[ExaminedFunction]
 ) -> bool:
     """Return whether calls in this process are brief, change nothing, and use data."""
-    changes = any(benchmark.changes or not benchmark.is_watched for benchmark in examined)
+    changes = any(function.changes or not function.is_watched for function in examined)
     if len(benchmarks) < 2 or changes or any(benchmark.awaits for benchmark in benchmarks):
         return False
-    data_bytes = sum(
-        len(benchmark.function or b"") + len(benchmark.names or b"") for benchmark in benchmarks
-    )
-    return (
-        data_bytes >= MIN_DATA_BYTES
-        and sum(benchmark.call_s for benchmark in examined) <= MAX_ROUND_S
-    )
+    pickles = [pickle for each in benchmarks for pickle in (each.function, each.names) if pickle]
+    has_data = sum(map(len, pickles)) >= MIN_DATA_BYTES
+    return has_data and sum(function.call_s for function in examined) <= MAX_ROUND_S
 
 
 def _local_ratios(
@@ -304,15 +294,12 @@ def _local_ratios(
             loops = [_loop(*pair) for pair in zip(benchmarks, originals, strict=True)]
             series: list[list[float]] = [[] for _ in benchmarks]
             began = time.perf_counter()
-            for round_number in range(_MAX_ROUNDS + 1):
+            for turn in range(_MAX_ROUNDS + 1):
                 order = range(len(benchmarks))
-                for index in order if round_number % 2 else reversed(order):
+                for index in order if turn % 2 else reversed(order):
                     batch_ns = loops[index].send(itertools.repeat(None, calls[index]))
                     series[index].append(batch_ns / calls[index])
-                if (
-                    round_number >= _MIN_ROUNDS
-                    and time.perf_counter() - began > _MAX_LOCAL_TIMING_S
-                ):
+                if turn >= _MIN_ROUNDS and time.perf_counter() - began > _MAX_LOCAL_S:
                     break
     # A function may fail in this process and still be comparable in fresh ones.
     except (Exception, SystemExit):
@@ -336,8 +323,7 @@ def _ratios_of_copies(
             order = {
                 "definitions": process_order,
                 "rounds": [
-                    process_order if round_number % 2 else process_order[::-1]
-                    for round_number in range(rounds + 1)
+                    process_order if turn % 2 else process_order[::-1] for turn in range(rounds + 1)
                 ],
                 "calls": list(calls),
                 "fresh_calls": False,

@@ -91,12 +91,12 @@ def function_benchmarks(
             f"setup is not a function: {setup!r}",
             hint="give a function that returns the argument of each call, such as lambda: data",
         )
-    distinct_names = _numbered_names(
+    distinct_names = _distinct(
         names or [_name_of(function) for function in functions], len(functions)
     )
     pickled_setup = None if setup is None else _pickle(setup, "setup")
     return tuple(
-        _function_benchmark(function, name, pickled_setup)
+        _benchmark_of(function, name, pickled_setup)
         for function, name in zip(functions, distinct_names, strict=True)
     )
 
@@ -114,27 +114,21 @@ def code_benchmarks(
     """
     setup_tree = _parse(setup, "setup")
     if setup and not setup_tree.body:
-        raise UnusableInput(
-            "setup is empty", hint="remove setup=, or give code that makes the data"
-        )
+        raise UnusableInput("setup is empty", hint="remove setup=, or write what the code needs")
     trees = [_parse(code, repr(code)) for code in codes]
     for code, tree in zip(codes, trees, strict=True):
         if not tree.body:
             raise UnusableInput(
                 f"code {code!r} is empty", hint='give Python code, such as "sorted(x)"'
             )
-    distinct_names = _numbered_names(
-        names or [" ".join(code.split()) for code in codes], len(codes)
-    )
+    distinct_names = _distinct(names or [" ".join(code.split()) for code in codes], len(codes))
     return tuple(
-        _code_benchmark(name, code, tree, setup_tree, available)
+        _benchmark_of_code(name, code, tree, setup_tree, available)
         for name, code, tree in zip(distinct_names, codes, trees, strict=True)
     )
 
 
-def _function_benchmark(
-    function: Callable[..., object], name: str, setup: bytes | None
-) -> Benchmark:
+def _benchmark_of(function: Callable[..., object], name: str, setup: bytes | None) -> Benchmark:
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise lazy_result_error(name, "a generator")
     awaits = inspect.iscoroutinefunction(function)
@@ -163,7 +157,7 @@ def lazy_result_error(name: str, result: str) -> UnusableInput:
     )
 
 
-def _code_benchmark(
+def _benchmark_of_code(
     name: str, text: str, tree: ast.Module, setup: ast.Module, available: Mapping[str, object]
 ) -> Benchmark:
     code, setup_code = _compile(tree, repr(text)), _compile(setup, "setup")
@@ -318,11 +312,10 @@ def _name_of(function: Callable[..., object]) -> str:
     return str(name or type(function).__qualname__).rpartition("<locals>.")[2]
 
 
-def _numbered_names(names: Sequence[str], count: int) -> list[str]:
+def _distinct(names: Sequence[str], count: int) -> list[str]:
     if len(names) != count:
         raise UnusableInput(
-            f"there are {len(names)} names for {count} functions",
-            hint="give one name for each function",
+            f"there are {len(names)} names for {count} functions", hint="give each function a name"
         )
     distinct_names: list[str] = []
     for name in names:

@@ -91,11 +91,8 @@ def prepared_processes(
     clear_leftovers()
     with scratch_folder() as scratch:
         modules = sorted({module for benchmark in benchmarks for module in benchmark.modules})
-        request = {
-            "path": sys.path,
-            "modules": modules,
-            "benchmarks": [asdict(benchmark) for benchmark in benchmarks],
-        }
+        tables = [asdict(benchmark) for benchmark in benchmarks]
+        request = {"path": sys.path, "modules": modules, "benchmarks": tables}
         request_file, program = scratch / "functions", scratch / "worker.pyc"
         request_file.write_bytes(marshal.dumps(request))
         # Python does not cache the bytecode of a program that it runs by its path.
@@ -133,9 +130,7 @@ class PreparedProcesses(Struct):
     def run(self, key: Key, order: dict[str, Any], on_wait: OnWait | None = None) -> Answer:
         """Send an order to the process of a block, and return its answer."""
         if key not in self._prepared:
-            self._prepare(
-                [next_key for next_key in self.keys_from(key) if next_key not in self._prepared]
-            )
+            self._prepare([each for each in self.keys_from(key) if each not in self._prepared])
         prepared = self._prepared.pop(key)
         try:
             os.write(prepared.order_descriptor, marshal.dumps(order))

@@ -71,8 +71,7 @@ class FunctionsPlan(Struct, Terms, frozen=True, tag_field=TAG, tag="functions"):
         """Raise `UnusableInput`, because there is no program to observe."""
         raise UnusableInput(
             f"run {record.id} compares Python functions, and no command runs one of them alone",
-            hint="write a program for each function, compare the programs with equipoise compare, "
-            "and explain that run",
+            hint="write a program for each, run equipoise compare on them, and explain that run",
         )
 
 

@@ -25,7 +25,7 @@ _EXAMINATION = "examination"
 MIN_BATCH_S = 0.00025
 """Minimum seconds of a batch of the faster function: 5000 times the resolution of the clock."""
 ROUNDS = 24
-"""Largest number of batches of each function in a process, enough for the change-points of
+"""Number of batches of each function in a process, enough for the change-points of
 `stats.warm_up`."""
 MAX_PROCESS_S = 0.25
 """Seconds of measurement in a process; slow functions get fewer batches."""
@@ -64,14 +64,12 @@ def examine(benchmarks: Sequence[Benchmark], *, timeout_s: float) -> tuple[Exami
         benchmarks, lambda _: environment, lambda key: keys[key[1] :], timeout_s
     ) as processes:
         return tuple(
-            _examined_function(
-                benchmark, benchmarks, processes.run(key, {"examine": key[1]}), timeout_s
-            )
+            _examined(benchmark, benchmarks, processes.run(key, {"examine": key[1]}), timeout_s)
             for key, benchmark in zip(keys, benchmarks, strict=True)
         )
 
 
-def _examined_function(
+def _examined(
     benchmark: Benchmark, benchmarks: Sequence[Benchmark], answer: Answer, timeout_s: float
 ) -> ExaminedFunction:
     content = answer.content
@@ -88,8 +86,7 @@ def _examined_function(
         raise lazy_result_error(benchmark.name, f"a {content['returns']}")
     if content["grows"]:
         raise UnusableInput(
-            f"each call of {benchmark.name} takes longer than the call before: "
-            "calls add to the data",
+            f"each call of {benchmark.name} takes longer than the call before: data accumulate",
             hint="give setup=, a function that makes the data again for each call",
         )
     return ExaminedFunction(
@@ -122,8 +119,7 @@ def calls_and_rounds(
     """Return the number of calls in a batch of each function, and the number of batches.
 
     Functions that take about equally long get the same number of calls, so that the overhead of a
-    batch is also equal. The rule is symmetric: if two functions are exchanged, so are their
-    numbers.
+    batch is also equal. The rule is symmetric: exchanging two functions exchanges their numbers.
     """
     # The smallest power of two with which a batch is long enough.
     calls = [

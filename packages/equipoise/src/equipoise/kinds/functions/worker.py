@@ -1,8 +1,8 @@
 """The program of a fresh process that runs functions: it waits for its order, measures and ends.
 
-An order is a message that says what to run. The caller's Python runs this program by its path. The
-program does not import Equipoise, so the functions run in a process like that of a script.
-``equipoise.kinds.functions.processes`` writes its input.
+The caller's Python runs this program by its path. The program does not import Equipoise, so the
+functions run in a process like that of a script. ``equipoise.kinds.functions.processes`` sends the
+order, which says what to run.
 
 The functions are defined in the order that the caller drew. Code objects are loaded or copied, so
 their addresses in memory follow this order. Each function has its own timing loop. Before every
@@ -38,7 +38,7 @@ MAX_CHECKED_BATCH_S = 0.02
 """Seconds of a batch from which on this check is skipped."""
 MIN_GROWTH_RATIO = 1.5
 """Minimum ratio of late to early batches, if calls get slower and slower."""
-_QUARTER_BATCHES = CHECKED_BATCHES // 4
+_QUARTER = CHECKED_BATCHES // 4
 _MIN_RISING_SHARE = 0.8
 """Minimum share of pairs in which the later batch takes longer, if calls get slower and slower."""
 _MAX_STATE_BYTES = 1 << 28
@@ -238,8 +238,7 @@ def examination(benchmarks: list[dict[str, Any]], index: int) -> dict[str, Any]:
 def calls_get_slower(index: int, benchmark: dict[str, Any], calls: int) -> bool:
     """Return whether calls get slower and slower, in two checks.
 
-    In one check, a machine that gets slower may look the same by chance. The second check has
-    longer batches.
+    The second check has longer batches, because a slower machine may look the same by chance.
     """
     return all(_batches_get_slower(index, benchmark, factor * calls) for factor in (1, 2))
 
@@ -253,19 +252,17 @@ def _batches_get_slower(index: int, benchmark: dict[str, Any], calls: int) -> bo
     timer.start()
     timer.batch_ns(2 * calls)
     batches = [timer.batch_ns(calls) for _ in range(CHECKED_BATCHES)]
-    first, last = sorted(batches[:_QUARTER_BATCHES]), sorted(batches[-_QUARTER_BATCHES:])
+    first, last = sorted(batches[:_QUARTER]), sorted(batches[-_QUARTER:])
     pairs = [*itertools.combinations(batches, 2)]
     rising = sum(earlier < later for earlier, later in pairs)
-    return last[1] > MIN_GROWTH_RATIO * first[
-        _QUARTER_BATCHES // 2
-    ] and rising > _MIN_RISING_SHARE * len(pairs)
+    has_grown = last[1] > MIN_GROWTH_RATIO * first[_QUARTER // 2]
+    return has_grown and rising > _MIN_RISING_SHARE * len(pairs)
 
 
 def _check_one_call(timer: Timer, benchmark: dict[str, Any]) -> tuple[bool, bool, str]:
     """Call a function once, and compare its data before and after the call.
 
-    Return whether the data changed, whether every change would have been noticed, and the type of
-    the result.
+    Return whether the data changed, whether every change is noticed, and the type of the result.
     """
     names = dict(timer.names)
     stage = "setup"

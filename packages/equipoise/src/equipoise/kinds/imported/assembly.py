@@ -155,30 +155,28 @@ def _place_in_blocks(
     has_labels = any(file.label is not None for file in readings)
     # If benchmarks are compared with each other, each benchmark is a condition without levels.
     benchmarks_are_levels = has_labels or readings[0].reading.compared_factor != BENCHMARK
-    condition_indexes: dict[tuple[str, tuple[tuple[str, str], ...]], int] = {}
+    indexes: dict[tuple[str, tuple[tuple[str, str], ...]], int] = {}
     rows: list[_PlacedProcess] = []
     for file in readings:
-        processes_of_file: list[tuple[Process, int]] = []
+        in_file: list[tuple[Process, int]] = []
         for process in file.reading.processes:
             levels = {BENCHMARK: process.benchmark} if benchmarks_are_levels else {}
             levels |= process.levels
             if has_labels:
                 levels[FILE] = file.label or file.file
             key = (process.benchmark, tuple(levels.items()))
-            processes_of_file.append(
-                (process, condition_indexes.setdefault(key, len(condition_indexes)))
-            )
-        if all(process.order is not None for process, _ in processes_of_file):
-            processes_of_file.sort(key=lambda row: row[0].order or 0.0)
+            in_file.append((process, indexes.setdefault(key, len(indexes))))
+        if all(process.order is not None for process, _ in in_file):
+            in_file.sort(key=lambda row: row[0].order or 0.0)
         first_block = 1 + max((row.block for row in rows), default=0)
         blocks: dict[int | None, int] = {}
-        for process, condition in processes_of_file:
+        for process, condition in in_file:
             block = blocks.setdefault(process.block, first_block + len(blocks))
             rows.append(_PlacedProcess(process, block, condition))
-    names = _condition_names([(benchmark, dict(levels)) for benchmark, levels in condition_indexes])
+    names = _condition_names([(benchmark, dict(levels)) for benchmark, levels in indexes])
     conditions = tuple(
         Condition(name=name, command=(benchmark,), levels=dict(levels))
-        for name, (benchmark, levels) in zip(names, condition_indexes, strict=True)
+        for name, (benchmark, levels) in zip(names, indexes, strict=True)
     )
     # As in every campaign, the trials of a block are next to each other in the ledger.
     return conditions, sorted(rows, key=lambda row: row.block)
@@ -313,9 +311,7 @@ def _import_warnings(
     hosts: Sequence[str],
 ) -> tuple[RecordedWarning, ...]:
     warnings = [
-        RecordedWarning(
-            "import", f"{file.file}: {note}", "ignore this if the file is as you expect"
-        )
+        RecordedWarning("import", f"{file.file}: {note}", "ignore this if you expect it")
         for file in readings
         for note in file.reading.notes
     ]
@@ -379,8 +375,6 @@ def with_baseline(conditions: Sequence[Condition], name: str) -> tuple[Contrast,
         examples = ", ".join(names[:MAX_SHOWN_NAMES]) + (
             ", …" if len(names) > MAX_SHOWN_NAMES else ""
         )
-        raise UnusableInput(
-            f"no condition is named {quote(name)}", hint=f"choose a baseline from: {examples}"
-        )
+        raise UnusableInput(f"no condition is named {quote(name)}", hint=f"choose from: {examples}")
     baseline = names.index(name)
     return tuple(Contrast(baseline, index) for index in range(len(names)) if index != baseline)

@@ -75,7 +75,7 @@ def command(request: ImportRequest) -> int:
     """
     output = request.output.checked()
     imported = assemble(
-        list(_read_files(request.files, request.names, request.form)),
+        list(_read(request.files, request.names, request.form)),
         judgement=Judgement(alpha=request.alpha),
         folder=os.getcwd(),
         now=time.time(),
@@ -88,9 +88,7 @@ def command(request: ImportRequest) -> int:
     return 0
 
 
-def _read_files(
-    files: Sequence[str], names: Sequence[str], form: str | None
-) -> Iterator[SourceReading]:
+def _read(files: Sequence[str], names: Sequence[str], form: str | None) -> Iterator[SourceReading]:
     """Yield the content of each file, with the name that the user gave to the condition in it."""
     if names and len(names) != len(files):
         raise UnusableInput(
