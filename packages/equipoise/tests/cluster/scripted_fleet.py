@@ -166,8 +166,8 @@ class ScriptedHost:
         if not self._run:
             return FollowReply(self.status())
         after = b"" if self.repeats and self.blocks < 5 else question.after
-        content, more = self.ledger.slice(question.identity, after, max_trials=MAX_TRIALS)
-        return FollowReply(self.status(), content, more)
+        content, has_more = self.ledger.slice(question.identity, after, max_trials=MAX_TRIALS)
+        return FollowReply(self.status(), content, has_more)
 
     def status(self) -> Status:
         """How the campaign goes."""

@@ -306,7 +306,7 @@ def test_host_that_sends_only_empty_slices_is_given_up(
 ) -> None:
     fleet = fleet_of()
     bob = fleet.hosts[1]
-    monkeypatch.setattr(bob, "follow", lambda *_: FollowReply(bob.status(), b"", more=True))
+    monkeypatch.setattr(bob, "follow", lambda *_: FollowReply(bob.status(), b"", has_more=True))
     outcome = fleet.start(plan)
     assert [line.state for line in outcome.hosts] == ["ended", "missing", "ended"]
     assert "but sends none" in str(outcome.missing[0].problem)

@@ -180,8 +180,8 @@ def forged(folder: Path, fleet: ScriptedFleet, **changes: Any) -> bytes:
 
 
 def _everything(ledger: Ledger, identity: str) -> bytes:
-    content, more = ledger.slice(identity, max_trials=10_000)
-    assert not more
+    content, has_more = ledger.slice(identity, max_trials=10_000)
+    assert not has_more
     return content
 
 

@@ -184,9 +184,9 @@ def test_killed_laboratory_continues_at_the_same_block(host: Path) -> None:
     order = order_for(plan_for("sleep 0.02", "sleep 0.02", blocks=LONG))
     kept: list[RunRecord] = []
     blocks = 0
-    for more in random.Random(7).choices(range(1, 4), k=2):
+    for more_blocks in random.Random(7).choices(range(1, 4), k=2):
         begun(order)
-        blocks += more
+        blocks += more_blocks
         until(partial(has_blocks, order, blocks))
         kill(order.fleet)
         assert until(lambda: state_after_death(order.fleet)) == "died"

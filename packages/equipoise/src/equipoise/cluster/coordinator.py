@@ -53,8 +53,7 @@ MAX_DEATHS = 3
 _MAX_TIME_S = 1e9
 
 HostState = Literal["starting", "waiting", "measuring", "no answer", "ended", "failed", "missing"]
-"""``waiting``: the campaign waits for the host's measurement lock; ``missing``: the host gave no
-answer or no new record for too long."""
+"""``waiting``: for the host's measurement lock; ``missing``: no answer or record for too long."""
 END_STATES: frozenset[HostState] = frozenset({"ended", "failed", "missing"})
 
 
@@ -262,7 +261,6 @@ class Coordinator:
             self.listener.changed(self.progress())
 
     async def _follow(self, campaign: HostCampaign) -> None:
-        """Follow one host to the end of its campaign."""
         campaign.answered_at = campaign.recorded_at = self._now()
         while not campaign.is_over:
             pause_s = await self._step(campaign)
@@ -282,9 +280,8 @@ class Coordinator:
         try:
             if not campaign.must_order:
                 return await self._pull(campaign)
-            status = await self.roster.ask(
-                host, tasks.begin, campaign.order, Status, TASK_TIMEOUT_S
-            )
+            order = campaign.order
+            status = await self.roster.ask(host, tasks.begin, order, Status, TASK_TIMEOUT_S)
             campaign.must_order = False
             campaign.note_answer(status, self._now())
         except NotConnected as absence:
@@ -307,7 +304,7 @@ class Coordinator:
         has_news = self.ledger.cursor(order.identity) != cursor
         if has_news:
             campaign.recorded_at = self._now()
-        if reply.more:
+        if reply.has_more:
             # The campaign is over only when its whole record is in this ledger.
             if not has_news:
                 return campaign.note_silence("the host announces more records, but sends none")
@@ -355,13 +352,12 @@ def _check_head(campaign: HostCampaign, head: Head) -> None:
     order, host = campaign.order, campaign.host
     measured_by = None if head.host is None else head.host[0].hex()
     if head.identity.hex() != order.identity:
-        what = f"the host sent the run {short_line(head.id)}, which came without a request"
+        problem = f"the host sent the run {short_line(head.id)}, which came without a request"
     elif measured_by != host.identity:
-        what = f"the run was measured on another host than {host.name}"
+        problem = f"the run was measured on another host than {host.name}"
     elif not are_equal_plans(order.plan, head.plan):
-        what = "the plan of the run differs from the plan of the order"
+        problem = "the plan of the run differs from the plan of the order"
     else:
         return
-    raise UnusableInput(
-        what, hint="install the same version of Equipoise on every host, then begin a new campaign"
-    )
+    hint = "install the same version of Equipoise on every host, then begin a new campaign"
+    raise UnusableInput(problem, hint=hint)

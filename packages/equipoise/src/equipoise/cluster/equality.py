@@ -18,7 +18,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from equipoise.cluster import tasks
+from equipoise.cluster import messages, tasks
 from equipoise.cluster.files import (
     FOLDER_PLACEHOLDER,
     MAX_KEPT_BYTES,
@@ -182,10 +182,7 @@ def _files_to_ship(
         )
     paths = [file.path for file in files]
     if inventory is None or [file.path for file in inventory.files] != paths:
-        raise UnusableInput(
-            f"{name} did not report its files",
-            hint="install the same version of Equipoise on every host",
-        )
+        raise messages.version_mismatch(f"{name} did not report its files")
     differences = {
         file.path: difference
         for file, host_file in zip(files, inventory.files, strict=True)

@@ -168,7 +168,6 @@ def _change_fields(
 
 
 def _change_texts(value: Any, change: Callable[[str], str]) -> Any:
-    """Apply ``change`` to all texts in a nested value."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, Mapping):
@@ -181,8 +180,8 @@ def _change_texts(value: Any, change: Callable[[str], str]) -> Any:
 def is_inside(path: str) -> bool:
     """Return whether a path is relative, has no ``.`` or ``..``, and stays inside its folder."""
     parts = Path(path).parts
-    clean = os.path.normpath(path) == path and "\0" not in path
-    return bool(parts) and clean and not os.path.isabs(path) and parts[0] not in ("..", ".")
+    is_normal = os.path.normpath(path) == path and "\0" not in path
+    return bool(parts) and is_normal and not os.path.isabs(path) and parts[0] not in ("..", ".")
 
 
 SHIPPED_FOLDER = "shipped"

@@ -286,7 +286,6 @@ def _measure(folder: CampaignFolder, stored: StoredOrder, reporter: _Reporter) -
 
 
 def _resume(run_id: str, order: Order, ledger: Ledger, reporter: _Reporter) -> None:
-    """Resume a campaign that was interrupted, or that has new limits."""
     record = ledger.read_run(run_id)
     blocks = len(complete_blocks(record.draws, record.trials))
     reporter.report(run=run_id, blocks=blocks)

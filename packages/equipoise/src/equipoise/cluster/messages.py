@@ -148,7 +148,7 @@ class FollowReply(Struct, frozen=True):
 
     status: Status
     slice: bytes = b""
-    more: bool = False
+    has_more: bool = False
     """Whether more records follow the slice, so that the coordinator sends a request at once."""
 
 

@@ -306,7 +306,6 @@ def _wait_for_workers(cluster: Any, hosts: int, file: Path) -> None:
 
 
 async def _check_hosts(hosts: Sequence[SshHost], file: Path) -> list[str]:
-    """Return the private folder for Dask's files on each host."""
     return await asyncio.gather(*(_check_host(host, file) for host in hosts))
 
 

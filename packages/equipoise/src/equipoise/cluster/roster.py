@@ -19,7 +19,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from equipoise.cluster import tasks
+from equipoise.cluster import messages, tasks
 from equipoise.cluster.connection import CONNECT_TIMEOUT_S, TlsFiles, security_for
 from equipoise.cluster.messages import Introduction, Message, Task, from_bytes, to_bytes
 from equipoise.files.state import is_identity
@@ -85,8 +85,8 @@ class DaskTransport:
         except (EquipoiseError, OSError, CancelledError, RuntimeError) as error:
             # TimeoutError is an OSError.
             await self._disconnect()
-            what = error.what if isinstance(error, EquipoiseError) else str(error)
-            raise Unreachable(what or "the scheduler does not answer") from error
+            reason = error.what if isinstance(error, EquipoiseError) else str(error)
+            raise Unreachable(reason or "the scheduler does not answer") from error
         return tuple(threads)
 
     async def call(self, worker: str, task: Task, request: bytes, timeout_s: float) -> bytes:
@@ -253,9 +253,8 @@ class Roster:
 
     async def _introduce(self, worker: str) -> None:
         try:
-            answer = await self._transport.call(
-                worker, tasks.introduce, b"", INTRODUCTION_TIMEOUT_S
-            )
+            task = tasks.introduce
+            answer = await self._transport.call(worker, task, b"", INTRODUCTION_TIMEOUT_S)
             introduction = from_bytes(answer, Introduction)
             self._check_host(worker, introduction.host)
             self.introductions[worker] = introduction
@@ -279,10 +278,7 @@ class Roster:
         """
         name = short_line(host.name)
         if not is_identity(host.identity) or not 0 < len(host.name) <= MAX_NAME_LETTERS:
-            raise UnusableInput(
-                f"the host {name!r} has no valid identity, or its name is too long",
-                hint="install the same version of Equipoise on every host",
-            )
+            raise messages.version_mismatch(f"{name!r} has no valid identity, or too long a name")
         for other, introduction in self.introductions.items():
             is_same_host = introduction.host.identity == host.identity
             if is_same_host and _machine_of(other) != _machine_of(worker):

@@ -126,7 +126,6 @@ def _reply(request: StratumRequest) -> StratumReply:
 
 
 def _python_number(value: Any) -> Any:
-    """Convert a NumPy number to a Python number."""
     if isinstance(value, np.generic):
         return value.item()
     raise TypeError(f"a value of type {type(value).__name__} cannot be a cluster on workers")

@@ -122,9 +122,9 @@ def bounded_slice(slice_of: Callable[[int], tuple[bytes, bool]]) -> tuple[bytes,
     """
     max_trials = _MAX_TRIALS
     while True:
-        content, more = slice_of(max_trials)
+        content, has_more = slice_of(max_trials)
         if len(content) <= MAX_SLICE_BYTES or max_trials == 1:
-            return content, more
+            return content, has_more
         max_trials = max(1, max_trials * MAX_SLICE_BYTES // (2 * len(content)))
 
 

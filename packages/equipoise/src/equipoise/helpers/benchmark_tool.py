@@ -124,7 +124,6 @@ def _criterion_folder() -> Path:
 
 
 def _remove_earlier_results() -> None:
-    """Remove the results that criterion wrote in an earlier trial."""
     if os.environ.get(VARIABLE) and os.environ.get("CARGO_TARGET_DIR"):
         shutil.rmtree(_criterion_folder(), ignore_errors=True)
 

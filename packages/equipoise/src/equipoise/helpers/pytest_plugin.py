@@ -7,10 +7,9 @@
 
 The fixture `benchmark` of pytest-benchmark is supported as well, if that plugin is installed.
 
-`equipoise gate` measures a change of a repository. Under a gate each pytest process is one trial:
-the fixture calls the function many times, and the mean of the calls is the metric
-``file.py::test_parse time_s`` of the trial. In any other run of pytest the fixture calls the
-function once, without timing.
+Under a gate each pytest process is one trial: the fixture calls the function many times, and the
+mean of the calls is the metric ``file.py::test_parse time_s`` of the trial. In any other run of
+pytest the fixture calls the function once, without timing.
 """
 
 from __future__ import annotations
@@ -132,8 +131,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     if foreign_modules:
         pytest.exit(
             f"{foreign_modules[0]} was imported from {user_tree}, which is neither revision: let "
-            "--build install the revision into its own environment, or set PYTHONPATH to the "
-            "sources of the revision",
+            "--build install the revision in its own environment, or set PYTHONPATH to its sources",
             pytest.ExitCode.USAGE_ERROR,
         )
 

@@ -300,7 +300,7 @@ def test_weights_are_above_0_and_add_up_to_1(weights: tuple[float, float]) -> No
 
 def test_the_blocks_known_at_an_end_are_those_of_every_host() -> None:
     first, second = fleet_of([0.0, 0.0])
-    with pytest.raises(UnusableInput, match="known at the end"):
+    with pytest.raises(UnusableInput, match="known_at_end"):
         answers_of([replace(first, state="left", known_at_end=(3,)), second])
 
 

@@ -139,9 +139,9 @@ def try_interventions(
     Raise `Interrupted` if the user interrupted the campaign. Raise `ConditionFailed` if one of the
     two conditions failed without an intervention.
     """
-    observed = evidence_of_gap(record, gap)
-    causes = suggested_causes(observed.difference)
-    known_evidence = KnownEvidence(observed.evidence, observed.difference.slower)
+    gap_evidence = evidence_of_gap(record, gap)
+    causes = suggested_causes(gap_evidence.difference)
+    known_evidence = KnownEvidence(gap_evidence.evidence, gap_evidence.difference.slower)
     open_gap = OpenGap(
         record, gap.contrast, causes, known_evidence, gap.longest_s, gap.smallest_ratio
     )
@@ -158,10 +158,8 @@ def try_interventions(
             say(f"testing by interventions on both: {', '.join(names)}")
         for attempt in experiment_of(plan).attempts:
             if not attempt.is_reachable:
-                unchanged = next(
-                    change.unchanged for change in attempt.expected if change.unchanged
-                )
-                say(f"not tested: {attempt.intervention} cannot reach the cause ({unchanged})")
+                reason = next(change.unchanged for change in attempt.expected if change.unchanged)
+                say(f"not tested: {attempt.intervention} cannot reach the cause ({reason})")
     listener = progress_for(quiet=output.quiet, color=output.color)
     conduct.start(plan, ledger, listener)
 

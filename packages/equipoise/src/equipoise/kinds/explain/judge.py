@@ -142,8 +142,7 @@ class Attempt:
         self.conditions = {*self._ordered_conditions} - {BASELINE, CANDIDATE}
         """Conditions of the attempt, without the two conditions of the gap."""
         self.ended_because: str | None = None
-        """Failure of a condition, after which the attempt has no outcome; ``None`` without a
-        failure."""
+        """Failure of a condition, after which the attempt has no outcome; ``None`` without one."""
 
     def add_block(self, block: BlockRead) -> None:
         """Add a block if it tried the intervention."""

@@ -70,19 +70,19 @@ def tested_causes(record: RunRecord) -> tuple[Explanation, ...]:
         cause_index: int, planned: PlannedIntervention, test: InterventionOutcome
     ) -> InterventionOutcome:
         """Return the outcome for one cause; an attempt that did not reach it cannot refute it."""
-        unchanged = None
+        sentence = None
         for change in planned.expected:
             if change.cause != cause_index:
                 continue
             if change.unchanged is not None and test.outcome != "confirmed":
-                unchanged = change.unchanged
+                sentence = change.unchanged
             elif change.account is not None and test.outcome == "refuted":
-                unchanged = unchanged_account(
+                sentence = unchanged_account(
                     change.account, planned, blocks.values(), _slower_side(gap)
                 )
-        if unchanged is None:
+        if sentence is None:
             return test
-        return replace(test, outcome=NOT_REACHABLE, unchanged=unchanged, unknown_because=None)
+        return replace(test, outcome=NOT_REACHABLE, unchanged=sentence, unknown_because=None)
 
     causes = (
         _cause_with_outcomes(
@@ -210,9 +210,9 @@ def _cause_with_outcomes(
         status = NOT_REACHABLE
     elif may_refute and outcomes <= {"refuted", NOT_REACHABLE}:
         status = "refuted"
-    observed = cause.summary.replace(OBSERVED_ONLY, "as observed") if tests else cause.summary
-    if observed and not observed.endswith("."):
-        observed += "."
+    observation = cause.summary.replace(OBSERVED_ONLY, "as observed") if tests else cause.summary
+    if observation and not observation.endswith("."):
+        observation += "."
     outcomes_of_all = (*tests, *omitted)
     test = (
         outcomes_sentence(outcomes_of_all)
@@ -220,7 +220,7 @@ def _cause_with_outcomes(
         else "Nothing here can be changed to test it."
     )
     tested = replace(
-        cause, status=status, summary=f"{observed} {test}".strip(), tested=outcomes_of_all
+        cause, status=status, summary=f"{observation} {test}".strip(), tested=outcomes_of_all
     )
     if status in ("open", NOT_REACHABLE):
         return tested

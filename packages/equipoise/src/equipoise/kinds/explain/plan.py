@@ -293,12 +293,12 @@ def _conditions_and_attempts(
 
 
 def _altered(condition: Condition, level: str, alter: Alter) -> Condition:
-    changed = alter(condition)
+    changed_condition = alter(condition)
     return replace(
-        changed,
+        changed_condition,
         name=f"{condition.name}, with {level}",
         # Conditions with levels must differ in at least one level.
-        levels={**changed.levels, INTERVENTION: level},
+        levels={**changed_condition.levels, INTERVENTION: level},
     )
 
 
@@ -308,5 +308,5 @@ def _tested_causes(gap: OpenGap, intervention: Intervention) -> tuple[str, ...]:
 
 
 def _seconds(gap: OpenGap, intervention: Intervention) -> float:
-    fitting = (cause for cause in gap.causes if cause.cause in intervention.causes)
-    return sum(max(0.0, cause.seconds or 0.0) for cause in fitting)
+    causes = (cause for cause in gap.causes if cause.cause in intervention.causes)
+    return sum(max(0.0, cause.seconds or 0.0) for cause in causes)

@@ -2,15 +2,16 @@
 
 The evidence names calls, faults or functions. An intervention that leaves them unchanged has not
 removed the cause, so times with the intervention refute nothing. Calls, threads and functions need
-an observed run of the slower condition with the intervention, which is never timed. Page faults and
-blocks from the disk are counted in the campaign's own trials.
+an observed run of the slower condition with the intervention, which is never timed. The campaign's
+own trials count page faults and blocks from the disk.
 
-In this file *before* is the slower condition's value, *after* its value with the intervention, and
+In this file, *before* is the slower condition's value, *after* its value with the intervention, and
 *faster* the value of the faster condition.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from statistics import fmean, median
 from types import MappingProxyType
@@ -154,8 +155,10 @@ def unchanged_account(
     if slower == "baseline":
         conditions = (attempt.baseline_without, attempt.candidate_without, attempt.baseline_with)
     account, event = ACCOUNTS[name]
-    tried = [block for block in blocks if any(trial.condition == conditions[2] for trial in block)]
-    accounts = [(trial.condition, account(trial.accounting)) for block in tried for trial in block]
+    *_, changed = conditions
+    attempted = [block for block in blocks if any(trial.condition == changed for trial in block)]
+    trials = itertools.chain.from_iterable(attempted)
+    accounts = [(trial.condition, account(trial.accounting)) for trial in trials]
     values = [
         [value for index, value in accounts if index == condition and value is not None]
         for condition in conditions
@@ -182,7 +185,7 @@ def _check(changes: Changes, cause: Explanation, known_evidence: KnownEvidence) 
         case "what the cause names", "more_allocations":
             return _other_allocator(known_evidence)
         case "what the cause names", "wrong_blas_kernel" if isinstance(function, str):
-            return _shorter_functions(lambda called: called.name == function, f"{function}() ran")
+            return _shorter_functions(lambda frame: frame.name == function, f"{function}() ran")
     return None
 
 
@@ -287,7 +290,7 @@ def _calls(run: SystemCalls, name: str) -> float:
 
 
 def _writes(run: SystemCalls, file: str) -> float:
-    return float(sum(written.writes for written in run.files if written.name == file))
+    return float(sum(output.writes for output in run.files if output.name == file))
 
 
 def _seconds(run: SampledStacks, is_counted: Callable[[Function], bool]) -> Iterator[float]:

@@ -197,8 +197,8 @@ def fleet_comparisons(
     for metrics in ((plan.judgement.primary_metric,), plan.judgement.other_metrics):
         level = plan.judgement.alpha / max(1, len(metrics) * len(plan.contrasts))
         for metric in metrics if plan.contrasts else ():
-            paired, missing = _paired(members, metric)
-            warnings += missing
+            paired, metric_warnings = _paired(members, metric)
+            warnings += metric_warnings
             if any(paired):
                 comparisons += (
                     _comparison(plan, metric, contrast, members, paired, index, level)
@@ -212,18 +212,18 @@ def _paired(
 ) -> tuple[list[list[Pairing]], list[CampaignWarning]]:
     """Return the pairs of each host, and warnings about hosts with a trial without the metric."""
     paired: list[list[Pairing]] = []
-    missing: dict[tuple[str, str], list[str]] = defaultdict(list)
+    names_by_problem: dict[tuple[str, str], list[str]] = defaultdict(list)
     for member in members:
         pairs: list[Pairing] = []
         if member.record is not None and member.blocks:
             try:
                 pairs = pairings_of(member.record.plan, member.blocks, metric)
             except UnusableInput as error:
-                missing[error.what, error.hint or ""].append(member.host.host)
+                names_by_problem[error.what, error.hint or ""].append(member.host.host)
         paired.append(pairs)
     return paired, [
         CampaignWarning("metric_unknown", f"{names_of(names)}: {what}", hint)
-        for (what, hint), names in missing.items()
+        for (what, hint), names in names_by_problem.items()
     ]
 
 
@@ -272,7 +272,7 @@ def _comparison(
         probability_slower=None,
         probability_slower_ci=(None, None),
         minimum_misleads=False,
-        scope=_scope_over(plan, fleet),
+        scope=_scope_of_mean(plan, fleet),
         summary="",
         level=level,
         ratio_is_constant=all(host.ratio_is_constant for host in answers.hosts),
@@ -314,8 +314,7 @@ def _comparison(
     return replace(comparison, summary=f"{over_hosts}: {sentence}")
 
 
-def _scope_over(plan: Plan, fleet: FleetPlan) -> str:
-    """Return the scope of a mean over the hosts of a fleet."""
+def _scope_of_mean(plan: Plan, fleet: FleetPlan) -> str:
     within = "processes"
     if plan.layouts:
         within = f"processes, in these {len(plan.layouts)} layouts"
@@ -334,14 +333,14 @@ def _missing_blocks(record: RunRecord, members: Sequence[Member]) -> Iterator[Ca
     fetch = f"run `{command}` to fetch the missing blocks"
     resume = f"{fetch}, and to let the host continue"
     consequence = "no number over the asked hosts includes them"
-    behind = (
+    unfinished = (
         "the campaign has not ended: the host is still measuring, was killed, or some of its "
         "blocks have not arrived"
     )
     for state, code, problem, hint in (
         ("absent", "host_absent", f"nothing of the campaign has arrived; {consequence}", fetch),
         ("no block", "host_without_block", f"no block is complete; {consequence}", resume),
-        ("behind", "host_behind", behind, fetch),
+        ("behind", "host_behind", unfinished, fetch),
     ):
         names = [member.host.host for member in members if member.host.state == state]
         if names:

@@ -71,10 +71,10 @@ def describe_answers(
     by_property = () if one_host is not None else tuple(_by_property(claims.hosts, hosts))
     subject = "these campaigns" if one_host is not None else "the asked hosts"
     question_of_stayed = "What is the mean over the hosts that stayed?"
-    stayed = claims.mean_of_stayed
+    mean_of_stayed = claims.mean_of_stayed
     return FleetAnswers(
         mean=writer.mean(claims.mean, f"What is the mean over {subject}?"),
-        stayed=None if stayed is None else writer.mean(stayed, question_of_stayed),
+        stayed=None if mean_of_stayed is None else writer.mean(mean_of_stayed, question_of_stayed),
         no_difference=writer.no_difference(claims.e_value),
         otherwise=writer.differences(claims.hosts),
         new_host=writer.prediction(claims.new_host, *_NEW_HOST_PATTERNS),
@@ -160,7 +160,7 @@ class _AnswerWriter:
         ]
         if reasons[0] is not None and None not in reasons:
             return _unknown_answer(FleetDifferences, question, reasons[0])
-        host_differences = tuple(map(_difference, hosts, self.names))
+        host_differences = tuple(map(_ratio_to_others, hosts, self.names))
         clauses = "; ".join(
             f"{host.host}: {self.change(host.ratio)} against the mean of the others "
             f"({self.ends(host.ratio_ci)})"
@@ -197,8 +197,7 @@ def _unknown_answer(answer_class: type[_Answer], question: str, reason: str) -> 
     return answer_class(question=question, answer=_unknown_sentence(reason), unknown_because=reason)
 
 
-def _difference(claims: HostClaims, name: str) -> HostDifference:
-    """Return the ratio of one host over the mean of the others."""
+def _ratio_to_others(claims: HostClaims, name: str) -> HostDifference:
     others = claims.mean_of_others
     low, high = claims.bounds.low - others.high, claims.bounds.high - others.low
     ratio = None

@@ -247,8 +247,8 @@ def fleet_table(progress: FleetProgress, rows: int) -> Table:
     hosts = list(progress.hosts)
     if len(hosts) > rows:
         hosts.sort(key=lambda host: list(STYLES).index(host.state))
-    fitting = hosts if len(hosts) <= rows else hosts[: max(rows - 1, 0)]
-    for host in fitting:
+    visible_hosts = hosts if len(hosts) <= rows else hosts[: max(rows - 1, 0)]
+    for host in visible_hosts:
         remark = host.status.stopped_because if host.state == "ended" else host.problem
         table.add_row(
             Text(visible(host.host)),
@@ -257,10 +257,11 @@ def fleet_table(progress: FleetProgress, rows: int) -> Table:
             Text(waiting_time(host.status.running_s)),
             Text(visible(remark or ""), style="dim"),
         )
-    hidden = hosts[len(fitting) :]
-    if hidden:
-        ended_count = sum(host.state == "ended" for host in hidden)
-        table.add_row(Text(f"and {len(hidden)} more, {ended_count} of them ended", style="dim"))
+    hidden_hosts = hosts[len(visible_hosts) :]
+    if hidden_hosts:
+        ended_count = sum(host.state == "ended" for host in hidden_hosts)
+        text = f"and {len(hidden_hosts)} more, {ended_count} of them ended"
+        table.add_row(Text(text, style="dim"))
     return table
 
 

@@ -3,8 +3,8 @@
 The coordinator's run has the terms of the fleet and no trial. Each segment of this run is a
 session, in which a coordinator follows the hosts. Between sessions the hosts continue to measure.
 Every host has its own coin, whose seed is a digest of the campaign's seed, the host and its
-position. The identity of a host's run is a digest of the fleet's identity and the position, so the
-same order never begins a second run.
+position. A digest of the fleet's identity and the position is the identity of
+a host's run, so the same order never begins a second run.
 """
 
 from __future__ import annotations
@@ -294,8 +294,7 @@ def _host_campaigns(
 def member_plan(plan: Plan, fleet: str, place: int) -> Plan:
     """Return the plan of one host of a fleet, whose commands run in the host's own folder.
 
-    ``plan`` and ``fleet`` are the plan and the identity of the coordinator's run; ``place`` is the
-    position of the host.
+    ``plan`` and ``fleet`` are the plan and the identity of the coordinator's run.
     """
     terms = plan.terms
     assert isinstance(terms, FleetPlan), "only a coordinator's plan has members"

@@ -58,11 +58,11 @@ def hosts(comparison: FleetComparison) -> alt.LayerChart | None:
 
     If more of the metric is better, the ratios are ratios of values, not of costs.
     """
-    measured = [host for host in comparison.hosts if host.ratio]
-    if len(measured) < 2 or comparison.fleet is None:
+    ratio_hosts = [host for host in comparison.hosts if host.ratio]
+    if len(ratio_hosts) < 2 or comparison.fleet is None:
         return None
-    drawn = _shown_hosts(measured)
-    rows = list(_bars(comparison, drawn))
+    drawn_hosts = _shown_hosts(ratio_hosts)
+    rows = list(_bars(comparison, drawn_hosts))
     # The row of one more host has no ratio, so an end of its interval gives its position.
     ratios_and_ends = [(row.ratio or next(filter(None, row.ends), None), row.ends) for row in rows]
     axis = ratio_axis(
@@ -91,27 +91,27 @@ def hosts(comparison: FleetComparison) -> alt.LayerChart | None:
             layer(points, point(70), x="ratio:Q", y=y, color=color, shape=shape, tooltip=tooltip),
         ],
         title=f"{comparison.candidate} against {comparison.baseline} on each host",
-        notes=list(_notes(comparison, measured, drawn)),
+        notes=list(_notes(comparison, len(ratio_hosts), len(drawn_hosts))),
         description=f"Ratios with intervals, a row for each host. {comparison.summary}",
         height=_ROW_HEIGHT * max(len(rows), 4),
     )
 
 
-def _shown_hosts(measured: Sequence[HostEffect]) -> list[HostEffect]:
+def _shown_hosts(ratio_hosts: Sequence[HostEffect]) -> list[HostEffect]:
     """Choose at most ``MAX_HOSTS`` hosts at even ranks of their ratios, in the given order."""
-    if len(measured) <= MAX_HOSTS:
-        return list(measured)
-    ranked = sorted(measured, key=lambda host: host.ratio or 0.0)
+    if len(ratio_hosts) <= MAX_HOSTS:
+        return list(ratio_hosts)
+    ranked = sorted(ratio_hosts, key=lambda host: host.ratio or 0.0)
     last = len(ranked) - 1
     positions = {ranked[round(step * last / (MAX_HOSTS - 1))].place for step in range(MAX_HOSTS)}
-    return [host for host in measured if host.place in positions]
+    return [host for host in ratio_hosts if host.place in positions]
 
 
-def _bars(comparison: FleetComparison, drawn: Sequence[HostEffect]) -> Iterator[_Bar]:
+def _bars(comparison: FleetComparison, drawn_hosts: Sequence[HostEffect]) -> Iterator[_Bar]:
     answers = comparison.fleet
     assert answers is not None, "a comparison without answers is not drawn"
     names = {host.host for host in comparison.hosts}
-    for host in drawn:
+    for host in drawn_hosts:
         kind = _DIFFERENT_HOST if host.host in answers.otherwise.differing else _HOST
         yield _Bar(host.host, kind, host.ratio, host.ratio_ci, host.blocks)
     if comparison.ratio is not None and comparison.ratio_ci != (None, None):
@@ -123,13 +123,11 @@ def _bars(comparison: FleetComparison, drawn: Sequence[HostEffect]) -> Iterator[
         yield _Bar(label, _NEW_HOST, None, new_host.ratio_ci, None)
 
 
-def _notes(
-    comparison: FleetComparison, measured: Sequence[HostEffect], drawn: Sequence[HostEffect]
-) -> Iterator[str]:
+def _notes(comparison: FleetComparison, ratio_count: int, drawn_count: int) -> Iterator[str]:
     yield f"Holds {comparison.scope}."
-    if len(drawn) < len(measured):
-        yield f"{len(drawn)} of {len(measured)} hosts are drawn, at even ranks of their ratios."
-    if count := len(comparison.hosts) - len(measured):
+    if drawn_count < ratio_count:
+        yield f"{drawn_count} of {ratio_count} hosts are drawn, at even ranks of their ratios."
+    if count := len(comparison.hosts) - ratio_count:
         yield f"Without a ratio: {counted(count, 'host')}."
 
 

@@ -129,7 +129,6 @@ class FleetReport(ReportKind):
 
 
 def _primary_comparisons(document: FleetDocument) -> list[FleetComparison]:
-    """Return the comparisons on the primary metric."""
     metric = document.primary_metric
     return [comparison for comparison in document.comparisons if comparison.metric == metric]
 
@@ -149,16 +148,16 @@ def parts(document: FleetDocument, fleet: FleetResult) -> Iterator[Part]:
     """Build the parts below the answer: hosts, questions, properties, and the hosts' runs."""
     primary = _primary_comparisons(document)
     has_many = len(primary) > MAX_CLAIMS
-    shown = [shown_comparison(document, comparison) for comparison in primary]
-    if len(shown) == 1:
-        (comparison,) = shown
+    comparisons = [shown_comparison(document, comparison) for comparison in primary]
+    if len(comparisons) == 1:
+        (comparison,) = comparisons
         yield Section("Hosts", (_hosts_table(fleet, comparison),))
         yield from _answers_section(comparison)
     else:
         yield Section("Hosts", (_fleet_table(fleet),))
         if has_many:
             yield Section("Means over the asked hosts", (_means_table(document, primary),))
-        for comparison in shown:
+        for comparison in comparisons:
             parts = (_hosts_table(fleet, comparison), *_answers_section(comparison))
             forms = WRITTEN if has_many else SCREEN | WRITTEN
             yield Section(_title(comparison), parts, folded=has_many, forms=forms)
@@ -166,9 +165,9 @@ def parts(document: FleetDocument, fleet: FleetResult) -> Iterator[Part]:
             yield Paragraph(
                 f"The page of {option('report')} has the hosts of each comparison.", forms=SCREEN
             )
-    others = [comparison for comparison in document.comparisons if comparison not in primary]
-    if others:
-        yield Section("Other metrics", (_means_table(document, others),))
+    secondary = [comparison for comparison in document.comparisons if comparison not in primary]
+    if secondary:
+        yield Section("Other metrics", (_means_table(document, secondary),))
     yield from _control_sentence(fleet)
     yield from _medians_table(document, fleet)
     yield from _host_runs(fleet)
@@ -272,7 +271,6 @@ def _host_facts(host: FleetHost) -> Mapping[str, Cell]:
 
 
 def _state_sentence(host: FleetHost) -> str:
-    """Return a short sentence about the state of a host's campaign."""
     state = _STATES[host.state]
     if host.stopped_because is not None:
         return f"{state}: {host.stopped_because}" if host.state == "left" else host.stopped_because
@@ -325,8 +323,8 @@ def _answers_section(comparison: FleetComparison) -> Iterator[Part]:
         tuple(rows),
         label=f"Questions and answers: {_title(comparison)}",
         notes=tuple(
-            f"Not answered: {' '.join(questions)} Reason: {because}."
-            for because, questions in open_questions.items()
+            f"Not answered: {' '.join(questions)} Reason: {reason}."
+            for reason, questions in open_questions.items()
         ),
     )
     yield Section("Answers over the hosts", (table,))
@@ -359,7 +357,6 @@ def _properties_section(comparison: FleetComparison, answers: FleetAnswers) -> I
 
 
 def _control_sentence(fleet: FleetResult) -> Iterator[Part]:
-    """Build the sentence about the controls of the hosts."""
     controls = [host for host in fleet.hosts if host.control_excludes_one is not None]
     if controls:
         differing = [host.host for host in controls if host.control_excludes_one]
@@ -371,7 +368,6 @@ def _control_sentence(fleet: FleetResult) -> Iterator[Part]:
 
 
 def _medians_table(document: FleetDocument, fleet: FleetResult) -> Iterator[Part]:
-    """Build the median of each condition on each host."""
     hosts = [host for host in fleet.hosts if host.conditions]
     if not hosts:
         return
@@ -385,7 +381,7 @@ def _medians_table(document: FleetDocument, fleet: FleetResult) -> Iterator[Part
         }
         for host in hosts
     )
-    medians = [[known.get(name, UNKNOWN) for name in names] for known in medians_by_host]
+    medians = [[texts.get(name, UNKNOWN) for name in names] for texts in medians_by_host]
     heading, column_noun = "host", "more condition"
     rows, columns = [host.host for host in hosts], names
     # The columns are the hosts or the conditions, whichever are fewer.

@@ -5,8 +5,10 @@ questions about a fleet have different answers: effects of +3 % and -3 % on four
 effects, but their mean is 0.
 
 All intervals are confidence sequences: they hold at every interim analysis, whenever each host
-stopped. Three families of claims have ``alpha`` each: the means over hosts with their verdict, the
-new host, and the hosts that differ from the others. Each of K comparisons gets alpha/K.
+stopped. Sequences *hold together* at a level if the chance that any of them is ever wrong is at
+most that level. Three families of claims have ``alpha`` each: the means over hosts with their
+verdict, the new host, and the hosts that differ from the others. Each of K comparisons gets
+alpha/K.
 
 A *round* is block i of every host, used as one bet. Given the past and the times by position, the
 coins of these blocks are independent and fair. If all of these coins are turned, the weighted mean
@@ -71,7 +73,7 @@ class HostBlocks(Struct, frozen=True):
 
     name: str
     identity: str
-    """Text that is different for each host."""
+    """Text by which hosts are distinguished."""
     blocks: PairedBlocks
     weight: float
     """Weight in the mean over the asked hosts, declared before the first trial."""
@@ -212,7 +214,7 @@ def claims_of_fleet(
         Smallest effect that matters, in percent; 0 for none.
     alpha
         Level of each question about this comparison; each of K comparisons has alpha/K.
-    planned
+    planned_count
         Number of hosts, if it was fixed before the first trial; ``None`` if hosts could join.
     seed
         Seed of the intervals of the variance.
@@ -245,12 +247,12 @@ class _Fleet:
 
     def claims(self, seed: int) -> FleetClaims:
         all_hosts = tuple(range(len(self.hosts)))
-        stayed = tuple(index for index in all_hosts if self.hosts[index].state != "left")
-        some_left = 0 < len(stayed) < len(all_hosts)
+        remaining_hosts = tuple(index for index in all_hosts if self.hosts[index].state != "left")
+        some_left = 0 < len(remaining_hosts) < len(all_hosts)
         return FleetClaims(
             e_value=self.e_value(),
             mean=self.mean_over(all_hosts),
-            mean_of_stayed=self.mean_over(stayed) if some_left else None,
+            mean_of_stayed=self.mean_over(remaining_hosts) if some_left else None,
             hosts=tuple(self.claims_about_host(index) for index in all_hosts),
             new_host=self.new_host(),
             median_of_hosts=self.median_of_hosts(),
@@ -354,8 +356,8 @@ class _Fleet:
 
     def weights_over(self, indexes: Sequence[int]) -> FloatArray:
         """Return the weights of these hosts, scaled so that their sum is 1."""
-        chosen = self.weights[list(indexes)]
-        weights: FloatArray = chosen / chosen.sum()
+        host_weights = self.weights[list(indexes)]
+        weights: FloatArray = host_weights / host_weights.sum()
         return weights
 
     def mean_of_sequences(
@@ -434,8 +436,8 @@ class _Fleet:
             return False
         for weight, ratio, index in zip(weights, ratios, indexes, strict=True):
             blocks = self.hosts[index].blocks
-            without = ln_ratios_without_one_block(blocks.baseline, blocks.candidate)
-            if not np.all(side * (mean + weight * (without - ratio)) < -self.margin):
+            ratios_without = ln_ratios_without_one_block(blocks.baseline, blocks.candidate)
+            if not np.all(side * (mean + weight * (ratios_without - ratio)) < -self.margin):
                 return False
         return True
 
@@ -582,8 +584,8 @@ def _check_hosts(hosts: Sequence[HostBlocks], planned_count: int | None) -> None
         )
     if any(len(host.known_at_end or hosts) != len(hosts) for host in hosts):
         raise UnusableInput(
-            "known_at_end of a host, the blocks known at the end, has not one number for each host",
-            hint="give as many numbers as there are hosts",
+            f"known_at_end of a host does not have one number for each of {len(hosts)} hosts",
+            hint=f"give {len(hosts)} numbers of blocks",
         )
     if planned_count is not None and planned_count != len(hosts):
         raise UnusableInput(
@@ -619,16 +621,16 @@ def rosters_of(hosts: Sequence[HostBlocks]) -> tuple[Roster, ...]:
         if rounds:
             roster_starts = tuple(starts[index] for index in members)
             rosters.append(Roster(len(rosters) + 1, tuple(members), roster_starts, rounds))
-        ended = [
+        ended_hosts = [
             index
             for index in members
             if hosts[index].state != "measuring" and lengths[index] - starts[index] <= rounds
         ]
-        if not ended:
+        if not ended_hosts:
             break
-        members = [index for index in members if index not in ended]
+        members = [index for index in members if index not in ended_hosts]
         for index in members:
-            known_at_ends = (hosts[ended_index].known_at_end for ended_index in ended)
+            known_at_ends = (hosts[ended_index].known_at_end for ended_index in ended_hosts)
             known_blocks = [values[index] for values in known_at_ends if values is not None]
             starts[index] = max(starts[index] + rounds, *known_blocks, 0)
     return tuple(rosters)

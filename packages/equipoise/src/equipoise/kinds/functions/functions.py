@@ -71,8 +71,8 @@ class Benchmark(Struct, frozen=True):
     @property
     def digest(self) -> str:
         """Digest of the function or code, with its data and its setup."""
-        parts = (self.function, self.setup_function, self.code, self.setup_code, self.names)
-        return hashlib.blake2b(repr(parts).encode(), digest_size=16).hexdigest()
+        contents = (self.function, self.setup_function, self.code, self.setup_code, self.names)
+        return hashlib.blake2b(repr(contents).encode(), digest_size=16).hexdigest()
 
 
 def function_benchmarks(
@@ -161,7 +161,7 @@ def _benchmark_of_code(
     name: str, text: str, tree: ast.Module, setup: ast.Module, available: Mapping[str, object]
 ) -> Benchmark:
     code, setup_code = _compile(tree, repr(text)), _compile(setup, "setup")
-    awaits = any(part.co_flags & inspect.CO_COROUTINE for part in (code, setup_code))
+    awaits = any(code_object.co_flags & inspect.CO_COROUTINE for code_object in (code, setup_code))
     used_values = {
         variable: available[variable]
         for variable in sorted({*_names_in(code), *_names_in(setup_code)})
@@ -180,7 +180,7 @@ def _benchmark_of_code(
         source=text,
         loop=_marshalled_loop(tree, setup, awaits=awaits),
         awaits=awaits,
-        modules=_sorted_modules(modules | _imported_by(setup), awaits),
+        modules=_sorted_modules(modules | _modules_imported_by(setup), awaits),
         code=marshal.dumps(code),
         setup_code=marshal.dumps(setup_code),
         names=pickled,
@@ -237,7 +237,6 @@ def _code_error(description: str, error: Exception) -> UnusableInput:
 
 
 def _is_builtin(name: str, value: object) -> bool:
-    """Return whether a value is the builtin with this name."""
     builtin_values = vars(builtins)
     return name in builtin_values and value is builtin_values[name]
 
@@ -252,8 +251,7 @@ def _names_in(code: types.CodeType) -> Iterator[str]:
             yield from _names_in(inner)
 
 
-def _imported_by(tree: ast.Module) -> set[str]:
-    """Return the modules that statements import at the outermost level."""
+def _modules_imported_by(tree: ast.Module) -> set[str]:
     modules = set()
     for node in tree.body:
         if isinstance(node, ast.Import):

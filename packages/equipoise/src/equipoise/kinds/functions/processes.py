@@ -151,7 +151,7 @@ class PreparedProcesses(Struct):
     def _prepare(self, keys: Sequence[Key]) -> None:
         """Start a process for each block, and return when all of them are ready."""
         with ExitStack() as stack:
-            waiting: list[tuple[int, Launcher]] = []
+            launchers: list[tuple[int, Launcher]] = []
             for processes_so_far, key in enumerate(keys, start=1):
                 self._started += 1
                 base_path = self.scratch / f"function-{self._started}"
@@ -169,8 +169,8 @@ class PreparedProcesses(Struct):
                 # Open for reading and writing, so that opening does not wait for a reader.
                 order_descriptor = os.open(order_file, os.O_RDWR | os.O_CLOEXEC)
                 self._prepared[key] = _WaitingProcess(launcher, order_descriptor, base_path)
-                waiting.append((ready_descriptor, launcher))
-            for ready_descriptor, launcher in waiting:
+                launchers.append((ready_descriptor, launcher))
+            for ready_descriptor, launcher in launchers:
                 while not becomes_readable(ready_descriptor, _POLL_S) and not launcher.has_ended():
                     pass
 

@@ -25,8 +25,7 @@ _EXAMINATION = "examination"
 MIN_BATCH_S = 0.00025
 """Minimum seconds of a batch of the faster function: 5000 times the resolution of the clock."""
 ROUNDS = 24
-"""Number of batches of each function in a process, enough for the change-points of
-`stats.warm_up`."""
+"""Number of batches of each function in a process, which suffices for `stats.warm_up`."""
 MAX_PROCESS_S = 0.25
 """Seconds of measurement in a process; slow functions get fewer batches."""
 _MAX_FRESH_BATCH_S = 0.002
@@ -147,9 +146,7 @@ def warnings_of(
 ) -> Iterator[CampaignWarning]:
     """Yield warnings about functions that change their data."""
     changing = [
-        benchmark.name
-        for benchmark, function in zip(benchmarks, examined, strict=True)
-        if function.changes
+        each.name for each, function in zip(benchmarks, examined, strict=True) if function.changes
     ]
     if not changing:
         return
