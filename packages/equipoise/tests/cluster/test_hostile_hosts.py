@@ -272,5 +272,5 @@ def test_a_host_that_keeps_no_shipped_file_is_left_out(
     assert [line.host for line in outcome.hosts] == ["ada", "cyd"]
     assert "words could not be shipped to bob: no room" in left_out(fleet)[0]
     monkeypatch.setattr(equality, "MAX_KEPT_BYTES", 4)
-    with pytest.raises(UnusableInput, match="the 1 files to ship have 0 MiB together"):
+    with pytest.raises(UnusableInput, match="shipping 1 file needs 0 MiB"):
         fleet.start(plan)

@@ -37,7 +37,7 @@ from equipoise.measure.trials import own_environment
 from equipoise.model.errors import EquipoiseError, UnusableInput
 from equipoise.model.host import HostReference
 from equipoise.model.plan import Condition, Plan, Server
-from equipoise.model.quantities import listed
+from equipoise.model.quantities import counted, listed
 from equipoise.shared.spelling import option
 
 EXAMINE_TIMEOUT_S = 60.0
@@ -117,8 +117,8 @@ def _check_total_size(folder: str, files: Sequence[File]) -> None:
     sizes = [Path(folder, file.path).stat().st_size for file in files]
     if sum(sizes) > MAX_KEPT_BYTES:
         raise UnusableInput(
-            f"the {len(files)} files to ship have {sum(sizes) >> 20} MiB together, more than "
-            f"{MAX_KEPT_BYTES >> 20}",
+            f"shipping {counted(len(files), 'file')} needs {sum(sizes) >> 20} MiB, but a host keeps "
+            f"at most {MAX_KEPT_BYTES >> 20} MiB",
             hint="copy the large files into the folder of the worker on every host yourself",
         )
 

@@ -290,7 +290,8 @@ def _make_room(folder: Path, size: int) -> None:
 def too_large(path: str, size: int) -> UnusableInput:
     """Return the error for a file that is too large to be shipped."""
     return UnusableInput(
-        f"{path} is too large to be shipped: {size >> 20} MiB, more than {MAX_SHIPPED_BYTES >> 20}",
+        f"{path} is too large to be shipped: it has {size >> 20} MiB, and the limit is "
+        f"{MAX_SHIPPED_BYTES >> 20} MiB",
         hint="copy the file into the folder of the worker on every host yourself",
     )
 

@@ -30,11 +30,7 @@ from pathlib import Path
 
 from msgspec import structs
 
-from equipoise.cluster.address import (
-    SchedulerAddress,
-    read_scheduler,
-    refuse_unprotected,
-)
+from equipoise.cluster.address import SchedulerAddress, read_scheduler, refuse_unprotected
 from equipoise.files.state import HOST_VARIABLE, private_folder
 from equipoise.model.errors import EquipoiseError, UnusableInput
 from equipoise.shared.spelling import command_line_spelling

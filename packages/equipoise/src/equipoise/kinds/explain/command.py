@@ -21,12 +21,7 @@ from equipoise.cli.completion import complete_runs
 from equipoise.cli.conducting import clear_killed_campaigns, measuring
 from equipoise.cli.options.outputs import OutputOptions, check_folder
 from equipoise.cli.progress import progress_for
-from equipoise.cli.results import (
-    CampaignResult,
-    load_result,
-    recorded_name,
-    write_files,
-)
+from equipoise.cli.results import CampaignResult, load_result, recorded_name, write_files
 from equipoise.cli.streams import is_watched, say
 from equipoise.cli.work_bars import work_bar
 from equipoise.cli.writing import write_file
@@ -52,12 +47,7 @@ from equipoise.shared.spelling import option
 from equipoise.studies.data_sets import require_data
 from equipoise.why.causes.ranking import suggested_causes
 from equipoise.why.differences.stacks import Picture, draw
-from equipoise.why.evidence.collect import (
-    MIN_REPETITIONS,
-    EvidenceRequest,
-    missing_runs,
-    observe,
-)
+from equipoise.why.evidence.collect import MIN_REPETITIONS, EvidenceRequest, missing_runs, observe
 from equipoise.why.evidence.sources import DEFAULT_SOURCES, SLOW_SOURCE, known_sources
 from equipoise.why.explanation import GapEvidence, evidence_of_gap, with_causes
 from equipoise.why.gap import (

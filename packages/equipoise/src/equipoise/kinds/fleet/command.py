@@ -24,12 +24,7 @@ from equipoise.cli.streams import say
 from equipoise.cli.work_bars import MIN_REDRAW_S
 from equipoise.cluster.address import LocalWorkers
 from equipoise.cluster.connection import ClusterAccess, running_scheduler
-from equipoise.cluster.coordinator import (
-    HOST_TIMEOUT_S,
-    FleetListener,
-    FleetProgress,
-    HostState,
-)
+from equipoise.cluster.coordinator import HOST_TIMEOUT_S, FleetListener, FleetProgress, HostState
 from equipoise.cluster.files import portable_builds
 from equipoise.cluster.roster import DaskTransport
 from equipoise.design.command_line import shell_line

@@ -58,12 +58,7 @@ from equipoise.report.document import (
 )
 from equipoise.report.json_document import is_interval_of_ratios
 from equipoise.report.kind import ReportKind
-from equipoise.report.units import (
-    change_text,
-    estimate_and_interval,
-    metric_value,
-    percentage,
-)
+from equipoise.report.units import change_text, estimate_and_interval, metric_value, percentage
 from equipoise.shared.spelling import option
 
 MAX_HOSTS = 24

@@ -238,7 +238,7 @@ def refuse_copies_that_differ(
     The functions have no setup. There is no check if a call in this process could change the
     caller's data, or takes long.
     """
-    if not _can_be_called_locally(benchmarks, examined):
+    if not _can_check(benchmarks, examined):
         return
     calls, rounds = calls_and_rounds(examined, fresh_calls=False)
     ratios_before = _local_ratios(benchmarks, originals, calls)
@@ -270,9 +270,7 @@ def _setup_hint(benchmark: Benchmark) -> str:
     )
 
 
-def _can_be_called_locally(
-    benchmarks: Sequence[Benchmark], examined: Sequence[ExaminedFunction]
-) -> bool:
+def _can_check(benchmarks: Sequence[Benchmark], examined: Sequence[ExaminedFunction]) -> bool:
     """Return whether calls in this process are brief, change nothing, and use data."""
     changes = any(function.changes or not function.is_watched for function in examined)
     if len(benchmarks) < 2 or changes or any(benchmark.awaits for benchmark in benchmarks):

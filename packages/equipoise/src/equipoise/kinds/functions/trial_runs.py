@@ -17,7 +17,7 @@ from equipoise.kinds.functions.processes import Answer, prepared_processes
 from equipoise.kinds.functions.terms import FunctionsPlan
 from equipoise.measure.trials import base_environment, failure_of, own_environment
 from equipoise.measure.untimed import stderr_suffix
-from equipoise.model.errors import ConditionFailed, UnusableInput
+from equipoise.model.errors import ConditionFailed, EquipoiseError, UnusableInput
 from equipoise.model.record import CampaignWarning
 
 _EXAMINATION = "examination"
@@ -96,9 +96,7 @@ def _examined(
     )
 
 
-def _error_of_failure(
-    benchmarks: Sequence[Benchmark], content: dict[str, Any]
-) -> UnusableInput | ConditionFailed:
+def _error_of_failure(benchmarks: Sequence[Benchmark], content: dict[str, Any]) -> EquipoiseError:
     """Return the error that a worker's answer about a failed function describes."""
     name, text = benchmarks[content["failed"]].name, content["text"]
     match content["stage"]:

@@ -17,14 +17,7 @@ from msgspec.structs import replace
 from equipoise.interop.reading import BENCHMARK, FILE_FACTS, Process, Reading, quote
 from equipoise.kinds.imported.terms import ImportSource, Order
 from equipoise.model.errors import UnusableInput
-from equipoise.model.plan import (
-    Condition,
-    Contrast,
-    Judgement,
-    Measure,
-    Plan,
-    Stopping,
-)
+from equipoise.model.plan import Condition, Contrast, Judgement, Measure, Plan, Stopping
 from equipoise.model.quantities import MAX_MEASURED_VALUE
 from equipoise.model.record import (
     Accounting,
