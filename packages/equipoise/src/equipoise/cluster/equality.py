@@ -117,8 +117,8 @@ def _check_total_size(folder: str, files: Sequence[File]) -> None:
     sizes = [Path(folder, file.path).stat().st_size for file in files]
     if sum(sizes) > MAX_KEPT_BYTES:
         raise UnusableInput(
-            f"shipping {counted(len(files), 'file')} needs {sum(sizes) >> 20} MiB, but a host keeps "
-            f"at most {MAX_KEPT_BYTES >> 20} MiB",
+            f"shipping {counted(len(files), 'file')} needs {sum(sizes) >> 20} MiB; a host keeps at "
+            f"most {MAX_KEPT_BYTES >> 20} MiB",
             hint="copy the large files into the folder of the worker on every host yourself",
         )
 

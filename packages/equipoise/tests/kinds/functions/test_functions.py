@@ -123,7 +123,7 @@ def test_an_attribute_is_not_a_name() -> None:
 
 def test_code_that_awaits_is_awaited() -> None:
     plain, awaiting = code_benchmarks(["f()", "await f()"], "async def f(): pass", {})
-    assert (plain.awaits, awaiting.awaits) == (False, True)
+    assert (plain.is_async, awaiting.is_async) == (False, True)
     assert "asyncio" in awaiting.modules
 
 

@@ -125,7 +125,7 @@ def expected_changes(
             continue
         for cause_index, check in checks.items():
             if check.source == source:
-                sentence = _unchanged(check, known_evidence, run)
+                sentence = _unchanged_sentence(check, known_evidence, run)
                 if sentence is not None:
                     expected.append(ExpectedChange(cause_index, unchanged=sentence))
     return tuple(expected)
@@ -233,7 +233,9 @@ def _other_allocator(known_evidence: KnownEvidence) -> Check | None:
     )
 
 
-def _unchanged(check: Check, known_evidence: KnownEvidence, observed_run: Any) -> str | None:
+def _unchanged_sentence(
+    check: Check, known_evidence: KnownEvidence, observed_run: Any
+) -> str | None:
     runs = known_evidence.evidence.by_source()[check.source]
     faster: Side = "baseline" if known_evidence.slower == "candidate" else "candidate"
     before, of_faster = (

@@ -98,17 +98,17 @@ class FleetReport(ReportKind):
         document = report.document
         assert isinstance(document, FleetDocument)
         fleet = document.fleet
-        first_part = answer(document, fleet)
+        answer_part = answer(document, fleet)
         first_figures, other_figures = campaign_figures(report)
         all_parts: tuple[Part, ...] = (
-            first_part,
+            answer_part,
             replace(first_figures, forms=WITH_PICTURES),
-            *claims_below(document, first_part, first_part.claims),
+            *claims_below(document, answer_part, answer_part.claims),
             *parts(document, fleet),
             other_figures,
             *how_it_ran(report),
         )
-        return whole_document(report, first_part, all_parts, numbers(document, fleet))
+        return whole_document(report, answer_part, all_parts, numbers(document, fleet))
 
     def environments(self, document: FleetDocument) -> Iterator[Section]:
         """Build the environment that all hosts share, and the environment of each host."""

@@ -273,7 +273,7 @@ def _setup_hint(benchmark: Benchmark) -> str:
 def _can_check(benchmarks: Sequence[Benchmark], examined: Sequence[ExaminedFunction]) -> bool:
     """Return whether calls in this process are brief, change nothing, and use data."""
     changes = any(function.changes or not function.is_watched for function in examined)
-    if len(benchmarks) < 2 or changes or any(benchmark.awaits for benchmark in benchmarks):
+    if len(benchmarks) < 2 or changes or any(benchmark.is_async for benchmark in benchmarks):
         return False
     pickles = [pickle for each in benchmarks for pickle in (each.function, each.names) if pickle]
     has_data = sum(map(len, pickles)) >= MIN_DATA_BYTES

@@ -52,7 +52,7 @@ class Benchmark(Struct, frozen=True):
     """Readable text of the call, or the code."""
     loop: bytes
     """Marshalled code object of the timing loop, a generator or an async generator."""
-    awaits: bool
+    is_async: bool
     """Whether a call must be awaited."""
     modules: tuple[str, ...]
     """Modules that a process imports before it loads the function or code."""
@@ -131,18 +131,18 @@ def code_benchmarks(
 def _benchmark_of(function: Callable[..., object], name: str, setup: bytes | None) -> Benchmark:
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise lazy_result_error(name, "a generator")
-    awaits = inspect.iscoroutinefunction(function)
+    is_async = inspect.iscoroutinefunction(function)
     argument = "" if setup is None else _ARGUMENT_NAME
-    call = f"{'await ' if awaits else ''}{_FUNCTION_NAME}({argument})"
+    call = f"{'await ' if is_async else ''}{_FUNCTION_NAME}({argument})"
     prepare = "" if setup is None else f"{_ARGUMENT_NAME} = {_SETUP_NAME}()"
     pickled = _pickle(function, name)
     modules = _modules_of(pickled) | (set() if setup is None else _modules_of(setup))
     return Benchmark(
         name=name,
         source=f"{name}({'' if setup is None else 'setup()'})",
-        loop=_marshalled_loop(ast.parse(call), ast.parse(prepare), awaits=awaits),
-        awaits=awaits,
-        modules=_sorted_modules(modules, awaits),
+        loop=_marshalled_loop(ast.parse(call), ast.parse(prepare), is_async=is_async),
+        is_async=is_async,
+        modules=_sorted_modules(modules, is_async),
         function=pickled,
         setup_function=setup,
         can_renew=setup is not None,
@@ -161,7 +161,9 @@ def _benchmark_of_code(
     name: str, text: str, tree: ast.Module, setup: ast.Module, available: Mapping[str, object]
 ) -> Benchmark:
     code, setup_code = _compile(tree, repr(text)), _compile(setup, "setup")
-    awaits = any(code_object.co_flags & inspect.CO_COROUTINE for code_object in (code, setup_code))
+    is_async = any(
+        code_object.co_flags & inspect.CO_COROUTINE for code_object in (code, setup_code)
+    )
     used_values = {
         variable: available[variable]
         for variable in sorted({*_names_in(code), *_names_in(setup_code)})
@@ -178,9 +180,9 @@ def _benchmark_of_code(
     return Benchmark(
         name=name,
         source=text,
-        loop=_marshalled_loop(tree, setup, awaits=awaits),
-        awaits=awaits,
-        modules=_sorted_modules(modules | _modules_imported_by(setup), awaits),
+        loop=_marshalled_loop(tree, setup, is_async=is_async),
+        is_async=is_async,
+        modules=_sorted_modules(modules | _modules_imported_by(setup), is_async),
         code=marshal.dumps(code),
         setup_code=marshal.dumps(setup_code),
         names=pickled,
@@ -188,7 +190,7 @@ def _benchmark_of_code(
     )
 
 
-def _marshalled_loop(tree: ast.Module, setup: ast.Module, *, awaits: bool) -> bytes:
+def _marshalled_loop(tree: ast.Module, setup: ast.Module, *, is_async: bool) -> bytes:
     """Return the marshalled code of a timing loop around some statements."""
     loop = ast.parse(_LOOP_SOURCE)
     function = loop.body[0]
@@ -199,7 +201,7 @@ def _marshalled_loop(tree: ast.Module, setup: ast.Module, *, awaits: bool) -> by
     assert isinstance(calls, ast.For)
     calls.body = tree.body or [ast.Pass()]
     function.body = [*setup.body, *function.body]
-    if awaits:
+    if is_async:
         fields: dict[str, Any] = {name: getattr(function, name) for name in function._fields}
         loop.body = [ast.AsyncFunctionDef(**fields)]
     compiled = compile(ast.fix_missing_locations(loop), CODE_FILE, "exec")
@@ -222,7 +224,7 @@ def _parse(text: str, description: str) -> ast.Module:
 def _compile(tree: ast.Module, description: str) -> types.CodeType:
     try:
         # Some statements may only be in a module, so compile the code as the body of a loop, too.
-        _marshalled_loop(tree, ast.Module([], []), awaits=True)
+        _marshalled_loop(tree, ast.Module([], []), is_async=True)
         code: types.CodeType = compile(tree, CODE_FILE, "exec", _COMPILE_FLAGS)
         return code
     except (SyntaxError, ValueError) as error:
@@ -299,8 +301,8 @@ def _modules_of(pickled: bytes) -> set[str]:
     return modules - {"__main__", "builtins"}
 
 
-def _sorted_modules(modules: set[str], awaits: bool) -> tuple[str, ...]:
-    return tuple(sorted(modules | ({"asyncio"} if awaits else set())))
+def _sorted_modules(modules: set[str], is_async: bool) -> tuple[str, ...]:
+    return tuple(sorted(modules | ({"asyncio"} if is_async else set())))
 
 
 def _name_of(function: Callable[..., object]) -> str:

@@ -47,9 +47,9 @@ _MAX_STATE_BYTES = 1 << 28
 class FunctionFailed(Exception):
     """An exception of a function or of its preparation; the text describes it."""
 
-    def __init__(self, function: int, stage: str, text: str) -> None:
+    def __init__(self, function_index: int, stage: str, text: str) -> None:
         super().__init__(text)
-        self.function = function
+        self.function_index = function_index
         self.stage = stage
 
 
@@ -73,7 +73,7 @@ class Timer:
         self._clock = clock
         self._fresh_calls = fresh_calls
         self._pickled_names: bytes | None = benchmark["names"]
-        self._await = _awaiter() if benchmark["awaits"] else None
+        self._await = _awaiter() if benchmark["is_async"] else None
         try:
             self.function = _with_own_code(_unpickle(benchmark["function"]))
             self.setup = _unpickle(benchmark["setup_function"])
@@ -151,7 +151,7 @@ def main(
             running = _shared_bytes(running_file)
             answer = {"batches": batches_of_rounds(request["benchmarks"], running, **order)}
     except FunctionFailed as failure:
-        answer = {"failed": failure.function, "stage": failure.stage, "text": str(failure)}
+        answer = {"failed": failure.function_index, "stage": failure.stage, "text": str(failure)}
     with open(answer_file, "wb") as stream:
         marshal.dump(answer, stream)
     # A regular end of the interpreter would take longer than many batches.
