@@ -219,7 +219,7 @@ def test_build_of_a_level_is_from_the_host() -> None:
 
 def test_a_campaign_in_the_root_folder_keeps_its_paths() -> None:
     plan = plan_of("a", "b")
-    assert MachineFolders("/").portable("/bin/a") == "/bin/a"
+    assert MachineFolders("/").to_portable("/bin/a") == "/bin/a"
     assert local_plan(portable_plan(plan), MachineFolders("/srv")).conditions == plan.conditions
 
 

@@ -260,9 +260,9 @@ def files_of(
     """
     folders = MachineFolders(plan.measure.working_folder, tuple(builds))
     files: dict[str, File] = {}
-    sources = _source_files(map(folders.local, build_lines), folders.folder)
+    sources = _source_files(map(folders.to_local, build_lines), folders.folder)
     for path, is_program in (*_files_of_plan(plan), *sources):
-        name = folders.portable(path)
+        name = folders.to_portable(path)
         if name.startswith("{equipoise:build:") or name in files:
             continue
         relative_path = name.removeprefix(f"{FOLDER_PLACEHOLDER}/")

@@ -45,8 +45,8 @@ PACKAGE_PLACEHOLDER = "{equipoise:package}"
 """Placeholder for the folder of the installed package Equipoise."""
 ENVIRONMENT_PLACEHOLDER = "{equipoise:environment}"
 """Placeholder for the virtual environment of the interpreter."""
-_OTHER_PACKAGE = "{{equipoise:package:{}}}"
-_BUILD = "{{equipoise:build:{}}}"
+_OTHER_PACKAGE_PLACEHOLDER = "{{equipoise:package:{}}}"
+_BUILD_PLACEHOLDER = "{{equipoise:build:{}}}"
 _CONDITION_FIELDS = "command environment hooks process server mapped_from output".split()
 """Fields of a condition that may name a path."""
 _MEASURE_FIELDS = ("input", "output")
@@ -72,14 +72,14 @@ class MachineFolders(Struct, frozen=True):
     environment: str = sys.prefix
     """Folder of the virtual environment. A folder of the system gets no placeholder."""
 
-    def portable(self, text: str) -> str:
+    def to_portable(self, text: str) -> str:
         """Replace the paths of this machine in a text by placeholders."""
         for path, placeholder in self._placeholders():
             if path.strip("/") and path != sys.base_prefix:
                 text = re.sub(_PATH_START + re.escape(path) + _PATH_END, placeholder, text)
         return text
 
-    def local(self, text: str) -> str:
+    def to_local(self, text: str) -> str:
         """Replace the placeholders in a text by the paths of this machine."""
         for path, placeholder in self._placeholders():
             text = text.replace(placeholder, path)
@@ -87,11 +87,16 @@ class MachineFolders(Struct, frozen=True):
 
     def _placeholders(self) -> Sequence[tuple[str, str]]:
         """Return each path with its placeholder, an inner folder before the outer folders."""
-        builds = [(path, _BUILD.format(number)) for number, path in enumerate(self.builds)]
+        builds = [
+            (path, _BUILD_PLACEHOLDER.format(number)) for number, path in enumerate(self.builds)
+        ]
         return (
             *builds,
             (self.package, PACKAGE_PLACEHOLDER),
-            *((path, _OTHER_PACKAGE.format(name)) for name, path in self.packages.items()),
+            *(
+                (path, _OTHER_PACKAGE_PLACEHOLDER.format(name))
+                for name, path in self.packages.items()
+            ),
             (self.environment, ENVIRONMENT_PLACEHOLDER),
             (self.folder, FOLDER_PLACEHOLDER),
         )
@@ -106,7 +111,7 @@ def portable_plan(plan: Plan, builds: Sequence[str] = ()) -> str:
     folders = MachineFolders(plan.measure.working_folder, tuple(builds))
     document = msgspec.to_builtins(plan)
     document["measure"]["working_folder"] = FOLDER_PLACEHOLDER
-    return to_text(_with_paths(document, folders.portable))
+    return to_text(_change_paths(document, folders.to_portable))
 
 
 def portable_builds(lines: Mapping[str, str], folder: str) -> tuple[Build, ...]:
@@ -116,7 +121,7 @@ def portable_builds(lines: Mapping[str, str], folder: str) -> tuple[Build, ...]:
     working folder of the plan.
     """
     folders = MachineFolders(folder)
-    return tuple(Build(level, folders.portable(line)) for level, line in lines.items())
+    return tuple(Build(level, folders.to_portable(line)) for level, line in lines.items())
 
 
 def local_plan(text: str, folders: MachineFolders) -> Plan:
@@ -125,7 +130,7 @@ def local_plan(text: str, folders: MachineFolders) -> Plan:
     Raise `UnusableInput` if the text is not a plan.
     """
     try:
-        document = _with_paths(from_text(text), folders.local)
+        document = _change_paths(from_text(text), folders.to_local)
         document["measure"]["working_folder"] = folders.folder
         return msgspec.convert(document, Plan, dec_hook=terms_from)
     except (ValueError, TypeError, KeyError, RecursionError) as error:
@@ -141,16 +146,18 @@ def are_equal_plans(ordered: str, recorded: str) -> bool:
 
 
 def _without_paths(document: dict[str, Any]) -> dict[str, Any]:
-    conditions = [_without(condition, _CONDITION_FIELDS) for condition in document["conditions"]]
-    measure = _without(document["measure"], (*_MEASURE_FIELDS, "working_folder"))
+    conditions = [
+        _without_keys(condition, _CONDITION_FIELDS) for condition in document["conditions"]
+    ]
+    measure = _without_keys(document["measure"], (*_MEASURE_FIELDS, "working_folder"))
     return {**document, "conditions": conditions, "measure": measure}
 
 
-def _without(table: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Any]:
+def _without_keys(table: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Any]:
     return {key: value for key, value in table.items() if key not in keys}
 
 
-def _with_paths(document: Any, change: Callable[[str], str]) -> dict[str, Any]:
+def _change_paths(document: Any, change: Callable[[str], str]) -> dict[str, Any]:
     """Apply ``change`` to each text in the document of a plan that may contain a path."""
     conditions = [
         _change_fields(condition, _CONDITION_FIELDS, change) for condition in document["conditions"]
@@ -191,12 +198,12 @@ MAX_SHIPPED_BYTES = 256 * 1024 * 1024
 MAX_KEPT_BYTES = 2 * 1024**3
 """Largest size of all shipped files on a host; the least recently used files are removed."""
 _new_digest = partial(hashlib.blake2b, digest_size=16)
-_DIGEST = re.compile("[0-9a-f]{32}")
+_DIGEST_PATTERN = re.compile("[0-9a-f]{32}")
 
 
 def local_file(file: File, folder: str) -> File:
     """Return the same file on this host, without a digest if the host has no such readable file."""
-    path = os.path.join(folder, MachineFolders(folder).local(file.path))
+    path = os.path.join(folder, MachineFolders(folder).to_local(file.path))
     if file.is_program and not os.path.isfile(path):
         # A program of the system may be in another folder on this host.
         path = shutil.which(os.path.basename(path)) or path
@@ -233,7 +240,7 @@ def check_shipped(file: File) -> str:
             hint="move the file into the working folder, or install the same file on every host",
         )
     digest = file.digest or ""
-    if not _DIGEST.fullmatch(digest):
+    if not _DIGEST_PATTERN.fullmatch(digest):
         raise version_mismatch(f"{file.path} cannot be shipped: {digest!r} is not a digest")
     return digest
 

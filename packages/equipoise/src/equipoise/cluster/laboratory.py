@@ -172,7 +172,7 @@ def _machine_folders(stored: StoredOrder, folder: CampaignFolder) -> MachineFold
 def _build(stored: StoredOrder, folder: CampaignFolder) -> MachineFolders:
     """Build the levels of a study; return the folders of this machine, with one for each level."""
     folders = _machine_folders(stored, folder)
-    lines = {build.level: folders.local(build.line) for build in stored.order.builds}
+    lines = {build.level: folders.to_local(build.line) for build in stored.order.builds}
     # A killed process may have left incomplete builds.
     shutil.rmtree(folder.builds, ignore_errors=True)
     builds = build_levels(lines, folder.builds, own_environment(), folders.folder)
