@@ -149,7 +149,7 @@ class Attempt:
         if self.ended_because is not None or self.planned.candidate_with not in block.places:
             return
         if any(condition not in block.costs for condition in self._ordered_conditions):
-            self.end(f"a trial with it has no {self._metric}")
+            self.end(f"a trial with this change has no {self._metric}")
             return
         self.blocks.append(*(block.costs[condition] for condition in self._ordered_conditions))
         self.effect = self.blocks.rounded_effect()
@@ -181,7 +181,7 @@ def _status(attempt: Attempt) -> ComparisonStatus:
     if attempt.ended_because is not None:
         closes = "ended"
     elif not attempt.planned.is_reachable:
-        closes = "cannot reach it"
+        closes = "cannot reach the cause"
     return ComparisonStatus(
         f"with {attempt.planned.intervention}",
         attempt.effect.outcome,

@@ -132,7 +132,7 @@ def _reason_unknown(
     """
     baseline, candidate = (plan.conditions[index].name for index in (BASELINE, CANDIDATE))
     if attempt.ended_because is not None:
-        return f"a condition fails with it: {attempt.ended_because}"
+        return f"a condition with this change failed: {attempt.ended_because}"
     if gap is None:
         return "no block was completed"
     if gap.verdict == "equivalent":
@@ -147,11 +147,11 @@ def _reason_unknown(
             "campaign"
         )
     if not attempt.blocks:
-        return "no block was left to try it in"
+        return "no block was left for this change"
     if effect.logs.estimate is None:
         return "at least half of its trials timed out, so no fraction is known"
     if not effect.logs.pieces:
-        return "no constant fraction fits the blocks in which it was tried"
+        return "no constant fraction fits the blocks with this change"
     return None
 
 
@@ -252,7 +252,7 @@ def outcomes_sentence(outcomes: Sequence[InterventionOutcome]) -> str:
 
 def _clause(test: InterventionOutcome) -> str:
     if test.unchanged is not None:
-        return f"{test.summary} cannot reach it ({test.unchanged})"
+        return f"{test.summary} cannot reach the cause ({test.unchanged})"
     if test.unknown_because is not None:
         return f"{test.summary}: {test.unknown_because}"
     closes = describe_fraction(test.share, test.share_ci)
@@ -268,4 +268,4 @@ def _clause(test: InterventionOutcome) -> str:
     # (docs/methods/fraction.md).
     low, _ = test.share_ci
     slows_the_faster = test.outcome == "open" and low is not None and low >= CONFIRMED_ABOVE
-    return f"{sentence}{' by slowing the faster one' if slows_the_faster else ''}"
+    return f"{sentence}{' by slowing the faster condition' if slows_the_faster else ''}"
