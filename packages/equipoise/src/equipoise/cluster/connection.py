@@ -160,7 +160,7 @@ def security_for(
     except ssl.SSLCertVerificationError as error:
         raise UnusableInput(
             f"the certificate of the scheduler at {address} is refused: {error.verify_message}",
-            hint=f"renew it if it has expired, or give its authority with {option('tls_ca')}",
+            hint=f"renew an expired certificate, or give its authority with {option('tls_ca')}",
         ) from error
     except (OSError, ValueError) as error:
         raise unreachable(address, error) from error

@@ -327,7 +327,7 @@ async def _check_host(host: SshHost, file: Path) -> str:
         lines = str(result.stderr).strip().splitlines() or [f"status {result.exit_status}"]
         raise UnusableInput(
             f"Equipoise does not run on {host.host} of {file}: {lines[-1]}",
-            hint=f"install equipoise[cluster] on {host.host}, or add python=FILE with its Python",
+            hint=f"install equipoise[cluster] on {host.host}, or add python=FILE to its line",
         )
     return str(result.stdout).strip().splitlines()[-1]
 

@@ -149,7 +149,7 @@ def _reason_unknown(
     if not attempt.blocks:
         return "no block was left for this change"
     if effect.logs.estimate is None:
-        return "at least half of its trials timed out, so no fraction is known"
+        return "at least half of the trials with this change timed out, so no fraction is known"
     if not effect.logs.pieces:
         return "no constant fraction fits the blocks with this change"
     return None

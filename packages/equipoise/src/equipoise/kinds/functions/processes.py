@@ -50,7 +50,7 @@ class Answer(Struct, frozen=True):
 
 
 class Processes(Protocol):
-    """Provides a fresh process for each block; tests provide scripted answers."""
+    """Provider of a fresh process for each block; tests have scripted answers."""
 
     def run(self, key: Key, order: dict[str, Any], on_wait: OnWait | None = None) -> Answer:
         """Send an order to the process of a block, and return its answer."""

@@ -64,7 +64,7 @@ def steady_ns(batches: Sequence[int]) -> float:
 
 
 class FunctionRunner(Struct):
-    """Runs a process for each block of a plan, in which the trials of the block end together.
+    """Runner of one process for each block of a plan, in which all trials of the block end.
 
     The trials of a process are in the ledger before the next process gets its order.
     """

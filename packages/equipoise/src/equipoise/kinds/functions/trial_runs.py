@@ -33,7 +33,7 @@ _MAX_FRESH_BATCH_S = 0.002
 _MAX_CALLS_RATIO = 8
 """Largest ratio of the numbers of calls at which all functions still get the same number."""
 _MIN_CALL_S = 1e-6
-"""Seconds of a separately timed call below which reading the clock is a relevant part of them."""
+"""Seconds of a separately timed call below which reading the clock is a relevant part."""
 _LAZY_RESULTS = frozenset({"generator", "coroutine", "async_generator"})
 
 
