@@ -263,7 +263,7 @@ def test_an_answer_is_bounded(
     monkeypatch.setattr("equipoise.cluster.strata.MAX_ANSWER_BYTES", 1000)
     with pytest.raises(UnusableInput, match="the answer of a stratum has") as caught:
         judge_on(Scripted(), strata)
-    assert "without --cluster ADDRESS" in (caught.value.hint or "")
+    assert "remove --cluster ADDRESS" in (caught.value.hint or "")
 
 
 @pytest.fixture(scope="module")
