@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec import Struct
 
-from equipoise.kinds.fleet.statistics import FleetAnswers, FleetHost, answers_of_fleet
+from equipoise.kinds.fleet.statistics import FleetClaims, HostBlocks, claims_of_fleet
 from equipoise.stats.sequence import PairedBlocks
 from packages.equipoise.tests.stats.simulated import NOISES, FloatArray, Noise, campaign, white
 
@@ -68,10 +68,10 @@ def blocks_of(
     ]
 
 
-def hosts_of(blocks: Sequence[PairedBlocks]) -> list[FleetHost]:
+def hosts_of(blocks: Sequence[PairedBlocks]) -> list[HostBlocks]:
     """Return hosts with equal weights that have finished."""
     return [
-        FleetHost(f"{place}", f"{place}", one, 1.0 / len(blocks), "finished")
+        HostBlocks(f"{place}", f"{place}", one, 1.0 / len(blocks), "finished")
         for place, one in enumerate(blocks)
     ]
 
@@ -81,6 +81,6 @@ def first_blocks(whole: PairedBlocks, count: int) -> PairedBlocks:
     return PairedBlocks(whole.baseline[:count], whole.candidate[:count], whole.orders[:count])
 
 
-def answers(hosts: Sequence[FleetHost]) -> FleetAnswers:
+def answers(hosts: Sequence[HostBlocks]) -> FleetClaims:
     """Return what the shipped statistics say of planned hosts."""
-    return answers_of_fleet(hosts, min_effect=MIN_EFFECT, alpha=ALPHA, planned=len(hosts))
+    return claims_of_fleet(hosts, min_effect=MIN_EFFECT, alpha=ALPHA, planned_count=len(hosts))

@@ -18,11 +18,11 @@ from benchmarks.fleet.fleets import (
 )
 from equipoise._native import student_quantile
 from equipoise.kinds.fleet.statistics import (
-    FleetHost,
     FleetMean,
+    HostBlocks,
     Roster,
     Rounds,
-    answers_of_fleet,
+    claims_of_fleet,
     share_of_roster,
 )
 from equipoise.stats.arrays import FloatArray, IntArray
@@ -93,7 +93,7 @@ def _left(effects: FloatArray, blocks: Sequence[PairedBlocks]) -> Left:
     gone = [len(one) < BLOCKS for one in blocks]
     result = answers(
         [
-            FleetHost(str(place), str(place), one, 1.0 / HOSTS, "left" if is_gone else "finished")
+            HostBlocks(str(place), str(place), one, 1.0 / HOSTS, "left" if is_gone else "finished")
             for place, (one, is_gone) in enumerate(zip(blocks, gone, strict=True))
         ]
     )
@@ -140,16 +140,18 @@ def joined(seed: int) -> Joined:
     rng = np.random.default_rng([seed, 4])
     effects = effects_of(Scenario(HOSTS, 0.02), rng, HOSTS)
     hosts = [
-        FleetHost(str(place), str(place), campaign(NOISE, rng, count, effect), 1.0, "finished")
+        HostBlocks(str(place), str(place), campaign(NOISE, rng, count, effect), 1.0, "finished")
         for place, (count, effect) in enumerate(_pairs(rng.integers(20, 141, HOSTS), effects))
     ]
     misses, bounds = False, None
     for count in range(2, HOSTS + 1):
         weighted = [
-            FleetHost(one.name, one.identity, one.blocks, 1.0 / count, one.end)
+            HostBlocks(one.name, one.identity, one.blocks, 1.0 / count, one.state)
             for one in hosts[:count]
         ]
-        mean = answers_of_fleet(weighted, min_effect=MIN_EFFECT, alpha=ALPHA, planned=None).mean
+        mean = claims_of_fleet(
+            weighted, min_effect=MIN_EFFECT, alpha=ALPHA, planned_count=None
+        ).mean
         misses |= _misses(mean, float(effects[:count].mean()))
         bounds = mean.bounds
     assert bounds is not None, "there are at least two hosts"
@@ -176,7 +178,9 @@ def withdrawn(seed: int) -> Withdrawn:
     whole = [campaign(NOISE, rng, 400, 0.0) for _ in range(2)]
     straggler = PairedBlocks([1.0] * 180, [1.0] * 180, [1] * 180)
     blocks = enumerate((straggler, *whole))
-    rounds = Rounds([FleetHost(str(at), str(at), one, 1.0 / 3.0, "finished") for at, one in blocks])
+    rounds = Rounds(
+        [HostBlocks(str(at), str(at), one, 1.0 / 3.0, "finished") for at, one in blocks]
+    )
     level = ALPHA * share_of_roster(2)
 
     def excludes(start: int, until: int) -> bool:

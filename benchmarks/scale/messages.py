@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from benchmarks.scale.growth import Growth
 from equipoise.cluster import tasks
-from equipoise.cluster.coordinator import Coordinator, FleetListener, HostCampaign, HostLine
+from equipoise.cluster.coordinator import Coordinator, FleetListener, HostCampaign, HostProgress
 from equipoise.cluster.messages import (
     FollowReply,
     FollowRequest,
@@ -125,7 +125,7 @@ def follow(hosts: int, budget_s: float) -> Course:
             await roster.wait_for_change(1.0)
         places = [
             HostCampaign(
-                _order(place), HostReference(name, name), HostLine(name), may_have_ended=False
+                _order(place), HostReference(name, name), HostProgress(name), may_have_ended=False
             )
             for place, name in enumerate(await transport.workers())
         ]

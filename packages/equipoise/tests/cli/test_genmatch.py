@@ -141,7 +141,7 @@ def test_a_scheduler_that_nobody_runs_is_named(equipoise: Equipoise, table: str)
         answer = equipoise("genmatch", table, *ARGUMENTS, "--cluster", address)
     assert answer.status == 2
     assert f"the scheduler at {address} cannot be reached" in answer.err
-    assert "hint: start one with `dask scheduler`" in answer.err
+    assert "hint: start a scheduler with `dask scheduler`" in answer.err
     assert len(answer.err.splitlines()) == 2
 
 
@@ -162,7 +162,7 @@ def test_the_help_says_what_trust_a_scheduler_needs(equipoise: Equipoise) -> Non
         (("--cluster", "garbage"), "'garbage' is not the address of a scheduler"),
         (("--cluster", "tls://h:1", "--tls-ca", "x"), "--tls-cert and --tls-key missing"),
         (("--cluster", "tcp://192.0.2.1:8786"), "is unprotected"),
-        (("--cluster", "ssh:nowhere.txt"), "there is no file nowhere.txt"),
+        (("--cluster", "ssh:nowhere.txt"), "the file nowhere.txt with the hosts of"),
         (("--insecure",), "--insecure without --cluster"),
         (("--tls-key", "x"), "TLS files without --cluster"),
         (("--plot", "missing/course.svg"), "missing"),

@@ -17,7 +17,7 @@ from unittest import mock
 import pytest
 
 from equipoise.cluster.coordinator import FleetListener, FleetProgress
-from equipoise.cluster.files import Places, local_plan
+from equipoise.cluster.files import MachineFolders, local_plan
 from equipoise.cluster.messages import (
     FollowReply,
     FollowRequest,
@@ -118,7 +118,7 @@ class ScriptedHost:
     def _start(self, order: Order, now: float) -> None:
         self.orders.append(order)
         if not self._run:
-            self._plan = local_plan(order.plan, Places(str(self.folder)))
+            self._plan = local_plan(order.plan, MachineFolders(str(self.folder)))
             identity = bytes.fromhex(order.identity)
             with mock.patch("equipoise.ledger.store.this_host", return_value=self.reference):
                 self._run = self.ledger.begin_run(self._plan, {}, now, identity=identity)
@@ -166,8 +166,8 @@ class ScriptedHost:
         if not self._run:
             return FollowReply(self.status())
         after = b"" if self.repeats and self.blocks < 5 else question.after
-        content, more = self.ledger.slice(question.identity, after, max_trials=MAX_TRIALS)
-        return FollowReply(self.status(), content, more)
+        content, has_more = self.ledger.slice(question.identity, after, max_trials=MAX_TRIALS)
+        return FollowReply(self.status(), content, has_more)
 
     def status(self) -> Status:
         """How the campaign goes."""
@@ -266,11 +266,14 @@ class Watcher(FleetListener):
     def changed(self, progress: FleetProgress) -> None:
         """Note what is new."""
         now = asyncio.get_running_loop().time() - self.began
-        for line in progress.lines:
+        for line in progress.hosts:
             self.reached.setdefault((line.host, line.state), now)
             self.problems.add(f"{line.host}: {line.problem}")
-        if progress.trouble is not None and progress.trouble not in self.troubles:
-            self.troubles.append(progress.trouble)
+        if (
+            progress.scheduler_problem is not None
+            and progress.scheduler_problem not in self.troubles
+        ):
+            self.troubles.append(progress.scheduler_problem)
 
 
 @dataclass

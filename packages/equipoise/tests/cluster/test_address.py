@@ -34,12 +34,12 @@ def test_the_four_forms_of_an_address(tmp_path: Path) -> None:
         ("one:8786", "is not the address of a scheduler"),
         ("tcp://one", "is not the address of a scheduler"),
         ("ssh:", "is not the address of a scheduler"),
-        ("ssh:nowhere.txt", "there is no file nowhere.txt"),
-        ("local:", "is not a number of workers"),
-        ("local:0", "is not a number of workers"),
-        ("local:65", "is not a number of workers"),
-        ("local:²", "is not a number of workers"),
-        ("local:two", "is not a number of workers"),
+        ("ssh:nowhere.txt", "the file nowhere.txt with the hosts of"),
+        ("local:", "does not end with a number of workers"),
+        ("local:0", "does not end with a number of workers"),
+        ("local:65", "does not end with a number of workers"),
+        ("local:²", "does not end with a number of workers"),
+        ("local:two", "does not end with a number of workers"),
     ],
 )
 def test_malformed_address_is_refused(text: str, what: str) -> None:

@@ -42,7 +42,7 @@ def test_every_host_measures_with_its_own_coin_and_the_coordinator_gets_every_tr
     fleet = fleet_of()
     outcome = fleet.start(plan)
     assert whole(fleet)
-    assert [(line.host, line.state, line.status.blocks) for line in outcome.lines] == [
+    assert [(line.host, line.state, line.status.blocks) for line in outcome.hosts] == [
         (name, "ended", BLOCKS) for name in NAMES
     ]
     record = fleet.ledger.read_run("last")
@@ -86,7 +86,7 @@ def test_a_host_that_is_cut_off_for_a_minute_measures_on_and_loses_nothing(
     fleet.cluster.at(5, lambda: fleet.cluster.away.add("bob"))
     fleet.cluster.at(65, fleet.cluster.away.clear)
     outcome = fleet.start(plan)
-    assert {line.state for line in outcome.lines} == {"ended"}
+    assert {line.state for line in outcome.hosts} == {"ended"}
     assert whole(fleet)
     assert ("bob", "no answer") in fleet.watcher.reached
     assert fleet.watcher.reached["ada", "ended"] < 25
@@ -132,14 +132,14 @@ def test_a_process_that_died_is_started_again_and_goes_on(fleet_of: MakeFleet, p
     fleet.start(plan)
     assert whole(fleet)
     assert len(fleet.hosts[1].orders) == 6
-    assert "bob: its process died; it is started again" in fleet.watcher.problems
+    assert "bob: the process of the campaign died and starts again" in fleet.watcher.problems
 
 
 def test_a_process_that_dies_at_once_is_given_up_and_named(fleet_of: MakeFleet, plan: Plan) -> None:
     fleet = fleet_of(bob={"dies_at": (3,) * 9})
     outcome = fleet.start(plan)
-    assert [line.state for line in outcome.lines] == ["ended", "failed", "ended"]
-    assert "died 4 times without a new block" in str(outcome.lines[1].problem)
+    assert [line.state for line in outcome.hosts] == ["ended", "failed", "ended"]
+    assert "died 4 times without a new block" in str(outcome.hosts[1].problem)
     assert len(fleet.hosts[1].orders) == 4
     assert whole(fleet)
 
@@ -166,7 +166,7 @@ def test_a_copy_that_contradicts_its_host_fails_alone(fleet_of: MakeFleet, plan:
 
     fleet.cluster.at(8, fork)
     outcome = fleet.start(plan)
-    assert [line.state for line in outcome.lines] == ["ended", "failed", "ended"]
+    assert [line.state for line in outcome.hosts] == ["ended", "failed", "ended"]
 
 
 def test_a_condition_that_fails_on_one_host_ends_it_alone(fleet_of: MakeFleet, plan: Plan) -> None:
@@ -218,7 +218,7 @@ def test_new_limits_have_every_host_go_on(fleet_of: MakeFleet, plan: Plan) -> No
 def test_a_host_of_another_version_is_left_out_and_named(fleet_of: MakeFleet, plan: Plan) -> None:
     fleet = fleet_of(bob={"version": "0.0.1"})
     outcome = fleet.start(plan)
-    assert [line.host for line in outcome.lines] == ["ada", "cyd"]
+    assert [line.host for line in outcome.hosts] == ["ada", "cyd"]
     (warning,) = fleet.ledger.read_run().notices
     assert warning.code == "host_left_out"
     assert "bob has Equipoise 0.0.1" in warning.summary
@@ -283,8 +283,8 @@ def test_a_host_adds_nothing_to_the_run_of_another_one(
 
     monkeypatch.setattr(bob, "follow", of_cyd)
     outcome = fleet.start(plan)
-    assert [line.state for line in outcome.lines] == ["ended", "failed", "ended"]
-    assert "came without a request" in str(outcome.lines[1].problem)
+    assert [line.state for line in outcome.hosts] == ["ended", "failed", "ended"]
+    assert "came without a request" in str(outcome.hosts[1].problem)
     members = fleet.members()
     assert contents(members["cyd"]) == contents(cyd.record())
 
@@ -297,7 +297,7 @@ def test_host_without_a_time_is_asked_at_the_usual_interval(
     status = bob.status
     bob.status = lambda: replace(status(), running_s=float("nan"))  # type: ignore[method-assign]
     outcome = fleet.start(plan)
-    assert {line.state for line in outcome.lines} == {"ended"}
+    assert {line.state for line in outcome.hosts} == {"ended"}
     assert whole(fleet)
 
 
@@ -306,10 +306,10 @@ def test_host_that_sends_only_empty_slices_is_given_up(
 ) -> None:
     fleet = fleet_of()
     bob = fleet.hosts[1]
-    monkeypatch.setattr(bob, "follow", lambda *_: FollowReply(bob.status(), b"", more=True))
+    monkeypatch.setattr(bob, "follow", lambda *_: FollowReply(bob.status(), b"", has_more=True))
     outcome = fleet.start(plan)
-    assert [line.state for line in outcome.lines] == ["ended", "missing", "ended"]
-    assert "sends nothing new" in str(outcome.missing[0].problem)
+    assert [line.state for line in outcome.hosts] == ["ended", "missing", "ended"]
+    assert "but sends none" in str(outcome.missing[0].problem)
 
 
 ADDRESS = "tcp://127.0.0.1:1"

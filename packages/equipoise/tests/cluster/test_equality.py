@@ -51,7 +51,7 @@ def test_another_version_is_refused_by_name() -> None:
     ("there", "complaint"),
     [
         (replace(WORDS, digest=None), "words is missing"),
-        (replace(WORDS, digest="0" * 32), "words has another content"),
+        (replace(WORDS, digest="0" * 32), "words has different content"),
     ],
 )
 def test_a_file_that_differs_is_named_or_shipped(there: File, complaint: str) -> None:
@@ -59,7 +59,7 @@ def test_a_file_that_differs_is_named_or_shipped(there: File, complaint: str) ->
     found = compare_hosts(FILES, [introduction("ash")], [answer], ship=False)
     assert not found.comparable
     assert found.refusals[0].what == f"ash: {complaint}"
-    assert found.refusals[0].hint == "add --ship, or copy the same into /srv/ash on ash"
+    assert found.refusals[0].hint == "add --ship, or copy the files into /srv/ash on ash"
     found = compare_hosts(FILES, [introduction("ash")], [answer], ship=True)
     # Its campaign gets a folder of its own: what is equal has to lie there as well.
     assert list(found.comparable.values()) == [(TOOL, WORDS)]
@@ -70,8 +70,8 @@ def test_a_program_of_the_system_is_never_shipped() -> None:
     for ship in (True, False):
         found = compare_hosts(FILES, [introduction("ash")], [answer], ship=ship)
         assert not found.comparable
-        assert found.refusals[0].what == "ash: /usr/bin/gzip has another content"
-        assert str(found.refusals[0].hint).startswith("install the same on ash")
+        assert found.refusals[0].what == "ash: /usr/bin/gzip has different content"
+        assert str(found.refusals[0].hint).startswith("install the same files on ash")
 
 
 def test_a_program_that_cannot_be_executed_is_named() -> None:

@@ -10,7 +10,13 @@ from msgspec.structs import replace
 
 from equipoise.cluster import files, tasks
 from equipoise.cluster.equality import files_of, shipment_of
-from equipoise.cluster.files import FOLDER, Places, is_inside, local_plan, portable_plan
+from equipoise.cluster.files import (
+    FOLDER_PLACEHOLDER,
+    MachineFolders,
+    is_inside,
+    local_plan,
+    portable_plan,
+)
 from equipoise.cluster.folders import CampaignFolder
 from equipoise.cluster.messages import (
     File,
@@ -57,7 +63,7 @@ def test_program_of_the_system_is_found_on_this_host(host: Path) -> None:
 def test_a_shipped_file_is_kept_once_by_its_content(host: Path) -> None:
     receive = to_bytes(Shipment(PROGRAM, CONTENT))
     assert from_bytes(tasks.receive(receive), ShipmentReply).digest == PROGRAM.digest
-    kept = private_folder(files.SHIPPED) / str(PROGRAM.digest)
+    kept = private_folder(files.SHIPPED_FOLDER) / str(PROGRAM.digest)
     before = kept.stat()
     tasks.receive(receive)
     assert kept.stat().st_ino == before.st_ino
@@ -68,16 +74,16 @@ def test_a_shipped_file_is_kept_once_by_its_content(host: Path) -> None:
 
 
 def test_content_with_another_digest_is_refused(host: Path) -> None:
-    with pytest.raises(UnusableInput, match="arrived with a different content"):
+    with pytest.raises(UnusableInput, match="arrived with different content"):
         from_bytes(tasks.receive(to_bytes(Shipment(PROGRAM, CONTENT + b"#"))), ShipmentReply)
-    assert list(private_folder(files.SHIPPED).iterdir()) == []
+    assert list(private_folder(files.SHIPPED_FOLDER).iterdir()) == []
 
 
 def test_a_file_that_is_too_large_is_named(host: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "MAX_SHIPPED_BYTES", len(CONTENT) - 1)
     with pytest.raises(UnusableInput, match="bin/tool is too large to be shipped") as refusal:
         from_bytes(tasks.receive(to_bytes(Shipment(PROGRAM, CONTENT))), ShipmentReply)
-    assert "copy it to every host" in str(refusal.value.hint)
+    assert "copy the file into the folder of the worker" in str(refusal.value.hint)
 
 
 def test_shipped_files_take_bounded_disk_space(host: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,7 +92,7 @@ def test_shipped_files_take_bounded_disk_space(host: Path, monkeypatch: pytest.M
     for content in contents:
         file = File("data", files.digest_of(content))
         tasks.receive(to_bytes(Shipment(file, content)))
-    kept = {file.read_bytes() for file in private_folder(files.SHIPPED).iterdir()}
+    kept = {file.read_bytes() for file in private_folder(files.SHIPPED_FOLDER).iterdir()}
     assert kept == set(contents[2:])
 
 
@@ -114,13 +120,13 @@ def test_invalid_digest_is_refused(host: Path, digest: str | None) -> None:
 def test_a_link_among_the_kept_files_is_not_followed(host: Path) -> None:
     elsewhere = host / "elsewhere"
     elsewhere.write_bytes(CONTENT)
-    (private_folder(files.SHIPPED) / str(PROGRAM.digest)).symlink_to(elsewhere)
+    (private_folder(files.SHIPPED_FOLDER) / str(PROGRAM.digest)).symlink_to(elsewhere)
     with pytest.raises(UnusableInput, match="cannot start the campaign"):
         begun(replace(order_for(plan_for()), shipped=(PROGRAM,)))
 
 
 def test_a_file_that_was_not_shipped_is_named(host: Path) -> None:
-    with pytest.raises(UnusableInput, match="does not have bin/tool any more"):
+    with pytest.raises(UnusableInput, match="has lost the shipped file bin/tool"):
         begun(replace(order_for(plan_for()), shipped=(PROGRAM,)))
 
 
@@ -155,7 +161,7 @@ def test_campaign_runs_shipped_files_in_a_separate_folder(
     assert (work / "bin" / "tool").stat().st_mode & 0o777 == 0o755
 
 
-HERE = Places("/home/me/project")
+HERE = MachineFolders("/home/me/project")
 
 
 def made_here() -> Plan:
@@ -179,7 +185,7 @@ def test_plan_round_trips_on_the_same_machine() -> None:
 
 
 def test_a_plan_has_the_paths_of_the_host_that_reads_it() -> None:
-    there = Places("/srv/w", package="/opt/equipoise", environment="/opt/venv")
+    there = MachineFolders("/srv/w", package="/opt/equipoise", environment="/opt/venv")
     plan = local_plan(portable_plan(made_here()), there)
     first, second = plan.conditions
     assert plan.measure.working_folder == "/srv/w"
@@ -196,7 +202,7 @@ def test_program_of_another_package_is_from_the_host() -> None:
     plan = plan_of(measure=Measure("/home/me/project"))
     command = (f"{HERE.packages['equipoise-studies']}/_bin/equipoise-workload", "sort")
     plan = replace(plan, conditions=(replace(plan.conditions[0], command=command),))
-    there = Places("/srv/w", packages={"equipoise-studies": "/opt/studies"})
+    there = MachineFolders("/srv/w", packages={"equipoise-studies": "/opt/studies"})
     (condition,) = local_plan(portable_plan(plan), there).conditions
     assert condition.command == ("/opt/studies/_bin/equipoise-workload", "sort")
 
@@ -207,14 +213,14 @@ def test_build_of_a_level_is_from_the_host() -> None:
         conditions=(Condition("fast", ("/home/me/project/.equipoise/builds/fast-1/run",)),),
     )
     text = portable_plan(plan, ["/home/me/project/.equipoise/builds/fast-1"])
-    there = Places("/srv/w", builds=("/var/builds/fast-9",))
+    there = MachineFolders("/srv/w", builds=("/var/builds/fast-9",))
     assert local_plan(text, there).conditions[0].command == ("/var/builds/fast-9/run",)
 
 
 def test_a_campaign_in_the_root_folder_keeps_its_paths() -> None:
     plan = plan_of("a", "b")
-    assert Places("/").portable("/bin/a") == "/bin/a"
-    assert local_plan(portable_plan(plan), Places("/srv")).conditions == plan.conditions
+    assert MachineFolders("/").to_portable("/bin/a") == "/bin/a"
+    assert local_plan(portable_plan(plan), MachineFolders("/srv")).conditions == plan.conditions
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"conditions": 1, "measure": {}}', "[" * 9999])
@@ -225,7 +231,19 @@ def test_malformed_plan_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    ["", ".", "..", "../a", "a/../../b", "/a", "a//b", "./a", "a/", "a\0b", FOLDER + "/../a"],
+    [
+        "",
+        ".",
+        "..",
+        "../a",
+        "a/../../b",
+        "/a",
+        "a//b",
+        "./a",
+        "a/",
+        "a\0b",
+        FOLDER_PLACEHOLDER + "/../a",
+    ],
 )
 def test_a_path_that_leaves_its_folder_is_found(path: str) -> None:
     assert not is_inside(path)

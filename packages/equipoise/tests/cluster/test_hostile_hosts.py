@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from equipoise.cluster import coordinator, equality, files
-from equipoise.cluster.coordinator import FleetProgress, HostLine
+from equipoise.cluster.coordinator import FleetProgress, HostProgress
 from equipoise.cluster.messages import (
     File,
     FollowReply,
@@ -46,9 +46,9 @@ def others_are_whole(fleet: ScriptedFleet) -> bool:
     return all(contents(members[host.name]) == contents(host.record()) for host in (ada, cyd))
 
 
-def line_of_liar(outcome: FleetProgress) -> HostLine:
+def line_of_liar(outcome: FleetProgress) -> HostProgress:
     """The line of the host that lies; the others have ended."""
-    ada, liar, cyd = outcome.lines
+    ada, liar, cyd = outcome.hosts
     assert (ada.state, cyd.state) == ("ended", "ended")
     return liar
 
@@ -113,7 +113,7 @@ def test_host_whose_process_dies_too_often_is_given_up(
     monkeypatch.setattr(bob, "follow", lambda *_: FollowReply(Status("died", next(claimed))))
     line = line_of_liar(fleet.start(plan))
     assert line.state == "failed"
-    assert line.problem == "its process died 10 times"
+    assert line.problem == "the process of the campaign died 10 times"
 
 
 GARBAGE = {
@@ -180,17 +180,17 @@ def forged(folder: Path, fleet: ScriptedFleet, **changes: Any) -> bytes:
 
 
 def _everything(ledger: Ledger, identity: str) -> bytes:
-    content, more = ledger.slice(identity, max_trials=10_000)
-    assert not more
+    content, has_more = ledger.slice(identity, max_trials=10_000)
+    assert not has_more
     return content
 
 
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [
-        ({"host": HostReference("9" * 32, "bob")}, "the run comes from another host than bob"),
-        ({"seed": 12345}, "the run has another plan than the order"),
-        ({"study": "another"}, "the run has another plan than the order"),
+        ({"host": HostReference("9" * 32, "bob")}, "the run was measured on another host than bob"),
+        ({"seed": 12345}, "the plan of the run differs from the plan of the order"),
+        ({"study": "another"}, "the plan of the run differs from the plan of the order"),
     ],
 )
 def test_unrequested_run_is_refused_in_the_line_of_its_host(
@@ -225,7 +225,7 @@ def test_a_host_without_an_identity_is_left_out_and_named(
     fleet = fleet_of()
     fleet.hosts[1].reference = HostReference(identity, "bob")
     outcome = fleet.start(plan)
-    assert [line.host for line in outcome.lines] == ["ada", "cyd"]
+    assert [line.host for line in outcome.hosts] == ["ada", "cyd"]
     (warning,) = left_out(fleet)
     assert "'bob' has no valid identity" in warning
 
@@ -236,7 +236,7 @@ def test_copied_identity_gives_no_access_to_a_run(fleet_of: MakeFleet, plan: Pla
     # It answers later than the host whose identity it copies.
     bob.reference, bob.answer_s = ada.reference, 0.5
     outcome = fleet.start(plan)
-    assert [line.host for line in outcome.lines] == ["ada", "cyd"]
+    assert [line.host for line in outcome.hosts] == ["ada", "cyd"]
     (warning,) = left_out(fleet)
     assert "has the identity of ada, which answers at tcp://ada:1" in warning
     assert not bob.orders
@@ -269,8 +269,8 @@ def test_a_host_that_keeps_no_shipped_file_is_left_out(
     own = ScriptedCluster._answer
     monkeypatch.setattr(ScriptedCluster, "_answer", answer)
     outcome = fleet.start(plan)
-    assert [line.host for line in outcome.lines] == ["ada", "cyd"]
+    assert [line.host for line in outcome.hosts] == ["ada", "cyd"]
     assert "words could not be shipped to bob: no room" in left_out(fleet)[0]
     monkeypatch.setattr(equality, "MAX_KEPT_BYTES", 4)
-    with pytest.raises(UnusableInput, match="the 1 files to ship have 0 MiB together"):
+    with pytest.raises(UnusableInput, match="shipping 1 file needs 0 MiB"):
         fleet.start(plan)

@@ -184,9 +184,9 @@ def test_killed_laboratory_continues_at_the_same_block(host: Path) -> None:
     order = order_for(plan_for("sleep 0.02", "sleep 0.02", blocks=LONG))
     kept: list[RunRecord] = []
     blocks = 0
-    for more in random.Random(7).choices(range(1, 4), k=2):
+    for more_blocks in random.Random(7).choices(range(1, 4), k=2):
         begun(order)
-        blocks += more
+        blocks += more_blocks
         until(partial(has_blocks, order, blocks))
         kill(order.fleet)
         assert until(lambda: state_after_death(order.fleet)) == "died"
@@ -311,7 +311,7 @@ def test_folders_of_ended_campaigns_are_bounded(
     host: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(folders, "MAX_ENDED_CAMPAIGNS", 2)
-    fleets = private_folder(folders.FLEETS)
+    fleets = private_folder(folders.FLEETS_FOLDER)
     states: list[State] = ["ended", "died", "ended", "failed", "ended", "running"]
     for number, state in enumerate(states):
         folder = CampaignFolder(fleets / str(number))
@@ -334,7 +334,7 @@ def test_a_folder_that_another_worker_removes_meanwhile_is_no_failure(
         shutil.rmtree(folder.path)
         return before or method(folder)
 
-    fleets = private_folder(folders.FLEETS)
+    fleets = private_folder(folders.FLEETS_FOLDER)
     for number in range(2):
         folder = CampaignFolder(fleets / str(number))
         folder.path.mkdir()
@@ -422,7 +422,7 @@ def test_unreadable_or_misplaced_plan_is_refused(host: Path) -> None:
     order = order_for(plan_for())
     with pytest.raises(UnusableInput, match="cannot be read"):
         begun(replace(order, plan="{}"))
-    with pytest.raises(UnusableInput, match="not for this place"):
+    with pytest.raises(UnusableInput, match="plan for another host of the fleet"):
         begun(replace(order, place=1))
     assert from_bytes(to_bytes(followed(order).status), Status).state == "absent"
 

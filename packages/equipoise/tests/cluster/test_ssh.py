@@ -60,7 +60,7 @@ def test_line_names_a_host_and_its_options(tmp_path: Path) -> None:
 )
 def test_a_line_of_another_form_is_refused_with_its_number(tmp_path: Path, line: str) -> None:
     file = hosts_file(tmp_path, f"bench0\n{line}\n")
-    with pytest.raises(UnusableInput, match=f"line 2 of {file} describes no host"):
+    with pytest.raises(UnusableInput, match=f"line 2 of {file} does not describe a host"):
         read_hosts(file)
 
 

@@ -154,7 +154,7 @@ def test_a_stratum_that_costs_three_workers_is_given_up(strata: StratifiedLog[St
         return None
 
     workers = Scripted(instead=lost_over_b)
-    with pytest.raises(UnusableInput, match="stratum b: it made 3 workers fail") as caught:
+    with pytest.raises(UnusableInput, match="stratum b made 3 workers fail") as caught:
         judge_on(workers, strata)
     assert "smaller strata" in (caught.value.hint or "")
     assert [name for _, name in workers.started].count("b") == 3
@@ -263,7 +263,7 @@ def test_an_answer_is_bounded(
     monkeypatch.setattr("equipoise.cluster.strata.MAX_ANSWER_BYTES", 1000)
     with pytest.raises(UnusableInput, match="the answer of a stratum has") as caught:
         judge_on(Scripted(), strata)
-    assert "without --cluster ADDRESS" in (caught.value.hint or "")
+    assert "remove --cluster ADDRESS" in (caught.value.hint or "")
 
 
 @pytest.fixture(scope="module")

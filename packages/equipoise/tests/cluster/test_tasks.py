@@ -41,10 +41,10 @@ class LargeTrials:
 )
 def test_a_slice_is_bounded_in_bytes(size: int, number_of_reads: int) -> None:
     ledger = LargeTrials(size)
-    content, more = tasks.bounded_slice(ledger.slice)
+    content, has_more = tasks.bounded_slice(ledger.slice)
     # A single trial goes out, whatever its size.
     assert 0 < len(content) <= max(tasks.MAX_SLICE_BYTES, size)
-    assert more == (len(content) < 50 * size)
+    assert has_more == (len(content) < 50 * size)
     assert len(ledger.asked) <= number_of_reads
 
 
@@ -88,7 +88,7 @@ def test_worker_reports_its_missing_folder(host: Path) -> None:
 
 def test_campaign_without_an_order_is_absent(host: Path) -> None:
     answer = followed(order_for(plan_for()))
-    assert (answer.status.state, answer.slice, answer.more) == ("absent", b"", False)
+    assert (answer.status.state, answer.slice, answer.has_more) == ("absent", b"", False)
 
 
 def test_final_progress_fits_the_reserved_file_size(host: Path) -> None:

@@ -51,7 +51,7 @@ def test_worker_that_ends_at_once_is_restarted_less_and_less_often() -> None:
 
 
 def test_a_worker_that_worked_for_a_minute_is_started_again_quickly() -> None:
-    assert supervised([0.0, 0.0, worker.LONG_LIFE_S, 0.0]) == [1.0, 2.0, 1.0, 2.0]
+    assert supervised([0.0, 0.0, worker.STABLE_LIFETIME_S, 0.0]) == [1.0, 2.0, 1.0, 2.0]
 
 
 def test_the_ending_of_a_worker_is_named() -> None:

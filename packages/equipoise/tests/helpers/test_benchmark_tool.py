@@ -126,7 +126,7 @@ def test_times_and_iterations_of_google_benchmark_are_reported(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("entries", "problem"),
     [
-        ([], "it measured nothing"),
+        ([], "the program measured nothing"),
         ([{"error_occurred": True, "error_message": "no data"}], "S reported an error: no data"),
         ([{"skipped": True, "skip_message": "no AVX", "real_time": 0}], "S was skipped: no AVX"),
     ],
@@ -143,7 +143,7 @@ def test_a_google_benchmark_that_measured_nothing_has_failed(
 def test_a_program_without_google_benchmark_is_an_error() -> None:
     done = run("google-benchmark", "true")
     assert done.returncode == 1
-    assert done.stderr == "true wrote no results: it is not built on Google Benchmark\n"
+    assert done.stderr == "true wrote no results: it does not use Google Benchmark\n"
 
 
 def test_the_error_of_a_failed_tool_has_its_output(tmp_path: Path) -> None:

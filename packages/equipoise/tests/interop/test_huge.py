@@ -95,7 +95,7 @@ def test_a_file_just_within_the_limit_takes_a_small_multiple_of_its_size(tmp_pat
     small, name, line = imported_one_by_one(
         tmp_path, "small.csv", "long name.json", "long line.csv"
     )
-    assert f"a name has more than {assembly.MAX_WORD_BYTES} characters" in name["errors"]
+    assert f"a name has more than {assembly.MAX_ARGUMENT_BYTES} characters" in name["errors"]
     assert "line 2 does not have the 2 columns" in line["errors"]
     assert {name["status"], line["status"]} == {EXIT_UNUSABLE_INPUT}
     assert line["peak"] - small["peak"] < 8 * MAX_BYTES

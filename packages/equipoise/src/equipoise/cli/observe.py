@@ -26,7 +26,7 @@ from equipoise.cli.options import ClusterOptions, OutputOptions
 from equipoise.cli.options.tables import missing_option
 from equipoise.cli.results import Differing, check_allowed, difference_warning
 from equipoise.cli.writing import write_output
-from equipoise.cluster.address import FORMS
+from equipoise.cluster.address import ADDRESS_FORMATS
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import CampaignWarning, RunRecord, Trial
@@ -183,8 +183,8 @@ class ObserveRequest(Struct, frozen=True, kw_only=True):
     multiple=True,
     callback=_clusters,
     help="Column that dependent rows share, such as day, host or job; 'none'. Given once more with "
-    f"an address ({FORMS}): judge the strata on the workers of that Dask cluster, which see the "
-    "same files. Whoever answers there can run code as you.",
+    f"an address ({ADDRESS_FORMATS}): judge the strata on the workers of that Dask cluster, which "
+    "see the same files. Whoever answers there can run code as you.",
 )
 @options.cluster_access_options
 @click.option(

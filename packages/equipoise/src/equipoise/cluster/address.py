@@ -20,15 +20,15 @@ from msgspec import Struct
 from equipoise.model.errors import UnusableInput
 from equipoise.shared.spelling import option
 
-FORMS = "tcp://HOST:PORT, tls://HOST:PORT, ssh:FILE or local:N"
-SCHEDULER_FORM = "tcp://HOST:PORT"
-_SCHEDULER = re.compile(
+ADDRESS_FORMATS = "tcp://HOST:PORT, tls://HOST:PORT, ssh:FILE or local:N"
+SCHEDULER_FORMAT = "tcp://HOST:PORT"
+_SCHEDULER_PATTERN = re.compile(
     r"(?P<scheme>tcp|tls)://"
     r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\s/:@\[\]]+):(?P<port>[0-9]{1,5})"
 )
 _MAX_PORT = 65_535
 MAX_LOCAL_WORKERS = 64
-_PRIVATE = tuple(
+_NETWORKS = tuple(
     ipaddress.ip_network(network)
     for network in (
         *("127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16"),
@@ -38,7 +38,7 @@ _PRIVATE = tuple(
 """Loopback, private (RFC 1918, RFC 4193) and link-local (RFC 3927, RFC 4291) networks."""
 
 Resolver = Callable[[str], Iterable[str]]
-"""Returns the numeric addresses of a host."""
+"""Function that returns the numeric addresses of a host."""
 
 
 class SchedulerAddress(Struct, frozen=True):
@@ -77,44 +77,44 @@ ClusterAddress = SchedulerAddress | SshHosts | LocalWorkers
 def read_address(text: str) -> ClusterAddress:
     """Return the cluster that ``--cluster`` names.
 
-    Raise `UnusableInput` if it has none of the four forms, or the file of ``ssh:FILE`` is missing.
+    Raise `UnusableInput` if the text has none of the four formats, or a file of hosts is missing.
     """
-    kind, separator, rest = text.partition(":")
-    if kind == "ssh" and separator and rest:
-        file = Path(rest)
+    prefix, separator, suffix = text.partition(":")
+    if prefix == "ssh" and separator and suffix:
+        file = Path(suffix)
         if not file.is_file():
             raise UnusableInput(
-                f"there is no file {file} with the hosts of {text}",
-                hint="write the name of a host in each line",
+                f"the file {file} with the hosts of {text} does not exist",
+                hint=f"create {file} with the name of a host in each line",
             )
         return SshHosts(text, file)
-    if kind == "local" and separator:
-        if not rest.isascii() or not rest.isdigit() or not 0 < int(rest) <= MAX_LOCAL_WORKERS:
+    if prefix == "local" and separator:
+        if not suffix.isascii() or not suffix.isdigit() or not 0 < int(suffix) <= MAX_LOCAL_WORKERS:
             raise UnusableInput(
-                f"{text!r} is not a number of workers",
-                hint=f"give a number from 1 to {MAX_LOCAL_WORKERS}, as in local:2",
+                f"{text!r} does not end with a number of workers from 1 to {MAX_LOCAL_WORKERS}",
+                hint="write the number after the colon, such as local:2",
             )
-        return LocalWorkers(text, int(rest))
-    return read_scheduler(text, FORMS)
+        return LocalWorkers(text, int(suffix))
+    return read_scheduler(text, ADDRESS_FORMATS)
 
 
-def read_scheduler(text: str, forms: str = SCHEDULER_FORM) -> SchedulerAddress:
-    """Return the address of a scheduler; ``forms`` are the valid forms for the hint.
+def read_scheduler(text: str, formats: str = SCHEDULER_FORMAT) -> SchedulerAddress:
+    """Return the address of a scheduler. The hint of an error lists the ``formats``.
 
-    Raise `UnusableInput` if the text is not such an address.
+    Raise `UnusableInput` if the text is not the address of a scheduler.
     """
-    parts = _SCHEDULER.fullmatch(text)
+    parts = _SCHEDULER_PATTERN.fullmatch(text)
     if parts is None or not 0 < int(parts["port"]) <= _MAX_PORT:
         raise UnusableInput(
             f"{text!r} is not the address of a scheduler",
-            hint=f"give {forms}; `dask scheduler` prints its address",
+            hint=f"give {formats}; `dask scheduler` prints its address",
         )
     scheme: Literal["tcp", "tls"] = "tls" if parts["scheme"] == "tls" else "tcp"
     return SchedulerAddress(text, scheme, parts["host"].strip("[]"), int(parts["port"]))
 
 
 def resolve(host: str) -> tuple[str, ...]:
-    """Return every numeric address of a host; empty if its name is unknown."""
+    """Return every numeric address of a host; empty if the name of the host is unknown."""
     try:
         entries = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
@@ -125,24 +125,24 @@ def resolve(host: str) -> tuple[str, ...]:
 def refuse_unprotected(address: SchedulerAddress, resolver: Resolver = resolve) -> None:
     """Refuse an unencrypted address, unless all its numeric addresses are loopback or private.
 
-    Raise `UnusableInput` if others on the path could read the messages and run code as this user,
-    or if the name has no address.
+    Raise `UnusableInput` if other people on the path could read the messages and run code as this
+    user, or if the name has no address.
     """
     if address.is_encrypted:
         return
-    numbers = tuple(resolver(address.host))
-    if not numbers:
+    addresses = tuple(resolver(address.host))
+    if not addresses:
         raise UnusableInput(
             f"the scheduler at {address.text} cannot be reached: no address of {address.host} "
             "is known",
-            hint="check its name, or give its numeric address",
+            hint="check the name of the host, or give a numeric address",
         )
-    public = [number for number in numbers if not is_private(number)]
+    public = [number for number in addresses if not is_private(number)]
     if public:
-        number = "" if address.host in public else f" ({address.host} is {public[0]})"
+        resolved = "" if address.host in public else f" ({address.host} is {public[0]})"
         raise UnusableInput(
             f"the connection to {address.text} is unprotected: it would leave the private network "
-            f"without encryption{number}, and anybody on the path could run code as you",
+            f"without encryption{resolved}, and anybody on the path could run code as you",
             hint=f"use tls:// with {option('tls_ca')}, {option('tls_cert')} and "
             f"{option('tls_key')}, or add {option('insecure')}",
         )
@@ -154,4 +154,4 @@ def is_private(address: str) -> bool:
     number = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(number, ipaddress.IPv6Address) and number.ipv4_mapped is not None:
         number = number.ipv4_mapped
-    return any(number in network for network in _PRIVATE if network.version == number.version)
+    return any(number in network for network in _NETWORKS if network.version == number.version)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from equipoise.cluster.address import (
-    SCHEDULER_FORM,
+    SCHEDULER_FORMAT,
     ClusterAddress,
     LocalWorkers,
     SchedulerAddress,
@@ -32,10 +32,10 @@ from equipoise.shared.spelling import option
 if TYPE_CHECKING:
     from distributed import Client
 
-CONNECT_S = 5.0
+CONNECT_TIMEOUT_S = 5.0
 """Seconds in which a scheduler must answer."""
 
-_GREETING = struct.Struct("<Q")
+_GREETING_LENGTH = struct.Struct("<Q")
 """Length of the first message, which a scheduler sends without a request."""
 _MAX_GREETING_BYTES = 1 << 20
 
@@ -58,14 +58,14 @@ class ClusterAccess(Struct, frozen=True):
     address: ClusterAddress
     tls: TlsFiles | None = None
     insecure: bool = False
-    """Whether the user accepts that anybody on the path can run code as them."""
+    """Whether the user accepts that anybody on the path can run code as this user."""
 
 
 @contextmanager
 def running_scheduler(access: ClusterAccess) -> Iterator[str]:
     """Yield the address of the cluster's scheduler.
 
-    A cluster of ``ssh:`` or ``local:`` is started, and ends with the block.
+    For ``ssh:`` and ``local:`` a cluster starts, and it ends with the block.
 
     Raise `UnusableInput` if the address is unprotected, TLS files are given for a cluster that
     makes its own key, or the cluster cannot be started.
@@ -73,7 +73,7 @@ def running_scheduler(access: ClusterAccess) -> Iterator[str]:
     if access.tls is not None and not isinstance(access.address, SchedulerAddress):
         raise UnusableInput(
             f"{access.address.text} makes its own key and takes no TLS files",
-            hint=f"leave {option('tls_ca')}, {option('tls_cert')} and {option('tls_key')} out",
+            hint=f"remove {option('tls_ca')}, {option('tls_cert')} and {option('tls_key')}",
         )
     match access.address:
         case SchedulerAddress() as address:
@@ -104,8 +104,10 @@ def cluster_client(access: ClusterAccess) -> Iterator[Client]:
         yield client
 
 
-def connect(address: str, *, tls: TlsFiles | None = None, timeout_s: float = CONNECT_S) -> Client:
-    """Connect to a Dask scheduler, which must answer in time; close the client after use.
+def connect(
+    address: str, *, tls: TlsFiles | None = None, timeout_s: float = CONNECT_TIMEOUT_S
+) -> Client:
+    """Connect to a Dask scheduler; the caller closes the client.
 
     The address is ``tcp://HOST:PORT``, or ``tls://HOST:PORT`` with ``tls``.
 
@@ -123,7 +125,9 @@ def connect(address: str, *, tls: TlsFiles | None = None, timeout_s: float = CON
     return client
 
 
-def security_for(address: str, *, tls: TlsFiles | None = None, timeout_s: float = CONNECT_S) -> Any:
+def security_for(
+    address: str, *, tls: TlsFiles | None = None, timeout_s: float = CONNECT_TIMEOUT_S
+) -> Any:
     """Check that a scheduler answers at an address; return the ``Security`` to connect with.
 
     Raise `UnusableInput` as `connect` does.
@@ -132,11 +136,11 @@ def security_for(address: str, *, tls: TlsFiles | None = None, timeout_s: float 
     if tls is not None and not scheduler.is_encrypted:
         raise UnusableInput(
             f"the connection to {address} would not be encrypted, in spite of the TLS files",
-            hint=f"write {address.replace('tcp:', 'tls:', 1)}, or leave the TLS files out",
+            hint=f"write {address.replace('tcp:', 'tls:', 1)}, or remove the TLS files",
         )
     tls_context = None if tls is None else _tls_context(tls)
     distributed = require("distributed", "clusters", "cluster")
-    # Without files, Dask's own configuration may name some.
+    # Without TLS files of the user, Dask's own configuration may have some.
     security = distributed.Security()
     if tls is not None:
         security = distributed.Security(
@@ -156,7 +160,7 @@ def security_for(address: str, *, tls: TlsFiles | None = None, timeout_s: float 
     except ssl.SSLCertVerificationError as error:
         raise UnusableInput(
             f"the certificate of the scheduler at {address} is refused: {error.verify_message}",
-            hint=f"renew it if it has expired; {option('tls_ca')} is the authority that signed it",
+            hint=f"renew an expired certificate, or give its authority with {option('tls_ca')}",
         ) from error
     except (OSError, ValueError) as error:
         raise unreachable(address, error) from error
@@ -168,13 +172,13 @@ def unreachable(address: str, error: Exception) -> UnusableInput:
     reason = getattr(error, "strerror", None) or str(error)
     return UnusableInput(
         f"the scheduler at {address} cannot be reached: {reason}",
-        hint="start one with `dask scheduler` and give the address that it prints, "
-        f"{SCHEDULER_FORM}",
+        hint="start a scheduler with `dask scheduler` and give the address that it prints, "
+        f"{SCHEDULER_FORMAT}",
     )
 
 
 def _tls_context(tls: TlsFiles) -> ssl.SSLContext:
-    """Return the same context as Dask makes, but with errors that name the file."""
+    """Return the TLS context that Dask would make, but with errors that name the file."""
     for file in (tls.authority, tls.certificate, tls.key):
         # Opening a FIFO would wait for a writer.
         if file.exists() and not file.is_file():
@@ -183,7 +187,7 @@ def _tls_context(tls: TlsFiles) -> ssl.SSLContext:
         context = ssl.create_default_context(cafile=tls.authority)
     except (OSError, ValueError) as error:
         raise _tls_file_error(tls.authority, error) from error
-    # As in Dask: a certificate of the authority is enough, whatever its name.
+    # Like Dask, accept every certificate that the authority has signed, whatever its host name.
     context.check_hostname = False
     try:
         context.load_cert_chain(tls.certificate, tls.key, password=_no_password)
@@ -195,7 +199,7 @@ def _tls_context(tls: TlsFiles) -> ssl.SSLContext:
 
 def _tls_file_error(file: Path, error: Exception) -> UnusableInput:
     if isinstance(error, FileNotFoundError):
-        return UnusableInput(f"there is no TLS file {file}", hint="check its name")
+        return UnusableInput(f"there is no TLS file {file}", hint="check the path of the file")
     return UnusableInput(
         f"the TLS file {file} cannot be used: {error}",
         hint=f"give PEM files: {option('tls_key')} is the key of {option('tls_cert')}, without a "
@@ -204,18 +208,18 @@ def _tls_file_error(file: Path, error: Exception) -> UnusableInput:
 
 
 def _no_password() -> str:
-    # Without this OpenSSL would ask on the terminal.
+    # Without this function OpenSSL would ask for the password on the terminal.
     raise ValueError("it has a password")
 
 
 def _greet(address: SchedulerAddress, context: ssl.SSLContext | None, timeout_s: float) -> None:
-    """Check that a scheduler answers: with another server Dask would wait without end."""
+    """Check that a scheduler answers, because Dask would wait without end for another server."""
     with socket.create_connection((address.host, address.port), timeout_s) as plain:
         connection = (
             plain if context is None else context.wrap_socket(plain, server_hostname=address.host)
         )
         with connection, connection.makefile("rb") as stream:
-            greeting = stream.read(_GREETING.size)
-    is_whole = len(greeting) == _GREETING.size
-    if not is_whole or not 0 < _GREETING.unpack(greeting)[0] <= _MAX_GREETING_BYTES:
+            greeting = stream.read(_GREETING_LENGTH.size)
+    is_whole = len(greeting) == _GREETING_LENGTH.size
+    if not is_whole or not 0 < _GREETING_LENGTH.unpack(greeting)[0] <= _MAX_GREETING_BYTES:
         raise ValueError("the server there is not a Dask scheduler")

@@ -1,8 +1,8 @@
 """The coordinator of a fleet: it sends orders to the hosts and pulls their records until the end.
 
-Each host has a separate task, so that a slow or lost host delays only its own line. The record of a
-host comes in slices, each after the end of the coordinator's copy, so a repeated slice adds
-nothing. Only this process writes to the coordinator's ledger.
+A fleet is a campaign on several hosts. Each host has a separate task, so that a slow or lost host
+does not delay the others. The record of a host comes in slices, each after the end of the
+coordinator's copy, so a repeated slice adds nothing. Only this process writes to its ledger.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.cluster import tasks
-from equipoise.cluster.files import has_terms_of
+from equipoise.cluster.files import are_equal_plans
 from equipoise.cluster.messages import FollowReply, FollowRequest, HaltRequest, Order, Status
 from equipoise.cluster.roster import NoAnswer, NotConnected, Roster
 from equipoise.ledger import Ledger
@@ -30,21 +30,21 @@ from equipoise.shared.safe_text import short_line
 
 HOST_TIMEOUT_S = 300.0
 """Seconds without an answer after which the fleet's campaign goes on without a host."""
-TASK_S = 20.0
+TASK_TIMEOUT_S = 20.0
 """Seconds in which a host must answer one request."""
-HALT_S = 4.0
+HALT_TIMEOUT_S = 4.0
 """Seconds in which all hosts together must answer the request to stop."""
 MIN_PAUSE_S, MAX_PAUSE_S = 0.3, 5.0
 PAUSE_FRACTION = 0.02
-"""Pause between two requests to a host, as a fraction of its campaign's time so far. A host answers
-while its trials run, so requests must be rare."""
+"""Pause between two requests to a host, as a fraction of the time since its campaign began. A host
+answers while its trials run, so requests must be rare."""
 MAX_DELAY_S = 15.0
-"""Longest pause after a request without an answer."""
+"""Longest pause after a request without an answer, in seconds."""
 IDLE_TIMEOUT_S = 3600.0
 """Seconds without a new record after which the fleet's campaign goes on without a host that waits
-or measures; `host_timeout_s` if that is longer."""
+or measures. If ``host_timeout_s`` is longer, it replaces this time."""
 MAX_ABSENCES = 5
-"""Largest number of answers in a row that the host has no such campaign."""
+"""Largest number of consecutive answers that the host has no such campaign."""
 MAX_RESTARTS = 100
 """Largest number of restarts of a host's process that died."""
 MAX_DEATHS = 3
@@ -53,12 +53,12 @@ MAX_DEATHS = 3
 _MAX_TIME_S = 1e9
 
 HostState = Literal["starting", "waiting", "measuring", "no answer", "ended", "failed", "missing"]
-"""``waiting``: for the host's measurement lock; ``missing``: without an answer for too long."""
+"""``waiting``: for the host's measurement lock; ``missing``: no answer or record for too long."""
 END_STATES: frozenset[HostState] = frozenset({"ended", "failed", "missing"})
 
 
-class HostLine(Struct, frozen=True):
-    """Progress of the campaign of one host."""
+class HostProgress(Struct, frozen=True):
+    """Progress of the campaign of one host, a line in tables."""
 
     host: str
     """Name of the host in tables."""
@@ -66,7 +66,7 @@ class HostLine(Struct, frozen=True):
     status: Status = Status("absent")
     """Latest answer of the host."""
     problem: str | None = None
-    """Problem in one line."""
+    """Problem in one line; ``None`` without a problem."""
     hint: str | None = None
 
 
@@ -74,30 +74,30 @@ class FleetProgress(Struct, frozen=True):
     """Progress of a fleet's campaign."""
 
     run_id: str
-    lines: tuple[HostLine, ...]
-    """Lines of the hosts in the order of the fleet's plan."""
-    trouble: str | None = None
+    hosts: tuple[HostProgress, ...]
+    """Progress of each host, in the order of the fleet's plan."""
+    scheduler_problem: str | None = None
     """Reason why the scheduler does not answer; ``None`` if it answers."""
 
     @property
-    def missing(self) -> tuple[HostLine, ...]:
+    def missing(self) -> tuple[HostProgress, ...]:
         """The hosts without an answer for too long."""
-        return tuple(line for line in self.lines if line.state == "missing")
+        return tuple(host for host in self.hosts if host.state == "missing")
 
     @property
-    def failed(self) -> tuple[HostLine, ...]:
+    def failed(self) -> tuple[HostProgress, ...]:
         """The hosts whose campaign failed."""
-        return tuple(line for line in self.lines if line.state == "failed")
+        return tuple(host for host in self.hosts if host.state == "failed")
 
 
 class FleetListener:
     """Listener to the progress of a fleet's campaign. The methods of this class do nothing."""
 
     def fleet_started(self, progress: FleetProgress) -> None:
-        """Report the hosts before the first request."""
+        """Report the start, before the first request."""
 
     def changed(self, progress: FleetProgress) -> None:
-        """Report a change of a host."""
+        """Report a change of a host's progress."""
 
     def fleet_ended(self) -> None:
         """Report that the coordinator does not follow the hosts any more."""
@@ -109,13 +109,14 @@ class HostCampaign:
 
     order: Order
     host: HostReference
-    line: HostLine
+    progress: HostProgress
     may_have_ended: bool
-    """Whether the campaign may have ended earlier. It is then ordered only if it was interrupted or
-    failed, or if the order has new limits."""
+    """Whether the campaign may have ended in an earlier session. The host then gets the order only
+    if the campaign was interrupted or failed, or if the order has new limits."""
     answered_at: float = 0.0
+    """Time of the latest answer."""
     recorded_at: float = 0.0
-    """Time at which the latest new record came."""
+    """Time of the latest new record."""
     _silences: int = 0
     _absences: int = 0
     _deaths: int = 0
@@ -128,11 +129,11 @@ class HostCampaign:
 
     @property
     def is_over(self) -> bool:
-        """Whether the coordinator does not follow it any more."""
-        return self.line.state in END_STATES
+        """Whether the coordinator does not follow the campaign any more."""
+        return self.progress.state in END_STATES
 
     def note_answer(self, status: Status, now: float) -> None:
-        """Note an answer, which decides whether the campaign is ordered again."""
+        """Note an answer of the host, and decide whether to send the order again."""
         self.answered_at, self._silences = now, 0
         status = _sanitise(status)
         problem, hint = status.failure, status.hint
@@ -144,75 +145,75 @@ class HostCampaign:
             case "running":
                 state = "measuring"
             case "absent" if self._absences > MAX_ABSENCES:
-                problem = f"it was ordered {self._absences} times and did not begin the campaign"
-                hint = "read the log of its worker, then resume"
+                problem = f"the host got {self._absences} orders and did not begin the campaign"
+                hint = "read the log of the host's worker, then resume the fleet"
             case "absent":
                 state, self.must_order = "starting", True
             case "died":
                 state, problem, hint = self._note_death(status.blocks)
             case "ended" | "failed" if self._has_more_to_do(status):
                 state, self.must_order, self.may_have_ended = "starting", True, False
-        self.line = HostLine(self.line.host, state, status, problem, hint)
+        self.progress = HostProgress(self.progress.host, state, status, problem, hint)
 
     def note_refusal(self, error: EquipoiseError) -> None:
         """Note that the host, or this ledger, cannot continue the campaign."""
-        self.line = replace(self.line, state="failed", problem=error.what, hint=error.hint)
+        self.progress = replace(self.progress, state="failed", problem=error.what, hint=error.hint)
 
     def note_silence(self, reason: str) -> float:
         """Note a missing answer; return the seconds until the next request."""
-        self.line = replace(self.line, state="no answer", problem=reason, hint=None)
+        self.progress = replace(self.progress, state="no answer", problem=reason, hint=None)
         self._silences += 1
         return min(2.0 ** (self._silences - 1), MAX_DELAY_S)
 
     def give_up_silent(self, silent_s: float) -> None:
-        """Stop following the campaign, as the host gave no answer for so long."""
-        reason = "" if self.line.problem is None else f": {self.line.problem}"
+        """Stop following the campaign, because the host gave no answer for ``silent_s`` seconds."""
+        reason = "" if self.progress.problem is None else f": {self.progress.problem}"
         problem = f"no answer for {silent_s:.0f} s{reason}"
-        self.line = replace(self.line, state="missing", problem=problem)
+        self.progress = replace(self.progress, state="missing", problem=problem)
 
     def is_idle(self) -> bool:
-        """Return whether the host answers, and waits or measures."""
-        return self.line.state in ("starting", "waiting", "measuring")
+        """Return whether the host answers, and starts, waits or measures."""
+        return self.progress.state in ("starting", "waiting", "measuring")
 
     def give_up_idle(self, idle_s: float) -> None:
-        """Stop following the campaign, as no new record came for so long."""
-        reason = "" if self.line.problem is None else f": {self.line.problem}"
-        problem = f"{self.line.state}, and recorded nothing for {idle_s:.0f} s{reason}"
-        self.line = replace(self.line, state="missing", problem=problem)
+        """Stop following the campaign, because no new record came for ``idle_s`` seconds."""
+        reason = "" if self.progress.problem is None else f": {self.progress.problem}"
+        problem = f"{self.progress.state}, and recorded nothing for {idle_s:.0f} s{reason}"
+        self.progress = replace(self.progress, state="missing", problem=problem)
 
     def pause_s(self) -> float:
         """Return the seconds until the next request."""
         if self.must_order:
             repeats = max(self._deaths, self._absences)
             return min(2.0 ** (repeats - 1), MAX_DELAY_S) if repeats else 0.0
-        pause_s = PAUSE_FRACTION * self.line.status.running_s
+        pause_s = PAUSE_FRACTION * self.progress.status.running_s
         # In this order the bounds also hold for NaN.
         return max(MIN_PAUSE_S, min(MAX_PAUSE_S, pause_s))
 
     def _has_more_to_do(self, status: Status) -> bool:
-        """Return whether a campaign that has ended earlier must go on."""
+        """Return whether a campaign that ended in an earlier session must continue."""
         if not self.may_have_ended:
             return False
         halted = status.stopped_because == INTERRUPTED
         return halted or status.state == "failed" or self.order.limits is not None
 
     def _note_death(self, blocks: int) -> tuple[HostState, str, str | None]:
-        """Note that its process died after a number of blocks; return state, problem and hint."""
+        """Note that the campaign's process died; return the state, the problem and the hint."""
         if blocks > self._blocks_at_death:
             self._deaths, self._blocks_at_death = 0, blocks
         self._deaths += 1
         self._restarts += 1
         if self._deaths > MAX_DEATHS or self._restarts > MAX_RESTARTS:
-            problem = f"its process died {self._deaths} times without a new block"
+            problem = f"the process of the campaign died {self._deaths} times without a new block"
             if self._deaths <= MAX_DEATHS:
-                problem = f"its process died {self._restarts} times"
+                problem = f"the process of the campaign died {self._restarts} times"
             return (
                 "failed",
                 problem,
-                "look for what ends it, such as a limit of memory, then resume",
+                "find out what kills the process, such as a memory limit, then resume the fleet",
             )
         self.must_order = True
-        return "starting", "its process died; it is started again", None
+        return "starting", "the process of the campaign died and starts again", None
 
 
 @dataclass(frozen=True)
@@ -229,11 +230,11 @@ class Coordinator:
 
     def progress(self) -> FleetProgress:
         """Return the progress of every host's campaign."""
-        lines = tuple(campaign.line for campaign in self.campaigns)
-        return FleetProgress(self.run_id, lines, self.roster.trouble)
+        hosts = tuple(campaign.progress for campaign in self.campaigns)
+        return FleetProgress(self.run_id, hosts, self.roster.scheduler_problem)
 
     async def run(self) -> None:
-        """Follow each host to its end. If this is cancelled, halt the hosts first.
+        """Follow each host to the end of its campaign. If this is cancelled, halt the hosts first.
 
         The caller keeps the roster up to date at the same time.
         """
@@ -248,10 +249,10 @@ class Coordinator:
         finally:
             await self._stop([*followers, reporter])
 
-    async def _stop(self, asyncio_tasks: Sequence[asyncio.Task[None]]) -> None:
-        for task in asyncio_tasks:
+    async def _stop(self, running_tasks: Sequence[asyncio.Task[None]]) -> None:
+        for task in running_tasks:
             task.cancel()
-        await asyncio.gather(*asyncio_tasks, return_exceptions=True)
+        await asyncio.gather(*running_tasks, return_exceptions=True)
 
     async def _report_changes(self) -> None:
         """Report changes of the roster to the listener, without end."""
@@ -260,7 +261,6 @@ class Coordinator:
             self.listener.changed(self.progress())
 
     async def _follow(self, campaign: HostCampaign) -> None:
-        """Follow one host to the end of its campaign."""
         campaign.answered_at = campaign.recorded_at = self._now()
         while not campaign.is_over:
             pause_s = await self._step(campaign)
@@ -280,7 +280,8 @@ class Coordinator:
         try:
             if not campaign.must_order:
                 return await self._pull(campaign)
-            status = await self.roster.ask(host, tasks.begin, campaign.order, Status, TASK_S)
+            order = campaign.order
+            status = await self.roster.ask(host, tasks.begin, order, Status, TASK_TIMEOUT_S)
             campaign.must_order = False
             campaign.note_answer(status, self._now())
         except NotConnected as absence:
@@ -295,34 +296,34 @@ class Coordinator:
 
     async def _pull(self, campaign: HostCampaign) -> float:
         order, host = campaign.order, campaign.host.identity
-        after = self.ledger.cursor(order.identity)
-        request = FollowRequest(order.fleet, order.place, order.identity, after)
-        reply = await self.roster.ask(host, tasks.follow, request, FollowReply, TASK_S)
+        cursor = self.ledger.cursor(order.identity)
+        request = FollowRequest(order.fleet, order.place, order.identity, cursor)
+        reply = await self.roster.ask(host, tasks.follow, request, FollowReply, TASK_TIMEOUT_S)
         if reply.slice:
             self.ledger.absorb(reply.slice, check=partial(_check_head, campaign))
-        has_news = self.ledger.cursor(order.identity) != after
+        has_news = self.ledger.cursor(order.identity) != cursor
         if has_news:
             campaign.recorded_at = self._now()
-        if reply.more:
+        if reply.has_more:
             # The campaign is over only when its whole record is in this ledger.
             if not has_news:
-                return campaign.note_silence("it announces more records, and sends nothing new")
+                return campaign.note_silence("the host announces more records, but sends none")
             campaign.answered_at = self._now()
             return 0.0
         campaign.note_answer(reply.status, self._now())
         return campaign.pause_s()
 
     async def _halt(self) -> None:
-        """Ask all hosts that are not at their end to stop, at once and for a few seconds."""
-        halts = [self._halt_one(campaign) for campaign in self.campaigns if not campaign.is_over]
-        await asyncio.gather(*halts)
+        """Request a stop from all hosts whose campaigns are not over, at the same time."""
+        requests = [self._halt_one(campaign) for campaign in self.campaigns if not campaign.is_over]
+        await asyncio.gather(*requests)
         self.listener.changed(self.progress())
 
     async def _halt_one(self, campaign: HostCampaign) -> None:
         request = HaltRequest(campaign.order.fleet, campaign.order.place)
         host = campaign.host.identity
         try:
-            status = await self.roster.ask(host, tasks.halt, request, Status, HALT_S)
+            status = await self.roster.ask(host, tasks.halt, request, Status, HALT_TIMEOUT_S)
             campaign.note_answer(status, 0.0)
         except (NoAnswer, EquipoiseError) as error:
             campaign.note_silence(str(error))
@@ -351,13 +352,12 @@ def _check_head(campaign: HostCampaign, head: Head) -> None:
     order, host = campaign.order, campaign.host
     measured_by = None if head.host is None else head.host[0].hex()
     if head.identity.hex() != order.identity:
-        what = f"a slice of the run {short_line(head.id)} came without a request"
+        problem = f"the host sent the run {short_line(head.id)}, which came without a request"
     elif measured_by != host.identity:
-        what = f"the run comes from another host than {host.name}"
-    elif not has_terms_of(order.plan, head.plan):
-        what = "the run has another plan than the order"
+        problem = f"the run was measured on another host than {host.name}"
+    elif not are_equal_plans(order.plan, head.plan):
+        problem = "the plan of the run differs from the plan of the order"
     else:
         return
-    raise UnusableInput(
-        what, hint="install the same version of Equipoise on every host, and begin a new campaign"
-    )
+    hint = "install the same version of Equipoise on every host, then begin a new campaign"
+    raise UnusableInput(problem, hint=hint)

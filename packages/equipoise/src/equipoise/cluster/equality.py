@@ -1,8 +1,8 @@
-"""Equality of hosts before their campaigns are compared: Equipoise, programs and inputs.
+"""Check that all hosts of a cluster have the same Equipoise, programs and inputs.
 
-A host with another version of Equipoise, or with another program or input, is left out and named,
-unless it gets the files. `files_of` finds the files of a plan on the machine that made it, and
-`compare_hosts` compares the answers of the hosts.
+A host with another version of Equipoise, or with a different program or input, is left out, and a
+warning names it. The coordinator can ship the files in the working folder. `files_of` finds the
+files of a plan, and `compare_hosts` compares them with the files of the hosts.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from equipoise.cluster import tasks
+from equipoise.cluster import messages, tasks
 from equipoise.cluster.files import (
-    FOLDER,
+    FOLDER_PLACEHOLDER,
     MAX_KEPT_BYTES,
     MAX_SHIPPED_BYTES,
-    Places,
+    MachineFolders,
     digest_of,
     is_inside,
     local_file,
@@ -37,34 +37,34 @@ from equipoise.measure.trials import own_environment
 from equipoise.model.errors import EquipoiseError, UnusableInput
 from equipoise.model.host import HostReference
 from equipoise.model.plan import Condition, Plan, Server
-from equipoise.model.quantities import listed
+from equipoise.model.quantities import counted, listed
 from equipoise.shared.spelling import option
 
-EXAMINE_S = 60.0
-"""Seconds in which a host must answer which files it has."""
-SHIP_S = 300.0
+EXAMINE_TIMEOUT_S = 60.0
+"""Seconds in which a host must send its `Inventory`."""
+SHIP_TIMEOUT_S = 300.0
 """Seconds in which a host must receive one file."""
 _MAX_SHIPMENTS = 2
-"""Largest number of files that are sent at once, as each is in memory as a whole."""
+"""Largest number of files that are shipped at the same time, as each is in memory as a whole."""
 _KERNEL_FOLDERS = ("/proc/", "/sys/", "/dev/")
-_SHELL_SIGNS = re.compile(r"[|&;<>()$`*?\[\]{}~!#\n]")
-_WORD_ENDS = re.compile(r"[\s;&|<>()='\"`]+")
+_SHELL_CHARACTERS = re.compile(r"[|&;<>()$`*?\[\]{}~!#\n]")
+_SHELL_SEPARATORS = re.compile(r"[\s;&|<>()='\"`]+")
 _MAX_DIFFERENCES = 3
 """Largest number of differences in a message."""
 
 
 class HostComparison(Struct, frozen=True):
-    """Hosts whose campaigns may be compared with one another, and the hosts left out."""
+    """The hosts whose campaigns may be compared, and the reasons for leaving out the others."""
 
     comparable: dict[HostReference, tuple[File, ...]]
-    """Comparable hosts, each with the files to ship to it (``shipped`` of its order)."""
+    """Comparable hosts, each with the files to ship to it (`Order.shipped`)."""
     refusals: tuple[UnusableInput, ...]
-    """An error for each other host, with its name and the differences."""
+    """An error for each host that is left out, with its name and the differences."""
 
     def without(self, host: HostReference, refusal: UnusableInput) -> HostComparison:
         """Return the comparison with one host left out."""
-        others = {other: files for other, files in self.comparable.items() if other != host}
-        return HostComparison(others, (*self.refusals, refusal))
+        remaining = {other: files for other, files in self.comparable.items() if other != host}
+        return HostComparison(remaining, (*self.refusals, refusal))
 
 
 async def prepare_hosts(
@@ -107,19 +107,19 @@ async def _inventory(
         return None
     host, request = introduction.host.identity, Inventory(files)
     try:
-        return await roster.ask(host, tasks.examine, request, Inventory, EXAMINE_S)
+        return await roster.ask(host, tasks.examine, request, Inventory, EXAMINE_TIMEOUT_S)
     except (NoAnswer, EquipoiseError):
         return None
 
 
 def _check_total_size(folder: str, files: Sequence[File]) -> None:
-    """Refuse files that are larger together than the files that a host keeps."""
+    """Raise `UnusableInput` if the files together are larger than a host keeps."""
     sizes = [Path(folder, file.path).stat().st_size for file in files]
     if sum(sizes) > MAX_KEPT_BYTES:
         raise UnusableInput(
-            f"the {len(files)} files to ship have {sum(sizes) >> 20} MiB together, more than "
-            f"{MAX_KEPT_BYTES >> 20}",
-            hint="copy the large ones to every host yourself, into the folder of its worker",
+            f"shipping {counted(len(files), 'file')} needs {sum(sizes) >> 20} MiB; a host keeps at "
+            f"most {MAX_KEPT_BYTES >> 20} MiB",
+            hint="copy the large files into the folder of the worker on every host yourself",
         )
 
 
@@ -135,12 +135,14 @@ async def _ship(
         async with semaphore:
             shipment = shipment_of(file, folder)
             try:
-                await roster.ask(host.identity, tasks.receive, shipment, ShipmentReply, SHIP_S)
+                await roster.ask(
+                    host.identity, tasks.receive, shipment, ShipmentReply, SHIP_TIMEOUT_S
+                )
             except (NoAnswer, EquipoiseError) as error:
                 reason = error.what if isinstance(error, EquipoiseError) else str(error)
                 return UnusableInput(
                     f"{file.path} could not be shipped to {host.name}: {reason}",
-                    hint=f"read the log of its worker, or copy the file to {host.name} yourself",
+                    hint=f"copy the file to {host.name} yourself, or read the log of the worker",
                 )
     return None
 
@@ -152,77 +154,76 @@ def compare_hosts(
     *,
     ship: bool,
 ) -> HostComparison:
-    """Compare the hosts; with ``ship``, different files are shipped.
+    """Decide which hosts may be compared, and which files to ship if ``ship`` is true.
 
     ``files`` are the files of the plan on the coordinator (`files_of`). Introductions and
-    inventories are in the same order; a host of another version needs no inventory.
+    inventories are in the same order; a host with another version needs no inventory.
     """
     comparable: dict[HostReference, tuple[File, ...]] = {}
     refusals: list[UnusableInput] = []
-    for introduction, answer in zip(introductions, inventories, strict=True):
+    for introduction, inventory in zip(introductions, inventories, strict=True):
         try:
-            comparable[introduction.host] = _files_to_ship(files, introduction, answer, ship=ship)
+            host = introduction.host
+            comparable[host] = _files_to_ship(files, introduction, inventory, ship=ship)
         except UnusableInput as refusal:
             refusals.append(refusal)
     return HostComparison(comparable, tuple(refusals))
 
 
 def _files_to_ship(
-    files: Sequence[File], introduction: Introduction, answer: Inventory | None, *, ship: bool
+    files: Sequence[File], introduction: Introduction, inventory: Inventory | None, *, ship: bool
 ) -> tuple[File, ...]:
     """Return the files to ship to a host; raise `UnusableInput` if it cannot be compared."""
-    own, name = version("equipoise"), introduction.host.name
-    if introduction.equipoise != own:
+    own_version, name = version("equipoise"), introduction.host.name
+    if introduction.equipoise != own_version:
         raise UnusableInput(
-            f"{name} has Equipoise {introduction.equipoise}, this machine has {own}",
-            hint=f"install Equipoise {own} on {name}",
+            f"{name} has Equipoise {introduction.equipoise}, this machine has {own_version}",
+            hint=f"install Equipoise {own_version} on {name}",
         )
-    if answer is None or [file.path for file in answer.files] != [file.path for file in files]:
-        raise UnusableInput(
-            f"{name} did not report its files",
-            hint="install the same version of Equipoise on every host",
-        )
+    paths = [file.path for file in files]
+    if inventory is None or [file.path for file in inventory.files] != paths:
+        raise messages.version_mismatch(f"{name} did not report its files")
     differences = {
         file.path: difference
-        for file, host_file in zip(files, answer.files, strict=True)
+        for file, host_file in zip(files, inventory.files, strict=True)
         if (difference := _difference(file, host_file)) is not None
     }
     if not differences:
         return ()
     outside = [path for path in differences if not is_inside(path)]
     if ship and not outside:
-        # The campaign gets a separate folder, which must contain every file of its folder.
+        # The campaign gets a new working folder, which needs all files of this one.
         return tuple(file for file in files if is_inside(file.path))
     paths = outside if ship else list(differences)
-    hint = f"install the same on {name}"
+    hint = f"install the same files on {name}"
     if not outside:
-        hint = f"add {option('ship')}, or copy the same into {introduction.folder} on {name}"
+        hint = f"add {option('ship')}, or copy the files into {introduction.folder} on {name}"
     elif ship:
-        hint += ": only files in the working folder are shipped"
+        hint += ": only files in the working folder can be shipped"
     sentences = [f"{_display_name(path)} {differences[path]}" for path in paths]
     raise UnusableInput(f"{name}: {listed(sentences, _MAX_DIFFERENCES, '; ')}", hint=hint)
 
 
 def _display_name(path: str) -> str:
-    """Return a path for a message: only the name for the package's own files."""
+    """Return a path for a message, without the placeholder of a package's folder."""
     return path.rpartition("}")[2].lstrip("/") if path.startswith("{equipoise:") else path
 
 
 def _difference(file: File, host_file: File) -> str | None:
-    """Return the difference of a host's file; ``None`` if it is the same."""
+    """Return how a host's file differs from the coordinator's; ``None`` if both are the same."""
     if host_file.digest is None:
         return "is missing"
     if host_file.digest != file.digest:
-        return "has another content"
+        return "has different content"
     if file.is_program and not host_file.mode & 0o111:
         return "cannot be executed"
     return None
 
 
 def shipment_of(file: File, folder: str) -> Shipment:
-    """Read a file of the coordinator, to ship it.
+    """Read a file of the coordinator for its shipment.
 
-    Raise `UnusableInput` if it cannot be read, is too large, or has changed since the comparison.
+    Raise `UnusableInput` if the file cannot be read, is too large, or has changed since its digest.
     """
     path = Path(folder, file.path)
     content = read_whole(
@@ -232,7 +233,8 @@ def shipment_of(file: File, folder: str) -> Shipment:
         raise too_large(file.path, path.stat().st_size)
     if digest_of(content) != file.digest:
         raise UnusableInput(
-            f"{path} changed while it was shipped", hint="run it again when nothing writes to it"
+            f"{path} changed while it was shipped",
+            hint="run the command again when no program writes to the file",
         )
     return Shipment(file, content)
 
@@ -240,12 +242,12 @@ def shipment_of(file: File, folder: str) -> Shipment:
 def files_of(
     plan: Plan, builds: Sequence[str] = (), build_lines: Sequence[str] = ()
 ) -> tuple[File, ...]:
-    """Return the programs and inputs of a plan whose content matters, from this machine.
+    """Return the programs and inputs of a plan that must be the same on every host.
 
-    These are the program of each command with the interpreter of a script, every argument,
-    variable and library that names a file, and the file for standard input. A hook counts if its
-    line has no shell syntax. If the hosts build a level themselves, the files in the working
-    folder that the line names count. Folders in a command do not count.
+    These are the program of each command, the interpreter of a script, the file for standard input,
+    and every argument, variable and library that names a file. Hooks are included if their lines
+    have no shell syntax. If the hosts build a level themselves, the files in the working folder
+    that the build line names are included. Folders in a command are not.
 
     Parameters
     ----------
@@ -254,17 +256,17 @@ def files_of(
     builds
         Folders in which this machine built the levels of a study.
     build_lines
-        The lines that built them, with the paths of this machine or with placeholders.
+        The shell lines that built these levels, with paths of this machine or with placeholders.
     """
-    places = Places(plan.measure.working_folder, tuple(builds))
+    folders = MachineFolders(plan.measure.working_folder, tuple(builds))
     files: dict[str, File] = {}
-    sources = _source_files(map(places.local, build_lines), places.folder)
+    sources = _source_files(map(folders.to_local, build_lines), folders.folder)
     for path, is_program in (*_files_of_plan(plan), *sources):
-        name = places.portable(path)
+        name = folders.to_portable(path)
         if name.startswith("{equipoise:build:") or name in files:
             continue
-        short = name.removeprefix(f"{FOLDER}/")
-        file = local_file(File(short, None, is_program=is_program), places.folder)
+        relative_path = name.removeprefix(f"{FOLDER_PLACEHOLDER}/")
+        file = local_file(File(relative_path, None, is_program=is_program), folders.folder)
         if file.digest is not None:
             files[name] = file
     return tuple(files.values())
@@ -276,41 +278,41 @@ def _files_of_plan(plan: Plan) -> Iterator[tuple[str, bool]]:
     if plan.measure.input is not None:
         yield from _existing_file(plan.measure.input, folder)
     layouts = range(1, len(plan.layouts) + 1) if plan.layouts else (None,)
-    known: set[object] = set()
+    known_commands: set[object] = set()
     for condition in plan.conditions:
         environment = {**own_environment(), **condition.environment}
         own_folder = condition.process.working_folder or folder
-        # The programs of the other layouts have the same libraries.
-        first, *others = map(condition.command_in, layouts)
+        # The programs of all layouts have the same libraries, so one layout is enough for them.
+        first, *other_commands = map(condition.command_in, layouts)
         commands = [(first, environment, own_folder)]
-        commands += [(words, own_environment(), folder) for words in _hooks_of(condition)]
+        commands += [(argv, own_environment(), folder) for argv in _hooks_of(condition)]
         if condition.server is not None:
             commands += [
-                (words, _server_environment(condition.server), folder)
-                for words in _commands_of(condition.server)
+                (argv, _server_environment(condition.server), folder)
+                for argv in _commands_of(condition.server)
             ]
-        for words, variables, command_folder in commands:
-            key = (words, command_folder, tuple(sorted(variables.items())))
-            if key not in known:
-                known.add(key)
-                yield from _files_of_command(words, variables, command_folder)
-        for program, *arguments in others:
+        for argv, variables, command_folder in commands:
+            key = (argv, command_folder, tuple(sorted(variables.items())))
+            if key not in known_commands:
+                known_commands.add(key)
+                yield from _files_of_command(argv, variables, command_folder)
+        for program, *arguments in other_commands:
             yield from _existing_file(program, own_folder, is_program=True)
-            for word in arguments:
-                yield from _files_of_word(word, own_folder)
-        settings = [condition.environment]
-        settings += [] if condition.server is None else [condition.server.environment]
-        for value in (value for table in settings for value in table.values()):
-            for part in re.split(r"[:\s]", value):
-                if os.path.isabs(part):
-                    yield from _existing_file(part, folder)
+            for argument in arguments:
+                yield from _files_of_argument(argument, own_folder)
+        environments = [condition.environment]
+        environments += [] if condition.server is None else [condition.server.environment]
+        for value in (value for table in environments for value in table.values()):
+            for entry in re.split(r"[:\s]", value):
+                if os.path.isabs(entry):
+                    yield from _existing_file(entry, folder)
         for path in condition.mapped_from:
             yield from _existing_file(path, folder)
 
 
 def _source_files(lines: Iterable[str], folder: str) -> Iterator[tuple[str, bool]]:
-    """Yield the files in a folder that lines for a shell name, without the host's compilers."""
-    for word in dict.fromkeys(word for line in lines for word in _WORD_ENDS.split(line)):
+    """Yield the files inside a folder that shell lines name, and whether each is a program."""
+    for word in dict.fromkeys(word for line in lines for word in _SHELL_SEPARATORS.split(line)):
         for path, is_program in _existing_file(word, folder):
             if Path(path).is_relative_to(folder):
                 yield path, is_program
@@ -319,11 +321,11 @@ def _source_files(lines: Iterable[str], folder: str) -> Iterator[tuple[str, bool
 def _hooks_of(condition: Condition) -> Iterator[tuple[str, ...]]:
     hooks = condition.hooks
     for line in (hooks.setup, hooks.prepare, hooks.conclude, hooks.cleanup):
-        if line is not None and not _SHELL_SIGNS.search(line):
+        if line is not None and not _SHELL_CHARACTERS.search(line):
             try:
                 yield tuple(shlex.split(line))
             except ValueError:
-                # The shell will report the open quote.
+                # A quote is not closed: the shell will report the error.
                 continue
 
 
@@ -336,7 +338,7 @@ def _commands_of(server: Server) -> Iterator[tuple[str, ...]]:
         server.ready,
         server.stop,
     )
-    return (words for words in commands if words is not None)
+    return (argv for argv in commands if argv is not None)
 
 
 def _server_environment(server: Server) -> dict[str, str]:
@@ -346,30 +348,30 @@ def _server_environment(server: Server) -> dict[str, str]:
 
 
 def _files_of_command(
-    words: Sequence[str], environment: Mapping[str, str], folder: str
+    argv: Sequence[str], environment: Mapping[str, str], folder: str
 ) -> Iterator[tuple[str, bool]]:
     """Yield the program of a command, its interpreter, and its arguments that are files."""
-    if not words:
+    if not argv:
         return
-    program = words[0]
+    program = argv[0]
     if "/" not in program:
         program = shutil.which(program, path=environment.get("PATH")) or program
     for path, _ in _existing_file(program, folder):
         yield path, True
-        mapped = mapped_libraries((path, *words[1:]), environment, folder)
+        mapped = mapped_libraries((path, *argv[1:]), environment, folder)
         yield from _existing_file(mapped.program or "", folder, is_program=True)
         # Libraries of the system belong to the host, libraries in the folder to the project.
         for library in (mapped.libraries or {}).values():
             if Path(library).is_relative_to(os.path.realpath(folder)) and folder != "/":
                 yield from _existing_file(library, folder)
-    for word in words[1:]:
-        yield from _files_of_word(word, folder)
+    for argument in argv[1:]:
+        yield from _files_of_argument(argument, folder)
 
 
-def _files_of_word(word: str, folder: str) -> Iterator[tuple[str, bool]]:
-    """Yield the file that an argument names, also as in ``--option=FILE``."""
-    yield from _existing_file(word, folder)
-    _, sign, value = word.partition("=")
+def _files_of_argument(argument: str, folder: str) -> Iterator[tuple[str, bool]]:
+    """Yield the file that an argument names, as ``FILE`` or as ``--option=FILE``."""
+    yield from _existing_file(argument, folder)
+    _, sign, value = argument.partition("=")
     if sign:
         yield from _existing_file(value, folder)
 
@@ -378,11 +380,11 @@ def _existing_file(
     path: str, folder: str, *, is_program: bool = False
 ) -> Iterator[tuple[str, bool]]:
     """Yield the absolute path of a file if it exists, and whether it is a program."""
-    whole = os.path.normpath(os.path.join(folder, path))
+    absolute_path = os.path.normpath(os.path.join(folder, path))
     try:
-        is_file = os.path.isfile(whole)
+        is_file = os.path.isfile(absolute_path)
     except ValueError:
         # The path has a null byte.
         return
-    if path and is_file and not whole.startswith(_KERNEL_FOLDERS):
-        yield whole, is_program
+    if path and is_file and not absolute_path.startswith(_KERNEL_FOLDERS):
+        yield absolute_path, is_program

@@ -1,8 +1,8 @@
-"""Programs and inputs of a plan, by content, and paths that differ between hosts.
+"""Ship the files of a plan to hosts, and translate the paths that differ between machines.
 
-The BLAKE2b digest of its bytes identifies a file. Files that a host lacks are shipped: the host
-keeps them under their digests in ``STATE/shipped``, and a campaign that needs them gets a separate
-working folder with copies of them.
+The BLAKE2b digest of its bytes identifies a file. A host keeps shipped files under their digests in
+``STATE/shipped``. A campaign that needs shipped files gets a separate working folder with copies of
+them.
 
 A plan contains absolute paths of the machine on which it was made: the working folder, the package,
 its environment, builds. `portable_plan` replaces each of these paths by a placeholder, and
@@ -28,7 +28,7 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from equipoise.cluster.messages import Build, File, Shipment, other_version
+from equipoise.cluster.messages import Build, File, Shipment, version_mismatch
 from equipoise.files.state import private_folder
 from equipoise.files.writing import OPEN_UNTRUSTED, opened, write_whole
 from equipoise.ledger.rows import from_text, to_text
@@ -39,14 +39,14 @@ from equipoise.model.packages import folders_with_programs
 from equipoise.model.plan import Plan
 from equipoise.shared.spelling import option
 
-FOLDER = "{equipoise:folder}"
+FOLDER_PLACEHOLDER = "{equipoise:folder}"
 """Placeholder for the working folder of the campaign."""
-PACKAGE = "{equipoise:package}"
-"""Placeholder for the folder of the installed package."""
-ENVIRONMENT = "{equipoise:environment}"
+PACKAGE_PLACEHOLDER = "{equipoise:package}"
+"""Placeholder for the folder of the installed package Equipoise."""
+ENVIRONMENT_PLACEHOLDER = "{equipoise:environment}"
 """Placeholder for the virtual environment of the interpreter."""
-_OTHER_PACKAGE = "{{equipoise:package:{}}}"
-_BUILD = "{{equipoise:build:{}}}"
+_OTHER_PACKAGE_PLACEHOLDER = "{{equipoise:package:{}}}"
+_BUILD_PLACEHOLDER = "{{equipoise:build:{}}}"
 _CONDITION_FIELDS = "command environment hooks process server mapped_from output".split()
 """Fields of a condition that may name a path."""
 _MEASURE_FIELDS = ("input", "output")
@@ -55,85 +55,90 @@ _PATH_START = r"(?<![\w./-])"
 _PATH_END = r"""(?=$|[/:;,\s"'])"""
 
 
-class Places(Struct, frozen=True):
+class MachineFolders(Struct, frozen=True):
     """Folders of one machine whose paths differ on other machines."""
 
     folder: str
     """Absolute path of the working folder."""
     builds: tuple[str, ...] = ()
-    """Folder of each level that a study builds, in the order of the order's builds."""
+    """Folder of each level that a study builds, in the sequence of `Order.builds`."""
     package: str = str(native_programs().parent)
     packages: Mapping[str, str] = field(
         default_factory=lambda: {
             name: str(folder) for name, folder in folders_with_programs().items()
         }
     )
-    """Folders by the names of other packages that have programs."""
+    """Folder of each other package with programs, by the package's name."""
     environment: str = sys.prefix
     """Folder of the virtual environment. A folder of the system gets no placeholder."""
 
-    def portable(self, text: str) -> str:
-        """Return a text with placeholders in place of the paths of this machine."""
+    def to_portable(self, text: str) -> str:
+        """Replace the paths of this machine in a text by placeholders."""
         for path, placeholder in self._placeholders():
             if path.strip("/") and path != sys.base_prefix:
                 text = re.sub(_PATH_START + re.escape(path) + _PATH_END, placeholder, text)
         return text
 
-    def local(self, text: str) -> str:
-        """Return a text with the paths of this machine in place of the placeholders."""
+    def to_local(self, text: str) -> str:
+        """Replace the placeholders in a text by the paths of this machine."""
         for path, placeholder in self._placeholders():
             text = text.replace(placeholder, path)
         return text
 
     def _placeholders(self) -> Sequence[tuple[str, str]]:
-        """Return each path with its placeholder; a folder comes before the folders around it."""
-        builds = [(path, _BUILD.format(number)) for number, path in enumerate(self.builds)]
+        """Return each path with its placeholder, an inner folder before the outer folders."""
+        builds = [
+            (path, _BUILD_PLACEHOLDER.format(number)) for number, path in enumerate(self.builds)
+        ]
         return (
             *builds,
-            (self.package, PACKAGE),
-            *((path, _OTHER_PACKAGE.format(name)) for name, path in self.packages.items()),
-            (self.environment, ENVIRONMENT),
-            (self.folder, FOLDER),
+            (self.package, PACKAGE_PLACEHOLDER),
+            *(
+                (path, _OTHER_PACKAGE_PLACEHOLDER.format(name))
+                for name, path in self.packages.items()
+            ),
+            (self.environment, ENVIRONMENT_PLACEHOLDER),
+            (self.folder, FOLDER_PLACEHOLDER),
         )
 
 
 def portable_plan(plan: Plan, builds: Sequence[str] = ()) -> str:
     """Return the text of a plan for an order, with placeholders for paths.
 
-    ``builds`` are the folders in which this machine has built the levels of a study, in the order
-    of `portable_builds`.
+    ``builds`` are the folders in which this machine has built the levels of a study, in the
+    sequence of `portable_builds`.
     """
-    places = Places(plan.measure.working_folder, tuple(builds))
+    folders = MachineFolders(plan.measure.working_folder, tuple(builds))
     document = msgspec.to_builtins(plan)
-    document["measure"]["working_folder"] = FOLDER
-    return to_text(_with_paths(document, places.portable))
+    document["measure"]["working_folder"] = FOLDER_PLACEHOLDER
+    return to_text(_change_paths(document, folders.to_portable))
 
 
 def portable_builds(lines: Mapping[str, str], folder: str) -> tuple[Build, ...]:
-    """Return the builds of every host, with placeholders for paths.
+    """Return the builds that every host makes, with placeholders for paths.
 
-    ``lines`` build the levels, by name, with the paths of this machine; ``folder`` is the working
-    folder of the plan.
+    ``lines`` has for each level the shell line that builds it on this machine. ``folder`` is the
+    working folder of the plan.
     """
-    places = Places(folder)
-    return tuple(Build(level, places.portable(line)) for level, line in lines.items())
+    folders = MachineFolders(folder)
+    return tuple(Build(level, folders.to_portable(line)) for level, line in lines.items())
 
 
-def local_plan(text: str, places: Places) -> Plan:
+def local_plan(text: str, folders: MachineFolders) -> Plan:
     """Return the plan of an order, with the paths of this machine.
 
     Raise `UnusableInput` if the text is not a plan.
     """
     try:
-        document = _with_paths(from_text(text), places.local)
-        document["measure"]["working_folder"] = places.folder
+        document = _change_paths(from_text(text), folders.to_local)
+        document["measure"]["working_folder"] = folders.folder
         return msgspec.convert(document, Plan, dec_hook=terms_from)
     except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise other_version(f"the plan of the order cannot be read: {error}") from error
+        raise version_mismatch(f"the plan of the order cannot be read: {error}") from error
 
 
-def has_terms_of(ordered: str, recorded: str) -> bool:
-    """Return whether a recorded plan equals that of an order, except for paths."""
+def are_equal_plans(ordered: str, recorded: str) -> bool:
+    """Return whether a recorded plan and an ordered plan are equal except for paths."""
     try:
         return _without_paths(from_text(ordered)) == _without_paths(from_text(recorded))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
@@ -141,17 +146,19 @@ def has_terms_of(ordered: str, recorded: str) -> bool:
 
 
 def _without_paths(document: dict[str, Any]) -> dict[str, Any]:
-    conditions = [_without(condition, _CONDITION_FIELDS) for condition in document["conditions"]]
-    measure = _without(document["measure"], (*_MEASURE_FIELDS, "working_folder"))
+    conditions = [
+        _without_keys(condition, _CONDITION_FIELDS) for condition in document["conditions"]
+    ]
+    measure = _without_keys(document["measure"], (*_MEASURE_FIELDS, "working_folder"))
     return {**document, "conditions": conditions, "measure": measure}
 
 
-def _without(table: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Any]:
+def _without_keys(table: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Any]:
     return {key: value for key, value in table.items() if key not in keys}
 
 
-def _with_paths(document: Any, change: Callable[[str], str]) -> dict[str, Any]:
-    """Return the document of a plan with each text changed that may contain a path."""
+def _change_paths(document: Any, change: Callable[[str], str]) -> dict[str, Any]:
+    """Apply ``change`` to each text in the document of a plan that may contain a path."""
     conditions = [
         _change_fields(condition, _CONDITION_FIELDS, change) for condition in document["conditions"]
     ]
@@ -168,7 +175,6 @@ def _change_fields(
 
 
 def _change_texts(value: Any, change: Callable[[str], str]) -> Any:
-    """Return a nested value with all its texts changed."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, Mapping):
@@ -179,25 +185,25 @@ def _change_texts(value: Any, change: Callable[[str], str]) -> Any:
 
 
 def is_inside(path: str) -> bool:
-    """Return whether a path is relative, normal, and stays inside its folder."""
+    """Return whether a path is relative, has no ``.`` or ``..``, and stays inside its folder."""
     parts = Path(path).parts
-    clean = os.path.normpath(path) == path and "\0" not in path
-    return bool(parts) and clean and not os.path.isabs(path) and parts[0] not in ("..", ".")
+    is_normal = os.path.normpath(path) == path and "\0" not in path
+    return bool(parts) and is_normal and not os.path.isabs(path) and parts[0] not in ("..", ".")
 
 
-SHIPPED = "shipped"
+SHIPPED_FOLDER = "shipped"
 """Name of the folder of shipped files, in the state folder."""
 MAX_SHIPPED_BYTES = 256 * 1024 * 1024
 """Largest size of a file that is shipped."""
 MAX_KEPT_BYTES = 2 * 1024**3
-"""Largest size of all shipped files together; the files used least recently are removed."""
+"""Largest size of all shipped files on a host; the least recently used files are removed."""
 _new_digest = partial(hashlib.blake2b, digest_size=16)
-_DIGEST = re.compile("[0-9a-f]{32}")
+_DIGEST_PATTERN = re.compile("[0-9a-f]{32}")
 
 
 def local_file(file: File, folder: str) -> File:
-    """Return this host's version of a file; without a digest if the host cannot use it."""
-    path = os.path.join(folder, Places(folder).local(file.path))
+    """Return the same file on this host, without a digest if the host has no such readable file."""
+    path = os.path.join(folder, MachineFolders(folder).to_local(file.path))
     if file.is_program and not os.path.isfile(path):
         # A program of the system may be in another folder on this host.
         path = shutil.which(os.path.basename(path)) or path
@@ -231,16 +237,16 @@ def check_shipped(file: File) -> str:
     if not is_inside(file.path):
         raise UnusableInput(
             f"{file.path} cannot be shipped: it is outside the working folder",
-            hint="put it into the working folder, or install the same on every host",
+            hint="move the file into the working folder, or install the same file on every host",
         )
     digest = file.digest or ""
-    if not _DIGEST.fullmatch(digest):
-        raise other_version(f"{file.path} cannot be shipped: {digest!r} is not a digest")
+    if not _DIGEST_PATTERN.fullmatch(digest):
+        raise version_mismatch(f"{file.path} cannot be shipped: {digest!r} is not a digest")
     return digest
 
 
-def keep(shipment: Shipment) -> str:
-    """Keep a shipped file under its digest, unless it is there already; return the digest.
+def keep_file(shipment: Shipment) -> str:
+    """Write a shipped file under its digest, unless the host has it already; return the digest.
 
     Raise `UnusableInput` if the file is too large, its content does not have this digest, its path
     leads out of the working folder, or it cannot be written.
@@ -251,10 +257,10 @@ def keep(shipment: Shipment) -> str:
         raise too_large(file.path, len(content))
     if digest_of(content) != digest:
         raise UnusableInput(
-            f"{file.path} arrived with a different content",
-            hint="run it again: the file may have been changed while it was read",
+            f"{file.path} arrived with different content",
+            hint="run the command again when no program writes to the file",
         )
-    path = private_folder(SHIPPED) / digest
+    path = private_folder(SHIPPED_FOLDER) / digest
     try:
         with _lock_folder(path.parent):
             if not (path.is_file() and digest_of_file(path) == digest):
@@ -264,21 +270,21 @@ def keep(shipment: Shipment) -> str:
     except OSError as error:
         raise UnusableInput(
             f"{os.uname().nodename} cannot keep {file.path}: {error.strerror or error}",
-            hint=f"make room on the disk of {path.parent} there",
+            hint=f"free space on the disk of {path.parent} on this host",
         ) from error
     return digest
 
 
 @contextlib.contextmanager
 def _lock_folder(folder: Path) -> Iterator[None]:
-    """Lock a folder, so that two files that come at once do not use the same room."""
+    """Lock a folder, so that two files that come at once do not use the same free space."""
     with opened(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC) as descriptor:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
 
 
 def _make_room(folder: Path, size: int) -> None:
-    """Remove the files that were used least recently, until there is room for one more."""
+    """Remove the least recently used files, until a file of ``size`` bytes has room."""
     entries = [(entry.lstat(), entry) for entry in folder.iterdir()]
     room = MAX_KEPT_BYTES - size - sum(status.st_size for status, _ in entries)
     for status, entry in sorted(entries, key=lambda item: item[0].st_mtime_ns):
@@ -291,8 +297,9 @@ def _make_room(folder: Path, size: int) -> None:
 def too_large(path: str, size: int) -> UnusableInput:
     """Return the error for a file that is too large to be shipped."""
     return UnusableInput(
-        f"{path} is too large to be shipped: {size >> 20} MiB, more than {MAX_SHIPPED_BYTES >> 20}",
-        hint="copy it to every host yourself, into the folder of its worker",
+        f"{path} is too large to be shipped: it has {size >> 20} MiB, and the limit is "
+        f"{MAX_SHIPPED_BYTES >> 20} MiB",
+        hint="copy the file into the folder of the worker on every host yourself",
     )
 
 
@@ -302,7 +309,7 @@ def fill_working_folder(files: tuple[File, ...], folder: Path) -> None:
     Raise `UnusableInput` if a path leads out of the folder, or a file was not shipped. Raise
     `OSError` if the folder cannot be written.
     """
-    shipped = private_folder(SHIPPED)
+    shipped = private_folder(SHIPPED_FOLDER)
     contents = [(file, shipped / check_shipped(file)) for file in files]
     if folder.is_dir():
         return
@@ -332,6 +339,6 @@ def _copy(file: File, content: Path, target: Path) -> None:
 
 def _missing_file(file: File) -> UnusableInput:
     return UnusableInput(
-        f"{os.uname().nodename} does not have {file.path} any more, which was shipped to it",
-        hint=f"run it again with {option('ship')}",
+        f"{os.uname().nodename} has lost the shipped file {file.path}",
+        hint=f"run the command again with {option('ship')}",
     )

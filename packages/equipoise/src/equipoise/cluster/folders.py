@@ -1,10 +1,10 @@
-"""The folder of a host's campaign: the order, the progress, and whether the process is alive.
+"""The folder of a host's campaign, with its order, its progress and the lock of its process.
 
 ``STATE/fleets/FLEET-PLACE/`` contains:
 
 order   the order, with the host's ledger and working folder
-state   the progress, in a file of fixed size, so that a full disk cannot stop the last report
-life    locked (flock(2)) from before the start of the process to its end
+state   the progress, in a file of fixed size, so that a full disk cannot prevent the last report
+life    a file that is locked (flock(2)) while the process is alive
 halt    the session in which the campaign was halted
 work    the working folder, if files were shipped
 builds  the builds of the levels of a study
@@ -29,19 +29,19 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from equipoise.cluster.messages import Order, State, Status, from_bytes, other_version
+from equipoise.cluster.messages import Order, State, Status, from_bytes, version_mismatch
 from equipoise.files.state import is_identity, private_folder
 from equipoise.files.writing import opened, write_whole
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import INTERRUPTED
 from equipoise.shared.safe_text import short_line
 
-FLEETS = "fleets"
+FLEETS_FOLDER = "fleets"
 """Name of the folder of the campaigns, in the state folder."""
 MAX_ENDED_CAMPAIGNS = 100
-"""Number of ended campaigns whose folders are kept; above the largest N of ``local:N``."""
+"""Number of ended campaigns whose folders are kept. It is larger than any N of ``local:N``."""
 _STATE_BYTES = 4096
-"""Size of the state file: one page, which is written as a whole."""
+"""Size of the state file: one page, which one write replaces."""
 _END_STATES: frozenset[State] = frozenset({"ended", "failed"})
 _DIGEST_BYTES = 8
 _DIGEST_PREFIX_BYTES = 2 * _DIGEST_BYTES + 1
@@ -52,7 +52,7 @@ _LOCK_TIMEOUT_S = 20.0
 
 
 class StoredOrder(Struct, frozen=True):
-    """An order, with the ledger and the folder in which it is carried out."""
+    """An order, with the ledger and the working folder for its campaign."""
 
     order: Order
     ledger: str
@@ -67,13 +67,13 @@ class Progress(Status, frozen=True, kw_only=True):
     session: int
     process: int | None = None
     began: float | None = None
-    """Start in monotonic seconds of this host."""
+    """Time of the start, by the host's monotonic clock, in seconds."""
     run: str | None = None
     """Run id in the host's ledger, once the run exists."""
 
 
 class CampaignFolder:
-    """The folder of one host's campaign, whether it exists or not."""
+    """The folder of one host's campaign, which may not exist yet."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -86,17 +86,17 @@ class CampaignFolder:
 
     @classmethod
     def of(cls, fleet: str, place: int) -> CampaignFolder:
-        """Return the folder of a place in a fleet.
+        """Return the folder of the host at a position in a fleet.
 
-        Raise `UnusableInput` if the identity or the place is not valid.
+        Raise `UnusableInput` if the identity or the position is not valid.
         """
         check_identity(fleet)
         if place < 0:
-            raise UnusableInput(f"{place} is not a place of a fleet", hint="places begin at 0")
-        return cls(private_folder(FLEETS) / f"{fleet}-{place}")
+            raise UnusableInput(f"{place} is not a position in a fleet", hint="give 0 or more")
+        return cls(private_folder(FLEETS_FOLDER) / f"{fleet}-{place}")
 
     def read_order(self) -> StoredOrder | None:
-        """Return the latest order, or ``None``.
+        """Return the latest order; ``None`` if there is none.
 
         Raise `UnusableInput` if another version of Equipoise wrote it.
         """
@@ -109,7 +109,7 @@ class CampaignFolder:
         except UnusableInput as error:
             raise UnusableInput(
                 f"another version of Equipoise began the campaign in {self.path}",
-                hint=f"install that version again, or remove the folder; the trials are in the "
+                hint=f"install that version again, or remove the folder; the trials stay in the "
                 f"ledger of {os.uname().nodename}",
             ) from error
 
@@ -118,7 +118,7 @@ class CampaignFolder:
         write_whole(self.path / "order", msgspec.msgpack.encode(order))
 
     def progress(self) -> Progress | None:
-        """Return the progress; ``None`` if none was written yet."""
+        """Return the progress; ``None`` if no progress can be read."""
         for _ in range(_MAX_READS):
             try:
                 with opened(self.path / "state", os.O_RDONLY | os.O_CLOEXEC) as file:
@@ -126,7 +126,7 @@ class CampaignFolder:
             except (FileNotFoundError, NotADirectoryError):
                 return None
             if digest == _digest(content):
-                # Another version may have written a different form.
+                # Another version may have written other fields.
                 with contextlib.suppress(msgspec.ValidationError):
                     return msgspec.json.decode(content.rstrip(), type=Progress)
                 return None
@@ -136,10 +136,10 @@ class CampaignFolder:
         return None
 
     def write_progress(self, progress: Progress) -> None:
-        """Write the progress over the earlier one, which needs no more room on the disk."""
+        """Write the progress over the old one, which needs no free space on the disk."""
         texts = {"failure": progress.failure, "hint": progress.hint}
-        lines = {name: text and short_line(text) for name, text in texts.items()}
-        content = msgspec.json.encode(replace(progress, **lines))
+        short_texts = {name: text and short_line(text) for name, text in texts.items()}
+        content = msgspec.json.encode(replace(progress, **short_texts))
         content = content.ljust(_STATE_BYTES - _DIGEST_PREFIX_BYTES)
         with opened(self.path / "state", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC) as file:
             if os.pwrite(file, _digest(content) + b" " + content, 0) < _STATE_BYTES:
@@ -164,8 +164,8 @@ class CampaignFolder:
                 return True
             attempts += 1
             progress = self.progress()
-            # `is_alive` holds the lock for a moment. A process that has reported its end, or was
-            # halted, ends soon.
+            # `is_alive` has the lock for a moment, so a few attempts are necessary. A process that
+            # has reported its end, or was halted, ends soon.
             ends_soon = progress is not None and (
                 progress.state in _END_STATES or self.is_halted(progress.session)
             )
@@ -186,7 +186,7 @@ class CampaignFolder:
 
     def status(self) -> Status:
         """Return the status of the campaign."""
-        # In this order, the last report of a dead process is read.
+        # The progress is read second, so that it is the last report of a dead process.
         is_alive = self.is_alive()
         progress = self.progress()
         if progress is None:
@@ -198,7 +198,7 @@ class CampaignFolder:
         return progress
 
     def after_death(self, progress: Progress) -> Progress:
-        """Return the progress of a campaign whose process is not alive."""
+        """Return the progress of a campaign, given that its process is dead."""
         if progress.state in _END_STATES:
             return progress
         if self.is_halted(progress.session):
@@ -213,26 +213,26 @@ class CampaignFolder:
             return False
 
     def halt(self) -> None:
-        """Interrupt the campaign if it has not ended; nothing more starts in its session."""
+        """Interrupt the campaign if it has not ended, and let nothing more start in its session."""
         progress = self.progress()
         if progress is None or progress.state in _END_STATES:
             return
         write_whole(self.path / "halt", str(progress.session).encode())
-        # The process writes its id before it reads the file, so it is interrupted or sees the halt.
+        # The process writes its id before it reads ``halt``: one of the two reaches it.
         progress = self.progress()
         if progress is not None and progress.process is not None:
             self._interrupt(progress.process)
 
-    def _interrupt(self, process: int) -> None:
+    def _interrupt(self, process_id: int) -> None:
         with contextlib.suppress(ProcessLookupError):
-            handle = os.pidfd_open(process)
+            process_handle = os.pidfd_open(process_id)
             try:
                 progress = self.progress()
                 # The locked file proves that the id still belongs to the same process.
-                if progress is not None and progress.process == process and self.is_alive():
-                    signal.pidfd_send_signal(handle, signal.SIGINT)
+                if progress is not None and progress.process == process_id and self.is_alive():
+                    signal.pidfd_send_signal(process_handle, signal.SIGINT)
             finally:
-                os.close(handle)
+                os.close(process_handle)
 
 
 def remove_old_campaigns(fleets: Path) -> None:
@@ -240,14 +240,14 @@ def remove_old_campaigns(fleets: Path) -> None:
 
     Their trials stay in the ledger. A campaign that failed, died or runs keeps its folder.
     """
-    ended = []
+    ended_campaigns = []
     for state in fleets.glob("*/state"):
         progress = CampaignFolder(state.parent).progress()
         if progress is not None and progress.state == "ended":
             # Another worker of this host may remove the same folders at the same time.
             with contextlib.suppress(FileNotFoundError):
-                ended.append((state.stat().st_mtime_ns, state.parent))
-    for _, path in sorted(ended)[:-MAX_ENDED_CAMPAIGNS]:
+                ended_campaigns.append((state.stat().st_mtime_ns, state.parent))
+    for _, path in sorted(ended_campaigns)[:-MAX_ENDED_CAMPAIGNS]:
         with (
             contextlib.suppress(FileNotFoundError),
             CampaignFolder(path).lock_life() as life,
@@ -259,7 +259,7 @@ def remove_old_campaigns(fleets: Path) -> None:
 def check_identity(identity: str) -> None:
     """Raise `UnusableInput` if a text is not the identity of a run."""
     if not is_identity(identity):
-        raise other_version(f"{identity!r} is not the identity of a run")
+        raise version_mismatch(f"{identity!r} is not the identity of a run")
 
 
 def _digest(content: bytes) -> bytes:

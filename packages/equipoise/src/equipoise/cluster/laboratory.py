@@ -1,4 +1,4 @@
-"""A host's campaign in a separate process, which needs neither worker nor coordinator.
+"""Run a host's campaign in a separate process, which needs neither the worker nor the coordinator.
 
 `begin` writes the order into the folder of the campaign and starts
 ``python -m equipoise.cluster.laboratory FOLDER LIFE``. That process leads a new session, has no
@@ -30,7 +30,7 @@ from equipoise.campaign.blocks import complete_blocks
 from equipoise.campaign.conduct import Interrupted, measurement_lock
 from equipoise.campaign.progress import CampaignProgress, ProgressListener
 from equipoise.campaign.segment import StopReason
-from equipoise.cluster.files import Places, fill_working_folder, local_plan
+from equipoise.cluster.files import MachineFolders, fill_working_folder, local_plan
 from equipoise.cluster.folders import (
     CampaignFolder,
     Progress,
@@ -38,7 +38,7 @@ from equipoise.cluster.folders import (
     check_identity,
     remove_old_campaigns,
 )
-from equipoise.cluster.messages import Order, Status, other_version
+from equipoise.cluster.messages import Order, Status, version_mismatch
 from equipoise.design.limits import CampaignLimits
 from equipoise.files.limits import environment_fault, limit_reached
 from equipoise.files.state import default_ledger
@@ -62,12 +62,12 @@ _NANNY_VARIABLES = {
     "OPENBLAS_NUM_THREADS": "1",
     "PYTHONHASHSEED": "6640",
 }
-"""Variables that the nanny of Dask sets for a worker, with its values (``distributed.nanny``). They
-would change the times of trials."""
+"""Variables that Dask's nanny, the parent of a worker, sets for the worker (``distributed.nanny``).
+They would change the times of trials."""
 
 
 def begin(order: Order) -> Status:
-    """Start the campaign of an order in a detached process, unless it runs or has ended.
+    """Start the campaign of an order in a detached process, unless the campaign runs or has ended.
 
     Two orders at once start one process: the first order locks the file ``life`` of the campaign,
     and the process inherits the lock.
@@ -82,15 +82,15 @@ def begin(order: Order) -> Status:
             remove_old_campaigns(folder.path.parent)
             folder.path.mkdir(mode=0o700, exist_ok=True)
         with folder.lock_life() as life:
-            if life is not None and _is_due(order, folder):
+            if life is not None and _must_start(order, folder):
                 _start(order, folder, life)
     except OSError as error:
         raise _folder_error(folder, error) from error
     return folder.status()
 
 
-def _is_due(order: Order, folder: CampaignFolder) -> bool:
-    """Return whether an order starts a process, given that none is alive."""
+def _must_start(order: Order, folder: CampaignFolder) -> bool:
+    """Return whether an order starts a process, if no process of the campaign is alive."""
     progress = folder.progress()
     if progress is None or order.session > progress.session:
         return True
@@ -99,19 +99,19 @@ def _is_due(order: Order, folder: CampaignFolder) -> bool:
 
 
 def _start(order: Order, folder: CampaignFolder, life: int) -> None:
-    earlier = folder.read_order()
+    earlier_order = folder.read_order()
     stored = StoredOrder(
         order,
-        str(default_ledger().absolute()) if earlier is None else earlier.ledger,
-        os.getcwd() if earlier is None else earlier.folder,
+        str(default_ledger().absolute()) if earlier_order is None else earlier_order.ledger,
+        os.getcwd() if earlier_order is None else earlier_order.folder,
     )
-    check_plan(local_plan(order.plan, _places(stored, folder)), order)
+    check_plan(local_plan(order.plan, _machine_folders(stored, folder)), order)
     if order.shipped:
         fill_working_folder(order.shipped, folder.working_folder)
     folder.write_order(stored)
     progress = Progress("waiting", session=order.session)
-    if (before := folder.progress()) is not None:
-        progress = replace(progress, run=before.run, blocks=before.blocks)
+    if (previous := folder.progress()) is not None:
+        progress = replace(progress, run=previous.run, blocks=previous.blocks)
     folder.write_progress(progress)
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
     if folder.log.exists() and folder.log.stat().st_size > _MAX_LOG_BYTES:
@@ -136,9 +136,9 @@ def _start(order: Order, folder: CampaignFolder, life: int) -> None:
 
 
 def undisturbed_environment() -> dict[str, str]:
-    """Return the environment of this process without the variables that Dask set for its worker.
+    """Return the environment of this process as it would be without Dask.
 
-    Variables that the nanny sets get back the values that the nanny itself was started with.
+    Variables that the nanny has set get the values with which the nanny was started.
     """
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith("DASK_")
@@ -165,32 +165,29 @@ def _environment_of_parent() -> Mapping[str, str]:
     return {name: value for name, _, value in pairs}
 
 
-def _places(stored: StoredOrder, folder: CampaignFolder) -> Places:
-    return Places(str(folder.working_folder) if stored.order.shipped else stored.folder)
+def _machine_folders(stored: StoredOrder, folder: CampaignFolder) -> MachineFolders:
+    return MachineFolders(str(folder.working_folder) if stored.order.shipped else stored.folder)
 
 
-def _build(stored: StoredOrder, folder: CampaignFolder) -> Places:
-    """Build the levels of a study; return the places with the folder of each level."""
-    places = _places(stored, folder)
-    lines = {build.level: places.local(build.line) for build in stored.order.builds}
-    # The builds of a killed process are incomplete.
+def _build(stored: StoredOrder, folder: CampaignFolder) -> MachineFolders:
+    """Build the levels of a study; return the folders of this machine, with one for each level."""
+    folders = _machine_folders(stored, folder)
+    lines = {build.level: folders.to_local(build.line) for build in stored.order.builds}
+    # A killed process may have left incomplete builds.
     shutil.rmtree(folder.builds, ignore_errors=True)
-    builds = build_levels(lines, folder.builds, own_environment(), places.folder)
-    return replace(places, builds=tuple(builds.values()))
+    builds = build_levels(lines, folder.builds, own_environment(), folders.folder)
+    return replace(folders, builds=tuple(builds.values()))
 
 
 def check_plan(plan: Plan, order: Order) -> None:
-    """Refuse a plan that is not for this host, or cannot be measured on a cluster.
-
-    Raise `UnusableInput` in both cases.
-    """
-    member = plan.membership
-    if member is None or (member.whole, member.place) != (order.fleet, order.place):
-        raise other_version("the plan of the order is not for this place of the fleet")
+    """Raise `UnusableInput` if a plan is for another host, or cannot be measured on a cluster."""
+    membership = plan.membership
+    if membership is None or (membership.whole, membership.place) != (order.fleet, order.place):
+        raise version_mismatch("the order has a plan for another host of the fleet")
     if plan.terms is not None:
         raise UnusableInput(
             f"a {plan.terms.noun} cannot be measured on a cluster",
-            hint=f"{option('cluster')} is for equipoise compare, run and os",
+            hint=f"remove {option('cluster')}: it is for equipoise compare, run and os",
         )
 
 
@@ -198,12 +195,12 @@ def _folder_error(folder: CampaignFolder, error: OSError) -> EquipoiseError:
     known_error = limit_reached(error) or environment_fault(error)
     return known_error or UnusableInput(
         f"cannot start the campaign in {folder.path}: {error.strerror or error}",
-        hint="set XDG_STATE_HOME on the host to a folder of your own on a disk with free space",
+        hint="on the host, set XDG_STATE_HOME to a folder of your own on a disk with free space",
     )
 
 
 class _Reporter(ProgressListener):
-    """Writer of the campaign's progress, between trials only."""
+    """Listener that writes the campaign's progress, between trials only."""
 
     def __init__(self, folder: CampaignFolder, progress: Progress) -> None:
         self._folder = folder
@@ -220,7 +217,7 @@ class _Reporter(ProgressListener):
         self.report(blocks=progress.blocks)
 
     def report(self, **changes: object) -> None:
-        """Write the progress with some fields changed."""
+        """Change fields of the progress, and write it."""
         began = self.progress.began
         running_s = 0.0 if began is None else time.monotonic() - began
         self.progress = replace(self.progress, **{"running_s": running_s, **changes})
@@ -228,7 +225,7 @@ class _Reporter(ProgressListener):
 
 
 def run(folder: CampaignFolder) -> None:
-    """Carry out the order in the folder of a campaign, and write its end."""
+    """Carry out the order in the folder of a campaign, and write how the campaign ended."""
     stored = folder.read_order()
     progress = folder.progress()
     assert stored is not None
@@ -250,7 +247,7 @@ def run(folder: CampaignFolder) -> None:
         traceback.print_exc()
         failure = EquipoiseError(
             f"a defect of Equipoise: {type(error).__name__}: {error}",
-            hint=f"please report it, with {folder.log} of {os.uname().nodename}",
+            hint=f"report this defect, with the file {folder.log} of {os.uname().nodename}",
         )
     reporter.report(
         state="failed" if failure else "ended",
@@ -262,7 +259,7 @@ def run(folder: CampaignFolder) -> None:
 
 
 def _measure(folder: CampaignFolder, stored: StoredOrder, reporter: _Reporter) -> str:
-    """Start the campaign or resume it; return the reason of its stop."""
+    """Start or resume the campaign; return why it stopped."""
     order = stored.order
 
     def report_wait(owner: LockOwner) -> None:
@@ -289,22 +286,21 @@ def _measure(folder: CampaignFolder, stored: StoredOrder, reporter: _Reporter) -
 
 
 def _resume(run_id: str, order: Order, ledger: Ledger, reporter: _Reporter) -> None:
-    """Resume a campaign that was interrupted, or that has new limits."""
     record = ledger.read_run(run_id)
     blocks = len(complete_blocks(record.draws, record.trials))
     reporter.report(run=run_id, blocks=blocks)
-    stopped = record.segments[-1].stopped_because
-    if order.limits is None and stopped in get_args(StopReason):
+    stop_reason = record.segments[-1].stopped_because
+    if order.limits is None and stop_reason in get_args(StopReason):
         # The campaign has ended; only its folder was removed.
         return
     limits = order.limits or CampaignLimits()
-    if stopped == "block limit" and limits.blocks is None:
+    if stop_reason == "block limit" and limits.blocks is None:
         # The campaign has all blocks of its plan.
         return
     conduct.resume(run_id, limits, ledger, reporter)
 
 
-def _terminate(number: int, frame: FrameType | None) -> NoReturn:
+def _terminate(signal_number: int, frame: FrameType | None) -> NoReturn:
     # Later signals are ignored: they must not interrupt an orderly end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)

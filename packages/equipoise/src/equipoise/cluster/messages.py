@@ -1,4 +1,4 @@
-"""Messages between a coordinator and a host: frozen data as MessagePack, never a pickle.
+"""Messages between the coordinator of a fleet and a host: frozen data as MessagePack, not pickles.
 
 A task takes the bytes of a request and returns the bytes of its answer (`to_bytes`, `from_bytes`),
 so only Dask's own call is unpickled. A host that refuses a request answers with a `Refusal`, which
@@ -26,7 +26,7 @@ _UNREADABLE = (msgspec.DecodeError, msgspec.ValidationError, RecursionError)
 
 
 class File(Struct, frozen=True):
-    """A program or an input of a plan, by its content."""
+    """A program or an input of a plan, identified by its content."""
 
     path: str
     """Path relative to the working folder, absolute, or with a placeholder of
@@ -38,12 +38,12 @@ class File(Struct, frozen=True):
 
 
 class Build(Struct, frozen=True):
-    """A level of a study that every host builds itself."""
+    """The build of a study's level, which every host makes itself."""
 
     level: str
     line: str
-    """Line for a shell, with placeholders of `equipoise.cluster.files`; ``{build}`` is the
-    placeholder for the folder of the level."""
+    """Shell command that builds the level, with placeholders of `equipoise.cluster.files`;
+    ``{build}`` is the placeholder for the folder of the level."""
 
 
 class Introduction(Struct, frozen=True):
@@ -66,9 +66,9 @@ class Inventory(Struct, frozen=True):
 
 
 class Shipment(Struct, frozen=True):
-    """Request: keep one file, unless the host has it already; the answer is a `ShipmentReply`.
+    """Request: keep one file. The answer is a `ShipmentReply`.
 
-    The path must be relative and without ``..``.
+    The path of the file must be relative and without ``..``.
     """
 
     file: File
@@ -82,15 +82,16 @@ class ShipmentReply(Struct, frozen=True):
 
 
 class Order(Struct, frozen=True):
-    """Request: measure this plan, or continue it; the answer is a `Status`.
+    """Request: measure this plan, or continue its campaign. The answer is a `Status`.
 
-    A repeated order starts nothing while its process is alive, or if the campaign has ended in this
-    session. It starts a campaign that died or failed again.
+    A repeated order starts nothing while the process of the campaign is alive, or if the campaign
+    has ended in this session. It starts a campaign that died or failed again.
     """
 
     fleet: str
     """Identity of the coordinator's run."""
     place: int
+    """Position of the host in the fleet, from 0."""
     session: int
     """Segment of the coordinator's run, from 1. An order of a later session continues a campaign
     that was halted or has ended. Late orders of an earlier session start nothing."""
@@ -100,8 +101,8 @@ class Order(Struct, frozen=True):
     identity: str
     """Identity of the host's run."""
     shipped: tuple[File, ...] = ()
-    """Shipped files. If there are any, a folder of the campaign contains them and is its working
-    folder."""
+    """Shipped files, which the working folder of the campaign contains. Without shipped files the
+    campaign runs in the worker's folder."""
     builds: tuple[Build, ...] = ()
     """Levels to build before the first trial, in the order of the placeholders in the plan."""
     limits: CampaignLimits | None = None
@@ -112,9 +113,9 @@ class Order(Struct, frozen=True):
 
 
 State = Literal["absent", "waiting", "running", "ended", "failed", "died"]
-"""``absent``: the host has no such campaign; ``waiting``: for the host's measurement lock;
-``ended``: stopped or halted (see ``stopped_because``); ``failed``: with a ``failure``; ``died``:
-killed without a report."""
+"""``absent``: the host has no such campaign; ``waiting``: the campaign waits for the host's
+measurement lock; ``ended``: it stopped or was halted (see ``stopped_because``); ``failed``: it
+ended with a ``failure``; ``died``: its process was killed without a report."""
 
 
 class Status(Struct, frozen=True):
@@ -129,7 +130,7 @@ class Status(Struct, frozen=True):
     failure: str | None = None
     """Reason of a failure, in one line."""
     hint: str | None = None
-    """Hint about ``failure``; while the campaign waits, the process that measures."""
+    """Hint about ``failure``; while the campaign waits, which campaign measures."""
 
 
 class FollowRequest(Struct, frozen=True):
@@ -139,27 +140,27 @@ class FollowRequest(Struct, frozen=True):
     place: int
     identity: str
     after: bytes
-    """End of the coordinator's copy (`equipoise.ledger.parts`); empty at the beginning."""
+    """End of the coordinator's copy (`equipoise.ledger.parts`); empty without a copy."""
 
 
 class FollowReply(Struct, frozen=True):
-    """Answer: the status, and a slice of the run; the slice is empty if nothing is new."""
+    """Answer: the status, and a slice of the run's records, which is empty if nothing is new."""
 
     status: Status
     slice: bytes = b""
-    more: bool = False
-    """Whether there are more records than this slice, so that another request is due at once."""
+    has_more: bool = False
+    """Whether more records follow the slice, so that the coordinator sends a request at once."""
 
 
 class HaltRequest(Struct, frozen=True):
-    """Request: end the campaign after its trial, as Ctrl-C does; the answer is a `Status`."""
+    """Request: end the campaign after its current trial; the answer is a `Status`."""
 
     fleet: str
     place: int
 
 
 class Refusal(Struct, frozen=True, tag="refusal"):
-    """Answer to any request: the host cannot do it."""
+    """Answer to any request that the host cannot carry out: the reason."""
 
     what: str
     hint: str | None = None
@@ -170,7 +171,7 @@ class Refusal(Struct, frozen=True, tag="refusal"):
         return cls(error.what, error.hint)
 
     def to_error(self) -> UnusableInput:
-        """Return the error of the host."""
+        """Return the error that the host refused the request with."""
         return UnusableInput(self.what, hint=self.hint)
 
 
@@ -179,19 +180,19 @@ def to_bytes(message: Struct) -> bytes:
     return msgspec.msgpack.encode(message)
 
 
-def from_bytes(content: bytes, kind: type[Message]) -> Message:
-    """Decode a message of one kind.
+def from_bytes(content: bytes, message_type: type[Message]) -> Message:
+    """Decode a message of the type ``message_type``.
 
     Raise `UnusableInput` if the content is a `Refusal`, or not a message of this version.
     """
     try:
-        return msgspec.msgpack.decode(content, type=kind)
+        return msgspec.msgpack.decode(content, type=message_type)
     except _UNREADABLE as error:
         with contextlib.suppress(*_UNREADABLE):
             raise msgspec.msgpack.decode(content, type=Refusal).to_error() from error
-        raise other_version(f"a message of the cluster cannot be read: {error}") from error
+        raise version_mismatch(f"a message of the cluster cannot be read: {error}") from error
 
 
-def other_version(what: str) -> UnusableInput:
-    """Return the error for a message that the same version would not send."""
+def version_mismatch(what: str) -> UnusableInput:
+    """Return the error for a message that this version of Equipoise would not send."""
     return UnusableInput(what, hint="install the same version of Equipoise on every host")

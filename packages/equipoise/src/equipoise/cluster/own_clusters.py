@@ -1,14 +1,14 @@
 """Clusters that Equipoise starts itself: ``local:N`` on this host, ``ssh:HOSTS.txt`` through SSH.
 
-Their processes use TLS with a key that is made for the cluster alone, and is not in any file.
+The processes of a cluster use TLS with a key that is made for this cluster, and is in no file.
 
 Each line of a file of hosts names one host; ``#`` begins a comment::
 
     bench1
     root@10.0.0.2:2222 python=/opt/equipoise/bin/python folder=/srv/bench name=left
 
-The scheduler runs on the first host. Dask starts it through SSH. asyncssh reads the user's keys,
-known hosts and configuration in ``~/.ssh``.
+The scheduler runs on the first host. Dask starts the scheduler and the workers through SSH.
+asyncssh reads the user's keys, known hosts and configuration in ``~/.ssh``.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from typing import Any
 
 from msgspec import Struct
 
-from equipoise.cluster.worker import DASK_FOLDER, QUIET_SETTINGS, THREADS
+from equipoise.cluster.worker import DASK_FOLDER, MAX_WORKER_TASKS, QUIET_SETTINGS
 from equipoise.files.state import HOST_VARIABLE, private_folder
 from equipoise.files.writing import read_whole
 from equipoise.model.errors import UnusableInput
 from equipoise.shared.extras import require
 
-VALIDITY = timedelta(days=365)
-"""Validity of the certificate of a cluster, before and after the present."""
-CONNECT_S = 15.0
-"""Seconds in which a host must answer."""
-WORKERS_S = 60.0
-"""Seconds in which every worker must find the scheduler."""
+CERTIFICATE_VALIDITY = timedelta(days=365)
+"""A certificate is valid for this time before and after its creation, as clocks may be wrong."""
+CONNECT_TIMEOUT_S = 15.0
+"""Seconds in which a host must answer through SSH."""
+WORKERS_TIMEOUT_S = 60.0
+"""Seconds in which every worker must connect to the scheduler."""
 DEATH_TIMEOUT = "60 s"
 """Time without a scheduler after which a worker ends."""
 IDLE_TIMEOUT = "10 minutes"
@@ -52,23 +52,23 @@ _SCHEDULER_SETTINGS: dict[str, Any] = {
     "idle_timeout": IDLE_TIMEOUT,
 }
 _WORKER_SETTINGS: dict[str, Any] = {
-    "nthreads": THREADS,
+    "nthreads": MAX_WORKER_TASKS,
     "memory_limit": 0,
     "death_timeout": DEATH_TIMEOUT,
 }
-_CHECK = (
+_CHECK_PROGRAM = (
     "import distributed, equipoise.cluster.messages; "
     "from equipoise.cluster.worker import DASK_FOLDER; "
     "from equipoise.files.state import private_folder; print(private_folder(DASK_FOLDER))"
 )
-"""Program that a host runs before its worker starts. It prints the folder for Dask's files."""
-_FORM = "[USER@]HOST[:PORT] [python=FILE] [folder=FOLDER] [name=NAME]"
-_HOST = re.compile(
+"""Python code that a host runs before its worker starts. It prints the folder for Dask's files."""
+_HOST_LINE_FORMAT = "[USER@]HOST[:PORT] [python=FILE] [folder=FOLDER] [name=NAME]"
+_HOST_PATTERN = re.compile(
     r"(?:(?P<user>[^@\s]+)@)?(?P<host>\[[0-9A-Fa-f:.%\w]+\]|[^@:\s\[\]]+)(?::(?P<port>\d{1,5}))?"
 )
-_SETTINGS = ("python", "folder", "name")
+_HOST_SETTINGS = ("python", "folder", "name")
 _MAX_PORT = 65_535
-_MAX_BYTES = 1 << 20
+_MAX_FILE_BYTES = 1 << 20
 
 
 @contextmanager
@@ -88,7 +88,7 @@ def local_cluster(workers: int) -> Iterator[str]:
                     protocol="tls://",
                     security=distributed.Security(),
                     dashboard_address=None,
-                    # Any free port: Dask's usual one may be taken.
+                    # Port 0 is any free port, as another program may use Dask's usual port.
                     scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
                     memory_limit=0,
                     silence_logs="CRITICAL",
@@ -101,16 +101,16 @@ def local_cluster(workers: int) -> Iterator[str]:
 def _ignore_interrupts() -> Iterator[None]:
     """Ignore Ctrl-C during the block, and always in the processes that it starts.
 
-    The terminal sends Ctrl-C to them, too, but they must still stop the campaigns.
+    The terminal sends Ctrl-C to these processes, too, but they must live to stop the campaigns.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    previous_handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGINT, previous_handler)
 
 
 @contextmanager
@@ -126,10 +126,10 @@ def _dask_with_key(purpose: str) -> Iterator[Any]:
 
 
 def _key_settings(purpose: str) -> dict[str, Any]:
-    """Return settings of Dask with a new key, which only the processes of the cluster have.
+    """Return settings of Dask with a new key for the processes of one cluster.
 
     A scheduler without a key obeys everybody who can connect to its port, also other users of this
-    host. Dask's pages about a cluster are switched off, as they are not encrypted.
+    host. Dask's pages about a cluster are switched off, because they are not encrypted.
     """
     x509 = require("cryptography.x509", purpose, "cluster")
     from cryptography.hazmat.primitives import hashes, serialization
@@ -145,55 +145,55 @@ def _key_settings(purpose: str) -> dict[str, Any]:
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
         # The clocks of the hosts may differ by hours.
-        .not_valid_before(now - VALIDITY)
-        .not_valid_after(now + VALIDITY)
+        .not_valid_before(now - CERTIFICATE_VALIDITY)
+        .not_valid_after(now + CERTIFICATE_VALIDITY)
         .sign(key, hashes.SHA256())
     )
-    private = key.private_bytes(
+    private_key = key.private_bytes(
         serialization.Encoding.PEM,
         serialization.PrivateFormat.PKCS8,
         serialization.NoEncryption(),
     ).decode()
-    public = certificate.public_bytes(serialization.Encoding.PEM).decode()
+    certificate_text = certificate.public_bytes(serialization.Encoding.PEM).decode()
     settings: dict[str, Any] = {
         "distributed.scheduler.http.routes": [],
         "distributed.worker.http.routes": [],
         "distributed.comm.require-encryption": True,
-        "distributed.comm.tls.ca-file": public,
+        "distributed.comm.tls.ca-file": certificate_text,
     }
     for role in ("client", "scheduler", "worker"):
-        settings[f"distributed.comm.tls.{role}.cert"] = public
-        settings[f"distributed.comm.tls.{role}.key"] = private
+        settings[f"distributed.comm.tls.{role}.cert"] = certificate_text
+        settings[f"distributed.comm.tls.{role}.key"] = private_key
     return settings
 
 
 class SshHost(Struct, frozen=True):
-    """A host that runs a worker, from a line of the file."""
+    """A host that runs a worker, from one line of the file of hosts."""
 
     host: str
     user: str | None = None
     port: int | None = None
     python: str | None = None
-    """Interpreter on the host that has Equipoise; by default the path of this process's own."""
+    """Path of Python on the host; by default the path of this process's Python."""
     folder: str | None = None
-    """Working folder of its campaigns; by default the user's home."""
+    """Working folder of the host's campaigns; by default the user's home."""
     name: str | None = None
-    """Name in tables; by default the name of the machine."""
+    """Name of the host in tables; by default the name of the machine."""
 
     def connect_options(self) -> dict[str, Any]:
         """Return the options of asyncssh that the line sets."""
-        options = {"username": self.user, "port": self.port, "connect_timeout": CONNECT_S}
+        options = {"username": self.user, "port": self.port, "connect_timeout": CONNECT_TIMEOUT_S}
         return {option: value for option, value in options.items() if value is not None}
 
     def interpreter(self) -> str:
         """Return the shell command that starts Python in the folder of the host."""
-        words = ["env"]
-        words += [] if self.folder is None else ["-C", self.folder]
-        words += [] if self.name is None else [f"{HOST_VARIABLE}={self.name}"]
-        return shlex.join([*words, self.python or sys.executable])
+        argv = ["env"]
+        argv += [] if self.folder is None else ["-C", self.folder]
+        argv += [] if self.name is None else [f"{HOST_VARIABLE}={self.name}"]
+        return shlex.join([*argv, self.python or sys.executable])
 
     def ssh_line(self) -> str:
-        """Return the command line that logs in to the host."""
+        """Return a command line that logs in to the host, for a hint."""
         port = [] if self.port is None else ["-p", str(self.port)]
         return shlex.join(
             ["ssh", *port, self.host if self.user is None else f"{self.user}@{self.host}"]
@@ -203,33 +203,33 @@ class SshHost(Struct, frozen=True):
 def read_hosts(file: Path) -> tuple[SshHost, ...]:
     """Read a file of hosts.
 
-    Raise `UnusableInput` if it cannot be read, names no host, or a line has another form.
+    Raise `UnusableInput` if the file cannot be read, names no host, or has an invalid line.
     """
-    hint = f"write a host in each line: {_FORM}"
-    content = read_whole(file, hint=hint, max_bytes=_MAX_BYTES)
+    hint = f"write a host in each line: {_HOST_LINE_FORMAT}"
+    content = read_whole(file, hint=hint, max_bytes=_MAX_FILE_BYTES)
     try:
-        lines = content[:_MAX_BYTES].decode().splitlines()
+        lines = content[:_MAX_FILE_BYTES].decode().splitlines()
     except UnicodeDecodeError as error:
         raise UnusableInput(f"{file} is not text in UTF-8", hint=hint) from error
     hosts = []
-    for number, line in enumerate(lines, 1):
-        words = line.partition("#")[0].split()
-        if not words:
+    for line_number, line in enumerate(lines, 1):
+        fields = line.partition("#")[0].split()
+        if not fields:
             continue
-        host = _host_of(words)
+        host = _host_of(fields)
         if host is None:
-            raise UnusableInput(f"line {number} of {file} describes no host", hint=hint)
+            raise UnusableInput(f"line {line_number} of {file} does not describe a host", hint=hint)
         hosts.append(host)
     if not hosts:
         raise UnusableInput(f"{file} names no host", hint=hint)
     return tuple(hosts)
 
 
-def _host_of(words: list[str]) -> SshHost | None:
-    parts = _HOST.fullmatch(words[0])
-    pairs = [word.partition("=") for word in words[1:]]
+def _host_of(fields: list[str]) -> SshHost | None:
+    parts = _HOST_PATTERN.fullmatch(fields[0])
+    pairs = [field.partition("=") for field in fields[1:]]
     settings = {name: value for name, _, value in pairs}
-    is_valid = all(name in _SETTINGS and value for name, value in settings.items())
+    is_valid = all(name in _HOST_SETTINGS and value for name, value in settings.items())
     if parts is None or not is_valid or len(settings) != len(pairs):
         return None
     port = None if parts["port"] is None else int(parts["port"])
@@ -242,15 +242,15 @@ def _host_of(words: list[str]) -> SshHost | None:
 def ssh_cluster(file: Path) -> Iterator[str]:
     """Start a scheduler and a worker for each host; yield the address of the scheduler.
 
-    They end with the block; the campaigns that they started continue. Inside the block, Dask's
-    configuration has the key of the cluster.
+    The scheduler and the workers end with the block, but the campaigns of the hosts continue.
+    Inside the block, Dask's configuration has the key of the cluster.
 
     Raise `UnusableInput` if the file is unusable, a package is missing, or a host cannot be reached
     or has no worker.
     """
     hosts = read_hosts(file)
     with _dask_with_key("clusters through SSH") as distributed, _quiet_ssh_log():
-        folders = asyncio.run(_check_all(hosts, file))
+        folders = asyncio.run(_check_hosts(hosts, file))
         ssh = importlib.import_module("distributed.deploy.ssh")
         scheduler = {
             "cls": ssh.Scheduler,
@@ -273,7 +273,7 @@ def ssh_cluster(file: Path) -> Iterator[str]:
         except (OSError, RuntimeError) as error:
             raise UnusableInput(
                 f"the cluster of {file} cannot be started: {error}",
-                hint="check that every host can reach the first, on which the scheduler runs",
+                hint="check that every host can connect to the first, which runs the scheduler",
             ) from error
         with cluster:
             _wait_for_workers(cluster, len(hosts), file)
@@ -294,31 +294,30 @@ def _ssh_options(host: SshHost, folder: str, settings: dict[str, Any]) -> dict[s
 
 
 def _wait_for_workers(cluster: Any, hosts: int, file: Path) -> None:
-    """Wait for the worker of every host, as a fleet includes only workers that exist already."""
+    """Wait for the worker of every host, because a fleet includes only workers that exist."""
     try:
-        cluster.wait_for_workers(hosts, timeout=WORKERS_S)
+        cluster.wait_for_workers(hosts, timeout=WORKERS_TIMEOUT_S)
     except TimeoutError as error:
         raise UnusableInput(
             f"{len(cluster.scheduler_info['workers'])} of {hosts} hosts of {file} have a worker "
-            f"after {WORKERS_S:g} s",
-            hint="check that every host can reach the first, on which the scheduler runs",
+            f"after {WORKERS_TIMEOUT_S:g} s",
+            hint="check that every host can connect to the first, which runs the scheduler",
         ) from error
 
 
-async def _check_all(hosts: Sequence[SshHost], file: Path) -> list[str]:
-    """Return the private folder for Dask's files on each host."""
-    return await asyncio.gather(*(_check(host, file) for host in hosts))
+async def _check_hosts(hosts: Sequence[SshHost], file: Path) -> list[str]:
+    return await asyncio.gather(*(_check_host(host, file) for host in hosts))
 
 
-async def _check(host: SshHost, file: Path) -> str:
+async def _check_host(host: SshHost, file: Path) -> str:
     """Log in to a host and import the worker's modules there; return its private folder.
 
-    The errors name the host, which Dask's own errors do not.
+    Errors name the host, which Dask's own errors do not.
     """
     asyncssh = require("asyncssh", "clusters through SSH", "cluster")
     try:
         async with asyncssh.connect(host.host, **host.connect_options()) as connection:
-            result = await connection.run(f"{host.interpreter()} -c {shlex.quote(_CHECK)}")
+            result = await connection.run(f"{host.interpreter()} -c {shlex.quote(_CHECK_PROGRAM)}")
     except (OSError, asyncssh.Error) as error:
         raise UnusableInput(
             f"{host.host} of {file} cannot be reached through SSH: {error}",
@@ -328,7 +327,7 @@ async def _check(host: SshHost, file: Path) -> str:
         lines = str(result.stderr).strip().splitlines() or [f"status {result.exit_status}"]
         raise UnusableInput(
             f"Equipoise does not run on {host.host} of {file}: {lines[-1]}",
-            hint="install equipoise[cluster] there, and name its interpreter: python=FILE",
+            hint=f"install equipoise[cluster] on {host.host}, or add python=FILE to its line",
         )
     return str(result.stdout).strip().splitlines()[-1]
 

@@ -1,11 +1,11 @@
-"""The roster: the workers that answer now, the host of each, and the transport to them.
+"""The roster of a cluster: the workers that answer now, each with its host, and the transport.
 
-A new worker introduces itself; several workers with one host identity are one host. If a scheduler
+A new worker introduces itself. Several workers with one host identity are one host. If a scheduler
 does not answer, the roster tries again at growing intervals.
 
 The transport runs short tasks on a worker, each with a time limit. The next request restores a
-broken connection. No request waits without end, and Dask repeats no request: the coordinator
-decides.
+broken connection. No request waits without end. Dask repeats no request, because the coordinator
+decides when to try again.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from equipoise.cluster import tasks
-from equipoise.cluster.connection import CONNECT_S, TlsFiles, security_for
+from equipoise.cluster import messages, tasks
+from equipoise.cluster.connection import CONNECT_TIMEOUT_S, TlsFiles, security_for
 from equipoise.cluster.messages import Introduction, Message, Task, from_bytes, to_bytes
 from equipoise.files.state import is_identity
 from equipoise.model.errors import EquipoiseError, UnusableInput
@@ -28,9 +28,9 @@ from equipoise.model.host import HostReference
 from equipoise.shared.extras import require
 from equipoise.shared.safe_text import MAX_NAME_LETTERS, short_line
 
-SCHEDULER_S = 10.0
+SCHEDULER_TIMEOUT_S = 10.0
 """Seconds in which the scheduler must answer."""
-_CLOSE_S = 3.0
+_CLOSE_TIMEOUT_S = 3.0
 
 
 class Unreachable(Exception):
@@ -68,7 +68,7 @@ class DaskTransport:
         self._distributed = require("distributed", "clusters", "cluster")
 
     async def __aenter__(self) -> DaskTransport:
-        """Return itself; the first request connects."""
+        """Return this transport; the first request connects."""
         return self
 
     async def __aexit__(self, *error: object) -> None:
@@ -81,12 +81,12 @@ class DaskTransport:
             async with self._connecting:
                 if self._client is None or self._client.status != "running":
                     await self._connect()
-            threads = await _answer_of(self._client.nthreads(), SCHEDULER_S)
+            threads = await _answer_of(self._client.nthreads(), SCHEDULER_TIMEOUT_S)
         except (EquipoiseError, OSError, CancelledError, RuntimeError) as error:
             # TimeoutError is an OSError.
             await self._disconnect()
-            what = error.what if isinstance(error, EquipoiseError) else str(error)
-            raise Unreachable(what or "the scheduler does not answer") from error
+            reason = error.what if isinstance(error, EquipoiseError) else str(error)
+            raise Unreachable(reason or "the scheduler does not answer") from error
         return tuple(threads)
 
     async def call(self, worker: str, task: Task, request: bytes, timeout_s: float) -> bytes:
@@ -103,16 +103,16 @@ class DaskTransport:
             raise
         except TimeoutError:
             with contextlib.suppress(OSError, CancelledError, RuntimeError):
-                await asyncio.wait_for(client.cancel([future], force=True), _CLOSE_S)
+                await asyncio.wait_for(client.cancel([future], force=True), _CLOSE_TIMEOUT_S)
             raise NoAnswer(f"no answer within {timeout_s:g} s") from None
         except ImportError as error:
             raise UnusableInput(
                 f"a worker cannot run Equipoise: {error}",
-                hint="install the same packages in the same versions there",
+                hint="install the same packages in the same versions on every host",
             ) from error
         except Exception as error:
-            # Any error of a dying worker or scheduler, and any defect of a task: the host's line
-            # shows it, and the coordinator tries again.
+            # A dying worker or scheduler can cause any error, and so can a defect of a task. The
+            # progress of the host shows the error, and the coordinator tries again.
             raise NoAnswer(short_line(f"{type(error).__name__}: {error}")) from error
         finally:
             future.release()
@@ -126,7 +126,7 @@ class DaskTransport:
         self._client = await self._distributed.Client(
             self._address,
             asynchronous=True,
-            timeout=CONNECT_S,
+            timeout=CONNECT_TIMEOUT_S,
             set_as_default=False,
             security=security,
         )
@@ -135,14 +135,14 @@ class DaskTransport:
         client, self._client = self._client, None
         if client is not None:
             with contextlib.suppress(OSError, CancelledError, RuntimeError):
-                await asyncio.wait_for(client.close(), _CLOSE_S)
+                await asyncio.wait_for(client.close(), _CLOSE_TIMEOUT_S)
 
 
 async def _answer_of(request: Awaitable[Any], timeout_s: float) -> Any:
     """Await an answer of Dask; raise `ConnectionAbortedError` if Dask cancels the request.
 
     A client that loses its scheduler closes itself and cancels all requests. Without this error,
-    the follower of a host would mistake that for its own cancellation.
+    the task that follows a host would mistake this for its own cancellation.
     """
     try:
         return await asyncio.wait_for(request, timeout_s)
@@ -153,11 +153,11 @@ async def _answer_of(request: Awaitable[Any], timeout_s: float) -> Any:
         raise ConnectionAbortedError("Dask closed the connection") from error
 
 
-ROUND_S = 2.0
+REFRESH_INTERVAL_S = 2.0
 """Seconds between two requests to the scheduler for its workers."""
 MAX_DELAY_S = 15.0
 """Longest pause, in seconds, between two attempts to reach a scheduler that does not answer."""
-INTRODUCE_S = 20.0
+INTRODUCTION_TIMEOUT_S = 20.0
 """Seconds in which a worker must introduce itself; its first task imports Equipoise."""
 
 
@@ -175,27 +175,27 @@ class Roster:
         self._failures = itertools.count(1)
         self._change = asyncio.Event()
         self.introductions: dict[str, Introduction] = {}
-        """Introductions of the workers by their addresses."""
-        self.silent: dict[str, str] = {}
-        """Reasons why workers of the scheduler did not introduce themselves."""
-        self.trouble: str | None = None
+        """Introduction of each worker, by the worker's address."""
+        self.silent_workers: dict[str, str] = {}
+        """Reason why a worker did not introduce itself, by the worker's address."""
+        self.scheduler_problem: str | None = None
         """Reason why the scheduler does not answer; ``None`` if it answers."""
         self.is_complete = False
-        """Whether every worker of the scheduler has introduced itself or failed to."""
+        """Whether every worker of the scheduler has introduced itself, or failed to do so."""
 
     async def keep(self) -> None:
         """Keep the roster up to date until this is cancelled."""
-        delay = ROUND_S
+        delay = REFRESH_INTERVAL_S
         try:
             while True:
                 try:
-                    await self._round()
-                    delay = ROUND_S
+                    await self._refresh()
+                    delay = REFRESH_INTERVAL_S
                 except Unreachable as error:
-                    self.trouble = str(error)
+                    self.scheduler_problem = str(error)
                     self.introductions.clear()
                     delay = min(2 * delay, MAX_DELAY_S)
-                self._notify()
+                self._report_change()
                 await asyncio.sleep(delay)
         finally:
             for task in self._introducing.values():
@@ -209,11 +209,11 @@ class Roster:
             return
 
     async def ask(
-        self, host: str, task: Task, request: Struct, kind: type[Message], timeout_s: float
+        self, host: str, task: Task, request: Struct, answer_type: type[Message], timeout_s: float
     ) -> Message:
-        """Send a request to a host and return its answer, a message of one kind.
+        """Send a request to a host and return its answer, a message of the type ``answer_type``.
 
-        If the host has several workers, the request goes to the one that failed longest ago.
+        If the host has several workers, the request goes to the worker that failed longest ago.
 
         Raise `NotConnected` if the host has no worker now. Raise `NoAnswer` if the worker or the
         scheduler did not answer in time. Raise `EquipoiseError` if the host refused the request, or
@@ -225,25 +225,25 @@ class Roster:
             if introduction.host.identity == host
         ]
         if not workers:
-            raise NotConnected(self.trouble or "none of its workers is connected")
+            raise NotConnected(self.scheduler_problem or "none of its workers is connected")
         worker = min(workers, key=lambda worker: self._failed_at.get(worker, 0))
         try:
             answer = await self._transport.call(worker, task, to_bytes(request), timeout_s)
         except NoAnswer:
             self._failed_at[worker] = next(self._failures)
             raise
-        return from_bytes(answer, kind)
+        return from_bytes(answer, answer_type)
 
-    async def _round(self) -> None:
+    async def _refresh(self) -> None:
         workers = await self._transport.workers()
-        self.trouble = None
+        self.scheduler_problem = None
         for worker in self.introductions.keys() - set(workers):
             del self.introductions[worker]
         self._failed_at = {
             worker: number for worker, number in self._failed_at.items() if worker in workers
         }
-        self.silent = {
-            worker: reason for worker, reason in self.silent.items() if worker in workers
+        self.silent_workers = {
+            worker: reason for worker, reason in self.silent_workers.items() if worker in workers
         }
         for worker in workers:
             if worker not in self.introductions and worker not in self._introducing:
@@ -253,45 +253,43 @@ class Roster:
 
     async def _introduce(self, worker: str) -> None:
         try:
-            answer = await self._transport.call(worker, tasks.introduce, b"", INTRODUCE_S)
+            task = tasks.introduce
+            answer = await self._transport.call(worker, task, b"", INTRODUCTION_TIMEOUT_S)
             introduction = from_bytes(answer, Introduction)
-            self._check(worker, introduction.host)
+            self._check_host(worker, introduction.host)
             self.introductions[worker] = introduction
-            self.silent.pop(worker, None)
+            self.silent_workers.pop(worker, None)
         except NoAnswer as error:
-            self.silent[worker] = str(error)
+            self.silent_workers[worker] = str(error)
         except EquipoiseError as error:
-            self.silent[worker] = error.what
+            self.silent_workers[worker] = error.what
         finally:
             del self._introducing[worker]
             self.is_complete = not self._introducing
-            self._notify()
+            self._report_change()
 
-    def _check(self, worker: str, host: HostReference) -> None:
-        """Refuse an invalid identity, or one that a worker at another address has already.
+    def _check_host(self, worker: str, host: HostReference) -> None:
+        """Refuse an invalid identity, or an identity that a worker of another machine has already.
 
-        A copy of a virtual machine has the identity of its original, and any worker may claim it.
-        Trials of two machines would then be in one run.
+        A copy of a virtual machine has the identity of the original, and any worker may claim an
+        identity. Trials of two machines would then be in one run.
 
         Raise `UnusableInput`, which names the reason.
         """
         name = short_line(host.name)
         if not is_identity(host.identity) or not 0 < len(host.name) <= MAX_NAME_LETTERS:
-            raise UnusableInput(
-                f"the host {name!r} has no valid identity, or its name is too long",
-                hint="install the same version of Equipoise on every host",
-            )
+            raise messages.version_mismatch(f"{name!r} has no valid identity, or too long a name")
         for other, introduction in self.introductions.items():
-            same = introduction.host.identity == host.identity
-            if same and _machine_of(other) != _machine_of(worker):
+            is_same_host = introduction.host.identity == host.identity
+            if is_same_host and _machine_of(other) != _machine_of(worker):
                 raise UnusableInput(
                     f"{name} has the identity of {introduction.host.name}, which answers at "
                     f"{other}",
-                    hint="if it is a copy of that machine, remove equipoise/hosts in its state "
-                    "folder and start its worker again",
+                    hint=f"if {name} is a copy of that machine, remove equipoise/hosts in the "
+                    f"state folder of {name} and start its worker again",
                 )
 
-    def _notify(self) -> None:
+    def _report_change(self) -> None:
         self._change.set()
         self._change = asyncio.Event()
 

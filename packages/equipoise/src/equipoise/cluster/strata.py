@@ -1,10 +1,10 @@
-"""The strata of a log on the workers of a cluster, with the same outcomes as on one machine.
+"""Judge the strata of a log on the workers of a cluster, with the same outcomes as on one machine.
 
-Every worker has at most one stratum at a time, so it needs memory for its largest stratum. Rows are
-not sent: the worker reads the rows of the stratum from the same files, and answers with the values
-that the combination over all strata needs. Strata start in their order; the next free worker
-repeats the strata of a lost worker. If strata cannot be judged, the error is that of the first one
-in their order, as on one machine.
+A stratum is a group of rows that is analysed alone. Every worker has at most one stratum at a time,
+so it needs memory for its largest stratum. Rows are not sent: the worker reads the rows of the
+stratum from the same files, and answers with the values that the combination over all strata needs.
+Strata start in their order. The next free worker repeats the stratum of a lost worker. If several
+strata cannot be judged, the error is that of the first of them, as on one machine.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from equipoise.cluster.messages import Refusal, from_bytes, other_version, to_bytes
+from equipoise.cluster.messages import Refusal, from_bytes, to_bytes, version_mismatch
 from equipoise.matching import converted_errors
 from equipoise.model.errors import UnusableInput
 from equipoise.shared.spelling import command_line_spelling, option
@@ -38,8 +38,8 @@ from equipoise_matching.observation.strata import (
 from equipoise_matching.tables.strata import AnotherFile, StratumRows, check_files, read_rows
 
 MAX_LOSSES = 3
-"""Number of workers lost with the same stratum at which the command fails."""
-POLL_S = 1.0
+"""Number of workers lost with the same stratum after which the command ends_campaign."""
+POLL_INTERVAL_S = 1.0
 """Seconds between two checks for lost workers."""
 MAX_ANSWER_BYTES = 1 << 28
 """Largest number of bytes of an answer, which grows with the number of clusters, not of rows."""
@@ -64,8 +64,7 @@ class StratumReply(Struct, frozen=True, forbid_unknown_fields=True):
 
     outcome: StratumOutcome | None = None
     unfit: Refusal | None = None
-    """Reason why this worker cannot judge any stratum. A message puts the worker's name before
-    it."""
+    """Reason why this worker cannot judge any stratum: a clause that follows the worker's name."""
 
 
 @command_line_spelling()
@@ -78,21 +77,21 @@ def judge_request(request: bytes) -> bytes:
     except UnusableInput as error:
         return to_bytes(Refusal.of(error))
     except (TypeError, OverflowError) as error:
-        return _refusal(f"the clusters of a stratum cannot be sent: {error}")
+        return _refusal_bytes(f"the clusters of a stratum cannot be sent: {error}")
     if len(answer) > MAX_ANSWER_BYTES:
-        return _refusal(f"the answer of a stratum has {len(answer):,} bytes")
+        return _refusal_bytes(f"the answer of a stratum has {len(answer):,} bytes")
     return answer
 
 
 def read_reply(content: bytes, name: str) -> StratumReply:
-    """Read the answer about the stratum of a name.
+    """Read the reply about the stratum with a name.
 
-    Raise `UnusableInput` if the content is a `Refusal`, or not an answer of this version.
+    Raise `UnusableInput` if the content is a `Refusal`, or not a reply of this version.
     """
     reply = from_bytes(content, StratumReply)
     outcome = reply.outcome
     if (outcome is None) == (reply.unfit is None):
-        raise _implausible(name)
+        raise _inconsistent_reply(name)
     if outcome is not None:
         rows = (outcome.candidate_rows, outcome.baseline_rows)
         if (
@@ -104,7 +103,7 @@ def read_reply(content: bytes, name: str) -> StratumReply:
             or (outcome.answer is None) == (outcome.reason is None)
             or (outcome.answer is not None and not 0 < outcome.answer.weight <= rows[0])
         ):
-            raise _implausible(name)
+            raise _inconsistent_reply(name)
     return reply
 
 
@@ -127,30 +126,26 @@ def _reply(request: StratumRequest) -> StratumReply:
 
 
 def _python_number(value: Any) -> Any:
-    """Return a number of NumPy as a number of Python."""
     if isinstance(value, np.generic):
         return value.item()
     raise TypeError(f"a value of type {type(value).__name__} cannot be a cluster on workers")
 
 
-def _refusal(what: str) -> bytes:
-    hint = (
-        f"observe without {option('cluster', 'ADDRESS')}, or name another column with "
-        f"{option('cluster')}"
-    )
+def _refusal_bytes(what: str) -> bytes:
+    hint = f"remove {option('cluster', 'ADDRESS')}, or name another column with {option('cluster')}"
     return to_bytes(Refusal(what, hint))
 
 
-def _implausible(name: str) -> UnusableInput:
-    return other_version(f"the answer of a worker about stratum {name} is inconsistent")
+def _inconsistent_reply(name: str) -> UnusableInput:
+    return version_mismatch(f"the answer of a worker about stratum {name} is inconsistent")
 
 
 class LostWorker(Exception):
-    """Error that the worker of a task is gone, with its answer."""
+    """Error that the worker of a task is gone, and the answer with it."""
 
 
 def judge_on_workers(workers: DaskWorkers) -> JudgeStrata[StratumRows]:
-    """Return a function that judges the strata of a log on workers, which see the same files."""
+    """Return a function that judges the strata of a log on workers that can read the same files."""
 
     def judge(
         log: StratifiedLog[StratumRows], question: Question, versions: Versions, progress: Progress
@@ -168,7 +163,7 @@ def judge_on_workers(workers: DaskWorkers) -> JudgeStrata[StratumRows]:
 
 
 class _StrataQueue:
-    """The waiting, running and finished strata, by their place in the order."""
+    """The waiting, running and finished strata, by their indexes in the order."""
 
     def __init__(
         self,
@@ -183,7 +178,7 @@ class _StrataQueue:
         self._progress = progress
         self._waiting = list(range(len(names)))
         self._running: dict[str, tuple[int, Any]] = {}
-        """Place and task of each busy worker."""
+        """Index of the stratum, and task, of each busy worker."""
         self._ended: dict[int, StratumOutcome] = {}
         self._losses: Counter[int] = Counter()
         self._first_problem: tuple[int, UnusableInput] | None = None
@@ -199,36 +194,36 @@ class _StrataQueue:
             self._workers.forget(task for _, task in self._running.values())
         if self._first_problem is not None:
             raise self._first_problem[1]
-        return [self._ended[place] for place in range(len(self._names))]
+        return [self._ended[index] for index in range(len(self._names))]
 
     def _start(self, threads: Mapping[str, int]) -> None:
         for worker, count in threads.items():
             if worker not in self._running and self._waiting:
-                place = heapq.heappop(self._waiting)
-                task = self._workers.start(worker, self._request(self._names[place], count))
-                self._running[worker] = (place, task)
+                index = heapq.heappop(self._waiting)
+                task = self._workers.start(worker, self._request(self._names[index], count))
+                self._running[worker] = (index, task)
 
     def _collect(self, threads: Mapping[str, int]) -> None:
-        for worker, (place, task) in list(self._running.items()):
+        for worker, (index, task) in list(self._running.items()):
             if worker not in self._running:
-                # An earlier stratum in this loop failed, so this one is not needed.
+                # A stratum before this one failed in this loop, so this one is not needed.
                 continue
             if self._workers.has_ended(task):
                 del self._running[worker]
                 try:
-                    self._take(worker, place, self._workers.answer(task))
+                    self._note_reply(worker, index, self._workers.answer(task))
                 except LostWorker as lost:
-                    self._lose(place, str(lost))
+                    self._note_loss(index, str(lost))
             elif worker not in threads:
                 del self._running[worker]
                 self._workers.forget([task])
-                self._lose(place, f"{worker} is gone")
+                self._note_loss(index, f"{worker} is gone")
 
-    def _take(self, worker: str, place: int, answer: bytes) -> None:
+    def _note_reply(self, worker: str, index: int, answer: bytes) -> None:
         try:
-            reply = read_reply(answer, self._names[place])
+            reply = read_reply(answer, self._names[index])
         except UnusableInput as problem:
-            self._fail(place, problem)
+            self._note_problem(index, problem)
             return
         if reply.unfit is not None:
             raise UnusableInput(
@@ -238,28 +233,28 @@ class _StrataQueue:
                 "use local:N on the machine that has the files",
             )
         if reply.outcome is not None:
-            self._ended[place] = reply.outcome
+            self._ended[index] = reply.outcome
             self._progress(f"judged {len(self._ended):,} of {len(self._names):,} strata")
 
-    def _fail(self, place: int, problem: UnusableInput) -> None:
-        """Note a problem, and drop the later strata, which would not start on one machine."""
-        if self._first_problem is not None and self._first_problem[0] < place:
+    def _note_problem(self, index: int, problem: UnusableInput) -> None:
+        """Note a problem of a stratum, and drop later strata, as on one machine."""
+        if self._first_problem is not None and self._first_problem[0] < index:
             return
-        self._first_problem = (place, problem)
-        self._waiting = [other for other in self._waiting if other < place]
+        self._first_problem = (index, problem)
+        self._waiting = [other for other in self._waiting if other < index]
         heapq.heapify(self._waiting)
-        late = {worker for worker, (other, _) in self._running.items() if other > place}
-        self._workers.forget(self._running.pop(worker)[1] for worker in late)
+        late_workers = {worker for worker, (other, _) in self._running.items() if other > index}
+        self._workers.forget(self._running.pop(worker)[1] for worker in late_workers)
 
-    def _lose(self, place: int, reason: str) -> None:
-        self._losses[place] += 1
-        if self._losses[place] < MAX_LOSSES:
-            heapq.heappush(self._waiting, place)
+    def _note_loss(self, index: int, reason: str) -> None:
+        self._losses[index] += 1
+        if self._losses[index] < MAX_LOSSES:
+            heapq.heappush(self._waiting, index)
             return
         raise UnusableInput(
-            f"stratum {self._names[place]}: it made {MAX_LOSSES} workers fail, the last one: "
+            f"stratum {self._names[index]} made {MAX_LOSSES} workers fail; the last error was: "
             f"{reason}",
-            hint="read the workers' logs; if memory ran out, name a column with smaller "
+            hint="read the logs of the workers; if memory ran out, name a column with smaller "
             "strata, or start fewer workers",
         )
 
@@ -279,7 +274,9 @@ class DaskWorkers(DaskClient):
         """Return once a task has ended, or after `POLL_S`."""
         try:
             with self._client.as_current():
-                self._distributed.wait(tasks, timeout=POLL_S, return_when="FIRST_COMPLETED")
+                self._distributed.wait(
+                    tasks, timeout=POLL_INTERVAL_S, return_when="FIRST_COMPLETED"
+                )
         except (TimeoutError, CancelledError):
             return
 
@@ -288,7 +285,7 @@ class DaskWorkers(DaskClient):
         return bool(task.done())
 
     def answer(self, task: Any) -> bytes:
-        """Return the answer of a task that has ended; raise `LostWorker` if its worker was lost."""
+        """Return the answer of an ended task; raise `LostWorker` if the worker was lost."""
         try:
             content = task.result()
         except (self._distributed.KilledWorker, CancelledError) as error:
@@ -296,14 +293,14 @@ class DaskWorkers(DaskClient):
                 raise self._scheduler_lost() from error
             raise LostWorker(str(error)) from error
         except MemoryError as error:
-            raise LostWorker("it ran out of memory") from error
+            raise LostWorker("the worker ran out of memory") from error
         except (ImportError, RuntimeError) as error:
-            # Dask's error for a task that the worker could not unpack.
+            # Dask raises these for a task that the worker could not unpack.
             raise self._unusable_worker(f"cannot run Equipoise: {error}") from error
         if not isinstance(content, bytes):
             raise self._unusable_worker("did not answer with a message")
         return content
 
     def forget(self, tasks: Iterable[Any]) -> None:
-        """End tasks whose answers are not needed."""
+        """Cancel tasks whose answers are not needed."""
         self._client.cancel([*tasks], force=True)

@@ -36,11 +36,11 @@ from equipoise.shared.spelling import command_line_spelling
 
 MAX_SLICE_BYTES = 1 << 20
 _MAX_TRIALS = 1000
-"""Largest number of trials in a slice; smaller if the trials are large."""
+"""Largest number of trials in a slice; a slice of large trials has fewer."""
 
 
 def _with_refusals(task: Task) -> Task:
-    """Return the task with its errors as answers, as Dask would log a stack trace for each."""
+    """Make a task answer with a `Refusal` in place of an error, which Dask would log."""
 
     @wraps(task)
     @command_line_spelling()
@@ -52,7 +52,7 @@ def _with_refusals(task: Task) -> Task:
         except OSError as error:
             # For instance, the folder of the worker was removed, or too many files are open.
             known_error = limit_reached(error) or environment_fault(error)
-            hint = "start the worker again, in a folder that stays"
+            hint = "start the worker again in a folder that nobody removes"
             return to_bytes(Refusal.of(known_error) if known_error else Refusal(str(error), hint))
 
     return answer
@@ -65,14 +65,14 @@ def introduce(request: bytes) -> bytes:
     if host is None:
         raise UnusableInput(
             f"{os.uname().nodename} cannot keep an identity: its state folder is unusable",
-            hint="set XDG_STATE_HOME on the host to a folder of your own",
+            hint="on the host, set XDG_STATE_HOME to a folder of your own",
         )
     return to_bytes(Introduction(host, version("equipoise"), folder=os.getcwd()))
 
 
 @_with_refusals
 def examine(request: bytes) -> bytes:
-    """Answer an `Inventory` with the inventory of this host."""
+    """Answer an `Inventory` of the coordinator with the inventory of this host."""
     requested = from_bytes(request, Inventory).files
     return to_bytes(Inventory(tuple(files.local_file(file, os.getcwd()) for file in requested)))
 
@@ -80,7 +80,7 @@ def examine(request: bytes) -> bytes:
 @_with_refusals
 def receive(request: bytes) -> bytes:
     """Keep the file of a `Shipment`; answer with a `ShipmentReply`."""
-    return to_bytes(ShipmentReply(files.keep(from_bytes(request, Shipment))))
+    return to_bytes(ShipmentReply(files.keep_file(from_bytes(request, Shipment))))
 
 
 @_with_refusals
@@ -97,11 +97,11 @@ def follow(request: bytes) -> bytes:
     folder = CampaignFolder.of(follow_request.fleet, follow_request.place)
     # The status comes first, so that the record of an ended campaign is complete.
     status = folder.status()
-    return to_bytes(FollowReply(status, *_slice(folder, follow_request)))
+    return to_bytes(FollowReply(status, *_new_records(folder, follow_request)))
 
 
-def _slice(folder: CampaignFolder, request: FollowRequest) -> tuple[bytes, bool]:
-    """Return the records after the cursor in the host's ledger, at most about `MAX_SLICE_BYTES`."""
+def _new_records(folder: CampaignFolder, request: FollowRequest) -> tuple[bytes, bool]:
+    """Return at most about `MAX_SLICE_BYTES` of new records, and whether there are more."""
     stored, progress = folder.read_order(), folder.progress()
     path = default_ledger() if stored is None else Path(stored.ledger)
     has_begun = progress is not None and progress.run is not None
@@ -122,15 +122,15 @@ def bounded_slice(slice_of: Callable[[int], tuple[bytes, bool]]) -> tuple[bytes,
     """
     max_trials = _MAX_TRIALS
     while True:
-        content, more = slice_of(max_trials)
+        content, has_more = slice_of(max_trials)
         if len(content) <= MAX_SLICE_BYTES or max_trials == 1:
-            return content, more
+            return content, has_more
         max_trials = max(1, max_trials * MAX_SLICE_BYTES // (2 * len(content)))
 
 
 @_with_refusals
 def halt(request: bytes) -> bytes:
-    """End the campaign of a `HaltRequest` after its trial, like Ctrl-C; answer its `Status`."""
+    """End the campaign of a `HaltRequest` after its current trial; answer with its `Status`."""
     halt_request = from_bytes(request, HaltRequest)
     folder = CampaignFolder.of(halt_request.fleet, halt_request.place)
     folder.halt()

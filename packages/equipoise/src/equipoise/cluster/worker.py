@@ -1,4 +1,4 @@
-"""Supervisor of a host's Dask worker: ``python -m equipoise.cluster.worker tcp://HOST:8786``.
+"""Start and supervise a host's Dask worker: ``python -m equipoise.cluster.worker tcp://HOST:8786``.
 
 A Dask worker that loses its scheduler closes itself, and a worker can be killed. The supervisor
 starts it again until SIGTERM or SIGINT ends the supervisor itself. A campaign of the host is a
@@ -30,11 +30,7 @@ from pathlib import Path
 
 from msgspec import structs
 
-from equipoise.cluster.address import (
-    SchedulerAddress,
-    read_scheduler,
-    refuse_unprotected,
-)
+from equipoise.cluster.address import SchedulerAddress, read_scheduler, refuse_unprotected
 from equipoise.files.state import HOST_VARIABLE, private_folder
 from equipoise.model.errors import EquipoiseError, UnusableInput
 from equipoise.shared.spelling import command_line_spelling
@@ -42,15 +38,15 @@ from equipoise.shared.spelling import command_line_spelling
 FIRST_DELAY_S = 1.0
 """Seconds between the end of a worker and the start of the next one."""
 MAX_DELAY_S = 30.0
-LONG_LIFE_S = 60.0
+STABLE_LIFETIME_S = 60.0
 """Lifetime of a worker after which the delays start again at `FIRST_DELAY_S`."""
-GRACE_S = 10.0
+KILL_DELAY_S = 10.0
 """Seconds between SIGTERM and SIGKILL for a worker."""
-THREADS = 4
-"""Largest number of tasks of a worker at a time; tasks only start and watch campaigns."""
+MAX_WORKER_TASKS = 4
+"""Largest number of tasks that a worker runs at once; tasks only start and watch campaigns."""
 DASK_FOLDER = "dask"
 """Name of the folder for Dask's own files, in the user's state folder. Dask imports modules from
-it, so it must not be in the shared temporary folder, where another user could make it."""
+it, so it must not be in the shared temporary folder, where another user could create it."""
 _PR_SET_PDEATHSIG = 1
 QUIET_SETTINGS: dict[str, object] = {
     "distributed.worker.profile.enabled": False,
@@ -61,14 +57,14 @@ QUIET_SETTINGS: dict[str, object] = {
 }
 """Settings of Dask with which an idle worker rarely wakes up."""
 _NO_PAGES: dict[str, object] = {"distributed.worker.http.routes": []}
-"""Setting without Dask's pages about a worker, which are not encrypted and open to everybody."""
+"""Setting that switches off Dask's pages about a worker, which everybody could read unencrypted."""
 
 log = logging.getLogger("equipoise.cluster.worker")
 
 
 @command_line_spelling()
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Supervise until SIGTERM or SIGINT; return the exit status."""
+    """Supervise a worker until SIGTERM or SIGINT; return the exit status."""
     options = parse_options(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s equipoise worker: %(message)s")
     if importlib.util.find_spec("distributed") is None:
@@ -93,7 +89,7 @@ def listening_address(options: argparse.Namespace) -> str:
     scheduler = read_scheduler(options.scheduler)
     if not options.insecure:
         refuse_unprotected(scheduler)
-    host: str = options.host or _address_towards(scheduler)
+    host: str = options.host or _own_address_towards(scheduler)
     if not options.insecure:
         refuse_unprotected(
             structs.replace(scheduler, text=f"{scheduler.scheme}://{host}", host=host)
@@ -101,22 +97,22 @@ def listening_address(options: argparse.Namespace) -> str:
     return host
 
 
-def _address_towards(scheduler: SchedulerAddress) -> str:
-    """Return this host's address on the route to the scheduler, without sending anything."""
+def _own_address_towards(scheduler: SchedulerAddress) -> str:
+    """Return the address of this host from which it reaches the scheduler; nothing is sent."""
     try:
-        for family, kind, protocol, _, address in socket.getaddrinfo(
+        for family, socket_type, protocol, _, address in socket.getaddrinfo(
             scheduler.host, scheduler.port, type=socket.SOCK_DGRAM
         ):
-            with socket.socket(family, kind, protocol) as probe:
+            with socket.socket(family, socket_type, protocol) as probe:
                 probe.connect(address)
                 return str(probe.getsockname()[0])
     except OSError as error:
         raise UnusableInput(
             f"there is no route from this host to the scheduler at {scheduler.text}: "
             f"{error.strerror}",
-            hint="check the address, or name the address to listen on: --host ADDRESS",
+            hint="check the address of the scheduler, or add --host with an address of this host",
         ) from error
-    raise UnusableInput(f"no address of {scheduler.host} is known", hint="check its name")
+    raise UnusableInput(f"{scheduler.host} has no address", hint="check the scheduler's name")
 
 
 def worker_command(options: argparse.Namespace, host: str, folder: Path) -> list[str]:
@@ -128,12 +124,12 @@ def worker_command(options: argparse.Namespace, host: str, folder: Path) -> list
     )
     return [
         *(sys.executable, "-m", "distributed.cli.dask_worker", options.scheduler),
-        *("--no-nanny", "--no-dashboard", "--nworkers", "1", "--nthreads", str(THREADS)),
+        *("--no-nanny", "--no-dashboard", "--nworkers", "1", "--nthreads", str(MAX_WORKER_TASKS)),
         # A task holds a slice of bounded size; a limit would only pause the worker.
         *("--memory-limit", "0"),
         *("--host", host, "--dashboard-address", f"{_with_brackets(host)}:0"),
         *("--local-directory", str(folder)),
-        *(word for option, file in tls if file for word in (option, file)),
+        *(argument for option, file in tls if file for argument in (option, file)),
     ]
 
 
@@ -153,10 +149,10 @@ async def supervise(
     delay = FIRST_DELAY_S
     while True:
         began = clock()
-        ending = await run()
-        if clock() - began >= LONG_LIFE_S:
+        end_description = await run()
+        if clock() - began >= STABLE_LIFETIME_S:
             delay = FIRST_DELAY_S
-        log.info("the worker ended (%s); the next one starts in %g s", ending, delay)
+        log.info("the worker ended (%s); the next one starts in %g s", end_description, delay)
         await sleep(delay)
         delay = min(MAX_DELAY_S, 2 * delay)
 
@@ -178,27 +174,27 @@ async def _supervise_until_signal(command: Sequence[str], environment: dict[str,
     task = asyncio.current_task()
     assert task is not None
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, task.cancel)
+    for signal_number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(signal_number, task.cancel)
     await supervise(lambda: run_worker(command, environment))
 
 
 async def _end(worker: asyncio.subprocess.Process) -> None:
     worker.terminate()
     try:
-        await asyncio.wait_for(worker.wait(), GRACE_S)
+        await asyncio.wait_for(worker.wait(), KILL_DELAY_S)
     except TimeoutError:
         worker.kill()
         await worker.wait()
 
 
 def _end_with_parent() -> None:
-    # If the supervisor is killed, its next start would leave two workers.
+    # Without this, a killed supervisor would leave its worker, and its next start a second one.
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
 
 
 def worker_environment(name: str | None) -> dict[str, str]:
-    """Return the variables of the worker; Dask's variables that the user has set stay."""
+    """Return the environment of the worker; the user's own variables of Dask take precedence."""
     name_variable = {} if name is None else {HOST_VARIABLE: name}
     dask_variables = {
         f"DASK_{setting.upper().replace('.', '__').replace('-', '_')}": str(value)
@@ -208,7 +204,7 @@ def worker_environment(name: str | None) -> dict[str, str]:
 
 
 def parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """Return the options of a command line; end the process if it is unusable."""
+    """Parse the options; end the process if the command line is unusable."""
     parser = argparse.ArgumentParser(
         prog="python -m equipoise.cluster.worker",
         description="Run a Dask worker on this host, and start it again whenever it ends.",
@@ -216,7 +212,7 @@ def parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("scheduler", help="address of the scheduler: tcp://HOST:8786 or tls://…")
     parser.add_argument("--name", help="name of this host in tables (default: the machine's)")
     parser.add_argument(
-        "--host", help="address to listen on (default: this host's towards the scheduler)"
+        "--host", help="address to listen on (default: the one that reaches the scheduler)"
     )
     parser.add_argument(
         "--insecure",

@@ -4,10 +4,10 @@
 
     python -m equipoise.helpers.benchmark_tool go -- go test -bench .
 
-The mean of a benchmark goes to ``EQUIPOISE_METRICS`` as ``NAME time_s``: one process, one value. A
-program of Google Benchmark runs one benchmark in each process, and reports ``time_s``,
-``cpu_time_s`` and the number of ``iterations`` that it chose. pytest reports through its own plugin
-(`equipoise.helpers.pytest_plugin`).
+The mean of each benchmark goes to the file ``EQUIPOISE_METRICS`` as ``NAME time_s``, one value for
+each process. A program of Google Benchmark runs one benchmark in each process, and reports
+``time_s``, ``cpu_time_s`` and the number of ``iterations`` that it chose. pytest reports through a
+plugin (`equipoise.helpers.pytest_plugin`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from equipoise.model.errors import EquipoiseError
 
 _TAIL_BYTES = 4096
 _LATEST_RUN = "new"
-"""Criterion's name of the latest run."""
+"""Criterion's name for the results of the latest run."""
 _GOOGLE_BENCHMARK = "google-benchmark"
 
 
@@ -58,11 +58,11 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def _with_short_runs(command: Sequence[str]) -> Sequence[str]:
-    """Return a command in which `cargo bench` runs criterion's programs briefly."""
+    """Return the command with options for `cargo bench` to run criterion's programs briefly."""
     if os.path.basename(command[0]) != "cargo" or "bench" not in command:
         return command
-    place = command.index("bench") + 1
-    return (*command[:place], *criterion_runner.cargo_options(), *command[place:])
+    index = command.index("bench") + 1
+    return (*command[:index], *criterion_runner.cargo_options(), *command[index:])
 
 
 def _run(command: Sequence[str], output: Path) -> None:
@@ -78,15 +78,15 @@ def _run(command: Sequence[str], output: Path) -> None:
 
 
 def _run_google_benchmark(command: Sequence[str], output: Path) -> None:
-    """Run the single benchmark of the command; report its times and its iterations."""
-    # Results go to a file, because the program itself may print.
-    saved = output.with_name("results.json")
-    _run((*command, f"--benchmark_out={saved}", "--benchmark_out_format=json"), output)
-    if not saved.exists():
-        raise SystemExit(f"{command[0]} wrote no results: it is not built on Google Benchmark")
-    reading = google_benchmark.FORMAT.read(read_within_bounds("its results", saved))
+    """Run a command with a single benchmark; report its times and its number of iterations."""
+    # Results go to a file, because the program may print, too.
+    results = output.with_name("results.json")
+    _run((*command, f"--benchmark_out={results}", "--benchmark_out_format=json"), output)
+    if not results.exists():
+        raise SystemExit(f"{command[0]} wrote no results: it does not use Google Benchmark")
+    reading = google_benchmark.FORMAT.read(read_within_bounds("its results", results))
     if reading.notes or not reading.processes:
-        raise SystemExit("; ".join(reading.notes) or "it measured nothing")
+        raise SystemExit("; ".join(reading.notes) or "the program measured nothing")
     values = reading.processes[0].values
     report(TIME, values[TIME], unit="s")
     report("cpu_time_s", values["cpu_s"], unit="s")
@@ -105,9 +105,9 @@ def _go_processes(output: Path) -> Iterator[Process]:
 def _cargo_processes(output: Path) -> Iterator[Process]:
     if output.stat().st_size:
         yield from libtest.FORMAT.read(read_within_bounds("its output", output)).processes
-    saved = _criterion_folder()
-    if any(saved.rglob("sample.json")):
-        for process in criterion.FORMAT.read(read_within_bounds(str(saved), saved)).processes:
+    results = _criterion_folder()
+    if any(results.rglob("sample.json")):
+        for process in criterion.FORMAT.read(read_within_bounds(str(results), results)).processes:
             if process.levels.get(criterion.SAVED) == _LATEST_RUN:
                 yield process
 
@@ -124,7 +124,6 @@ def _criterion_folder() -> Path:
 
 
 def _remove_earlier_results() -> None:
-    """Remove the results of criterion from an earlier trial."""
     if os.environ.get(VARIABLE) and os.environ.get("CARGO_TARGET_DIR"):
         shutil.rmtree(_criterion_folder(), ignore_errors=True)
 

@@ -1,12 +1,12 @@
-"""Run a benchmark program for cargo; a program of criterion runs briefly.
+"""Run a benchmark program for cargo, with options for a short run if it uses criterion.
 
 ::
 
     python -m equipoise.helpers.criterion_runner target/release/deps/parse-0123 --bench
 
-Criterion repeats each benchmark for 8 s in one process. A gate needs many processes instead, which
-share a budget. cargo passes the same arguments to every program, but other programs refuse
-criterion's options: so they are added here, program by program.
+Criterion repeats each benchmark for 8 s in one process, but a gate needs many short processes.
+cargo passes the same arguments to every program, and programs without criterion refuse criterion's
+options. So this module runs each program, and adds the options only for criterion.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ SHORT_RUN = {
     "--sample-size": "10",
     "--nresamples": "1000",
 }
-"""Criterion's options, unless the user sets them: seconds, seconds, samples, and resamples of an
-analysis that nobody reads."""
-_OTHER_MODES = frozenset({"--list", "--test", "--quick", "--profile-time", "--help"})
-"""Options with which criterion measures differently, or not at all."""
+"""Criterion's options for a short run: seconds, seconds, number of samples, and number of resamples
+of an analysis that nobody reads. Options of the user have precedence."""
+_OTHER_MODE_OPTIONS = frozenset({"--list", "--test", "--quick", "--profile-time", "--help"})
+"""Options with which criterion measures in another way, or does not measure."""
 
 
 def short_arguments(arguments: Sequence[str]) -> Iterator[str]:
-    """Yield the options for a short run of criterion that are not among the arguments."""
+    """Yield criterion's options for a short run, without those that the user set."""
     names = {argument.partition("=")[0] for argument in arguments}
-    if names & _OTHER_MODES:
+    if names & _OTHER_MODE_OPTIONS:
         return
     for name, value in SHORT_RUN.items():
         if name not in names:
@@ -41,27 +41,27 @@ def short_arguments(arguments: Sequence[str]) -> Iterator[str]:
         yield "--noplot"
 
 
-def is_of_criterion(program: Path) -> bool:
-    """Return whether the program contains the names of criterion's options."""
+def uses_criterion(program: Path) -> bool:
+    """Return whether the program uses criterion: whether it contains the names of its options."""
     with program.open("rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as content:
         return all(content.find(name[2:].encode()) >= 0 for name in SHORT_RUN)
 
 
 def cargo_options() -> tuple[str, str]:
-    """Return the options with which cargo runs each program through this module.
+    """Return options for cargo to run each program through this module.
 
     A runner that the user configured for the target has precedence.
     """
-    words = ", ".join(f"'{word}'" for word in (sys.executable, "-P", "-m", __name__))
-    return "--config", f"target.'cfg(all())'.runner = [{words}]"
+    runner = ", ".join(f"'{argument}'" for argument in (sys.executable, "-P", "-m", __name__))
+    return "--config", f"target.'cfg(all())'.runner = [{runner}]"
 
 
 def main(arguments: Sequence[str]) -> None:
     """Replace this process by the program in the first argument."""
-    program, *rest = arguments
-    if is_of_criterion(Path(program)):
-        rest += short_arguments(rest)
-    os.execv(program, (program, *rest))
+    program, *program_arguments = arguments
+    if uses_criterion(Path(program)):
+        program_arguments += short_arguments(program_arguments)
+    os.execv(program, (program, *program_arguments))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Report a program's own metrics to Equipoise; this file, without dependencies, can be copied.
+"""Report a program's own metrics to Equipoise. This file has no dependencies and may be copied.
 
 ::
 
@@ -7,7 +7,7 @@
     report("latency_s", 0.0012, unit="s", resolution=0.0001)
     timed_iterations("request_s", handle_one_request, 200)
 
-Outside Equipoise, if ``EQUIPOISE_METRICS`` is not set, reports are dropped.
+If ``EQUIPOISE_METRICS``, the path of a file, is not set, reports are dropped.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ def report(
     better: str = "lower",
     resolution: float | None = None,
 ) -> None:
-    """Append one line: a metric of the trial, or of one iteration, counted from 1.
+    """Report one metric, of the whole trial or of one iteration (counted from 1).
 
-    ``resolution`` is the smallest step that the value can make, in its unit; ``None`` if unknown.
+    ``resolution`` is the smallest difference between values, in their unit; ``None`` if unknown.
     """
-    known = {"iteration": iteration, "unit": unit, "resolution": resolution}
-    _append([_line(metric, value, known, better)])
+    optional_fields = {"iteration": iteration, "unit": unit, "resolution": resolution}
+    _append([_line(metric, value, optional_fields, better)])
 
 
 def timed_iterations(metric: str, work: Callable[[], Any], count: int) -> list[float]:
@@ -57,7 +57,7 @@ def timed_iterations(metric: str, work: Callable[[], Any], count: int) -> list[f
 
 
 def report_iterations(metric: str, seconds: list[float], step_s: float) -> None:
-    """Report the seconds of each iteration, in steps of ``step_s``, and their mean."""
+    """Report the seconds of each iteration, and their mean; ``step_s`` is the resolution."""
     lines = [
         _line(metric, call_s, {"iteration": number, "unit": "s", "resolution": step_s})
         for number, call_s in enumerate(seconds, 1)
@@ -68,8 +68,8 @@ def report_iterations(metric: str, seconds: list[float], step_s: float) -> None:
     _append(lines)
 
 
-def _line(metric: str, value: float, known: dict[str, Any], better: str = "lower") -> str:
-    fields = {name: value for name, value in known.items() if value is not None}
+def _line(metric: str, value: float, optional_fields: dict[str, Any], better: str = "lower") -> str:
+    fields = {name: value for name, value in optional_fields.items() if value is not None}
     return json.dumps({"metric": metric, "value": value, **fields, "better": better})
 
 

@@ -5,7 +5,7 @@
     python -m equipoise.helpers.harness callable package.module:function --iterations 100
     python -m equipoise.helpers.harness command --iterations 20 -- sort words
 
-The time of each iteration goes to ``EQUIPOISE_METRICS`` as ``iteration_s``, with the mean.
+The time of each iteration, and the mean, go to ``EQUIPOISE_METRICS`` as ``iteration_s``.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from typing import Any
 
 from equipoise.helpers.equipoise_metrics import timed_iterations
 
-METRIC = "iteration_s"
+ITERATION_METRIC = "iteration_s"
 
 
 def import_callable(name: str) -> Callable[[], Any]:
-    """Import the callable ``module:function``, also from the current folder.
+    """Import the callable ``module:function``; the module may be in the current folder.
 
-    Raise `SystemExit` with one line if there is no such callable.
+    Raise `SystemExit` with one line if the callable cannot be imported.
     """
     module_name, colon, path = name.partition(":")
     if not colon or not path:
@@ -36,12 +36,12 @@ def import_callable(name: str) -> Callable[[], Any]:
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     try:
-        work: Callable[[], Any] = attrgetter(path)(importlib.import_module(module_name))
+        function: Callable[[], Any] = attrgetter(path)(importlib.import_module(module_name))
     except (ImportError, AttributeError) as error:
         raise SystemExit(f"cannot import {name}: {error}") from None
-    if not callable(work):
+    if not callable(function):
         raise SystemExit(f"{name} cannot be called")
-    return work
+    return function
 
 
 def run_command(command: Sequence[str]) -> None:
@@ -64,15 +64,15 @@ def main(arguments: Sequence[str]) -> None:
     for kind, nargs, metavar in (("callable", 1, "MODULE:FUNCTION"), ("command", "+", "CMD")):
         subparser = kinds.add_parser(kind)
         subparser.add_argument("--iterations", type=int, default=100)
-        subparser.add_argument("what", nargs=nargs, metavar=metavar)
+        subparser.add_argument("target", nargs=nargs, metavar=metavar)
     options = parser.parse_args(arguments)
     if options.iterations < 1:
         parser.error("--iterations must be at least 1")
     if options.kind == "callable":
-        work = import_callable(options.what[0])
+        work = import_callable(options.target[0])
     else:
-        work = partial(run_command, options.what)
-    timed_iterations(METRIC, work, options.iterations)
+        work = partial(run_command, options.target)
+    timed_iterations(ITERATION_METRIC, work, options.iterations)
 
 
 if __name__ == "__main__":

@@ -7,9 +7,9 @@
 
 The fixture `benchmark` of pytest-benchmark is supported as well, if that plugin is installed.
 
-Under a gate each pytest process is one trial: the function is called many times, and the mean of
-its calls is the metric ``file.py::test_parse time_s`` of that trial. In any other run of pytest the
-function is called once without timing.
+Under a gate each pytest process is one trial: the fixture calls the function many times, and the
+mean of the calls is the metric ``file.py::test_parse time_s`` of the trial. In any other run of
+pytest the fixture calls the function once, without timing.
 """
 
 from __future__ import annotations
@@ -31,14 +31,15 @@ PYTEST_BENCHMARK_S = 0.1
 """Seconds for which pytest-benchmark repeats a function under a gate, instead of 1 s."""
 VARIABLE = "EQUIPOISE_METRICS"
 REVISION_TREE = "EQUIPOISE_GATE_TREE"
-"""Variable with the working tree of the measured revision."""
+"""Environment variable with the working tree of the measured revision."""
 USER_TREE = "EQUIPOISE_GATE_INSTEAD_OF"
-"""Variable with the user's own working tree, from which no module may be imported."""
+"""Environment variable with the user's own working tree, which no module may be imported from."""
 
 BATCHES = 10
-BATCH_S = 0.01
+"""Number of timed batches of calls."""
+MIN_BATCH_S = 0.01
 """Minimum seconds of a batch of calls, long enough for any clock."""
-_INSTALLED = ("site-packages", "dist-packages")
+_INSTALLATION_FOLDERS = ("site-packages", "dist-packages")
 
 Arguments = ParamSpec("Arguments")
 Returned = TypeVar("Returned")
@@ -57,16 +58,16 @@ class Benchmark:
         *args: Arguments.args,
         **kwargs: Arguments.kwargs,
     ) -> Returned:
-        """Call the function, under a gate many times; return the result of the first call.
+        """Call the function, many times under a gate; return the result of the first call.
 
-        Raise `RuntimeError` if a test measures twice, which would give one metric.
+        Raise `RuntimeError` if a test calls the fixture twice, because it has only one metric.
         """
         if self._was_used:
             raise RuntimeError(f"{FIXTURE} was called twice in {self._name}: write two tests")
         self._was_used = True
         result = function(*args, **kwargs)
         if os.environ.get(VARIABLE):
-            # Imported late: most runs of pytest measure nothing.
+            # A late import, because most runs of pytest measure nothing.
             from equipoise.helpers.equipoise_metrics import report_iterations
 
             seconds, step_s = _time_calls(lambda: function(*args, **kwargs))
@@ -82,23 +83,23 @@ def equipoise_benchmark(request: pytest.FixtureRequest) -> Benchmark:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Shorten pytest-benchmark's runs under a gate, unless the user chose their time."""
+    """Shorten the runs of pytest-benchmark under a gate, unless the user chose their time."""
     option = "--benchmark-max-time"
-    chosen = any(word.startswith(option) for word in config.invocation_params.args)
+    is_time_chosen = any(argument.startswith(option) for argument in config.invocation_params.args)
     if (
         os.environ.get(REVISION_TREE)
-        and not chosen
+        and not is_time_chosen
         and hasattr(config.option, "benchmark_max_time")
     ):
         config.option.benchmark_max_time = Decimal(str(PYTEST_BENCHMARK_S))
 
 
 def pytest_runtest_teardown(item: pytest.Item) -> None:
-    """Report the mean of pytest-benchmark in a test, under a gate."""
+    """Report the mean that pytest-benchmark measured in a test, under a gate."""
     if not os.environ.get(VARIABLE) or not os.environ.get(REVISION_TREE):
         return
     fixture = getattr(item, "funcargs", {}).get(PYTEST_BENCHMARK)
-    # A different fixture with that name does not have these statistics.
+    # Another fixture with the same name does not have these statistics.
     stats = getattr(getattr(fixture, "stats", None), "stats", None)
     mean = getattr(stats, "mean", None)
     if isinstance(mean, float):
@@ -112,43 +113,43 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if not os.environ.get(REVISION_TREE):
         return
     benchmarks: list[pytest.Item] = []
-    others: list[pytest.Item] = []
+    deselected: list[pytest.Item] = []
     for item in items:
-        uses = {FIXTURE, PYTEST_BENCHMARK}.intersection(getattr(item, "fixturenames", ()))
-        (benchmarks if uses else others).append(item)
+        fixtures = {FIXTURE, PYTEST_BENCHMARK}.intersection(getattr(item, "fixturenames", ()))
+        (benchmarks if fixtures else deselected).append(item)
     items[:] = benchmarks
-    config.hook.pytest_deselected(items=others)
+    config.hook.pytest_deselected(items=deselected)
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Refuse modules from the user's tree under a gate: both revisions would share them."""
+    """Under a gate, refuse modules from the user's tree, which both revisions would share."""
     user_tree = os.environ.get(USER_TREE)
     if not os.environ.get(REVISION_TREE) or not user_tree:
         return
-    strangers = sorted(_modules_of(Path(user_tree)))
-    if strangers:
+    foreign_modules = sorted(_modules_from(Path(user_tree)))
+    if foreign_modules:
         pytest.exit(
-            f"{strangers[0]} was imported from {user_tree}, which is neither revision: let --build "
-            "install the revision into its own environment, or set PYTHONPATH to its sources",
+            f"{foreign_modules[0]} was imported from {user_tree}, which is neither revision: let "
+            "--build install the revision in its own environment, or set PYTHONPATH to its sources",
             pytest.ExitCode.USAGE_ERROR,
         )
 
 
-def _modules_of(tree: Path) -> Iterator[str]:
-    inside = f"{tree.resolve()}{os.sep}"
+def _modules_from(tree: Path) -> Iterator[str]:
+    prefix = f"{tree.resolve()}{os.sep}"
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None)
         # A package installed in an environment inside the tree is not a source of the tree.
-        if not isinstance(file, str) or any(folder in file for folder in _INSTALLED):
+        if not isinstance(file, str) or any(folder in file for folder in _INSTALLATION_FOLDERS):
             continue
-        helps = name == "equipoise" or name.startswith("equipoise.helpers")
-        if not helps and os.path.realpath(file).startswith(inside):
+        is_helper = name == "equipoise" or name.startswith("equipoise.helpers")
+        if not is_helper and os.path.realpath(file).startswith(prefix):
             yield name
 
 
 def _time_calls(call: Callable[[], object]) -> tuple[list[float], float]:
-    """Return the mean seconds of a call in each batch, and the resolution of these means."""
+    """Return the mean seconds of a call in each batch, and the resolution of the means."""
 
     def batch_s(calls: int) -> float:
         started = time.perf_counter()
@@ -157,7 +158,7 @@ def _time_calls(call: Callable[[], object]) -> tuple[list[float], float]:
         return time.perf_counter() - started
 
     calls = 1
-    while batch_s(calls) < BATCH_S and calls < 1 << 24:
+    while batch_s(calls) < MIN_BATCH_S and calls < 1 << 24:
         calls *= 2
     step_s = time.get_clock_info("perf_counter").resolution / calls
     return [batch_s(calls) / calls for _ in range(BATCHES)], step_s

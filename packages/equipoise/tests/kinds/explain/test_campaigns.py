@@ -157,7 +157,7 @@ def test_an_intervention_that_breaks_a_condition_ends_and_the_others_go_on(
     (test,) = broken.tested
     assert test.share is None
     assert test.unknown_because == (
-        "a condition fails with it: exit status 1; stderr: no such frobnicator"
+        "a condition with this change failed: exit status 1; stderr: no such frobnicator"
     )
     failed = [trial for trial in record.trials if trial.failure is not None]
     assert len(failed) == 1

@@ -48,7 +48,7 @@ def test_a_user_s_intervention_is_a_campaign_that_resumes_and_is_shown(
     assert answer.status == 0, answer.err
     assert "testing by interventions on both: " in answer.err
     assert "undecided after 3 blocks of this campaign" in answer.out
-    assert "broken: a condition fails with it: exit status 1" in answer.out
+    assert "broken: a condition with this change failed: exit status 1" in answer.out
     assert "No intervention that was tried closes the gap" in answer.out
     record = last(tmp_path)
     assert experiment_of(record.plan).run == gap
@@ -118,7 +118,7 @@ def test_small_reads_are_confirmed_by_stdio_s_buffers_only_where_these_reach_the
     assert (cause["status"], test["outcome"]) == (status, status)
     if status == "not reachable":
         assert test["unchanged"].startswith("read(2) was called as often as before: 100,00")
-        assert f"cannot reach it ({test['unchanged']})" in cause["summary"]
+        assert f"cannot reach the cause ({test['unchanged']})" in cause["summary"]
         assert (test["blocks"], test["share"], test["unknown_because"]) == (0, None, None)
         assert "large_buffers cannot reach the cause (read(2) was called" in answer.err
     else:

@@ -50,14 +50,14 @@ def test_a_gap_closed_by_slowing_the_faster_one_is_marked() -> None:
         CLOSED, outcome="open", from_candidate=0.0, from_baseline=0.97
     )
     assert outcomes_sentence([other_end]).endswith(
-        "closes 97 % [94, 99] of the gap by slowing the faster one."
+        "closes 97 % [94, 99] of the gap by slowing the faster condition."
     )
 
 
 def test_a_share_that_is_not_known_has_its_reason() -> None:
     unknown = msgspec.structs.replace(
-        CLOSED, share=None, unknown_because="a condition fails with it"
+        CLOSED, share=None, unknown_because="a condition with this change failed"
     )
     assert outcomes_sentence([unknown]) == (
-        "Keeping freed memory (mmap_max=0): a condition fails with it."
+        "Keeping freed memory (mmap_max=0): a condition with this change failed."
     )

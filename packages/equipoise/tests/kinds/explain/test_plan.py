@@ -113,7 +113,7 @@ def test_the_first_are_tried_and_the_user_s_own_always() -> None:
     assert experiment_of(plan).attempts[2].causes == ()
     (left_out,) = experiment_of(plan).not_tried
     assert (left_out.intervention, left_out.causes) == ("r", ("cause 0",))
-    assert left_out.because == "2 others came first; --only r tries it"
+    assert left_out.because == "2 others came first; add --only r to try this one"
 
 
 def test_an_impossible_intervention_is_left_out_with_its_reason() -> None:
@@ -176,10 +176,10 @@ MISSING = setting(LD_PRELOAD="/nowhere/libmissing.so")
 
 def effective_experiment(*interventions: Intervention, preloads: str | None = None) -> Plan:
     """The plan over a real program, of which the second may preload something itself."""
-    own = {} if preloads is None else {"LD_PRELOAD": preloads}
+    user_interventions = {} if preloads is None else {"LD_PRELOAD": preloads}
     conditions = (
         Condition("a", (sys.executable, "-c", "")),
-        Condition("b", (sys.executable, "-c", ""), environment=own),
+        Condition("b", (sys.executable, "-c", ""), environment=user_interventions),
     )
     explained = msgspec.structs.replace(plan_of(), conditions=conditions)
 

@@ -259,7 +259,7 @@ def test_an_attempt_that_reaches_nothing_has_no_trial_and_is_not_refuted(tmp_pat
     assert (test.outcome, test.unchanged, test.blocks) == ("not reachable", OFTEN_AS_BEFORE, 0)
     assert test.unknown_because is None
     assert first.share_of_gap == 0.9
-    assert first.summary.endswith(f"Intervention 0 cannot reach it ({OFTEN_AS_BEFORE}).")
+    assert first.summary.endswith(f"Intervention 0 cannot reach the cause ({OFTEN_AS_BEFORE}).")
     # The attempts that are tried share alpha among themselves.
     assert second.tested[0].level == 0.05
     assert record.segments[-1].stopped_because == "verdict"

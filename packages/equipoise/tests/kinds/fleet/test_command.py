@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from equipoise.cluster.coordinator import FleetProgress, HostLine, HostState
+from equipoise.cluster.coordinator import FleetProgress, HostProgress, HostState
 from equipoise.cluster.folders import CampaignFolder
 from equipoise.cluster.messages import Status
-from equipoise.kinds.fleet.command import TroubleLines, fleet_table
+from equipoise.kinds.fleet.command import ProblemLines, fleet_table
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import RunRecord
@@ -218,9 +218,9 @@ def test_options_without_a_cluster_are_named_before_anything_is_measured(
     assert len(answer.err.splitlines()) == 2
 
 
-def line(host: str, state: HostState, *, problem: str | None = None, **answer: Any) -> HostLine:
+def line(host: str, state: HostState, *, problem: str | None = None, **answer: Any) -> HostProgress:
     """A line of the table, after an answer with these fields."""
-    return HostLine(host, state, Status("running", **answer), problem)
+    return HostProgress(host, state, Status("running", **answer), problem)
 
 
 def test_the_table_has_a_line_for_each_host_with_its_problem() -> None:
@@ -255,13 +255,13 @@ def printed(progress: FleetProgress, rows: int) -> list[str]:
 
 
 def test_a_pipe_gets_each_problem_once(capsys: pytest.CaptureFixture[str]) -> None:
-    lines = TroubleLines()
-    for state, trouble in (
+    lines = ProblemLines()
+    for state, scheduler_problem in (
         *(("measuring", None), ("no answer", "refused"), ("no answer", "refused")),
         *(("measuring", None), ("ended", None)),
     ):
         host = line("ada", state, problem="no worker" if state == "no answer" else None)  # type: ignore[arg-type]
-        lines.changed(FleetProgress("run", (host,), trouble))
+        lines.changed(FleetProgress("run", (host,), scheduler_problem))
     assert capsys.readouterr().err.splitlines() == [
         "equipoise: the scheduler gives no answer, trying again: refused",
         "equipoise: ada: no answer: no worker",

@@ -10,12 +10,12 @@ from msgspec.structs import replace
 
 from equipoise.kinds.fleet.statistics import (
     SHARE_OF_HOSTS,
-    End,
-    FleetAnswers,
-    FleetHost,
+    CampaignState,
+    FleetClaims,
+    HostBlocks,
     Roster,
     Rounds,
-    answers_of_fleet,
+    claims_of_fleet,
     rosters_of,
     share_of_roster,
 )
@@ -44,10 +44,10 @@ def host_of(
     blocks: int = 80,
     noise: Noise = TWO_PERCENT,
     seed: int = 0,
-) -> FleetHost:
+) -> HostBlocks:
     """Return one of several equally weighted hosts with its own noise and coin."""
     measured = campaign(noise, np.random.default_rng([seed, place]), blocks, effect)
-    return FleetHost(f"host{place}", f"{place:032x}", measured, 1.0 / hosts)
+    return HostBlocks(f"host{place}", f"{place:032x}", measured, 1.0 / hosts)
 
 
 def fleet_of(
@@ -56,7 +56,7 @@ def fleet_of(
     blocks: int = 80,
     noise: Noise = TWO_PERCENT,
     seed: int = 0,
-) -> list[FleetHost]:
+) -> list[HostBlocks]:
     count = len(effects)
     return [
         host_of(place, count, float(effect), blocks=blocks, noise=noise, seed=seed)
@@ -64,15 +64,15 @@ def fleet_of(
     ]
 
 
-def first_blocks(host: FleetHost, count: int) -> FleetHost:
+def first_blocks(host: HostBlocks, count: int) -> HostBlocks:
     """Return the same host after ``count`` blocks."""
     whole = host.blocks
     blocks = PairedBlocks(whole.baseline[:count], whole.candidate[:count], whole.orders[:count])
     return replace(host, blocks=blocks)
 
 
-def answers_of(hosts: list[FleetHost], *, min_effect: float = 1.0) -> FleetAnswers:
-    return answers_of_fleet(hosts, min_effect=min_effect, alpha=ALPHA, planned=len(hosts))
+def answers_of(hosts: list[HostBlocks], *, min_effect: float = 1.0) -> FleetClaims:
+    return claims_of_fleet(hosts, min_effect=min_effect, alpha=ALPHA, planned_count=len(hosts))
 
 
 def of_differences(differences: list[float], orders: list[int] | None = None) -> PairedBlocks:
@@ -82,15 +82,15 @@ def of_differences(differences: list[float], orders: list[int] | None = None) ->
 
 
 def even_host(
-    differences: list[float], end: End = "measuring", *, weight: float = 1.0
-) -> FleetHost:
+    differences: list[float], end: CampaignState = "measuring", *, weight: float = 1.0
+) -> HostBlocks:
     """A host whose blocks have the given log ratios."""
-    return FleetHost("host", "host", of_differences(differences), weight, end)
+    return HostBlocks("host", "host", of_differences(differences), weight, end)
 
 
 def test_a_level_whose_equivalence_interval_would_cover_nothing_has_an_answer() -> None:
     for hosts in (fleet_of([0.0]), fleet_of([0.0, 0.0])):
-        result = answers_of_fleet(hosts, min_effect=1.0, alpha=0.7, planned=len(hosts)).mean
+        result = claims_of_fleet(hosts, min_effect=1.0, alpha=0.7, planned_count=len(hosts)).mean
         assert result.equivalence.level < 1.0
         assert result.bounds.low <= result.equivalence.low <= result.equivalence.high
 
@@ -125,7 +125,7 @@ def test_the_interval_by_hosts_is_the_weighted_mean_of_their_sequences() -> None
     measured = [host_of(0, 2, 0.02).blocks, host_of(1, 2, 0.04).blocks]
     weights = [0.25, 0.75]
     hosts = [
-        FleetHost(f"{place}", f"{place}", blocks, weight)
+        HostBlocks(f"{place}", f"{place}", blocks, weight)
         for place, (blocks, weight) in enumerate(zip(measured, weights, strict=True))
     ]
     ends = [running_interval(trial.engine, 0.1 * ALPHA / 2)[0] for trial in measured]
@@ -145,7 +145,7 @@ def test_the_shares_of_hosts_and_rosters_add_up_to_alpha() -> None:
 
 def test_unplanned_hosts_have_shares_that_add_up_whatever_their_number() -> None:
     hosts = fleet_of([0.0, 0.0, 0.0])
-    result = answers_of_fleet(hosts, min_effect=1.0, alpha=ALPHA, planned=None)
+    result = claims_of_fleet(hosts, min_effect=1.0, alpha=ALPHA, planned_count=None)
     levels = [host.bounds.level for host in result.hosts]
     assert levels == pytest.approx([ALPHA / 4, ALPHA / 12, ALPHA / 24])
     assert result.mean.by_rounds is None
@@ -196,13 +196,13 @@ def test_a_host_withdrawn_because_of_others_does_not_select_their_blocks() -> No
 
 def test_the_mean_over_hosts_that_stayed_differs_from_that_over_asked_hosts() -> None:
     hosts = fleet_of([0.0, 0.0, 0.12])
-    gone = FleetHost("slow", "2", PairedBlocks(), hosts[2].weight, "left")
+    gone = HostBlocks("slow", "2", PairedBlocks(), hosts[2].weight, "left")
     result = answers_of([hosts[0], hosts[1], gone])
     assert result.mean.typical is None
     assert result.mean.verdict == "undecided"
     assert result.mean.bounds.unknown_because == "slow: no bound yet after 0 blocks"
     assert result.mean_of_stayed is not None
-    assert result.mean_of_stayed.places == (0, 1)
+    assert result.mean_of_stayed.host_indexes == (0, 1)
     assert result.mean_of_stayed.verdict in ("equivalent", "undecided")
     assert math.isfinite(result.mean_of_stayed.bounds.low)
     assert result.new_host.unknown_because is not None
@@ -212,10 +212,10 @@ def test_the_mean_over_hosts_that_stayed_differs_from_that_over_asked_hosts() ->
 def test_the_sequence_of_a_host_that_left_is_frozen_and_the_mean_over_the_asked_goes_on() -> None:
     whole = fleet_of([0.0, 0.02, 0.04], blocks=200)
 
-    def after(blocks: int) -> FleetAnswers:
+    def after(blocks: int) -> FleetClaims:
         first = [first_blocks(host, blocks) for host in whole[:2]]
         gone = first_blocks(whole[2], 30)
-        return answers_of([*first, FleetHost("left", "2", gone.blocks, gone.weight, "left")])
+        return answers_of([*first, HostBlocks("left", "2", gone.blocks, gone.weight, "left")])
 
     sooner, later = after(60), after(200)
     assert later.hosts[2].bounds == sooner.hosts[2].bounds
@@ -223,9 +223,9 @@ def test_the_sequence_of_a_host_that_left_is_frozen_and_the_mean_over_the_asked_
     assert sooner.mean.by_hosts.low <= later.mean.by_hosts.low < 0.02
     assert 0.02 < later.mean.by_hosts.high <= sooner.mean.by_hosts.high
     for result in (sooner, later):
-        assert result.mean.places == (0, 1, 2)
+        assert result.mean.host_indexes == (0, 1, 2)
         assert result.mean_of_stayed is not None
-        assert result.mean_of_stayed.places == (0, 1)
+        assert result.mean_of_stayed.host_indexes == (0, 1)
 
 
 def test_three_hosts_hold_a_new_one_with_a_chance_of_a_half_less_alpha() -> None:
@@ -251,7 +251,7 @@ def test_the_normal_prediction_of_three_hosts_reaches_4_97_spreads_of_their_firs
 
 def test_campaigns_side_by_side_on_one_host_have_no_claims_between_hosts() -> None:
     hosts = [
-        FleetHost(f"place {place}", "0", host_of(place, 3, 0.05).blocks, 1.0 / 3.0)
+        HostBlocks(f"place {place}", "0", host_of(place, 3, 0.05).blocks, 1.0 / 3.0)
         for place in range(3)
     ]
     result = answers_of(hosts)
@@ -274,7 +274,7 @@ def test_the_variance_between_hosts_is_separate_from_that_within() -> None:
 def test_timeouts_leave_a_reason_and_never_a_number() -> None:
     forever = PairedBlocks([1.0] * 40, [math.inf] * 40, [1, -1] * 20)
     result = answers_of(
-        [*fleet_of([0.0, 0.0, 0.0])[:2], FleetHost("stuck", "x", forever, 1.0 / 3.0)]
+        [*fleet_of([0.0, 0.0, 0.0])[:2], HostBlocks("stuck", "x", forever, 1.0 / 3.0)]
     )
     assert result.mean.typical is None
     assert result.mean.by_hosts.unknown_because == "stuck: timeouts exclude every ratio"
@@ -293,20 +293,20 @@ def test_a_slot_effect_does_not_widen_the_rounds() -> None:
 
 @pytest.mark.parametrize("weights", [(0.5, 0.6), (1.0, 0.0)])
 def test_weights_are_above_0_and_add_up_to_1(weights: tuple[float, float]) -> None:
-    hosts = [FleetHost(f"{weight}", f"{weight}", PairedBlocks(), weight) for weight in weights]
+    hosts = [HostBlocks(f"{weight}", f"{weight}", PairedBlocks(), weight) for weight in weights]
     with pytest.raises(UnusableInput, match="weights"):
         answers_of(hosts)
 
 
 def test_the_blocks_known_at_an_end_are_those_of_every_host() -> None:
     first, second = fleet_of([0.0, 0.0])
-    with pytest.raises(UnusableInput, match="known at the end"):
-        answers_of([replace(first, end="left", known_at_end=(3,)), second])
+    with pytest.raises(UnusableInput, match="known_at_end"):
+        answers_of([replace(first, state="left", known_at_end=(3,)), second])
 
 
 def test_every_planned_host_is_given() -> None:
     with pytest.raises(UnusableInput, match="3 hosts were planned"):
-        answers_of_fleet(fleet_of([0.0, 0.0]), min_effect=1.0, alpha=ALPHA, planned=3)
+        claims_of_fleet(fleet_of([0.0, 0.0]), min_effect=1.0, alpha=ALPHA, planned_count=3)
 
 
 FLEETS = 120
@@ -323,7 +323,7 @@ def test_the_mean_over_hosts_with_unequal_blocks_misses_in_at_most_alpha() -> No
         ]
         result = answers_of(
             [
-                FleetHost(f"{at}", f"{at}", trial, 0.25, "finished")
+                HostBlocks(f"{at}", f"{at}", trial, 0.25, "finished")
                 for at, trial in enumerate(measured)
             ]
         )
@@ -349,9 +349,9 @@ def test_hosts_that_leave_because_of_their_own_blocks_raise_no_false_alarm() -> 
             numbers = np.arange(1, 61)
             bad = np.cumsum(whole.differences) > 1.5 * 0.02 * np.sqrt(2.0 * numbers)
             bad[:9] = False
-            host = FleetHost(f"{at}", f"{at}", whole, 0.25, "finished")
+            host = HostBlocks(f"{at}", f"{at}", whole, 0.25, "finished")
             if bad.any():
-                host = replace(first_blocks(host, int(np.argmax(bad)) + 1), end="left")
+                host = replace(first_blocks(host, int(np.argmax(bad)) + 1), state="left")
             hosts.append(host)
         result = answers_of(hosts)
         asked += not result.mean.bounds.low <= 0.0 <= result.mean.bounds.high

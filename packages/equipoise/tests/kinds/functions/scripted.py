@@ -12,7 +12,7 @@ import numpy as np
 from equipoise.campaign.plans import FunctionsRequest
 from equipoise.design.limits import CampaignLimits
 from equipoise.kinds.functions.conducting import functions_plan
-from equipoise.kinds.functions.functions import code_sides
+from equipoise.kinds.functions.functions import code_benchmarks
 from equipoise.kinds.functions.processes import Answer, Key
 from equipoise.kinds.functions.trial_runs import ExaminedFunction
 from equipoise.measure.launcher import OnWait
@@ -24,10 +24,10 @@ BATCH_NS = 400_000.0
 
 def plan_of_functions(*codes: str, seed: int = 1, **limits: Any) -> Plan:
     """The plan of a comparison of short pieces of code."""
-    sides = code_sides(codes or ("f()", "g()"), "", {})
-    examined = [ExaminedFunction(4e-6, 4e-6, changes=False)] * len(sides)
+    benchmarks = code_benchmarks(codes or ("f()", "g()"), "", {})
+    examined = [ExaminedFunction(4e-6, 4e-6, changes=False)] * len(benchmarks)
     request = FunctionsRequest(CampaignLimits(seed=seed, **limits))
-    return functions_plan(sides, examined, None, request)
+    return functions_plan(benchmarks, examined, None, request)
 
 
 @dataclass

@@ -12,7 +12,7 @@ import pytest
 
 import equipoise as eq
 from equipoise.kinds.functions.conducting import Original, refuse_copies_that_differ
-from equipoise.kinds.functions.functions import function_sides
+from equipoise.kinds.functions.functions import function_benchmarks
 from equipoise.kinds.functions.trial_runs import ExaminedFunction
 from equipoise.model.errors import UnusableInput
 
@@ -98,8 +98,8 @@ def test_functions_that_change_data_or_take_long_are_never_called_in_this_proces
     def called() -> None:
         calls.append(len(data))
 
-    sides = function_sides([called, called], None)
-    refuse_copies_that_differ(sides, [Original(called)] * 2, [examined] * 2, 60.0)
+    benchmarks = function_benchmarks([called, called], None)
+    refuse_copies_that_differ(benchmarks, [Original(called)] * 2, [examined] * 2, 60.0)
     assert calls == []
 
 

@@ -12,7 +12,7 @@ from equipoise.kinds.functions.processes import MAX_WAITING_PROCESSES, Answer
 from equipoise.kinds.functions.runner import (
     FIRST_BATCHES,
     FunctionRunner,
-    order_of,
+    order_for_worker,
     padding_bytes,
     prepared_together,
     steady_ns,
@@ -63,7 +63,7 @@ def test_the_orders_of_definitions_and_rounds_depend_on_places_only() -> None:
     for block in range(1, 30):
         draw = draw_block(plan, "measured", block)
         exchanged = replace(draw, order=draw.order[::-1])
-        ours, theirs = order_of(plan, draw), order_of(plan, exchanged)
+        ours, theirs = order_for_worker(plan, draw), order_for_worker(plan, exchanged)
         assert [1 - place for place in ours["definitions"]] == theirs["definitions"]
         rounds = [[1 - place for place in round_] for round_ in ours["rounds"]]
         assert rounds == theirs["rounds"]
@@ -71,7 +71,9 @@ def test_the_orders_of_definitions_and_rounds_depend_on_places_only() -> None:
 
 def test_every_process_and_every_round_has_a_new_order() -> None:
     plan = plan_of_functions("f()", "g()")
-    orders = [order_of(plan, draw_block(plan, "measured", block)) for block in range(1, 201)]
+    orders = [
+        order_for_worker(plan, draw_block(plan, "measured", block)) for block in range(1, 201)
+    ]
     first_defined = sum(instruction["definitions"][0] for instruction in orders)
     first_run = sum(round_[0] for instruction in orders for round_ in instruction["rounds"])
     assert 70 <= first_defined <= 130
@@ -98,7 +100,7 @@ def test_an_interrupted_batch_does_not_move_the_number_of_a_process() -> None:
 
 
 def test_a_function_that_raises_is_named_and_the_other_is_not() -> None:
-    content = {"failed": 1, "during": "call", "text": "ValueError: no"}
+    content = {"failed": 1, "stage": "call", "text": "ValueError: no"}
     for block in range(1, 6):
         # First, so that the campaign ends there and the block stays incomplete.
         failed, other = trials_of(Answer(FINISHED, content), block)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from equipoise.kinds.functions import worker
-from equipoise.kinds.functions.functions import Side, code_sides, function_sides
+from equipoise.kinds.functions.functions import Benchmark, code_benchmarks, function_benchmarks
 from equipoise.kinds.functions.processes import Answer, prepared_processes
 from equipoise.kinds.functions.trial_runs import ExaminedFunction, examine
 from equipoise.model.errors import ConditionFailed, EquipoiseError, UnusableInput
@@ -20,25 +20,29 @@ from equipoise.model.errors import ConditionFailed, EquipoiseError, UnusableInpu
 SETUP = "x = [3, 1, 2]"
 
 
-def examine_all(sides: Sequence[Side]) -> tuple[ExaminedFunction, ...]:
+def examine_all(benchmarks: Sequence[Benchmark]) -> tuple[ExaminedFunction, ...]:
     """Return functions after their trial runs."""
-    return examine(sides, timeout_s=600.0)
+    return examine(benchmarks, timeout_s=600.0)
 
 
 def answer_of(
-    sides: Sequence[Side], calls: int = 1, *, fresh_calls: bool = False, timeout_s: float = 600.0
+    benchmarks: Sequence[Benchmark],
+    calls: int = 1,
+    *,
+    fresh_calls: bool = False,
+    timeout_s: float = 600.0,
 ) -> Answer:
     """The answer of one process that runs all functions in two rounds."""
-    everybody = list(range(len(sides)))
+    everybody = list(range(len(benchmarks)))
     order = {
         "definitions": everybody[::-1],
         "rounds": [everybody, everybody[::-1]],
-        "calls": [calls] * len(sides),
+        "calls": [calls] * len(benchmarks),
         "fresh_calls": fresh_calls,
     }
     environment = dict(os.environ)
     with prepared_processes(
-        sides, lambda _: environment, lambda key: [key], timeout_s
+        benchmarks, lambda _: environment, lambda key: [key], timeout_s
     ) as processes:
         return processes.run(("measured", 1), order)
 
@@ -49,44 +53,44 @@ def content(answer: Answer) -> dict[str, Any]:
 
 
 def test_every_function_has_a_batch_in_every_round() -> None:
-    batches = content(answer_of(code_sides(["1 + 1", "2 + 2"], "", {}), calls=100))["batches"]
+    batches = content(answer_of(code_benchmarks(["1 + 1", "2 + 2"], "", {}), calls=100))["batches"]
     assert [len(series) for series in batches] == [2, 2]
     assert all(value > 0 for series in batches for value in series)
 
 
 def test_a_call_that_changes_its_data_is_noticed() -> None:
-    sides = code_sides(["sorted(x)", "x.sort()", "x = x + [1]", "y = x"], SETUP, {})
-    assert [function.changes for function in examine_all(sides)] == [False, True, True, False]
+    benchmarks = code_benchmarks(["sorted(x)", "x.sort()", "x = x + [1]", "y = x"], SETUP, {})
+    assert [function.changes for function in examine_all(benchmarks)] == [False, True, True, False]
 
 
 def test_a_changed_argument_is_noticed() -> None:
-    sides = function_sides([sorted, list.sort], lambda: [3, 1, 2])
-    assert [function.changes for function in examine_all(sides)] == [False, True]
+    benchmarks = function_benchmarks([sorted, list.sort], lambda: [3, 1, 2])
+    assert [function.changes for function in examine_all(benchmarks)] == [False, True]
 
 
 def test_changed_globals_and_closures_are_noticed() -> None:
     data, words = [3, 1, 2], ["b", "a"]
-    sides = function_sides([lambda: sorted(data), lambda: words.sort()], None)
-    assert [function.changes for function in examine_all(sides)] == [False, True]
+    benchmarks = function_benchmarks([lambda: sorted(data), lambda: words.sort()], None)
+    assert [function.changes for function in examine_all(benchmarks)] == [False, True]
 
 
 def test_fresh_calls_get_the_data_of_the_setup(tmp_path: object) -> None:
     code = "assert x == [3, 1, 2]; x.sort()"
-    assert "batches" in content(answer_of(code_sides([code], SETUP, {}), 5, fresh_calls=True))
-    once = content(answer_of(code_sides([code], SETUP, {}), 5))
-    assert (once["failed"], once["during"]) == (0, "call")
+    assert "batches" in content(answer_of(code_benchmarks([code], SETUP, {}), 5, fresh_calls=True))
+    once = content(answer_of(code_benchmarks([code], SETUP, {}), 5))
+    assert (once["failed"], once["stage"]) == (0, "call")
     assert once["text"].startswith("AssertionError")
 
 
 def test_fresh_calls_get_fresh_names() -> None:
-    (side,) = code_sides(["assert x == [3, 1, 2]; x.sort()"], "", {"x": [3, 1, 2]})
-    assert "batches" in content(answer_of([side], 5, fresh_calls=True))
+    (benchmark,) = code_benchmarks(["assert x == [3, 1, 2]; x.sort()"], "", {"x": [3, 1, 2]})
+    assert "batches" in content(answer_of([benchmark], 5, fresh_calls=True))
 
 
 def test_the_setup_s_names_are_kept_from_one_batch_to_the_next() -> None:
-    (side,) = code_sides(["i += 1; assert i < 7"], "i = 0", {})
-    assert "batches" in content(answer_of([side], 3))
-    assert "failed" in content(answer_of([side], 4))
+    (benchmark,) = code_benchmarks(["i += 1; assert i < 7"], "i = 0", {})
+    assert "batches" in content(answer_of([benchmark], 3))
+    assert "failed" in content(answer_of([benchmark], 4))
 
 
 def test_async_functions_and_code_are_awaited() -> None:
@@ -95,28 +99,28 @@ def test_async_functions_and_code_are_awaited() -> None:
 
         await asyncio.sleep(0.0)
 
-    answer = answer_of(function_sides([slow], None), 3)
+    answer = answer_of(function_benchmarks([slow], None), 3)
     assert "batches" in content(answer)
-    code = code_sides(["await asyncio.sleep(0)"], "import asyncio", {})
+    code = code_benchmarks(["await asyncio.sleep(0)"], "import asyncio", {})
     assert "batches" in content(answer_of(code, 3, fresh_calls=True))
 
 
 def test_processes_differ_in_addresses_and_hash_seeds() -> None:
     # Addresses and hash seeds of a fresh process, read by the code itself.
     probe = "raise ValueError(f\"{id(object)} {hash('a')}\")"
-    seen = [content(answer_of(code_sides([probe], "", {})))["text"] for _ in range(3)]
+    seen = [content(answer_of(code_benchmarks([probe], "", {})))["text"] for _ in range(3)]
     assert len(set(seen)) == 3
 
 
 def test_functions_are_defined_in_the_order_that_was_drawn() -> None:
     # A definition takes the next number of a module that the process shares.
     code = "import builtins; builtins.n = getattr(builtins, 'n', 0) + 1; number = builtins.n"
-    sides = code_sides(["assert number == 2", "assert number == 1"], code, {})
-    assert "batches" in content(answer_of(sides))
+    benchmarks = code_benchmarks(["assert number == 2", "assert number == 1"], code, {})
+    assert "batches" in content(answer_of(benchmarks))
 
 
 def test_the_output_of_a_function_is_discarded(capfd: pytest.CaptureFixture[str]) -> None:
-    assert "batches" in content(answer_of(code_sides(["print('chatter')"], "", {})))
+    assert "batches" in content(answer_of(code_benchmarks(["print('chatter')"], "", {})))
     assert capfd.readouterr().out == ""
 
 
@@ -151,7 +155,7 @@ def test_a_machine_that_slows_down_once_is_not_a_growing_function(
             return next(self.batches)
 
     monkeypatch.setattr(worker, "Timer", Scripted)
-    assert worker.grows(0, {}, 1) is answer
+    assert worker.calls_get_slower(0, {}, 1) is answer
 
 
 def iter_of(numbers: list[int]) -> Iterator[int]:
@@ -165,7 +169,7 @@ def raises() -> None:
 @pytest.mark.parametrize(
     ("function", "setup", "kind", "what"),
     [
-        (grows(), None, UnusableInput, "takes longer than the one before"),
+        (grows(), None, UnusableInput, "takes longer than the call before"),
         (raises, None, ConditionFailed, r"raises failed: ValueError: frobnicated \(line \d+"),
         (sorted, raises, ConditionFailed, "the setup of sorted failed: ValueError"),
         (lambda: iter_of([1]), None, UnusableInput, "returns a generator"),
@@ -180,37 +184,37 @@ def test_a_function_that_cannot_be_compared_is_refused(
     what: str,
 ) -> None:
     with pytest.raises(kind, match=what) as refusal:
-        examine_all(function_sides([function], setup))
+        examine_all(function_benchmarks([function], setup))
     assert refusal.value.hint
 
 
 def test_a_function_that_takes_too_long_is_ended() -> None:
-    sides = code_sides(["time.sleep(60)"], "import time", {})
+    benchmarks = code_benchmarks(["time.sleep(60)"], "import time", {})
     with pytest.raises(ConditionFailed, match=r"timed out after 0\.5 s"):
-        examine(sides, timeout_s=0.5)
+        examine(benchmarks, timeout_s=0.5)
 
 
 @pytest.mark.parametrize("place", [0, 1])
 def test_the_function_that_ends_its_process_is_known(place: int) -> None:
     codes = ["1 + 1", "1 + 1"]
     codes[place] = "os.kill(os.getpid(), 11)"
-    answer = answer_of(code_sides(codes, "import os", {}))
+    answer = answer_of(code_benchmarks(codes, "import os", {}))
     assert (answer.content, answer.report.signal, answer.running) == (None, 11, place)
 
 
 def test_the_function_that_hangs_is_known() -> None:
-    sides = code_sides(["1 + 1", "time.sleep(60)"], "import time", {})
-    answer = answer_of(sides, timeout_s=3.0)
+    benchmarks = code_benchmarks(["1 + 1", "time.sleep(60)"], "import time", {})
+    answer = answer_of(benchmarks, timeout_s=3.0)
     assert (answer.content, answer.report.timed_out, answer.running) == (None, True, 1)
 
 
 def test_a_process_that_answers_names_no_function() -> None:
-    assert answer_of(code_sides(["1 + 1"], "", {})).running is None
+    assert answer_of(code_benchmarks(["1 + 1"], "", {})).running is None
 
 
 def test_a_method_of_a_module_is_as_fresh_as_a_function() -> None:
-    sides = function_sides([random.random, os.getpid], None)
-    assert "batches" in content(answer_of(sides))
+    benchmarks = function_benchmarks([random.random, os.getpid], None)
+    assert "batches" in content(answer_of(benchmarks))
 
 
 def test_a_function_has_its_modules_its_closure_its_defaults_and_itself() -> None:
@@ -223,7 +227,7 @@ def test_a_function_has_its_modules_its_closure_its_defaults_and_itself() -> Non
         words = {again(), *default, len(os.sep), int(math.sqrt(4))}
         raise ValueError(f"{sorted(words)} {reached.__name__}")
 
-    text = content(answer_of(function_sides([reached], None)))["text"]
+    text = content(answer_of(function_benchmarks([reached], None)))["text"]
     assert text.startswith("ValueError: [1, 2, 7] reached")
 
 
@@ -231,7 +235,9 @@ def test_the_module_that_a_function_was_defined_in_is_not_imported() -> None:
     def reached() -> None:
         raise ValueError([name for name in sys.modules if "functions.test_" in name])
 
-    assert content(answer_of(function_sides([reached], None)))["text"].startswith("ValueError: []")
+    assert content(answer_of(function_benchmarks([reached], None)))["text"].startswith(
+        "ValueError: []"
+    )
 
 
 def test_an_object_of_a_class_of_the_user_is_sent_by_cloudpickle() -> None:
@@ -239,6 +245,6 @@ def test_an_object_of_a_class_of_the_user_is_sent_by_cloudpickle() -> None:
         def __call__(self) -> None:
             raise ValueError(type(self).__name__)
 
-    sides = function_sides([Counter()], None)
-    assert "cloudpickle.cloudpickle" in sides[0].modules
-    assert content(answer_of(sides))["text"].startswith("ValueError: Counter")
+    benchmarks = function_benchmarks([Counter()], None)
+    assert "cloudpickle.cloudpickle" in benchmarks[0].modules
+    assert content(answer_of(benchmarks))["text"].startswith("ValueError: Counter")

@@ -249,7 +249,7 @@ def test_an_import_cannot_be_resumed_or_pooled(folder: Path) -> None:
     path = str(slower_csv(folder))
     assert run_import(path, "--quiet") == 0
     assert run_import(path, "--quiet") == 0
-    with pytest.raises(UnusableInput, match="was imported: there is nothing to run"):
+    with pytest.raises(UnusableInput, match="was imported and cannot be resumed"):
         call(resume.command, "last", "--quiet")
     with pytest.raises(UnusableInput, match="imported runs cannot be pooled"):
         call(show.command, "--pool")

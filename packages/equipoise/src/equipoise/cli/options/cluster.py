@@ -17,7 +17,7 @@ from equipoise.cli.options.declaring import (
     options_of,
 )
 from equipoise.cli.options.outputs import HyperfineExports
-from equipoise.cluster.address import FORMS, read_address
+from equipoise.cluster.address import ADDRESS_FORMATS, read_address
 from equipoise.model.errors import UnusableInput
 
 if TYPE_CHECKING:
@@ -55,8 +55,8 @@ def cluster_option(purpose: str) -> Option:
         click.option(
             "--cluster",
             metavar="ADDRESS",
-            help=f"{purpose} of a Dask cluster: {FORMS}. Whoever answers there can run code "
-            "as you.",
+            help=f"{purpose} of a Dask cluster: {ADDRESS_FORMATS}. Whoever answers there can run "
+            "code as you.",
         ),
         cluster_access_options,
     )

@@ -1,16 +1,15 @@
-"""The explanation: a campaign that tests the causes of a gap by interventions.
+"""Explain a gap: a campaign that tests the causes of a difference by interventions.
 
-See docs/methods/fraction.md.
-
-A block runs the two conditions of the gap, and both again with an intervention that the coin draws.
-If the intervention has a sham, both also run with the sham. `equipoise.why` has the evidence, the
-causes and the interventions.
+A gap is a difference in time between two conditions. An intervention changes both conditions, and
+its sham is the same change without an effect. A block runs the two conditions, and both again with
+an intervention that the coin draws, and with its sham if it has one. `equipoise.why` has the
+evidence, the causes and the interventions. See docs/methods/fraction.md.
 
 terms       the gap, its suspected causes and the interventions that test them; the document
 plan        from a gap and its causes to the plan of the campaign
 reach       whether an intervention changes the calls, faults or functions of its cause
 judge       the choice of the next intervention, and the stop
-outcome     the fraction of the gap that each intervention closes, and its sentence
+outcome     the fraction of the gap that each intervention closes, and the sentences about it
 analysis    the tested causes, hidden values, and the question of the report
 command     ``equipoise why``
 """

@@ -1,4 +1,4 @@
-"""The analysis of a recorded test of causes, and its report."""
+"""The analysis of a recorded test of causes, its report and its explanation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from equipoise.why.kind import WhyKind
 
 
 class ExplainAnalysis(AnalysisKind):
-    """The analysis of a test of causes, which is that of a comparison."""
+    """Analyse a test of causes like a comparison, and hide values in its terms."""
 
     def replace_in_terms(self, terms: ExperimentPlan, replacement: Replace) -> ExperimentPlan:
         """Return the terms with values replaced in the advice of interventions."""
@@ -44,7 +44,7 @@ class ExplainWhy(WhyKind):
 
 
 class ExplainReport(ReportKind):
-    """The report of a test of causes, which is that of a comparison with its causes."""
+    """The report of a test of causes, which has the form of a comparison's report."""
 
     def question(self, document: ExplainDocument) -> str | None:
         """Return the question of the campaign, unless it has a reference result."""

@@ -1,6 +1,6 @@
 """``equipoise why``: where the extra time of the slower condition goes, and why.
 
-It has two halves: observe a gap, then test its causes by interventions.
+The command observes a gap (a difference in time), then tests its causes by interventions.
 """
 
 from __future__ import annotations
@@ -21,12 +21,7 @@ from equipoise.cli.completion import complete_runs
 from equipoise.cli.conducting import clear_killed_campaigns, measuring
 from equipoise.cli.options.outputs import OutputOptions, check_folder
 from equipoise.cli.progress import progress_for
-from equipoise.cli.results import (
-    CampaignResult,
-    load_result,
-    recorded_name,
-    write_files,
-)
+from equipoise.cli.results import CampaignResult, load_result, recorded_name, write_files
 from equipoise.cli.streams import is_watched, say
 from equipoise.cli.work_bars import work_bar
 from equipoise.cli.writing import write_file
@@ -52,12 +47,7 @@ from equipoise.shared.spelling import option
 from equipoise.studies.data_sets import require_data
 from equipoise.why.causes.ranking import suggested_causes
 from equipoise.why.differences.stacks import Picture, draw_profiles
-from equipoise.why.evidence.collect import (
-    MIN_REPETITIONS,
-    EvidenceRequest,
-    missing_runs,
-    observe,
-)
+from equipoise.why.evidence.collect import MIN_REPETITIONS, EvidenceRequest, missing_runs, observe
 from equipoise.why.evidence.sources import DEFAULT_SOURCES, SLOW_SOURCE, known_sources
 from equipoise.why.explanation import GapEvidence, evidence_of_gap, with_causes
 from equipoise.why.gap import (
@@ -71,17 +61,17 @@ from equipoise.why.interventions.catalogue import user_command, user_variable
 from equipoise.why.kind import why_kind
 from equipoise.why.result import latest_experiment
 
-LONG_S = 120.0
-"""Seconds from which on observed runs are announced by a line if no progress bar is visible."""
+MIN_ANNOUNCED_S = 120.0
+"""Minimum seconds of observed runs that a line announces if no progress bar is visible."""
 MIN_BUDGET_S = 120.0
-"""Least default budget of a campaign of interventions; a larger one of the explained campaign
-is its default."""
+"""Minimum default budget of a campaign of interventions, in seconds. A larger budget of the
+explained campaign replaces it."""
 
 
 def explain_largest_gap(record: RunRecord, ledger: Ledger, output: OutputOptions) -> None:
-    """Observe the largest gap of a campaign, and test its causes except with ``--no-test``.
+    """Observe the largest gap of a campaign, and test its causes unless ``--no-test`` is given.
 
-    Raise `KeyboardInterrupt` if the user interrupted it, after a message.
+    Raise `KeyboardInterrupt`, after a message, if the user interrupted the observation.
     """
     gap = largest_gap(record)
     if gap is None:
@@ -105,12 +95,12 @@ def observe_gap(
 ) -> RunRecord:
     """Make the requested runs that the ledger lacks; return the campaign with their evidence.
 
-    Raise `KeyboardInterrupt` if the user interrupted it, after a message.
+    Raise `KeyboardInterrupt`, after a message, if the user interrupted the runs.
     """
     runs = missing_runs(record, gap, request)
     if not runs:
         return record
-    if not output.quiet and (is_watched() or len(runs) * gap.longest_s >= LONG_S):
+    if not output.quiet and (is_watched() or len(runs) * gap.longest_s >= MIN_ANNOUNCED_S):
         conditions = f"{gap.comparison.candidate} and {gap.comparison.baseline}"
         sources = ", ".join(dict.fromkeys(run.source for run in runs))
         repetitions = len({run.repetition for run in runs})
@@ -126,7 +116,7 @@ def observe_gap(
             on_progress(0)
             observe(record, gap, runs, ledger, on_progress=on_progress)
     except KeyboardInterrupt:
-        say("interrupted; the evidence so far is kept", f"go on with equipoise why {record.id}")
+        say("interrupted; the evidence so far is kept", f"run equipoise why {record.id} again")
         raise
     return ledger.read_run(record.id)
 
@@ -139,9 +129,9 @@ def try_interventions(
     Raise `Interrupted` if the user interrupted the campaign. Raise `ConditionFailed` if one of the
     two conditions failed without an intervention.
     """
-    observed = evidence_of_gap(record, gap)
-    causes = suggested_causes(observed.difference)
-    known_evidence = KnownEvidence(observed.evidence, observed.difference.slower)
+    gap_evidence = evidence_of_gap(record, gap)
+    causes = suggested_causes(gap_evidence.difference)
+    known_evidence = KnownEvidence(gap_evidence.evidence, gap_evidence.difference.slower)
     open_gap = OpenGap(
         record, gap.contrast, causes, known_evidence, gap.longest_s, gap.smallest_ratio
     )
@@ -151,23 +141,21 @@ def try_interventions(
         say(f"nothing is tested: {error.what}", error.hint)
         return
     if not output.quiet:
-        reaching = [
+        names = [
             attempt.intervention for attempt in experiment_of(plan).attempts if attempt.is_reachable
         ]
-        if reaching:
-            say(f"testing by interventions on both: {', '.join(reaching)}")
+        if names:
+            say(f"testing by interventions on both: {', '.join(names)}")
         for attempt in experiment_of(plan).attempts:
             if not attempt.is_reachable:
-                unchanged = next(
-                    change.unchanged for change in attempt.expected if change.unchanged
-                )
-                say(f"not tested: {attempt.intervention} cannot reach the cause ({unchanged})")
+                reason = next(change.unchanged for change in attempt.expected if change.unchanged)
+                say(f"not tested: {attempt.intervention} cannot reach the cause ({reason})")
     listener = progress_for(quiet=output.quiet, color=output.color)
     conduct.start(plan, ledger, listener)
 
 
 Pictures = dict[Path, Picture]
-"""Kind of picture for each file."""
+"""Kind of the picture in each file."""
 
 evidence_options = options.options_of(
     click.option(
@@ -181,7 +169,7 @@ evidence_options = options.options_of(
         "--repetitions",
         type=click.IntRange(min=MIN_REPETITIONS, max=1000),
         metavar="N",
-        help="Runs of each condition under each source; by default 3, or 2 of long runs.",
+        help="Runs of each condition under each source; by default 3, or 2 if runs are long.",
     ),
 )
 """Options of the observed runs."""
@@ -199,7 +187,7 @@ experiment_options = options.options_of(
         "try_commands",
         multiple=True,
         metavar="NAME=CMD",
-        help="Try both commands as arguments of this one, or as its {command}.",
+        help="Try both commands as arguments of CMD, or in place of its {command}.",
     ),
     click.option(
         "--only",
@@ -249,7 +237,7 @@ class WhyRequest(Struct, frozen=True, kw_only=True):
 
     @property
     def is_new_test(self) -> bool:
-        """Whether the options need a new test, so that an earlier one does not count."""
+        """Whether the options need a new test, even if the causes have been tested."""
         return bool(self.tries or self.try_commands or self.only or self.again)
 
     def evidence(self) -> EvidenceRequest:
@@ -273,7 +261,7 @@ class WhyRequest(Struct, frozen=True, kw_only=True):
             stopping=self.limits.stopping(default.stopping),
             alpha=self.limits.alpha or default.alpha,
             seed=self.limits.seed_or_random(),
-            own=(*variables, *commands),
+            user_interventions=(*variables, *commands),
             only=self.only,
         )
 
@@ -318,26 +306,26 @@ def command(request: WhyRequest) -> int:
     with open_for_reading(output.ledger) as ledger:
         record = ledger.read_run(request.run)
         if isinstance(record.plan.terms, ExperimentPlan):
-            # ``last`` may name the campaign that tested the gap.
+            # ``last`` may be the campaign that tested the gap.
             record = ledger.read_run(record.plan.terms.reference)
         names = (recorded_name(record, name) for name in (request.baseline, request.candidate))
         gap = choose_gap(record, *names)
         experiment = latest_experiment(record, ledger, gap.contrast)
     tests = request.experiment(record.plan)
     baseline, candidate = record.plan.names_of(gap.contrast)
-    words = typed_command(
+    argv = typed_command(
         run=record.id, again=True, seed=tests.seed, baseline=baseline, candidate=candidate
     )
-    tests = replace(tests, command_line=words)
+    tests = replace(tests, command_line=argv)
     check_names(OpenGap(record, gap.contrast), tests, host_site())
     if gap.is_explainable:
         record = _with_evidence(record, gap, evidence, output)
         if pictures:
-            (public,) = records_for_display((record,), show_env=output.show_env)
-            write_pictures(pictures, evidence_of_gap(public, gap_for_report(gap, record, public)))
+            (shown,) = records_for_display((record,), show_env=output.show_env)
+            write_pictures(pictures, evidence_of_gap(shown, gap_for_report(gap, record, shown)))
         if output.test:
-            earlier = None if request.is_new_test else experiment
-            experiment = _tested_gap(record, gap, earlier, tests, output)
+            tested = None if request.is_new_test else experiment
+            experiment = _tested_gap(record, gap, tested, tests, output)
     else:
         report_missing_pictures(pictures)
     _show(record, gap, experiment, output)
@@ -363,17 +351,17 @@ def report_missing_pictures(pictures: Pictures) -> None:
 def _with_evidence(
     record: RunRecord, gap: Gap, request: EvidenceRequest, output: OutputOptions
 ) -> RunRecord:
-    """Return the campaign with its evidence; if none is missing, the ledger may be read-only."""
+    """Return the campaign with its evidence. If no run is missing, the ledger may be read-only."""
     if not missing_runs(record, gap, request):
         clear_killed_campaigns(output)
         return record
-    with _ready_to_run(record, gap, output) as ledger:
+    with _ledger_for_runs(record, gap, output) as ledger:
         return observe_gap(record, gap, request, ledger, output)
 
 
 @contextmanager
-def _ready_to_run(record: RunRecord, gap: Gap, output: OutputOptions) -> Iterator[Ledger]:
-    """Provide the ledger while both conditions can run; commits are built before."""
+def _ledger_for_runs(record: RunRecord, gap: Gap, output: OutputOptions) -> Iterator[Ledger]:
+    """Provide the ledger while both conditions can run; build commits first."""
     require_data(record.plan, output.ledger)
     with measuring(output) as (ledger, _):
         build = record.plan.kind.build_gap
@@ -384,20 +372,20 @@ def _ready_to_run(record: RunRecord, gap: Gap, output: OutputOptions) -> Iterato
 def _tested_gap(
     record: RunRecord,
     gap: Gap,
-    earlier: RunRecord | None,
+    tested: RunRecord | None,
     request: ExperimentRequest,
     output: OutputOptions,
 ) -> RunRecord | None:
-    """Return the campaign that tested the causes: an earlier one, or a new one if possible."""
-    if earlier is not None:
+    """Return the campaign that tested the causes, which is ``tested`` or a new campaign."""
+    if tested is not None:
         if not output.quiet:
             say(
-                f"tested already, by campaign {earlier.id}",
-                f"--again tests once more; equipoise resume {earlier.id} --min-blocks 40 goes on "
-                "until every interval is narrower",
+                f"tested already, by campaign {tested.id}",
+                f"add --again to test once more, or run equipoise resume {tested.id} "
+                "--min-blocks 40 for narrower intervals",
             )
-        return earlier
-    with _ready_to_run(record, gap, output) as ledger:
+        return tested
+    with _ledger_for_runs(record, gap, output) as ledger:
         try_interventions(record, gap, request, ledger, output)
         return latest_experiment(record, ledger, gap.contrast)
 
@@ -420,7 +408,7 @@ def _show(
 
 
 def explanation_document(document: ResultDocument, gap: Gap) -> Document:
-    """Build what the terminal shows of a gap: what it is, and what explains it."""
+    """Build the document that the terminal shows: the gap, and its explanation."""
     from equipoise.report.builders.why import why_parts
     from equipoise.report.kind import report_kind
 
@@ -429,8 +417,8 @@ def explanation_document(document: ResultDocument, gap: Gap) -> Document:
     if gap.is_explainable:
         parts += [*why_parts(document), *report_kind(document).explained(document)]
     if gap.chosen_because is not None:
-        choice = f"{gap.chosen_because}; --baseline and --candidate name another"
+        choice = f"{gap.chosen_because}; --baseline and --candidate choose another comparison"
         parts.append(Paragraph(choice, "dim"))
-    more = f"run {document.run.id} (more: {option('verbose')})"
-    parts.append(Paragraph(more, "dim", forms=BRIEF))
+    footer = f"run {document.run.id} (more: {option('verbose')})"
+    parts.append(Paragraph(footer, "dim", forms=BRIEF))
     return Document(document.run.id, title, tuple(parts))

@@ -17,15 +17,15 @@ from equipoise.model.record import Phase, Trial
 from equipoise.stats.intervention import InterventionBlocks, describe_fraction, is_final
 
 BASELINE, CANDIDATE = 0, 1
-"""Places of the gap's conditions in the plan."""
+"""Indexes of the gap's conditions in the plan."""
 
 SHARE_OF_FIRST_ATTEMPT = 0.5
 """Share of the blocks for the first open attempt, whose cause has the most seconds. If all attempts
-shared them, a short campaign would decide none."""
+shared the blocks evenly, a short campaign would decide no attempt."""
 
 EQUAL_SHARE = 0.25
-"""Share of the blocks that is divided equally among open attempts; the seconds of their causes
-divide the rest."""
+"""Share of the blocks that open attempts share evenly. They share the rest in proportion to the
+seconds of their causes."""
 
 
 class ExplainCampaign(CampaignKind):
@@ -37,9 +37,9 @@ class ExplainCampaign(CampaignKind):
 
 
 class Experiment(Judge):
-    """The judge of the gap and of each attempt, by the rules of the result.
+    """The judge of the gap and of each attempt.
 
-    ``stopping`` has the limits of the plan, or those of a resumed campaign.
+    An attempt is one intervention with its blocks. ``stopping`` has the current limits.
     """
 
     def __init__(self, plan: Plan, terms: ExperimentPlan, stopping: Stopping) -> None:
@@ -50,11 +50,11 @@ class Experiment(Judge):
         self._has_no_gap = False
 
     def add(self, block: tuple[Trial, ...]) -> None:
-        """Add one complete block without an analysis, as for a campaign that is read back."""
+        """Add one complete block without an analysis."""
         self._gap.add(block)
         read = read_block(block, self._plan)
         for attempt in self._attempts:
-            attempt.take(read)
+            attempt.add_block(read)
 
     def analyse(self) -> tuple[ComparisonStatus, ...]:
         """Return the status of the gap and of each attempt after the blocks so far."""
@@ -63,66 +63,66 @@ class Experiment(Judge):
         return (*gap, *map(_status, self._attempts))
 
     def stop_reason(self) -> Literal["verdict", "precision"] | None:
-        """Return why no further block is needed, by the last analysis; ``None`` if one is.
+        """Return why the last analysis needs no further block; ``None`` if it needs one.
 
-        No block is needed if there is no gap, or if the gap is called and every attempt has
-        its outcome.
+        No block is needed if there is no gap, or if the gap has a verdict and every attempt has an
+        outcome.
         """
         reason = self._gap.stop_reason()
-        return reason if self._has_no_gap or not self._open() else None
+        return reason if self._has_no_gap or not self._open_attempts() else None
 
     def needed_conditions(self, phase: Phase, block: int) -> tuple[int, ...]:
         """Return the conditions that the next block needs.
 
         All open attempts warm up. A measured block tries one open attempt, which is drawn by the
         seed, the number of the block and the blocks so far. The order of the block is drawn
-        separately, so it stays a fair coin, and a campaign that is read back has the same draws.
+        separately, so it stays a fair coin. A campaign that is read back has the same draws.
         """
-        attempts = self._open()
+        attempts = self._open_attempts()
         if phase == "measured" and attempts:
-            weights = _weights(attempts)
+            weights = _draw_weights(attempts)
             attempts = [attempts[draw_intervention(self._plan.seed, block, weights)]]
         needed = {BASELINE, CANDIDATE}.union(*(attempt.conditions for attempt in attempts))
         return tuple(sorted(needed))
 
     def tolerates(self, trial: Trial) -> bool:
-        """Return whether this failed trial ends an attempt and not the campaign."""
-        return take_failure(self._attempts, trial)
+        """Return whether this failed trial ends only an attempt, not the campaign."""
+        return end_failed(self._attempts, trial)
 
     def earliest_block(self) -> int:
-        """Return the least number of blocks after which the gap can be called."""
+        """Return the smallest number of blocks after which the gap can have a verdict."""
         return self._gap.earliest_block()
 
-    def _open(self) -> list[Attempt]:
-        may_settle = self._gap.has_measured_enough
+    def _open_attempts(self) -> list[Attempt]:
+        gap_is_measured = self._gap.has_measured_enough
         return [
-            each
-            for each in self._attempts
-            if each.planned.is_reachable
-            and each.ended_because is None
-            and not (may_settle and each.has_outcome(self._min_blocks))
+            attempt
+            for attempt in self._attempts
+            if attempt.planned.is_reachable
+            and attempt.ended_because is None
+            and not (gap_is_measured and attempt.has_outcome(self._min_blocks))
         ]
 
 
 def attempts_of(terms: ExperimentPlan, judgement: Judgement) -> tuple[Attempt, ...]:
-    """Return all attempts of a campaign, without a block; those that reach a cause share alpha."""
+    """Return all attempts of a campaign; attempts that reach a cause share alpha."""
     level = judgement.alpha / max(1, sum(attempt.is_reachable for attempt in terms.attempts))
     return tuple(Attempt(attempt, level, judgement.primary_metric) for attempt in terms.attempts)
 
 
-def take_failure(attempts: Iterable[Attempt], trial: Trial) -> bool:
-    """End the attempts with a failed trial; return whether there is one."""
-    failed = [attempt for attempt in attempts if trial.condition in attempt.conditions]
-    for attempt in failed:
-        # A failure must not leave out a block (rule 1).
+def end_failed(attempts: Iterable[Attempt], trial: Trial) -> bool:
+    """End the attempts to which a failed trial belongs; return whether there are any."""
+    failed_attempts = [attempt for attempt in attempts if trial.condition in attempt.conditions]
+    for attempt in failed_attempts:
+        # The attempt ends, because a failed block must not be left out for its outcome (rule 1).
         attempt.end(f"{trial.failure}{stderr_suffix(trial.error_tail)}")
-    return bool(failed)
+    return bool(failed_attempts)
 
 
 class Attempt:
     """One intervention and its blocks so far, on the primary metric.
 
-    ``level`` is 1 minus the coverage of its interval.
+    ``level`` is 1 minus the coverage of the intervention's interval.
     """
 
     def __init__(self, planned: PlannedIntervention, level: float, metric: str) -> None:
@@ -132,43 +132,43 @@ class Attempt:
         self.blocks = InterventionBlocks(level)
         """Blocks in which the intervention was tried."""
         self.effect = self.blocks.rounded_effect()
-        """Effect so far; the ends of its sets are rounded outwards."""
-        self._conditions_in_order = (
+        """Effect so far, with the ends of its confidence sets rounded outwards."""
+        self._ordered_conditions = (
             planned.baseline_without,
             planned.candidate_without,
             planned.baseline_with,
             planned.candidate_with,
         )
-        self.conditions = {*self._conditions_in_order} - {BASELINE, CANDIDATE}
-        """Conditions of the attempt, without those of the gap."""
+        self.conditions = {*self._ordered_conditions} - {BASELINE, CANDIDATE}
+        """Conditions of the attempt, without the two conditions of the gap."""
         self.ended_because: str | None = None
-        """Reason why it has no outcome: a failure of one of its conditions."""
+        """Failure of a condition, after which the attempt has no outcome; ``None`` without one."""
 
-    def take(self, block: BlockRead) -> None:
+    def add_block(self, block: BlockRead) -> None:
         """Add a block if it tried the intervention."""
         if self.ended_because is not None or self.planned.candidate_with not in block.positions:
             return
-        if any(condition not in block.costs for condition in self._conditions_in_order):
-            self.end(f"a trial with it has no {self._metric}")
+        if any(condition not in block.costs for condition in self._ordered_conditions):
+            self.end(f"a trial with this change has no {self._metric}")
             return
-        self.blocks.append(*(block.costs[condition] for condition in self._conditions_in_order))
+        self.blocks.append(*(block.costs[condition] for condition in self._ordered_conditions))
         self.effect = self.blocks.rounded_effect()
 
-    def end(self, because: str) -> None:
-        """End the attempt; the first reason counts."""
-        self.ended_because = self.ended_because or because
+    def end(self, reason: str) -> None:
+        """End the attempt; a later reason does not replace the first."""
+        self.ended_because = self.ended_because or reason
 
     def has_outcome(self, min_blocks: int) -> bool:
         """Return whether the outcome is final after at least ``min_blocks`` blocks."""
         return len(self.blocks) >= min_blocks and is_final(self.effect)
 
 
-def _weights(attempts: list[Attempt]) -> list[float]:
+def _draw_weights(attempts: list[Attempt]) -> list[float]:
     """Return the chance of each attempt in a draw; the sum is 1."""
     total = sum(attempt.planned.weight for attempt in attempts)
-    by_seconds = 1.0 - SHARE_OF_FIRST_ATTEMPT - EQUAL_SHARE
+    share_by_seconds = 1.0 - SHARE_OF_FIRST_ATTEMPT - EQUAL_SHARE
     weights = [
-        EQUAL_SHARE / len(attempts) + by_seconds * attempt.planned.weight / total
+        EQUAL_SHARE / len(attempts) + share_by_seconds * attempt.planned.weight / total
         for attempt in attempts
     ]
     weights[0] += SHARE_OF_FIRST_ATTEMPT
@@ -181,7 +181,7 @@ def _status(attempt: Attempt) -> ComparisonStatus:
     if attempt.ended_because is not None:
         closes = "ended"
     elif not attempt.planned.is_reachable:
-        closes = "cannot reach it"
+        closes = "cannot reach the cause"
     return ComparisonStatus(
         f"with {attempt.planned.intervention}",
         attempt.effect.outcome,

@@ -1,4 +1,4 @@
-"""The outcomes of a test of causes, and their sentences: pure functions of its record."""
+"""Compute the outcomes of a test of causes from its record, and write the sentences about them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from equipoise.analysis.comparisons import primary_comparisons
 from equipoise.campaign.blocks import complete_blocks, read_block
 from equipoise.campaign.segment import ends_campaign
-from equipoise.kinds.explain.judge import BASELINE, CANDIDATE, Attempt, attempts_of, take_failure
+from equipoise.kinds.explain.judge import BASELINE, CANDIDATE, Attempt, attempts_of, end_failed
 from equipoise.kinds.explain.reach import unchanged_account
 from equipoise.kinds.explain.terms import OmittedIntervention, PlannedIntervention, experiment_of
 from equipoise.model.plan import Plan
@@ -30,7 +30,7 @@ from equipoise.why.causes.ranking import OBSERVED_ONLY
 from equipoise.why.evidence.sources import Side
 
 TRIED_BY_USER = "tried_by_user"
-"""Cause of an entry of ``why`` for an intervention of the user's own."""
+"""Cause of an entry of ``why`` for an intervention that the user added."""
 
 NOT_REACHABLE: Final = "not reachable"
 
@@ -42,10 +42,10 @@ def tested_causes(record: RunRecord) -> tuple[Explanation, ...]:
 
     Returns
     -------
-    The causes of its plan in their order, then the user's own interventions. A cause is
-    ``confirmed`` if one of its interventions is. It is ``refuted`` if all interventions that
-    reached it are, and one of them removes the cause. It is ``not reachable`` if none reached it.
-    Otherwise it is ``open``.
+    The causes in the order of the plan, then the interventions that the user added. A cause is
+    ``confirmed`` if one of its interventions is confirmed. A cause is ``refuted`` if all
+    interventions that reached it are refuted, and one of them removes the cause. A cause is ``not
+    reachable`` if no intervention reached it. In all other cases it is ``open``.
     """
     plan = record.plan
     blocks = complete_blocks(record.draws, record.trials)
@@ -53,48 +53,48 @@ def tested_causes(record: RunRecord) -> tuple[Explanation, ...]:
     attempts = attempts_of(experiment_of(plan), plan.judgement)
     for trial in record.trials:
         if ends_campaign(plan, trial):
-            take_failure(attempts, trial)
+            end_failed(attempts, trial)
     for block in blocks.values():
         read = read_block(block, plan)
         for attempt in attempts:
-            attempt.take(read)
+            attempt.add_block(read)
     outcomes = [_outcome(attempt, plan, gap) for attempt in attempts]
     with_outcomes = list(zip(experiment_of(plan).attempts, outcomes, strict=True))
     level = outcomes[0].level if outcomes else 1.0
     omitted = [
-        (planned, _unknown(planned, f"not tried: {planned.because}", blocks=0, level=level))
+        (planned, _open_outcome(planned, f"not tried: {planned.because}", blocks=0, level=level))
         for planned in experiment_of(plan).not_tried
     ]
 
     def outcome_for_cause(
-        place: int, planned: PlannedIntervention, test: InterventionOutcome
+        cause_index: int, planned: PlannedIntervention, test: InterventionOutcome
     ) -> InterventionOutcome:
-        """Return the outcome for one cause; an attempt that left it unchanged cannot refute it."""
-        unchanged = None
+        """Return the outcome for one cause; an attempt that did not reach it cannot refute it."""
+        sentence = None
         for change in planned.expected:
-            if change.cause != place:
+            if change.cause != cause_index:
                 continue
             if change.unchanged is not None and test.outcome != "confirmed":
-                unchanged = change.unchanged
+                sentence = change.unchanged
             elif change.account is not None and test.outcome == "refuted":
-                unchanged = unchanged_account(
+                sentence = unchanged_account(
                     change.account, planned, blocks.values(), _slower_side(gap)
                 )
-        if unchanged is None:
+        if sentence is None:
             return test
-        return replace(test, outcome=NOT_REACHABLE, unchanged=unchanged, unknown_because=None)
+        return replace(test, outcome=NOT_REACHABLE, unchanged=sentence, unknown_because=None)
 
     causes = (
         _cause_with_outcomes(
             cause,
             [
-                (planned, outcome_for_cause(place, planned, test))
+                (planned, outcome_for_cause(cause_index, planned, test))
                 for planned, test in with_outcomes
                 if cause.cause in planned.causes
             ],
             [test for planned, test in omitted if cause.cause in planned.causes],
         )
-        for place, cause in enumerate(experiment_of(plan).causes)
+        for cause_index, cause in enumerate(experiment_of(plan).causes)
     )
     return (
         *causes,
@@ -104,11 +104,11 @@ def tested_causes(record: RunRecord) -> tuple[Explanation, ...]:
 
 def _outcome(attempt: Attempt, plan: Plan, gap: Comparison | None) -> InterventionOutcome:
     effect = attempt.blocks.exact_effect()
-    because = _why_unknown(attempt, effect, plan, gap)
-    unknown_outcome = _unknown(
-        attempt.planned, because, blocks=len(attempt.blocks), level=attempt.level
+    reason = _reason_unknown(attempt, effect, plan, gap)
+    unknown_outcome = _open_outcome(
+        attempt.planned, reason, blocks=len(attempt.blocks), level=attempt.level
     )
-    if because is not None:
+    if reason is not None:
         return unknown_outcome
     return replace(
         unknown_outcome,
@@ -123,16 +123,16 @@ def _outcome(attempt: Attempt, plan: Plan, gap: Comparison | None) -> Interventi
     )
 
 
-def _why_unknown(
+def _reason_unknown(
     attempt: Attempt, effect: InterventionEffect, plan: Plan, gap: Comparison | None
 ) -> str | None:
-    """Return the reason why no fraction of the gap is known; ``None`` if it is.
+    """Return the reason why no fraction of the gap is known; ``None`` if the fraction is known.
 
     See docs/methods/fraction.md.
     """
     baseline, candidate = (plan.conditions[index].name for index in (BASELINE, CANDIDATE))
     if attempt.ended_because is not None:
-        return f"a condition fails with it: {attempt.ended_because}"
+        return f"a condition with this change failed: {attempt.ended_because}"
     if gap is None:
         return "no block was completed"
     if gap.verdict == "equivalent":
@@ -147,17 +147,17 @@ def _why_unknown(
             "campaign"
         )
     if not attempt.blocks:
-        return "no block was left to try it in"
+        return "no block was left for this change"
     if effect.logs.estimate is None:
-        return "at least half of its trials timed out, so no fraction is known"
+        return "at least half of the trials with this change timed out, so no fraction is known"
     if not effect.logs.pieces:
-        return "no constant fraction fits the blocks in which it was tried"
+        return "no constant fraction fits the blocks with this change"
     return None
 
 
-def _unknown(
+def _open_outcome(
     planned: PlannedIntervention | OmittedIntervention,
-    because: str | None,
+    reason: str | None,
     *,
     blocks: int,
     level: float,
@@ -174,12 +174,12 @@ def _unknown(
         from_baseline=None,
         blocks=blocks,
         level=level,
-        unknown_because=because,
+        unknown_because=reason,
     )
 
 
 def _advice(planned: PlannedIntervention, plan: Plan, gap: Comparison | None) -> str | None:
-    """Return the shell line that runs the slower condition with the change."""
+    """Return the shell line that runs the slower condition with the intervention's change."""
     if planned.advice is None:
         return None
     slower = plan.conditions[BASELINE if _slower_side(gap) == "baseline" else CANDIDATE]
@@ -196,10 +196,10 @@ def _cause_with_outcomes(
     attempts: Sequence[tuple[PlannedIntervention, InterventionOutcome]],
     omitted: Sequence[InterventionOutcome],
 ) -> Explanation:
-    """Return a cause with the outcomes of its interventions, and the status that follows."""
+    """Return a cause with the outcomes of its interventions, and the resulting status."""
     tests = [test for _, test in attempts]
     outcomes = {test.outcome for test in tests}
-    # An intervention that left its cause unchanged, or may have, cannot refute it.
+    # An intervention that left its cause unchanged, or may have left it so, cannot refute it.
     may_refute = any(
         test.outcome == "refuted" and not planned.only_confirms for planned, test in attempts
     )
@@ -210,9 +210,9 @@ def _cause_with_outcomes(
         status = NOT_REACHABLE
     elif may_refute and outcomes <= {"refuted", NOT_REACHABLE}:
         status = "refuted"
-    observed = cause.summary.replace(OBSERVED_ONLY, "as observed") if tests else cause.summary
-    if observed and not observed.endswith("."):
-        observed += "."
+    observation = cause.summary.replace(OBSERVED_ONLY, "as observed") if tests else cause.summary
+    if observation and not observation.endswith("."):
+        observation += "."
     outcomes_of_all = (*tests, *omitted)
     test = (
         outcomes_sentence(outcomes_of_all)
@@ -220,7 +220,7 @@ def _cause_with_outcomes(
         else "Nothing here can be changed to test it."
     )
     tested = replace(
-        cause, status=status, summary=f"{observed} {test}".strip(), tested=outcomes_of_all
+        cause, status=status, summary=f"{observation} {test}".strip(), tested=outcomes_of_all
     )
     if status in ("open", NOT_REACHABLE):
         return tested
@@ -245,27 +245,27 @@ def _user_intervention(test: InterventionOutcome) -> Explanation:
 
 
 def outcomes_sentence(outcomes: Sequence[InterventionOutcome]) -> str:
-    """Return the sentence of outcomes: ``Jemalloc closes 96 % [91, 101] of the gap; …``."""
+    """Return a sentence about outcomes: ``Jemalloc closes 96 % [91, 101] of the gap; …``."""
     clauses = "; ".join(map(_clause, outcomes))
     return f"{clauses[:1].upper()}{clauses[1:]}." if clauses else ""
 
 
 def _clause(test: InterventionOutcome) -> str:
     if test.unchanged is not None:
-        return f"{test.summary} cannot reach it ({test.unchanged})"
+        return f"{test.summary} cannot reach the cause ({test.unchanged})"
     if test.unknown_because is not None:
         return f"{test.summary}: {test.unknown_because}"
     closes = describe_fraction(test.share, test.share_ci)
     sentence = f"{test.summary} closes {closes} of the gap"
-    # An intervention that costs both conditions the same shrinks the ratio, but not the seconds.
+    # An intervention that adds the same cost to both conditions changes the ratio, not the seconds.
     difference = 0.0
     if test.share is not None and test.share_of_seconds is not None:
         difference = abs(test.share - test.share_of_seconds)
     if difference > REFUTED_WITHIN:
         seconds = describe_fraction(test.share_of_seconds, test.share_of_seconds_ci)
         return f"{sentence} as a ratio, but {seconds} of it in seconds"
-    # A gap that was closed, but not by making the slower one faster, is open
+    # A gap that closed because the faster condition became slower is open
     # (docs/methods/fraction.md).
     low, _ = test.share_ci
     slows_the_faster = test.outcome == "open" and low is not None and low >= CONFIRMED_ABOVE
-    return f"{sentence}{' by slowing the faster one' if slows_the_faster else ''}"
+    return f"{sentence}{' by slowing the faster condition' if slows_the_faster else ''}"

@@ -36,11 +36,11 @@ INTERVENTION = "intervention"
 """Factor whose level names the intervention of a condition."""
 
 MAX_ATTEMPTS = 4
-"""Number of interventions for causes; each more widens all intervals and leaves fewer blocks."""
+"""Largest number of interventions for causes. Each one widens all intervals and takes blocks."""
 
 
 class NothingToTry(UnusableInput):
-    """No intervention can test a cause here."""
+    """Error that no intervention can test a cause of the gap on this host."""
 
 
 class OpenGap(Struct, frozen=True):
@@ -50,14 +50,13 @@ class OpenGap(Struct, frozen=True):
     contrast: Contrast
     """Contrast of the gap, in the plan of the record."""
     causes: tuple[Explanation, ...] = ()
-    """Causes that evidence suggests, all open; none before there is evidence."""
+    """Open causes that the evidence suggests; empty before there is evidence."""
     known_evidence: KnownEvidence = KnownEvidence()
-    """The evidence, with which observed runs of interventions are compared."""
+    """Evidence without an intervention, for comparison with observed runs of interventions."""
     longest_s: float = 0.0
-    """Seconds of the longest trial of both conditions."""
+    """Seconds of the longest trial of the two conditions."""
     ratio: float | None = None
-    """Ratio of the gap's times, or the end of its interval that is nearest to 1; ``None`` if
-    unknown."""
+    """Ratio of the gap's times, or the end of its interval nearest to 1; ``None`` if unknown."""
 
     @property
     def pair(self) -> tuple[Condition, Condition]:
@@ -66,7 +65,7 @@ class OpenGap(Struct, frozen=True):
         return (conditions[self.contrast.baseline], conditions[self.contrast.candidate])
 
     def case(self, site: Site) -> Case:
-        """Return the case for which the catalogue offers interventions."""
+        """Return the facts by which the catalogue of interventions selects."""
         output = self.record.plan.measure.output
         return Case(self.pair, site, self.causes, output, ratio=self.ratio)
 
@@ -77,33 +76,33 @@ class ExperimentRequest(Struct, frozen=True):
     stopping: Stopping
     alpha: float
     seed: int
-    own: tuple[Intervention, ...] = ()
-    """The user's own interventions."""
+    user_interventions: tuple[Intervention, ...] = ()
+    """Interventions that the user added."""
     only: tuple[str, ...] = ()
-    """Names of interventions of the catalogue; if empty, all that fit a cause are tried."""
+    """Names of the interventions of the catalogue to try; if empty, all that fit a cause."""
     max_attempts: int = MAX_ATTEMPTS
-    """Largest number of interventions that test a cause; those in ``only`` are always tried."""
+    """Largest number of interventions that test a cause; interventions in ``only`` always run."""
     command_line: tuple[str, ...] = ()
-    """Words of the command line; empty if another command than ``why`` tests the causes."""
+    """Arguments of the command line; empty if another command than ``why`` tests the causes."""
 
 
 def check_names(gap: OpenGap, request: ExperimentRequest, site: Site) -> None:
-    """Check the names of interventions, before the causes are known.
+    """Check the names of interventions, which does not need the causes.
 
-    Raise `UnusableInput` if no intervention has a name, or two have the same.
+    Raise `UnusableInput` if an intervention in ``only`` is unknown, or two have the same name.
     """
-    if not (request.only or request.own):
-        # The catalogue examines this host, while the campaign may be from another one.
+    if not (request.only or request.user_interventions):
+        # The catalogue examines this host, but the campaign may be from another host.
         return
     offered_names = [intervention.name for intervention in relevant_interventions(gap.case(site))]
     for name in request.only:
         if name not in offered_names:
             raise UnusableInput(
                 f"{ONLY} {name}: there is no such intervention for these two conditions",
-                hint=f"there are {', '.join(offered_names)}",
+                hint=f"name one or more of {', '.join(offered_names)}",
             )
     names = Counter({*(request.only or offered_names)})
-    names.update(intervention.name for intervention in request.own)
+    names.update(intervention.name for intervention in request.user_interventions)
     name, count = names.most_common(1)[0]
     if count > 1:
         raise UnusableInput(
@@ -114,9 +113,9 @@ def check_names(gap: OpenGap, request: ExperimentRequest, site: Site) -> None:
 def plan_experiment(gap: OpenGap, request: ExperimentRequest, site: Site) -> Plan:
     """Plan the campaign that tests the causes of a gap.
 
-    If only an observed run can show the reach of an intervention, it runs once, untimed. Raise
-    `NothingToTry` if no intervention can test the causes here, and `UnusableInput` if no
-    intervention has a name, or two have the same.
+    An intervention runs once, untimed, if only an observed run can show what it changes. Raise
+    `NothingToTry` if no intervention can test the causes on this host, and `UnusableInput` if the
+    request names an unknown intervention, or two have the same name.
     """
     check_names(gap, request, site)
     case = gap.case(site)
@@ -125,11 +124,11 @@ def plan_experiment(gap: OpenGap, request: ExperimentRequest, site: Site) -> Pla
         interventions = [by_name[name] for name in dict.fromkeys(request.only)]
     else:
         interventions = list(proposed_interventions(case))
-    return effective_plan(gap, [*interventions, *request.own], request)
+    return effective_plan(gap, [*interventions, *request.user_interventions], request)
 
 
 def observe_once(gap: OpenGap) -> Observe:
-    """Return the function that makes one observed run; ``longest_s`` sets its time limit."""
+    """Return a function that makes one observed run, with a time limit from ``gap.longest_s``."""
 
     def observe(plan: Plan, run: EvidenceRun) -> Observation | None:
         try:
@@ -150,10 +149,10 @@ def effective_plan(
 ) -> Plan:
     """Return the plan without the interventions that take no effect on this host.
 
-    The plan lists them as omitted, with the reason. Interventions that take effect but reach no
-    cause are attempts without a block, so others may take their places. ``observe`` makes observed
-    runs; its default is `observe_once`. Raise `TookNoEffect` if one of the two conditions of the
-    gap takes no effect, and `NothingToTry` if no intervention is left.
+    The plan lists such interventions as omitted, with the reason. Interventions that take effect
+    but reach no cause are attempts without a block, so the plan may have more attempts. ``observe``
+    makes observed runs; its default is `observe_once`. Raise `TookNoEffect` if one of the two
+    conditions of the gap takes no effect, and `NothingToTry` if no intervention is left.
     """
     environment = own_environment()
     candidates = list(interventions)
@@ -181,60 +180,60 @@ def effective_plan(
 def _with_reach(
     plan: Plan, interventions: Sequence[Intervention], gap: OpenGap, observe: Observe
 ) -> list[Intervention]:
-    """Return the interventions; those that the plan tries get their expected changes."""
+    """Return the interventions with the expected changes of those that the plan tries."""
     attempts = {attempt.intervention: attempt for attempt in experiment_of(plan).attempts}
     checked = list(interventions)
-    for place, intervention in enumerate(checked):
+    for index, intervention in enumerate(checked):
         attempt = attempts.get(intervention.name)
         if attempt is not None and intervention.expected is None:
             expected = expected_changes(
                 plan, attempt, intervention.changes, gap.known_evidence, observe
             )
             is_reachable = reaches_any(plan, attempt, expected)
-            checked[place] = replace(intervention, expected=expected, is_reachable=is_reachable)
+            checked[index] = replace(intervention, expected=expected, is_reachable=is_reachable)
     return checked
 
 
 def _intervention_of(plan: Plan, condition: str) -> str | None:
-    """Return the intervention that made a condition; ``None`` for the gap's own conditions."""
-    place = [each.name for each in plan.conditions].index(condition)
+    """Return the name of the intervention in a condition; ``None`` for the gap's two conditions."""
+    index = [planned.name for planned in plan.conditions].index(condition)
     attempts = attempts_of(experiment_of(plan), plan.judgement)
-    names = (attempt.planned.intervention for attempt in attempts if place in attempt.conditions)
+    names = (attempt.planned.intervention for attempt in attempts if index in attempt.conditions)
     return next(names, None)
 
 
 def plan_of_interventions(
     gap: OpenGap, interventions: Sequence[Intervention], request: ExperimentRequest
 ) -> Plan:
-    """Plan a campaign that tries interventions, in their order, on both conditions of a gap.
+    """Plan a campaign that tries interventions, in the given order, on both conditions of a gap.
 
-    Raise `NothingToTry` if no intervention can test the causes here.
+    Raise `NothingToTry` if no intervention can test the causes on this host.
     """
     limit = max(request.max_attempts, len(request.only))
-    tried: list[Intervention] = []
+    attempted: list[Intervention] = []
     omitted: list[OmittedIntervention] = []
     for intervention in interventions:
         name, alter = intervention.name, intervention.alter
-        because = intervention.impossible_because
-        if because is None and all(alter(condition) == condition for condition in gap.pair):
-            because = "both conditions already have this change"
-        is_full = sum(bool(other.causes) and other.is_reachable for other in tried) >= limit
-        if because is None and intervention.causes and is_full:
-            because = f"{limit} others came first; {option('only', name)} tries it"
-        if because is None:
-            tried.append(intervention)
+        reason = intervention.impossible_because
+        if reason is None and all(alter(condition) == condition for condition in gap.pair):
+            reason = "both conditions already have this change"
+        has_enough = sum(bool(other.causes) and other.is_reachable for other in attempted) >= limit
+        if reason is None and intervention.causes and has_enough:
+            reason = f"{limit} others came first; add {option('only', name)} to try this one"
+        if reason is None:
+            attempted.append(intervention)
         else:
-            causes = _causes(gap, intervention)
-            omitted.append(OmittedIntervention(name, intervention.summary, causes, because))
-    if not tried:
-        reasons = "; ".join(f"{cause.words}: {cause.because}" for cause in omitted)
+            causes = _tested_causes(gap, intervention)
+            omitted.append(OmittedIntervention(name, intervention.summary, causes, reason))
+    if not attempted:
+        clauses = "; ".join(f"{cause.words}: {cause.because}" for cause in omitted)
         raise NothingToTry(
-            "no intervention can test a cause of this gap" + (f" ({reasons})" if reasons else ""),
+            "no intervention can test a cause of this gap" + (f" ({clauses})" if clauses else ""),
             hint=f"try a change of your own: {option('try')} 'NAME:KEY=VALUE' or "
             f"{option('try_command', 'NAME=CMD')}",
         )
     explained = gap.record.plan
-    conditions, attempts = _conditions_and_attempts(gap, tried)
+    conditions, attempts = _conditions_and_attempts(gap, attempted)
     return replace(
         explained,
         study=STUDY,
@@ -262,27 +261,27 @@ def _conditions_and_attempts(
 
     def add_pair(level: str, alter: Alter) -> tuple[int, int]:
         first = len(conditions)
-        conditions.extend(_altered(each, level, alter) for each in gap.pair)
+        conditions.extend(_altered(condition, level, alter) for condition in gap.pair)
         return (first, first + 1)
 
     seconds = {intervention.name: _seconds(gap, intervention) for intervention in interventions}
     most_seconds = max(seconds.values())
     for intervention in interventions:
-        without, level = (BASELINE, CANDIDATE), intervention.name.replace("_", " ")
+        pair_without, level = (BASELINE, CANDIDATE), intervention.name.replace("_", " ")
         if intervention.sham is not None:
-            without = add_pair(f"a sham of {level}", intervention.sham)
-        changed = add_pair(level, intervention.alter)
+            pair_without = add_pair(f"a sham of {level}", intervention.sham)
+        pair_with = add_pair(level, intervention.alter)
         # The user's own interventions have the weight of the largest cause.
         weight = seconds[intervention.name] if intervention.causes else most_seconds
         attempts.append(
             PlannedIntervention(
                 intervention=intervention.name,
                 words=intervention.summary,
-                causes=_causes(gap, intervention),
-                baseline_with=changed[0],
-                candidate_with=changed[1],
-                baseline_without=without[0],
-                candidate_without=without[1],
+                causes=_tested_causes(gap, intervention),
+                baseline_with=pair_with[0],
+                candidate_with=pair_with[1],
+                baseline_without=pair_without[0],
+                candidate_without=pair_without[1],
                 weight=weight if most_seconds > 0.0 else 1.0,
                 advice=intervention.advice,
                 only_confirms=intervention.only_confirms,
@@ -294,20 +293,20 @@ def _conditions_and_attempts(
 
 
 def _altered(condition: Condition, level: str, alter: Alter) -> Condition:
-    changed = alter(condition)
+    changed_condition = alter(condition)
     return replace(
-        changed,
+        changed_condition,
         name=f"{condition.name}, with {level}",
-        # Conditions with levels must differ in one.
-        levels={**changed.levels, INTERVENTION: level},
+        # Conditions with levels must differ in at least one level.
+        levels={**changed_condition.levels, INTERVENTION: level},
     )
 
 
-def _causes(gap: OpenGap, intervention: Intervention) -> tuple[str, ...]:
+def _tested_causes(gap: OpenGap, intervention: Intervention) -> tuple[str, ...]:
     names = dict.fromkeys(cause.cause for cause in gap.causes)
     return tuple(name for name in names if name in intervention.causes)
 
 
 def _seconds(gap: OpenGap, intervention: Intervention) -> float:
-    fitting = (cause for cause in gap.causes if cause.cause in intervention.causes)
-    return sum(max(0.0, cause.seconds or 0.0) for cause in fitting)
+    causes = (cause for cause in gap.causes if cause.cause in intervention.causes)
+    return sum(max(0.0, cause.seconds or 0.0) for cause in causes)

@@ -1,13 +1,17 @@
-"""Whether an intervention reaches a cause: whether it changes the evidence of the cause.
+"""Check whether an intervention reaches a cause: whether it changes the evidence of the cause.
 
 The evidence names calls, faults or functions. An intervention that leaves them unchanged has not
-removed the cause, so times with it refute nothing. Calls, threads and functions need an observed
-run of the slower condition with the intervention, which is never timed. The campaign's own trials
-count page faults and blocks from the disk.
+removed the cause, so times with the intervention refute nothing. Calls, threads and functions need
+an observed run of the slower condition with the intervention, which is never timed. The campaign's
+own trials count page faults and blocks from the disk.
+
+In this file, *before* is the slower condition's value, *after* its value with the intervention, and
+*faster* the value of the faster condition.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from statistics import fmean, median
 from types import MappingProxyType
@@ -29,25 +33,25 @@ from equipoise.why.evidence.sources import SOURCES, EvidenceSet, Side
 from equipoise.why.interventions.intervention import ChangedProperty
 
 MIN_REMOVED_FRACTION = 0.5
-"""Least fraction of the slower condition's surplus that must disappear; the same fraction of the
-gap confirms a cause. While most of a cause remains, times do not test it."""
+"""Minimum fraction of the slower condition's surplus that must disappear. The same fraction of the
+gap confirms a cause. While most of a cause remains, times do not test the cause."""
 
 MIN_FUNCTION_S = 0.02
-"""Least seconds of a function in a profile, about 20 samples, whose absence is meaningful."""
+"""Minimum seconds of a function in a profile, about 20 samples, to give its absence a meaning."""
 
 _UNCHANGED_FRACTION = 0.95
-"""Fraction of the former count from which on the wording is "as before"."""
+"""Minimum fraction of the former count that a sentence calls "as before"."""
 
-_CALLS = frozenset(
+_CALL_CAUSES = frozenset(
     "blocks_returned_at_free memory_given_back sync_per_record tiny_writes tiny_reads "
     "sleeping".split()
 )
-"""Causes whose evidence names a system call that is made more often."""
+"""Causes whose evidence names a system call that the slower condition makes more often."""
 
 _AFFINITY_CALL = "sched_setaffinity"
 
 Observe = Callable[[Plan, EvidenceRun], Observation | None]
-"""Function that makes one observed run of a plan; it returns ``None`` if the run failed."""
+"""Function that makes one observed run of a plan, and returns ``None`` if the run failed."""
 
 
 ACCOUNTS: Mapping[str, tuple[Callable[[Accounting], float | None], str]] = MappingProxyType(
@@ -63,26 +67,25 @@ ACCOUNTS: Mapping[str, tuple[Callable[[Accounting], float | None], str]] = Mappi
         "block_reads": (lambda trial: trial.block_reads, "blocks were read from the disk"),
     }
 )
-"""Accounts of each trial by name, with the start of the sentence "… as before"."""
+"""Counts of each trial by name, with the beginning of the sentence "… as often as before"."""
 
-_ACCOUNT_OF = {
+_ACCOUNT_OF_CAUSE = {
     "page_faults": "page_faults",
     "huge_pages_off": "page_faults",
     "fork_of_large_process": "page_faults",
     "cold_file": "block_reads",
 }
-"""Name of the account that is the evidence of a cause."""
+"""Name of the count in `ACCOUNTS` that is the evidence of a cause."""
 
 
 class Check(Struct, frozen=True):
-    """One value of an observed run, and its sentence if it stayed unchanged."""
+    """One value of an observed run, and the sentence to use if the value stayed unchanged."""
 
     source: str
     value: Callable[[Any], float]
-    unchanged: Callable[[float, float, float], str | None]
-    """Function of the values of the slower condition, of the faster one, and of the slower one with
-    the intervention. It returns the sentence, or ``None`` if the value changed as expected or is
-    not meaningful."""
+    sentence: Callable[[float, float, float], str | None]
+    """Function of the values before, faster and after. It returns the sentence, or ``None`` if the
+    value changed as expected or has no meaning."""
 
 
 class KnownEvidence(Struct, frozen=True):
@@ -99,20 +102,20 @@ def expected_changes(
     known_evidence: KnownEvidence,
     observe: Observe,
 ) -> tuple[ExpectedChange, ...]:
-    """Return the changes that one attempt must cause, and those that an observed run lacks.
+    """Return the changes that an attempt must cause, and the expected changes that did not happen.
 
-    Each needed source takes one observed run of the slower condition with the intervention.
+    Each source of evidence needs one observed run of the slower condition with the intervention.
     """
     checks: dict[int, Check] = {}
     expected: list[ExpectedChange] = []
-    for place, cause in enumerate(experiment_of(plan).causes):
+    for cause_index, cause in enumerate(experiment_of(plan).causes):
         if cause.cause not in attempt.causes:
             continue
-        account = _ACCOUNT_OF.get(cause.cause) if changes == "what the cause names" else None
+        account = _ACCOUNT_OF_CAUSE.get(cause.cause) if changes == "what the cause names" else None
         if account is not None:
-            expected.append(ExpectedChange(place, account=account))
+            expected.append(ExpectedChange(cause_index, account=account))
         elif (check := _check(changes, cause, known_evidence)) is not None:
-            checks[place] = check
+            checks[cause_index] = check
     condition_with = (
         attempt.candidate_with if known_evidence.slower == "candidate" else attempt.baseline_with
     )
@@ -120,43 +123,45 @@ def expected_changes(
         run = _observed_run(observe(plan, EvidenceRun(source, condition_with, 1)))
         if run is None:
             continue
-        for place, check in checks.items():
+        for cause_index, check in checks.items():
             if check.source == source:
-                sentence = _unchanged(check, known_evidence, run)
+                sentence = _unchanged_sentence(check, known_evidence, run)
                 if sentence is not None:
-                    expected.append(ExpectedChange(place, unchanged=sentence))
+                    expected.append(ExpectedChange(cause_index, unchanged=sentence))
     return tuple(expected)
 
 
 def reaches_any(
     plan: Plan, attempt: PlannedIntervention, expected: Iterable[ExpectedChange]
 ) -> bool:
-    """Return whether some cause of an attempt may be reached, or the attempt has no cause."""
-    missed = {change.cause for change in expected if change.unchanged is not None}
-    fitting = {
-        place
-        for place, cause in enumerate(experiment_of(plan).causes)
+    """Return whether an attempt may reach one of its causes, or has no cause."""
+    missed_causes = {change.cause for change in expected if change.unchanged is not None}
+    tested_causes = {
+        cause_index
+        for cause_index, cause in enumerate(experiment_of(plan).causes)
         if cause.cause in attempt.causes
     }
-    return not fitting or not fitting <= missed
+    return not tested_causes or not tested_causes <= missed_causes
 
 
 def unchanged_account(
     name: str, attempt: PlannedIntervention, blocks: Iterable[tuple[Trial, ...]], slower: Side
 ) -> str | None:
-    """Return the sentence that an account stayed unchanged in the blocks that tried an attempt.
+    """Return the sentence that a count stayed unchanged in the blocks that tried an attempt.
 
-    It is ``None`` if the account fell, is not larger in the slower condition, or is unknown.
+    Return ``None`` if the count fell, is not larger in the slower condition, or is unknown.
     """
-    places = (attempt.candidate_without, attempt.baseline_without, attempt.candidate_with)
+    conditions = (attempt.candidate_without, attempt.baseline_without, attempt.candidate_with)
     if slower == "baseline":
-        places = (attempt.baseline_without, attempt.candidate_without, attempt.baseline_with)
+        conditions = (attempt.baseline_without, attempt.candidate_without, attempt.baseline_with)
     account, event = ACCOUNTS[name]
-    tried = [block for block in blocks if any(trial.condition == places[2] for trial in block)]
-    accounts = [(trial.condition, account(trial.accounting)) for block in tried for trial in block]
+    *_, changed = conditions
+    attempted = [block for block in blocks if any(trial.condition == changed for trial in block)]
+    trials = itertools.chain.from_iterable(attempted)
+    accounts = [(trial.condition, account(trial.accounting)) for trial in trials]
     values = [
-        [value for condition, value in accounts if condition == place and value is not None]
-        for place in places
+        [value for index, value in accounts if index == condition and value is not None]
+        for condition in conditions
     ]
     if not all(values):
         return None
@@ -167,22 +172,22 @@ def unchanged_account(
 def _check(
     changes: ChangedProperty, cause: Explanation, known_evidence: KnownEvidence
 ) -> Check | None:
-    """Return the check of one cause in an observed run; ``None`` if the cause has none."""
+    """Return the check of one cause in an observed run; ``None`` if there is no check for it."""
     syscall, file = cause.evidence.get("syscall"), cause.evidence.get("file")
     function = cause.evidence.get("function")
     match changes, cause.cause:
         case "threads", _:
             return Check("system_calls", lambda run: float(run.threads), _same_threads)
         case "CPUs", _:
-            return Check("system_calls", lambda run: _count(run, _AFFINITY_CALL), _chosen_cpus)
+            return Check("system_calls", lambda run: _calls(run, _AFFINITY_CALL), _chosen_cpus)
         case "the file", _ if isinstance(file, str) and is_named(file):
             return _fewer_calls(lambda run: _writes(run, file), f"{file} was written to")
-        case "what the cause names", name if name in _CALLS and isinstance(syscall, str):
-            return _fewer_calls(lambda run: _count(run, syscall), f"{syscall}(2) was called")
+        case "what the cause names", name if name in _CALL_CAUSES and isinstance(syscall, str):
+            return _fewer_calls(lambda run: _calls(run, syscall), f"{syscall}(2) was called")
         case "what the cause names", "more_allocations":
             return _other_allocator(known_evidence)
         case "what the cause names", "wrong_blas_kernel" if isinstance(function, str):
-            return _shorter_functions(lambda called: called.name == function, f"{function}() ran")
+            return _shorter_functions(lambda frame: frame.name == function, f"{function}() ran")
     return None
 
 
@@ -196,13 +201,13 @@ def _fewer_calls(value: Callable[[Any], float], event: str) -> Check:
 
 
 def _shorter_functions(is_counted: Callable[[Function], bool], event: str) -> Check:
-    """Return the check that functions take less of a profile."""
+    """Return the check that functions take fewer seconds of a profile."""
 
     def unchanged(before: float, faster: float, after: float) -> str | None:
         if before < MIN_FUNCTION_S or _has_fallen(before, faster, after):
             return None
         if after >= _UNCHANGED_FRACTION * before:
-            # A profile has samples, so a slightly larger number has no meaning.
+            # A profile consists of samples, so a slightly larger number has no meaning.
             return f"{event} for as long as before: {after:.2g} s"
         return f"{event} for {after:.2g} s, {before:.2g} s before"
 
@@ -210,13 +215,13 @@ def _shorter_functions(is_counted: Callable[[Function], bool], event: str) -> Ch
 
 
 def _other_allocator(known_evidence: KnownEvidence) -> Check | None:
-    """Return the check that the former allocator no longer runs."""
+    """Return the check that the memory allocator of the evidence no longer runs."""
     runs = known_evidence.evidence.profile.of(known_evidence.slower)
     modules = {
-        path.functions[-1].module
+        stack.functions[-1].module
         for run in runs
-        for path in call_paths(run.stacks)
-        if path.functions and is_inside_allocator(path.functions[-1])
+        for stack in call_paths(run.stacks)
+        if stack.functions and is_inside_allocator(stack.functions[-1])
     }
     if not modules:
         return None
@@ -224,26 +229,28 @@ def _other_allocator(known_evidence: KnownEvidence) -> Check | None:
         lambda function: function.module in modules and is_inside_allocator(function),
         f"the allocator in {' and '.join(sorted(modules))} ran",
     )
-    # Both conditions used that allocator, so all of its time must disappear, not the surplus.
+    # Both conditions used this allocator, so all of its time must disappear, not only the surplus.
     return Check(
-        check.source, check.value, lambda before, _, after: check.unchanged(before, 0.0, after)
+        check.source, check.value, lambda before, _, after: check.sentence(before, 0.0, after)
     )
 
 
-def _unchanged(check: Check, known_evidence: KnownEvidence, condition_with: Any) -> str | None:
+def _unchanged_sentence(
+    check: Check, known_evidence: KnownEvidence, observed_run: Any
+) -> str | None:
     runs = known_evidence.evidence.by_source()[check.source]
     faster: Side = "baseline" if known_evidence.slower == "candidate" else "candidate"
     before, of_faster = (
         [check.value(run) for run in runs.of(side) if _is_complete(run)]
         for side in (known_evidence.slower, faster)
     )
-    if not before or not of_faster or not _is_complete(condition_with):
+    if not before or not of_faster or not _is_complete(observed_run):
         return None
-    return check.unchanged(fmean(before), fmean(of_faster), check.value(condition_with))
+    return check.sentence(fmean(before), fmean(of_faster), check.value(observed_run))
 
 
 def _is_complete(run: Any) -> bool:
-    """Return whether the counts of an observed run can be compared with those of another."""
+    """Return whether the counts of an observed run are complete, so that they can be compared."""
     return not isinstance(run, SystemCalls) or run.lost_records == 0
 
 
@@ -254,7 +261,7 @@ def _observed_run(observation: Observation | None) -> Any:
 
 
 def _has_fallen(before: float, faster: float, after: float) -> bool:
-    """Return whether enough of the surplus disappeared, or there was no surplus."""
+    """Return whether enough of the surplus disappeared, or whether there was no surplus."""
     surplus = before - faster
     return surplus <= 0 or before - after >= MIN_REMOVED_FRACTION * surplus
 
@@ -282,15 +289,15 @@ def _times(count: float) -> str:
     return "once" if round(count) == 1 else f"{count:,.0f} times"
 
 
-def _count(run: SystemCalls, name: str) -> float:
+def _calls(run: SystemCalls, name: str) -> float:
     return float(sum(call.count for call in run.calls if call.name == name))
 
 
 def _writes(run: SystemCalls, file: str) -> float:
-    return float(sum(written.writes for written in run.files if written.name == file))
+    return float(sum(output.writes for output in run.files if output.name == file))
 
 
 def _seconds(run: SampledStacks, is_counted: Callable[[Function], bool]) -> Iterator[float]:
-    for path in call_paths(run.stacks):
-        if path.entry is None and path.functions and is_counted(path.functions[-1]):
-            yield path.weight
+    for stack in call_paths(run.stacks):
+        if stack.entry is None and stack.functions and is_counted(stack.functions[-1]):
+            yield stack.weight

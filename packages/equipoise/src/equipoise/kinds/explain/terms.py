@@ -16,36 +16,36 @@ STUDY = "why"
 
 
 class PlannedIntervention(Struct, frozen=True):
-    """One intervention, with the places of its conditions in the plan."""
+    """One intervention, with the indexes of its conditions in the plan."""
 
     intervention: str
     words: str
     causes: tuple[str, ...]
-    """The causes that it tests; none for an intervention of the user's own."""
+    """The causes that the intervention tests; empty if the user added the intervention."""
     baseline_with: int
     candidate_with: int
     baseline_without: int
-    """The baseline, if need be with a sham of the intervention (docs/methods/fraction.md)."""
+    """Index of the baseline, with a sham if the intervention has one (docs/methods/fraction.md)."""
     candidate_without: int
     weight: float
-    """Weight in the draw among open interventions: the seconds of its causes."""
+    """Weight in the draw among open interventions: the seconds of the causes."""
     advice: str | None = None
     only_confirms: bool = False
-    """Whether it refutes no cause if it closes nothing of the gap."""
+    """Whether the intervention can only confirm a cause, and refutes none if it closes no gap."""
     expected: tuple[ExpectedChange, ...] = ()
-    """Changes that the campaign's trials must show, or that an observed run did not show."""
+    """Changes that the campaign's trials must show, and changes that an observed run lacked."""
     is_reachable: bool = True
-    """Whether it may change the evidence of a cause; otherwise it gets no block."""
+    """Whether the intervention may change the evidence of a cause; if not, it gets no block."""
 
 
 class OmittedIntervention(Struct, frozen=True):
-    """One intervention that was left out."""
+    """One intervention that was left out, with the reason."""
 
     intervention: str
     words: str
     causes: tuple[str, ...]
     because: str
-    """Reason, with the hint: ``libjemalloc2 is not installed``."""
+    """Reason, such as ``libjemalloc2 is not installed``."""
 
 
 class ExperimentPlan(Struct, Terms, frozen=True, tag_field=TAG, tag="explain"):
@@ -63,7 +63,7 @@ class ExperimentPlan(Struct, Terms, frozen=True, tag_field=TAG, tag="explain"):
     run: str
     """Id of the campaign with the gap."""
     causes: tuple[Explanation, ...]
-    """Suggested causes; all are open."""
+    """Suggested causes, whose status is open."""
     attempts: tuple[PlannedIntervention, ...]
     not_tried: tuple[OmittedIntervention, ...] = field(default=())
     """Interventions that fit a cause but are not among the attempts."""
@@ -73,12 +73,12 @@ class ExperimentPlan(Struct, Terms, frozen=True, tag_field=TAG, tag="explain"):
 
     @property
     def reference(self) -> str:
-        """Return the name of the campaign with the gap that is unique in every ledger."""
+        """Return a name of the campaign with the gap that is unique in every ledger."""
         return self.identity or self.run
 
     @property
     def mentioned(self) -> tuple[str, ...]:
-        """The campaign with the gap."""
+        """Reference of the campaign with the gap."""
         return (self.reference,)
 
 
@@ -89,4 +89,4 @@ def experiment_of(plan: Plan) -> ExperimentPlan:
 
 
 class ExplainDocument(ResultDocument, frozen=True, kw_only=True, tag="explain"):
-    """The result document of a test of causes, which are in ``why``."""
+    """The result document of a test of causes; its field ``why`` has the causes."""

@@ -1,12 +1,12 @@
 """The fleet: one question for many hosts, each of which has its own campaign and its own coin.
 
-terms        the asked hosts; the answers over them in a document
+terms        data classes: the hosts of the plan, and the answers in a document
 conducting   begin or resume the campaigns of the hosts of a cluster
-statistics   the claims over hosts
-answers      the sentences of these claims
+statistics   estimates and confidence sequences over hosts
+answers      the sentences about these estimates
 analysis     from the campaigns of hosts to one result
-report       the mean, each host, and the questions
-figures      the ratio on each host
+report       the mean, each host, and the questions with their answers
+figures      the chart with the ratio on each host
 command      ``--cluster`` of commands that measure, and `equipoise resume`
 """
 

@@ -1,7 +1,7 @@
-"""The analysis of a fleet: from the campaigns of its hosts to one result.
+"""Combine the campaigns of the hosts of a fleet into one result.
 
-Each host's own coin judges its blocks; `equipoise.kinds.fleet.statistics` makes the claims over
-hosts. This module reads the records, and warns of missing campaigns.
+This module reads the records of the hosts, and warns of missing campaigns.
+`equipoise.kinds.fleet.statistics` makes the claims over hosts.
 """
 
 from __future__ import annotations
@@ -30,8 +30,7 @@ from equipoise.analysis.wording import verdict_sentence
 from equipoise.campaign.blocks import complete_blocks, values_by_metric
 from equipoise.design.command_line import shell_line
 from equipoise.kinds.fleet.answers import describe_answers
-from equipoise.kinds.fleet.statistics import End, answers_of_fleet
-from equipoise.kinds.fleet.statistics import FleetHost as HostCampaign
+from equipoise.kinds.fleet.statistics import CampaignState, HostBlocks, claims_of_fleet
 from equipoise.kinds.fleet.terms import (
     HOST_FACTS,
     FleetComparison,
@@ -61,7 +60,7 @@ class FleetAnalysis(AnalysisKind):
     """The analysis of a fleet, from the campaigns of its hosts."""
 
     def document(self, record: RunRecord) -> FleetDocument:
-        """Compute the result document of a coordinator's run, from the campaigns of its hosts."""
+        """Compute the result document of a coordinator's run."""
         plan, members = record.plan, members_of(record)
         comparisons, warnings = fleet_comparisons(record, members)
         rows = (
@@ -102,13 +101,13 @@ class Member(Struct, frozen=True):
     host: FleetHost
     record: RunRecord | None
     blocks: Blocks
-    end: End
+    state: CampaignState
 
 
 def members_of(record: RunRecord) -> tuple[Member, ...]:
     """Return the asked hosts of a coordinator's run, in the order of its plan."""
-    fleet = _fleet(record)
-    by_place = {
+    fleet = _fleet_plan(record)
+    record_of_position = {
         member.plan.membership.place: member
         for member in record.members
         if member.plan.membership is not None
@@ -117,28 +116,28 @@ def members_of(record: RunRecord) -> tuple[Member, ...]:
     # A host without a block counts as lost after the end of the coordinator's last session.
     is_over = bool(record.segments) and record.segments[-1].ended_at is not None
     members: list[Member] = []
-    for place, (reference, name) in enumerate(zip(fleet.hosts, names, strict=True)):
-        member = by_place.get(place)
+    for position, (reference, name) in enumerate(zip(fleet.hosts, names, strict=True)):
+        member = record_of_position.get(position)
         blocks = {} if member is None else complete_blocks(member.draws, member.trials)
         host = FleetHost(
             host=name,
             identity=reference.identity,
-            place=place,
-            state=_state(member, blocks),
+            place=position,
+            state=_host_state(member, blocks),
             run=None if member is None else member.id,
             blocks=len(blocks),
             trials=0 if member is None else len(member.trials),
             stopped_because=None if member is None else member.stopped_because,
             environment={} if member is None else member.environment,
             conditions=() if member is None else tuple(_conditions(member, blocks)),
-            control_excludes_one=None if member is None else _control_differs(member, blocks),
+            control_excludes_one=None if member is None else _control_excludes_one(member, blocks),
         )
-        members.append(Member(host, member, blocks, _end(host.state, is_over=is_over)))
+        members.append(Member(host, member, blocks, _campaign_state(host.state, is_over=is_over)))
     return tuple(members)
 
 
 def shared_environment(members: Sequence[Member]) -> dict[str, Any]:
-    """Return the facts that are equal on all hosts with an environment."""
+    """Return the facts that are equal on all hosts whose environment is known."""
     environments = [member.host.environment for member in members if member.host.environment]
     if not environments:
         return {}
@@ -151,7 +150,7 @@ def shared_environment(members: Sequence[Member]) -> dict[str, Any]:
 
 
 def _condition_over_hosts(plan: Plan, index: int, members: Sequence[Member]) -> ConditionResult:
-    """Return one condition without metrics, because a mixture of hosts has no meaning."""
+    """Count the trials of one condition on all hosts; metrics of a mixture have no meaning."""
     condition = plan.conditions[index]
     host_conditions = [
         each for member in members for each in member.host.conditions if each.name == condition.name
@@ -168,18 +167,18 @@ def _condition_over_hosts(plan: Plan, index: int, members: Sequence[Member]) -> 
 
 def fleet_result(record: RunRecord, members: Sequence[Member]) -> FleetResult:
     """Return the hosts of a fleet, and the states of their campaigns."""
-    fleet = _fleet(record)
+    fleet = _fleet_plan(record)
     blocks = sum(len(member.blocks) for member in members)
     delivered = sum(bool(member.blocks) for member in members)
-    whose = f"{delivered} of {counted(len(members), 'asked host')} delivered"
+    subject = f"{delivered} of {counted(len(members), 'asked host')} delivered"
     if fleet.is_one_host:
-        whose = f"{counted(len(members), 'campaign')} on {fleet.hosts[0].name}"
+        subject = f"{counted(len(members), 'campaign')} on {fleet.hosts[0].name}"
     return FleetResult(
         cluster=fleet.cluster,
         one_host=fleet.is_one_host,
         hosts=tuple(member.host for member in members),
         metric=record.plan.judgement.primary_metric,
-        summary=f"{whose}: {counted(blocks, 'block')}.",
+        summary=f"{subject}: {counted(blocks, 'block')}.",
     )
 
 
@@ -188,9 +187,9 @@ def fleet_comparisons(
 ) -> tuple[tuple[FleetComparison, ...], tuple[CampaignWarning, ...]]:
     """Return the comparison of every candidate over the hosts, the primary metric first.
 
-    Comparisons on the primary metric share alpha evenly; so do those on the other metrics. If a
-    trial of a host has no value for a metric, a warning names it, and that host has no block for
-    the metric.
+    Comparisons on the primary metric share alpha evenly, and comparisons on the other metrics do so
+    too. If a trial of a host has no value for a metric, a warning names the host, and the host has
+    no block for the metric.
     """
     plan = record.plan
     comparisons: list[FleetComparison] = []
@@ -198,12 +197,12 @@ def fleet_comparisons(
     for metrics in ((plan.judgement.primary_metric,), plan.judgement.other_metrics):
         level = plan.judgement.alpha / max(1, len(metrics) * len(plan.contrasts))
         for metric in metrics if plan.contrasts else ():
-            paired, missing = _paired(members, metric)
-            warnings += missing
+            paired, metric_warnings = _paired(members, metric)
+            warnings += metric_warnings
             if any(paired):
                 comparisons += (
-                    _comparison(plan, metric, contrast, members, paired, place, level)
-                    for place, contrast in enumerate(plan.contrasts)
+                    _comparison(plan, metric, contrast, members, paired, index, level)
+                    for index, contrast in enumerate(plan.contrasts)
                 )
     return tuple(comparisons), tuple(warnings)
 
@@ -211,20 +210,20 @@ def fleet_comparisons(
 def _paired(
     members: Sequence[Member], metric: str
 ) -> tuple[list[list[Pairing]], list[CampaignWarning]]:
-    """Return the pairs of each host; none if it has no block, or a trial lacks the metric."""
+    """Return the pairs of each host, and warnings about hosts with a trial without the metric."""
     paired: list[list[Pairing]] = []
-    missing: dict[tuple[str, str], list[str]] = defaultdict(list)
+    names_by_problem: dict[tuple[str, str], list[str]] = defaultdict(list)
     for member in members:
         pairs: list[Pairing] = []
         if member.record is not None and member.blocks:
             try:
                 pairs = pairings_of(member.record.plan, member.blocks, metric)
             except UnusableInput as error:
-                missing[error.what, error.hint or ""].append(member.host.host)
+                names_by_problem[error.what, error.hint or ""].append(member.host.host)
         paired.append(pairs)
     return paired, [
         CampaignWarning("metric_unknown", f"{names_of(names)}: {what}", hint)
-        for (what, hint), names in missing.items()
+        for (what, hint), names in names_by_problem.items()
     ]
 
 
@@ -234,22 +233,22 @@ def _comparison(
     contrast: Contrast,
     members: Sequence[Member],
     paired: Sequence[list[Pairing]],
-    place: int,
+    contrast_index: int,
     level: float,
 ) -> FleetComparison:
     fleet, judgement = plan.terms, plan.judgement
     assert isinstance(fleet, FleetPlan), "only a fleet has comparisons over hosts"
-    pairs = [pairings[place].pairs if pairings else PairedBlocks() for pairings in paired]
-    more_is_better = any(pairings[place].more_is_better for pairings in paired if pairings)
+    pairs = [pairings[contrast_index].pairs if pairings else PairedBlocks() for pairings in paired]
+    more_is_better = any(pairings[contrast_index].more_is_better for pairings in paired if pairings)
     baseline, candidate = (plan.conditions[i] for i in (contrast.baseline, contrast.candidate))
-    answers = answers_of_fleet(
+    answers = claims_of_fleet(
         [
-            HostCampaign(member.host.host, member.host.identity, blocks, weight, member.end)
+            HostBlocks(member.host.host, member.host.identity, blocks, weight, member.state)
             for member, blocks, weight in zip(members, pairs, fleet.weights, strict=True)
         ],
         min_effect=judgement.min_effect,
         alpha=level,
-        planned=len(fleet.hosts),
+        planned_count=len(fleet.hosts),
         seed=plan.seed,
     )
     mean = answers.mean
@@ -273,7 +272,7 @@ def _comparison(
         probability_slower=None,
         probability_slower_ci=(None, None),
         minimum_misleads=False,
-        scope=_scope_over(plan, fleet),
+        scope=_scope_of_mean(plan, fleet),
         summary="",
         level=level,
         ratio_is_constant=all(host.ratio_is_constant for host in answers.hosts),
@@ -310,13 +309,12 @@ def _comparison(
     )
     sentence = verdict_sentence(comparison, *names, more_is_better=more_is_better)
     count, name = len(fleet.hosts), fleet.hosts[0].name
-    whose = f"campaigns on {name}" if fleet.is_one_host else "asked hosts"
-    over_hosts = f"On {name}" if count == 1 else f"Over the {count} {whose}"
+    subject = f"campaigns on {name}" if fleet.is_one_host else "asked hosts"
+    over_hosts = f"On {name}" if count == 1 else f"Over the {count} {subject}"
     return replace(comparison, summary=f"{over_hosts}: {sentence}")
 
 
-def _scope_over(plan: Plan, fleet: FleetPlan) -> str:
-    """Return the scope of a mean over the hosts of a fleet."""
+def _scope_of_mean(plan: Plan, fleet: FleetPlan) -> str:
     within = "processes"
     if plan.layouts:
         within = f"processes, in these {len(plan.layouts)} layouts"
@@ -326,22 +324,23 @@ def _scope_over(plan: Plan, fleet: FleetPlan) -> str:
 
 
 def fleet_warnings(record: RunRecord, members: Sequence[Member]) -> tuple[CampaignWarning, ...]:
-    """Return warnings of missing campaigns, and those of the hosts."""
-    return (*_missing(record, members), *_warnings_of_hosts(record, members))
+    """Return the warnings about missing campaigns, and the warnings of the hosts."""
+    return (*_missing_blocks(record, members), *_warnings_of_hosts(record, members))
 
 
-def _missing(record: RunRecord, members: Sequence[Member]) -> Iterator[CampaignWarning]:
-    fetch = f"`{shell_line(['equipoise', 'resume', record.id])}` fetches the missing blocks"
-    go_on = f"{fetch}, and lets the host continue"
+def _missing_blocks(record: RunRecord, members: Sequence[Member]) -> Iterator[CampaignWarning]:
+    command = shell_line(["equipoise", "resume", record.id])
+    fetch = f"run `{command}` to fetch the missing blocks"
+    resume = f"{fetch}, and to let the host continue"
     consequence = "no number over the asked hosts includes them"
-    behind = (
+    unfinished = (
         "the campaign has not ended: the host is still measuring, was killed, or some of its "
         "blocks have not arrived"
     )
     for state, code, problem, hint in (
         ("absent", "host_absent", f"nothing of the campaign has arrived; {consequence}", fetch),
-        ("no block", "host_without_block", f"no block is complete; {consequence}", go_on),
-        ("behind", "host_behind", behind, fetch),
+        ("no block", "host_without_block", f"no block is complete; {consequence}", resume),
+        ("behind", "host_behind", unfinished, fetch),
     ):
         names = [member.host.host for member in members if member.host.state == state]
         if names:
@@ -357,12 +356,12 @@ def _missing(record: RunRecord, members: Sequence[Member]) -> Iterator[CampaignW
             "host_left",
             f"{'; '.join(reasons)}; its blocks until then still count in the mean over all asked "
             "hosts",
-            go_on,
+            resume,
         )
 
 
 def _warnings_of_hosts(record: RunRecord, members: Sequence[Member]) -> Iterator[CampaignWarning]:
-    """Yield the coordinator's warnings, and each warning of hosts once, with their names."""
+    """Yield the coordinator's warnings, then each warning of a host with the names of the hosts."""
     yield from (notice.warning for notice in record.notices)
     hosts: dict[CampaignWarning, list[str]] = defaultdict(list)
     for member in members:
@@ -375,7 +374,7 @@ def _warnings_of_hosts(record: RunRecord, members: Sequence[Member]) -> Iterator
         yield CampaignWarning(code, summary, warning.hint)
 
 
-def _state(member: RunRecord | None, blocks: Blocks) -> HostState:
+def _host_state(member: RunRecord | None, blocks: Blocks) -> HostState:
     if member is None:
         return "absent"
     if not blocks:
@@ -385,10 +384,10 @@ def _state(member: RunRecord | None, blocks: Blocks) -> HostState:
     return "left" if member.stopped_because in (INTERRUPTED, FAILED) else "ended"
 
 
-def _end(state: HostState, *, is_over: bool) -> End:
-    """Return the state of a host's campaign for the statistics.
+def _campaign_state(state: HostState, *, is_over: bool) -> CampaignState:
+    """Return the state of a host's campaign as the statistics name it.
 
-    A host without a block has left if the coordinator's session is over.
+    A host without a block counts as left if the coordinator's last session is over.
     """
     if state == "ended":
         return "finished"
@@ -421,16 +420,16 @@ def _conditions(member: RunRecord, blocks: Blocks) -> Iterator[HostCondition]:
         )
 
 
-def _control_differs(member: RunRecord, blocks: Blocks) -> bool | None:
+def _control_excludes_one(member: RunRecord, blocks: Blocks) -> bool | None:
     """Return whether the control of a host differs from its baseline; ``None`` if unknown."""
     try:
         comparison = control_comparison(member.plan, blocks)
     except UnusableInput:
-        # A trial has no value for the metric; there is a warning about it.
+        # A trial has no value for the metric. Another warning is about this.
         return None
     return None if comparison is None else excludes_one(comparison.ratio_ci)
 
 
-def _fleet(record: RunRecord) -> FleetPlan:
+def _fleet_plan(record: RunRecord) -> FleetPlan:
     assert isinstance(record.plan.terms, FleetPlan), "only a coordinator's run has hosts"
     return record.plan.terms

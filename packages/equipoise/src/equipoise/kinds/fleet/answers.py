@@ -1,6 +1,7 @@
-"""The answers of a fleet: from the numbers over hosts to sentences, each with its question.
+"""Write the answers about a fleet as sentences, each with its question.
 
-Sentences have the ratios that reports show: of a cost, or of values if more is better.
+The numbers are those of `equipoise.kinds.fleet.statistics`. A sentence has the ratio that reports
+show: a ratio of costs, or of values if more of the metric is better.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
 from equipoise.analysis.wording import signed_change, signed_changes
-from equipoise.kinds.fleet.statistics import FleetAnswers as Numbers
-from equipoise.kinds.fleet.statistics import FleetMean, HostAnswer, HostVariance, Prediction
+from equipoise.kinds.fleet import statistics
+from equipoise.kinds.fleet.statistics import FleetClaims, FleetMean, HostClaims, Prediction
 from equipoise.kinds.fleet.terms import (
     FleetAnswer,
     FleetAnswers,
@@ -32,20 +33,20 @@ from equipoise.stats.verdict import finite_ratio
 PROPERTIES = ("kernel", "cpu_model", "hypervisor", "memory_bytes", "governor", "cpus")
 """Facts of a host by which an effect may differ."""
 MIN_HOSTS_OF_A_VALUE = 10
-"""Least number of hosts of each value from which a property is worth a study with `equipoise
-observe`, which needs as many clusters of each version."""
+"""Minimum number of hosts with each value of a property for a study of it with `equipoise observe`,
+which needs as many clusters of each version."""
 
-_NEW_HOST = (
+_NEW_HOST_PATTERNS = (
     "What would one more host show?",
     "Between {ends}, with a chance of at least {chance}. {hosts} allow no stronger claim, and it "
     "is only about similar hosts.",
 )
-_MEDIAN = (
+_MEDIAN_PATTERNS = (
     "What is the median of all such hosts?",
     "Between {ends}, with a chance of at least {chance}, if these hosts were drawn from all such "
     "hosts.",
 )
-_NORMAL = (
+_NORMAL_PATTERNS = (
     "What would one more host show if the effects of hosts are normal?",
     "Between {ends} in {chance} of cases. That effects of hosts are normal is an assumption, which "
     "{hosts} cannot confirm.",
@@ -54,7 +55,7 @@ _Answer = TypeVar("_Answer", bound=FleetAnswer)
 
 
 def describe_answers(
-    numbers: Numbers,
+    claims: FleetClaims,
     hosts: Sequence[FleetHost],
     *,
     alpha: float,
@@ -63,23 +64,23 @@ def describe_answers(
 ) -> FleetAnswers:
     """Return the answers over the hosts, each question at level alpha.
 
-    ``one_host`` is the name of the host of all campaigns; ``None`` if there are several. If more is
-    better, the ratios compare the inverse of the metric, but sentences have ratios of its values.
+    ``one_host`` is the name of the host if all campaigns ran on one host, and ``None`` if not. If
+    more is better, ``claims`` has ratios of inverse values, but the sentences of values.
     """
     writer = _AnswerWriter(hosts, alpha, one_host, more_is_better)
-    by_property = () if one_host is not None else tuple(_by_property(numbers.hosts, hosts))
-    of_all = "these campaigns" if one_host is not None else "the asked hosts"
-    of_stayed = "What is the mean over the hosts that stayed?"
-    stayed = numbers.mean_of_stayed
+    by_property = () if one_host is not None else tuple(_by_property(claims.hosts, hosts))
+    subject = "these campaigns" if one_host is not None else "the asked hosts"
+    question_of_stayed = "What is the mean over the hosts that stayed?"
+    mean_of_stayed = claims.mean_of_stayed
     return FleetAnswers(
-        mean=writer.mean(numbers.mean, f"What is the mean over {of_all}?"),
-        stayed=None if stayed is None else writer.mean(stayed, of_stayed),
-        no_difference=writer.no_difference(numbers.e_value),
-        otherwise=writer.otherwise(numbers.hosts),
-        new_host=writer.prediction(numbers.new_host, *_NEW_HOST),
-        median=writer.prediction(numbers.median_of_hosts, *_MEDIAN),
-        normal=writer.prediction(numbers.new_normal_host, *_NORMAL),
-        variances=_variances(numbers.variance),
+        mean=writer.mean(claims.mean, f"What is the mean over {subject}?"),
+        stayed=None if mean_of_stayed is None else writer.mean(mean_of_stayed, question_of_stayed),
+        no_difference=writer.no_difference(claims.e_value),
+        otherwise=writer.differences(claims.hosts),
+        new_host=writer.prediction(claims.new_host, *_NEW_HOST_PATTERNS),
+        median=writer.prediction(claims.median_of_hosts, *_MEDIAN_PATTERNS),
+        normal=writer.prediction(claims.new_normal_host, *_NORMAL_PATTERNS),
+        variances=_variances(claims.variance),
         by_property=by_property,
         by_property_note=_by_property_note(by_property),
     )
@@ -95,35 +96,35 @@ class _AnswerWriter:
         self.names = tuple(host.host for host in hosts)
 
     def change(self, ratio: float | None) -> str:
-        """Return a ratio as a change in percent, as reports show it."""
+        """Return a ratio of costs as the change in percent that reports show."""
         if self.more_is_better and ratio is not None:
             ratio = 1.0 / ratio if ratio else None
         return "unknown" if ratio is None else signed_change(ratio)
 
-    def ends(self, ratio_ci: Interval, joint: str = "to") -> str:
-        """Return the ends of an interval as changes in percent, as reports show them."""
-        shown = inverse_interval(ratio_ci) if self.more_is_better else ratio_ci
-        low, high = signed_changes(shown)
-        return f"{low} {joint} {high}"
+    def ends(self, ratio_ci: Interval, separator: str = "to") -> str:
+        """Return the ends of an interval as the changes in percent that reports show."""
+        shown_ci = inverse_interval(ratio_ci) if self.more_is_better else ratio_ci
+        low, high = signed_changes(shown_ci)
+        return f"{low} {separator} {high}"
 
     @property
     def coverage(self) -> str:
         return f"{100.0 * (1.0 - self.alpha):.4g} %"
 
     def mean(self, mean: FleetMean, question: str) -> FleetInterval:
-        hosts = tuple(self.names[place] for place in mean.places)
+        hosts = tuple(self.names[index] for index in mean.host_indexes)
         ratio, ratio_ci = mean.ratio, mean.bounds.ratio_ci
         reason = mean.bounds.unknown_because
         if reason is None and ratio is None:
             reason = "a host has no finite ratio"
         answer = _unknown_sentence(reason)
         if reason is None:
-            whose = names_of(hosts)
+            host_names = names_of(hosts)
             if self.one_host is not None:
-                whose = f"{counted(len(hosts), 'campaign')} on {self.one_host}"
+                host_names = f"{counted(len(hosts), 'campaign')} on {self.one_host}"
             answer = (
                 f"{self.change(ratio)} ({self.coverage} interval {self.ends(ratio_ci)}): the mean "
-                f"of {whose}, and of no other host."
+                f"of {host_names}, and of no other host."
             )
         return FleetInterval(
             question=question,
@@ -152,25 +153,27 @@ class _AnswerWriter:
             rejected=rejected,
         )
 
-    def otherwise(self, hosts: Sequence[HostAnswer]) -> FleetDifferences:
+    def differences(self, hosts: Sequence[HostClaims]) -> FleetDifferences:
         question = "Which host differs from the others?"
-        reasons = [host.bounds.unknown_because or host.others.unknown_because for host in hosts]
+        reasons = [
+            host.bounds.unknown_because or host.mean_of_others.unknown_because for host in hosts
+        ]
         if reasons[0] is not None and None not in reasons:
             return _unknown_answer(FleetDifferences, question, reasons[0])
-        differences = tuple(map(_difference, hosts, self.names))
+        host_differences = tuple(map(_ratio_to_others, hosts, self.names))
         clauses = "; ".join(
             f"{host.host}: {self.change(host.ratio)} against the mean of the others "
             f"({self.ends(host.ratio_ci)})"
-            for host in differences
+            for host in host_differences
             if host.differs
         )
-        answer = "None for certain: the interval of each overlaps that of the others' mean."
+        answer = "None for certain: the interval of each host overlaps that of the others' mean."
         if clauses:
             answer = f"{clauses}. These claims hold together with {self.coverage}."
-        return FleetDifferences(question=question, answer=answer, hosts=differences)
+        return FleetDifferences(question=question, answer=answer, hosts=host_differences)
 
-    def prediction(self, prediction: Prediction, question: str, claim: str) -> FleetInterval:
-        """Return the claim about hosts that were not asked; ``claim`` is its sentence."""
+    def prediction(self, prediction: Prediction, question: str, pattern: str) -> FleetInterval:
+        """Return the claim about hosts that were not asked; ``pattern`` is that of its sentence."""
         chance, hosts = prediction.chance, counted(len(self.names), "host")
         if not chance:
             too_few = f"{hosts}: too few for a claim about another host"
@@ -179,32 +182,32 @@ class _AnswerWriter:
         ends = self.ends(prediction.ratio_ci, "and")
         return FleetInterval(
             question=question,
-            answer=claim.format(ends=ends, chance=percent, hosts=hosts),
+            answer=pattern.format(ends=ends, chance=percent, hosts=hosts),
             ratio_ci=prediction.ratio_ci,
             chance=chance,
             hosts=self.names,
         )
 
 
-def _unknown_sentence(because: str | None) -> str:
-    return f"Not known: {because}."
+def _unknown_sentence(reason: str | None) -> str:
+    return f"Not known: {reason}."
 
 
-def _unknown_answer(kind: type[_Answer], question: str, because: str) -> _Answer:
-    return kind(question=question, answer=_unknown_sentence(because), unknown_because=because)
+def _unknown_answer(answer_class: type[_Answer], question: str, reason: str) -> _Answer:
+    return answer_class(question=question, answer=_unknown_sentence(reason), unknown_because=reason)
 
 
-def _difference(answer: HostAnswer, name: str) -> HostDifference:
-    """Return one host over the mean of the others."""
-    low, high = answer.bounds.low - answer.others.high, answer.bounds.high - answer.others.low
-    middle = None
-    if answer.typical is not None and math.isfinite(answer.others.low + answer.others.high):
-        middle = finite_ratio(answer.typical - 0.5 * (answer.others.low + answer.others.high))
+def _ratio_to_others(claims: HostClaims, name: str) -> HostDifference:
+    others = claims.mean_of_others
+    low, high = claims.bounds.low - others.high, claims.bounds.high - others.low
+    ratio = None
+    if claims.typical is not None and math.isfinite(others.low + others.high):
+        ratio = finite_ratio(claims.typical - 0.5 * (others.low + others.high))
     ends = (finite_ratio(low), finite_ratio(high))
-    return HostDifference(name, middle, ends, answer.direction is not None)
+    return HostDifference(name, ratio, ends, claims.direction is not None)
 
 
-def _variances(variance: HostVariance) -> FleetVariances:
+def _variances(variance: statistics.HostVariance) -> FleetVariances:
     question = "How far do hosts differ?"
     if variance.unknown_because is not None:
         return _unknown_answer(FleetVariances, question, variance.unknown_because)
@@ -225,18 +228,18 @@ def _variances(variance: HostVariance) -> FleetVariances:
 
 
 def _by_property(
-    answers: Sequence[HostAnswer], hosts: Sequence[FleetHost]
+    claims: Sequence[HostClaims], hosts: Sequence[FleetHost]
 ) -> Iterator[PropertyEffect]:
     """Yield the properties by which the hosts with a ratio differ, the largest spread first."""
-    with_ratio = [
-        (host, answer.typical)
-        for host, answer in zip(hosts, answers, strict=True)
-        if answer.typical is not None and math.isfinite(answer.typical)
+    hosts_with_ratio = [
+        (host, host_claims.typical)
+        for host, host_claims in zip(hosts, claims, strict=True)
+        if host_claims.typical is not None and math.isfinite(host_claims.typical)
     ]
     effects: list[PropertyEffect] = []
     for name in PROPERTIES:
         by_value: dict[str, list[tuple[str, float]]] = defaultdict(list)
-        for host, typical in with_ratio:
+        for host, typical in hosts_with_ratio:
             value = _property_text(name, host.environment.get(name))
             by_value[value].append((host.host, typical))
         if len(by_value) > 1:
@@ -250,7 +253,7 @@ def _by_property(
 
 
 def _property_text(name: str, value: Any) -> str:
-    """Return the value of a property as reports show it."""
+    """Return the value of a property as the text that reports show."""
     if value is None:
         return "unknown"
     is_size = name.endswith("_bytes") and isinstance(value, int | float)
@@ -258,7 +261,7 @@ def _property_text(name: str, value: Any) -> str:
 
 
 def _by_property_note(properties: Sequence[PropertyEffect]) -> str:
-    """Return the sentence on the means by property; empty without any."""
+    """Return the sentence about the means by property; empty if there are no properties."""
     if not properties:
         return ""
     fewest = max(min(len(value.hosts) for value in effect.values) for effect in properties)

@@ -1,7 +1,7 @@
-"""A campaign on the hosts of a cluster, on the command line: begin, follow, analyse, show.
+"""Run the campaign of a fleet from the command line: begin, follow, analyse, show.
 
-While the hosts measure, stderr has a live table with a line for each host; without a terminal it
-has only problems.
+A fleet is one question for many hosts. While the hosts measure, stderr shows a live table with a
+line for each host. If stderr is not a terminal, it shows only problems.
 """
 
 from __future__ import annotations
@@ -24,12 +24,7 @@ from equipoise.cli.streams import say
 from equipoise.cli.work_bars import MIN_REDRAW_S
 from equipoise.cluster.address import LocalWorkers
 from equipoise.cluster.connection import ClusterAccess, running_scheduler
-from equipoise.cluster.coordinator import (
-    HOST_TIMEOUT_S,
-    FleetListener,
-    FleetProgress,
-    HostState,
-)
+from equipoise.cluster.coordinator import HOST_TIMEOUT_S, FleetListener, FleetProgress, HostState
 from equipoise.cluster.files import portable_builds
 from equipoise.cluster.roster import DaskTransport
 from equipoise.design.command_line import shell_line
@@ -45,8 +40,9 @@ from equipoise.model.record import CampaignWarning, RunRecord
 from equipoise.report.units import waiting_time
 from equipoise.shared.safe_text import visible
 
-OTHER_LINES = 4
-TROUBLE: frozenset[HostState] = frozenset({"no answer", "failed", "missing"})
+LINES_AROUND_TABLE = 4
+"""Number of lines of the terminal that the table leaves free."""
+PROBLEM_STATES: frozenset[HostState] = frozenset({"no answer", "failed", "missing"})
 STYLES: dict[HostState, str] = {
     "failed": "red",
     "missing": "red",
@@ -56,7 +52,7 @@ STYLES: dict[HostState, str] = {
     "waiting": "dim",
     "ended": "",
 }
-"""Style of each state. If there are too many hosts, this order decides which are shown."""
+"""Style of each state. If there are too many hosts, hosts with the first states are shown."""
 
 
 def measure_fleet(
@@ -69,13 +65,13 @@ def measure_fleet(
     build_folders: Mapping[str, str] | None = None,
     warnings: Sequence[CampaignWarning] = (),
 ) -> int:
-    """Measure a plan on every host of a cluster, and show the result over them.
+    """Measure a plan on every host of a cluster, and show the result over the hosts.
 
     Parameters
     ----------
     build_lines, build_folders
-        For each level of a study, by its name: the line with which every host builds it, and the
-        folder in which this machine built it.
+        For each level of a study, by its name, the shell line with which every host builds the
+        level, and the folder in which this machine built it.
     """
     options = replace(
         _options(access, hosts, output),
@@ -95,7 +91,7 @@ def resume_fleet(
     hosts: HostOptions,
     output: OutputOptions,
 ) -> int:
-    """Resume the campaign of a fleet on its hosts, and show the result over them."""
+    """Resume the campaign of a fleet on its hosts, and show the result over the hosts."""
     terms = record.plan.terms
     assert isinstance(terms, FleetPlan), "only a coordinator's run has a cluster"
     cluster = replace(hosts.cluster, cluster=hosts.cluster.cluster or terms.cluster)
@@ -119,11 +115,11 @@ def _options(access: ClusterAccess, hosts: HostOptions, output: OutputOptions) -
 
 
 def _follow(
-    begin: Callable[[OpenTransport, Ledger, FleetListener], Coroutine[Any, Any, FleetProgress]],
+    run: Callable[[OpenTransport, Ledger, FleetListener], Coroutine[Any, Any, FleetProgress]],
     access: ClusterAccess,
     output: OutputOptions,
 ) -> int:
-    """Follow a fleet's campaign to its end, and show it; return the exit status.
+    """Follow a fleet's campaign to its end, and show its result; return the exit status.
 
     This process measures nothing, so it needs no measurement lock.
 
@@ -134,64 +130,64 @@ def _follow(
         running_scheduler(access) as address,
     ):
         try:
-            listener = _listener(quiet=output.quiet, color=output.color)
+            listener = _progress_listener(quiet=output.quiet, color=output.color)
             transport = DaskTransport(address, access.tls)
-            outcome = conducting.run_to_end(begin(transport, ledger, listener))
-            return _show_fleet(outcome, access, ledger, output)
+            progress = conducting.run_to_end(run(transport, ledger, listener))
+            return _show_fleet(progress, access, ledger, output)
         except Interrupted as interruption:
             say(
                 "interrupted; hosts that answer stop, and nothing measured is lost",
-                _resume_line(interruption.run_id, access),
+                _resume_command(interruption.run_id, access),
             )
             raise KeyboardInterrupt from None
 
 
 def _show_fleet(
-    outcome: FleetProgress, access: ClusterAccess, ledger: Ledger, output: OutputOptions
+    progress: FleetProgress, access: ClusterAccess, ledger: Ledger, output: OutputOptions
 ) -> int:
-    """Report the missing hosts, then show the result of the others; return the exit status.
+    """Report failed and missing hosts, then show the result; return the exit status.
 
     Raise `ConditionFailed` if the campaign failed on every host. Raise `UnusableInput` if no host
     has delivered a block.
     """
-    failed, missing = outcome.failed, outcome.missing
-    if len(failed) == len(outcome.lines):
+    failed, missing = progress.failed, progress.missing
+    if len(failed) == len(progress.hosts):
         raise ConditionFailed(
             f"the campaign failed on every host: {failed[0].host}: {failed[0].problem}",
             hint=failed[0].hint,
         )
-    for line in failed:
-        say(f"the campaign failed on {line.host}: {line.problem}", line.hint)
-    resume = _resume_line(outcome.run_id, access)
+    for host in failed:
+        say(f"the campaign failed on {host.host}: {host.problem}", host.hint)
+    resume = _resume_command(progress.run_id, access)
     if missing:
-        names = ", ".join(line.host for line in missing)
-        problem = f"{names} did not deliver all blocks: the missing ones are not in this result"
-        if all(line.status.blocks == 0 for line in outcome.lines):
+        names = ", ".join(host.host for host in missing)
+        problem = f"{names} did not deliver all blocks: the result lacks the missing blocks"
+        if all(host.status.blocks == 0 for host in progress.hosts):
             raise UnusableInput(
                 f"nothing has arrived from {names}: {missing[0].problem}",
-                hint=f"{resume} tries again",
+                hint=f"run {resume} to try again",
             )
-        say(problem, f"{resume} fetches them")
-    return show_result(analyse(outcome.run_id, ledger, output), output)
+        say(problem, f"run {resume} to fetch the missing blocks")
+    return show_result(analyse(progress.run_id, ledger, output), output)
 
 
-def _resume_line(run_id: str, access: ClusterAccess) -> str:
-    """Return the command that resumes a run, with the options that the ledger does not keep."""
-    words = ["equipoise", "resume", run_id]
+def _resume_command(run_id: str, access: ClusterAccess) -> str:
+    """Return the command line that resumes a run, with the options that the ledger lacks."""
+    argv = ["equipoise", "resume", run_id]
     if access.tls is not None:
-        words += ["--tls-ca", str(access.tls.authority), "--tls-cert", str(access.tls.certificate)]
-        words += ["--tls-key", str(access.tls.key)]
+        argv += ["--tls-ca", str(access.tls.authority), "--tls-cert", str(access.tls.certificate)]
+        argv += ["--tls-key", str(access.tls.key)]
     if access.insecure:
-        words.append("--insecure")
-    return shell_line(words)
+        argv.append("--insecure")
+    return shell_line(argv)
 
 
-def _listener(*, quiet: bool, color: bool) -> FleetListener:
-    """Return a live table if stderr is a terminal, else lines about problems; nothing if quiet."""
+def _progress_listener(*, quiet: bool, color: bool) -> FleetListener:
+    """Return the listener that shows progress: a table on a terminal, or lines about problems."""
     if quiet:
         return FleetListener()
     if not sys.stderr.isatty():
-        return TroubleLines()
+        return ProblemLines()
     return FleetTable(Console(stderr=True, no_color=not color))
 
 
@@ -205,7 +201,7 @@ class FleetTable(FleetListener):
 
     def fleet_started(self, progress: FleetProgress) -> None:
         """Print the id of the campaign, and show the table."""
-        line = f"campaign {progress.run_id} on {counted(len(progress.lines), 'host')}"
+        line = f"campaign {progress.run_id} on {counted(len(progress.hosts), 'host')}"
         self._console.print(line, style="dim", highlight=False, markup=False)
         self._live.start()
         self._draw(progress)
@@ -216,17 +212,17 @@ class FleetTable(FleetListener):
             self._draw(progress)
 
     def fleet_ended(self) -> None:
-        """Remove the table; the result has a line for each host."""
+        """Remove the table, because the result shows each host."""
         self._live.stop()
 
     def _draw(self, progress: FleetProgress) -> None:
-        rows = self._console.height - OTHER_LINES
+        rows = self._console.height - LINES_AROUND_TABLE
         self._live.update(fleet_table(progress, rows), refresh=True)
         self._drawn_at = time.monotonic()
 
 
 def fleet_table(progress: FleetProgress, rows: int) -> Table:
-    """Return the table of a fleet; if there is no room for all, hosts in trouble come first.
+    """Return the table of a fleet. If not all hosts fit, hosts with problems come first.
 
     Parameters
     ----------
@@ -239,52 +235,52 @@ def fleet_table(progress: FleetProgress, rows: int) -> Table:
     for heading in ("blocks", "time"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("", overflow="ellipsis", no_wrap=True)
-    if progress.trouble is not None:
-        table.caption = Text(
-            visible(f"the scheduler gives no answer, trying again: {progress.trouble}"), "yellow"
-        )
+    if (problem := progress.scheduler_problem) is not None:
+        text = visible(f"the scheduler gives no answer, trying again: {problem}")
+        table.caption = Text(text, "yellow")
         table.caption_justify = "left"
-    lines = list(progress.lines)
-    if len(lines) > rows:
-        lines.sort(key=lambda line: list(STYLES).index(line.state))
-    fitting = lines if len(lines) <= rows else lines[: max(rows - 1, 0)]
-    for line in fitting:
-        remark = line.status.stopped_because if line.state == "ended" else line.problem
+    hosts = list(progress.hosts)
+    if len(hosts) > rows:
+        hosts.sort(key=lambda host: list(STYLES).index(host.state))
+    visible_hosts = hosts if len(hosts) <= rows else hosts[: max(rows - 1, 0)]
+    for host in visible_hosts:
+        remark = host.status.stopped_because if host.state == "ended" else host.problem
         table.add_row(
-            Text(visible(line.host)),
-            Text(line.state, style=STYLES[line.state]),
-            Text(str(line.status.blocks)),
-            Text(waiting_time(line.status.running_s)),
+            Text(visible(host.host)),
+            Text(host.state, style=STYLES[host.state]),
+            Text(str(host.status.blocks)),
+            Text(waiting_time(host.status.running_s)),
             Text(visible(remark or ""), style="dim"),
         )
-    hidden = lines[len(fitting) :]
-    if hidden:
-        ended_count = sum(line.state == "ended" for line in hidden)
-        table.add_row(Text(f"and {len(hidden)} more, {ended_count} of them ended", style="dim"))
+    hidden_hosts = hosts[len(visible_hosts) :]
+    if hidden_hosts:
+        ended_count = sum(host.state == "ended" for host in hidden_hosts)
+        text = f"and {len(hidden_hosts)} more, {ended_count} of them ended"
+        table.add_row(Text(text, style="dim"))
     return table
 
 
-class TroubleLines(FleetListener):
-    """Lines on stderr, one when a problem of a host begins and one when it ends."""
+class ProblemLines(FleetListener):
+    """Listener that prints a line on stderr when a problem begins, and when it ends."""
 
     def __init__(self) -> None:
         self._states: dict[int, HostState] = {}
-        self._trouble = False
+        self._is_scheduler_silent = False
 
     def changed(self, progress: FleetProgress) -> None:
-        """Print new problems and ended ones."""
-        if (progress.trouble is not None) != self._trouble:
-            self._trouble = not self._trouble
+        """Print the problems that have begun or ended since the last change."""
+        if (progress.scheduler_problem is not None) != self._is_scheduler_silent:
+            self._is_scheduler_silent = not self._is_scheduler_silent
             say(
-                f"the scheduler gives no answer, trying again: {progress.trouble}"
-                if self._trouble
+                f"the scheduler gives no answer, trying again: {progress.scheduler_problem}"
+                if self._is_scheduler_silent
                 else "the scheduler answers again"
             )
-        for place, line in enumerate(progress.lines):
-            before, self._states[place] = self._states.get(place), line.state
-            if before == line.state:
+        for index, host in enumerate(progress.hosts):
+            previous_state, self._states[index] = self._states.get(index), host.state
+            if previous_state == host.state:
                 continue
-            if line.state in TROUBLE:
-                say(f"{line.host}: {line.state}: {line.problem}", line.hint)
-            elif before == "no answer":
-                say(f"{line.host} answers again")
+            if host.state in PROBLEM_STATES:
+                say(f"{host.host}: {host.state}: {host.problem}", host.hint)
+            elif previous_state == "no answer":
+                say(f"{host.host} answers again")

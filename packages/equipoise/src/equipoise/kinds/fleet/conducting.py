@@ -1,9 +1,10 @@
-"""The campaign of a fleet: begin or resume it in the coordinator's ledger, and follow it.
+"""Begin or resume the campaign of a fleet, and follow it to its end.
 
-The coordinator's run has the terms and no trial. In its segments a coordinator followed the hosts;
-between segments the hosts continue to measure. Every host has its own coin, whose seed is a digest
-of the campaign's seed, the host and its place. The identity of a host's run is a digest of the
-fleet's identity and the place, so the same order never begins a second run.
+The coordinator's run has the terms of the fleet and no trial. Each segment of this run is a
+session, in which a coordinator follows the hosts. Between sessions the hosts continue to measure.
+Every host has its own coin, whose seed is a digest of the campaign's seed, the host and its
+position. A digest of the fleet's identity and the position is the identity of
+a host's run, so the same order never begins a second run.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ from equipoise.cluster.coordinator import (
     FleetListener,
     FleetProgress,
     HostCampaign,
-    HostLine,
+    HostProgress,
 )
 from equipoise.cluster.equality import HostComparison, files_of, prepare_hosts
 from equipoise.cluster.files import portable_plan
-from equipoise.cluster.messages import Build, Introduction, Order, other_version
+from equipoise.cluster.messages import Build, Introduction, Order, version_mismatch
 from equipoise.cluster.roster import Roster, Transport, Unreachable
 from equipoise.design.coin import MAX_SEED
 from equipoise.design.limits import CampaignLimits
@@ -43,8 +44,8 @@ from equipoise.model.host import HostReference
 from equipoise.model.plan import Membership, Plan, member_identity
 from equipoise.model.record import FAILED, INTERRUPTED, CampaignWarning, RunRecord
 
-WORKERS_S = 30.0
-"""Seconds in which a first worker must appear and every worker must introduce itself."""
+INTRODUCTIONS_TIMEOUT_S = 30.0
+"""Seconds in which a worker must appear and every worker must introduce itself."""
 HOST_LEFT_OUT = "host_left_out"
 """Code of the warning that a host or a worker does not take part."""
 HOST_IS_MISSING = "a host is missing"
@@ -58,13 +59,13 @@ class FleetOptions(Struct, frozen=True):
     cluster: str
     """The cluster, as the user typed it."""
     campaign_for_each_worker: bool = False
-    """Whether each worker of a host has its own campaign (``local:N``), and not only each host."""
+    """Whether each worker of a host has its own campaign, as for ``local:N``."""
     builds: tuple[Build, ...] = ()
     """Levels of a study that every host builds itself."""
     build_folders: tuple[str, ...] = ()
     """Folders in which this machine built these levels."""
     ship: bool = False
-    """Whether programs and inputs are sent to hosts with other ones."""
+    """Whether programs and inputs are sent to hosts that have different ones."""
     allow_concurrent: bool = False
     durable: bool = False
     """Whether the hosts' ledgers wait for the disk after each trial."""
@@ -85,18 +86,18 @@ def run_to_end(work: Coroutine[Any, Any, FleetProgress]) -> FleetProgress:
         loop.set_exception_handler(_report_unexpected_error)
         return await work
 
-    before = signal.getsignal(signal.SIGTERM)
+    previous_handler = signal.getsignal(signal.SIGTERM)
     try:
         return asyncio.run(interruptible())
     finally:
-        signal.signal(signal.SIGTERM, before)
+        signal.signal(signal.SIGTERM, previous_handler)
 
 
 def _report_unexpected_error(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """Print an error that nothing awaited, unless it is part of a requested end.
+    """Print an error that no task awaits, unless the error is part of a requested end.
 
     A second Ctrl-C ends the wait for hosts that do not answer. Dask's own waits may time out while
-    the connection closes; they are plain futures, while this package starts tasks.
+    the connection closes. They are plain futures, while this package starts tasks.
     """
     error, future = context.get("exception"), context.get("future")
     is_dask_timeout = isinstance(error, TimeoutError) and not isinstance(future, asyncio.Task)
@@ -115,7 +116,7 @@ async def start(
 ) -> FleetProgress:
     """Begin a fleet's campaign on every host of a cluster, and follow it to its end.
 
-    Every host gets this plan, with its own coin and folder. ``warnings`` are those known before the
+    Every host gets this plan, with its own coin and folder. ``warnings`` were known before the
     first trial.
 
     Raise `UnusableInput` if the scheduler does not answer, there is no worker, or a host has a
@@ -134,7 +135,7 @@ async def start(
         fleet_plan = replace(plan, terms=_terms(comparison, introductions, options))
         run_id = ledger.begin_run(fleet_plan, _environment(), time.time())
         with run_lock(run_id, ledger):
-            for warning in (*warnings, *_left_out(comparison, roster)):
+            for warning in (*warnings, *_warnings_of_left_out(comparison, roster)):
                 ledger.record_notice(run_id, warning)
             campaigns = _host_campaigns(
                 fleet_plan, ledger.identity_of(run_id), FIRST_SEGMENT, options
@@ -189,7 +190,7 @@ async def _roster_of(transport_context: OpenTransport, cluster: str) -> AsyncIte
                 raise error.__cause__ from None
             raise UnusableInput(
                 f"the cluster {cluster} cannot be reached: {error}",
-                hint="start one with `dask scheduler` and give the address that it prints",
+                hint="start a scheduler with `dask scheduler` and give the address that it prints",
             ) from error
         roster = Roster(transport)
         task = asyncio.create_task(roster.keep())
@@ -204,25 +205,25 @@ async def _roster_of(transport_context: OpenTransport, cluster: str) -> AsyncIte
 async def _wait_for_introductions(roster: Roster, cluster: str) -> None:
     """Wait until every worker has introduced itself; raise `UnusableInput` if none has."""
     loop = asyncio.get_running_loop()
-    deadline = loop.time() + WORKERS_S
+    deadline = loop.time() + INTRODUCTIONS_TIMEOUT_S
     while not roster.is_complete and loop.time() < deadline:
         await roster.wait_for_change(deadline - loop.time())
     if roster.introductions:
         return
-    for reason in roster.silent.values():
-        raise other_version(f"no worker of the cluster {cluster} can measure: {reason}")
+    for reason in roster.silent_workers.values():
+        raise version_mismatch(f"no worker of the cluster {cluster} can measure: {reason}")
     raise UnusableInput(
         f"the cluster {cluster} has no worker",
-        hint="start one on each host: python -m equipoise.cluster.worker tcp://HOST:PORT",
+        hint="start a worker on each host: python -m equipoise.cluster.worker tcp://HOST:PORT",
     )
 
 
 def _terms(
     comparison: HostComparison, introductions: Sequence[Introduction], options: FleetOptions
 ) -> FleetPlan:
-    """Return the terms of a fleet in which every host has the same weight.
+    """Return the terms of a fleet in which every campaign has the same weight.
 
-    Each comparable host measures once, or once for each of its workers.
+    Each comparable host has one campaign, or one for each of its workers.
     """
     shipped = {host.identity: files for host, files in comparison.comparable.items()}
     hosts = list(comparison.comparable)
@@ -244,16 +245,16 @@ def _terms(
     )
 
 
-def _left_out(comparison: HostComparison, roster: Roster) -> Iterator[CampaignWarning]:
+def _warnings_of_left_out(comparison: HostComparison, roster: Roster) -> Iterator[CampaignWarning]:
     for refusal in comparison.refusals:
         yield CampaignWarning(
             HOST_LEFT_OUT, f"a host was left out: {refusal.what}", refusal.hint or ""
         )
-    for worker, reason in roster.silent.items():
+    for worker, reason in roster.silent_workers.items():
         yield CampaignWarning(
             HOST_LEFT_OUT,
             f"the worker at {worker} does not take part: {reason}",
-            "read its log, and run the campaign again if its host belongs to the fleet",
+            "read the log of this worker, then run the campaign again",
         )
 
 
@@ -283,7 +284,7 @@ def _host_campaigns(
                 durable=options.durable,
             ),
             host,
-            HostLine(name),
+            HostProgress(name),
             may_have_ended=session > FIRST_SEGMENT,
         )
         for place, (host, name) in enumerate(zip(terms.hosts, names, strict=True))
@@ -291,9 +292,9 @@ def _host_campaigns(
 
 
 def member_plan(plan: Plan, fleet: str, place: int) -> Plan:
-    """Return the plan of the host at a place of a fleet; its commands run in its own folder.
+    """Return the plan of one host of a fleet, whose commands run in the host's own folder.
 
-    ``plan`` is the coordinator's, and ``fleet`` the identity of its run.
+    ``plan`` and ``fleet`` are the plan and the identity of the coordinator's run.
     """
     terms = plan.terms
     assert isinstance(terms, FleetPlan), "only a coordinator's plan has members"
@@ -315,14 +316,14 @@ def host_seed(seed: int, host: HostReference, place: int) -> int:
 
 
 async def _follow(coordinator: Coordinator, session: int) -> FleetProgress:
-    """Follow the hosts, and record the reason of the end."""
+    """Follow the hosts, and record why the session ended."""
     coordinator.listener.fleet_started(coordinator.progress())
     reason = INTERRUPTED
     try:
         await coordinator.run()
-        outcome = coordinator.progress()
-        reason = _stop_reason(outcome)
-        return outcome
+        progress = coordinator.progress()
+        reason = _stop_reason(progress)
+        return progress
     except asyncio.CancelledError:
         raise Interrupted(coordinator.run_id) from None
     finally:
@@ -330,12 +331,12 @@ async def _follow(coordinator: Coordinator, session: int) -> FleetProgress:
         coordinator.ledger.end_segment(coordinator.run_id, session, time.time(), reason)
 
 
-def _stop_reason(outcome: FleetProgress) -> str:
-    if outcome.missing:
+def _stop_reason(progress: FleetProgress) -> str:
+    if progress.missing:
         return HOST_IS_MISSING
-    if len(outcome.failed) == len(outcome.lines):
+    if len(progress.failed) == len(progress.hosts):
         return FAILED
-    reasons = dict.fromkeys(line.status.stopped_because or FAILED for line in outcome.lines)
+    reasons = dict.fromkeys(host.status.stopped_because or FAILED for host in progress.hosts)
     return " and ".join(reasons)
 
 

@@ -1,4 +1,4 @@
-"""Chart of a fleet: the ratio on each host, their mean, and the interval of one more host."""
+"""Chart of a fleet: the ratio on each host, the mean, and the interval of one more host."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ HOW_TO_READ = (
     "with its chance. Within the grey strip the difference is too small to matter."
 )
 MAX_HOSTS = 60
-"""Number of hosts that the chart draws; of more hosts it draws some at even ranks of ratios."""
-_HOST, _DIFFERENT, _MEAN, _NEW = (
+"""Largest number of hosts in the chart, which are chosen at even ranks of their ratios."""
+_HOST, _DIFFERENT_HOST, _MEAN, _NEW_HOST = (
     "host",
     "differs from the others",
     "mean over the asked hosts",
     "one more host",
 )
-_KINDS = (_HOST, _DIFFERENT, _MEAN, _NEW)
-_COLOURS = (0, 3, 1, 2)
-"""Places of the colours in the palette."""
+_KINDS = (_HOST, _DIFFERENT_HOST, _MEAN, _NEW_HOST)
+_COLOUR_INDEXES = (0, 3, 1, 2)
+"""Indexes of the colours in the palette, one for each kind of row."""
 _ROW_HEIGHT = 24
 
 
@@ -60,26 +60,25 @@ class _Bar(Struct, frozen=True):
 
 
 def hosts(comparison: FleetComparison) -> alt.LayerChart | None:
-    """Draw the hosts of a comparison; return ``None`` if fewer than two have a ratio.
+    """Draw the hosts of a comparison; return ``None`` if fewer than two hosts have a ratio.
 
-    Ratios are of values, not of costs, if more of the metric is better.
+    If more of the metric is better, the ratios are ratios of values, not of costs.
     """
-    with_ratio = [host for host in comparison.hosts if host.ratio]
-    if len(with_ratio) < 2 or comparison.fleet is None:
+    ratio_hosts = [host for host in comparison.hosts if host.ratio]
+    if len(ratio_hosts) < 2 or comparison.fleet is None:
         return None
-    shown = _shown_hosts(with_ratio)
-    rows = list(_rows(comparison, shown))
-    # One more host has no ratio, so an end of its interval gives its position.
+    drawn_hosts = _shown_hosts(ratio_hosts)
+    rows = list(_bars(comparison, drawn_hosts))
+    # The row of one more host has no ratio, so an end of its interval gives its position.
     ratios_and_ends = [(row.ratio or next(filter(None, row.ends), None), row.ends) for row in rows]
     axis = ratio_axis(
-        extent([each for each in ratios_and_ends if each[0] is not None]),
-        comparison.min_effect,
+        extent([entry for entry in ratios_and_ends if entry[0] is not None]), comparison.min_effect
     )
     x = axis.channel(alt.X, f"{metric_name(comparison.metric)} against {comparison.baseline}")
     y = name_rows("label", [row.label for row in rows])
     kinds = [kind for kind in _KINDS if any(row.kind == kind for row in rows)]
-    places = [_COLOURS[_KINDS.index(kind)] for kind in kinds]
-    color, shape = color_and_shape("kind", kinds, places, top_legend(columns=2, labelLimit=300))
+    colours = [_COLOUR_INDEXES[_KINDS.index(kind)] for kind in kinds]
+    color, shape = color_and_shape("kind", kinds, colours, top_legend(columns=2, labelLimit=300))
     marks: Rows = [
         {
             "label": row.label,
@@ -98,45 +97,43 @@ def hosts(comparison: FleetComparison) -> alt.LayerChart | None:
             layer(points, point(70), x="ratio:Q", y=y, color=color, shape=shape, tooltip=tooltip),
         ],
         title=f"{comparison.candidate} against {comparison.baseline} on each host",
-        notes=list(_notes(comparison, with_ratio, shown)),
+        notes=list(_notes(comparison, len(ratio_hosts), len(drawn_hosts))),
         description=f"Ratios with intervals, a row for each host. {comparison.summary}",
         height=_ROW_HEIGHT * max(len(rows), 4),
     )
 
 
-def _shown_hosts(with_ratio: Sequence[HostEffect]) -> list[HostEffect]:
-    """Return at most ``MAX_HOSTS`` hosts, at even ranks of their ratios, in their order."""
-    if len(with_ratio) <= MAX_HOSTS:
-        return list(with_ratio)
-    ranked = sorted(with_ratio, key=lambda host: host.ratio or 0.0)
+def _shown_hosts(ratio_hosts: Sequence[HostEffect]) -> list[HostEffect]:
+    """Choose at most ``MAX_HOSTS`` hosts at even ranks of their ratios, in the given order."""
+    if len(ratio_hosts) <= MAX_HOSTS:
+        return list(ratio_hosts)
+    ranked = sorted(ratio_hosts, key=lambda host: host.ratio or 0.0)
     last = len(ranked) - 1
-    places = {ranked[round(step * last / (MAX_HOSTS - 1))].place for step in range(MAX_HOSTS)}
-    return [host for host in with_ratio if host.place in places]
+    positions = {ranked[round(step * last / (MAX_HOSTS - 1))].place for step in range(MAX_HOSTS)}
+    return [host for host in ratio_hosts if host.place in positions]
 
 
-def _rows(comparison: FleetComparison, shown: Sequence[HostEffect]) -> Iterator[_Bar]:
+def _bars(comparison: FleetComparison, drawn_hosts: Sequence[HostEffect]) -> Iterator[_Bar]:
     answers = comparison.fleet
     assert answers is not None, "a comparison without answers is not drawn"
     names = {host.host for host in comparison.hosts}
-    for host in shown:
-        kind = _DIFFERENT if host.host in answers.otherwise.differing else _HOST
+    for host in drawn_hosts:
+        kind = _DIFFERENT_HOST if host.host in answers.otherwise.differing else _HOST
         yield _Bar(host.host, kind, host.ratio, host.ratio_ci, host.blocks)
     if comparison.ratio is not None and comparison.ratio_ci != (None, None):
         label = f"{_MEAN} (all)" if _MEAN in names else _MEAN
         yield _Bar(label, _MEAN, comparison.ratio, comparison.ratio_ci, comparison.blocks)
-    new = answers.new_host
-    if new.unknown_because is None and new.chance is not None:
-        chance = f"{_NEW} (at least {math.floor(100 * new.chance + 1e-9)} %)"
-        yield _Bar(chance, _NEW, None, new.ratio_ci, None)
+    new_host = answers.new_host
+    if new_host.unknown_because is None and new_host.chance is not None:
+        label = f"{_NEW_HOST} (at least {math.floor(100 * new_host.chance + 1e-9)} %)"
+        yield _Bar(label, _NEW_HOST, None, new_host.ratio_ci, None)
 
 
-def _notes(
-    comparison: FleetComparison, with_ratio: Sequence[HostEffect], shown: Sequence[HostEffect]
-) -> Iterator[str]:
+def _notes(comparison: FleetComparison, ratio_count: int, drawn_count: int) -> Iterator[str]:
     yield f"Holds {comparison.scope}."
-    if len(shown) < len(with_ratio):
-        yield f"{len(shown)} of {len(with_ratio)} hosts are drawn, at even ranks of their ratios."
-    if count := len(comparison.hosts) - len(with_ratio):
+    if drawn_count < ratio_count:
+        yield f"{drawn_count} of {ratio_count} hosts are drawn, at even ranks of their ratios."
+    if count := len(comparison.hosts) - ratio_count:
         yield f"Without a ratio: {counted(count, 'host')}."
 
 
@@ -144,7 +141,7 @@ class FleetFigures(FiguresKind):
     """The figures of a fleet."""
 
     def gallery(self, document: FleetDocument, sequences: Sequences) -> Iterator[Figure]:
-        """Draw the hosts of each primary comparison; ratios are of values if more is better."""
+        """Draw the ratios, and the hosts of each primary comparison."""
         if not document.conditions:
             return
         document, _ = as_value_ratios(document, sequences)

@@ -21,10 +21,7 @@ from equipoise.kinds.fleet.terms import (
     HostEffect,
 )
 from equipoise.model.quantities import counted, listed, names_of
-from equipoise.report.builders.claims import (
-    campaign_answer,
-    failures_of,
-)
+from equipoise.report.builders.claims import campaign_answer, failures_of
 from equipoise.report.builders.conditions import shown_comparison, shown_verdict
 from equipoise.report.builders.result import (
     CampaignReport,
@@ -61,18 +58,13 @@ from equipoise.report.document import (
 )
 from equipoise.report.json_document import is_interval_of_ratios
 from equipoise.report.kind import ReportKind
-from equipoise.report.units import (
-    change_text,
-    estimate_and_interval,
-    metric_value,
-    percentage,
-)
+from equipoise.report.units import change_text, estimate_and_interval, metric_value, percentage
 from equipoise.shared.spelling import option
 
 MAX_HOSTS = 24
-"""Number of hosts of a table that a terminal shows."""
+"""Largest number of rows, one for each host, that a table on a terminal shows."""
 _MAX_MEDIAN_COLUMNS = 6
-"""Number of columns of a table of medians."""
+"""Largest number of columns of the table of medians."""
 _STATES = {
     "ended": "ended by its own rules",
     "left": "left",
@@ -95,7 +87,7 @@ class FleetReport(ReportKind):
     figures_of_each = frozenset({"hosts"})
 
     def machine(self, document: FleetDocument) -> str | None:
-        """Return the number of asked hosts with blocks; ``None`` if there is only one host."""
+        """Return how many asked hosts have blocks; ``None`` if all campaigns ran on one host."""
         fleet = document.fleet
         if fleet.one_host:
             return None
@@ -106,20 +98,20 @@ class FleetReport(ReportKind):
         document = report.document
         assert isinstance(document, FleetDocument)
         fleet = document.fleet
-        first = answer(document, fleet)
-        first_figures, others = campaign_figures(report)
+        answer_part = answer(document, fleet)
+        first_figures, other_figures = campaign_figures(report)
         all_parts: tuple[Part, ...] = (
-            first,
+            answer_part,
             replace(first_figures, forms=WITH_PICTURES),
-            *claims_below(document, first, first.claims),
+            *claims_below(document, answer_part, answer_part.claims),
             *parts(document, fleet),
-            others,
+            other_figures,
             *how_it_ran(report),
         )
-        return whole_document(report, first, all_parts, numbers(document, fleet))
+        return whole_document(report, answer_part, all_parts, numbers(document, fleet))
 
     def environments(self, document: FleetDocument) -> Iterator[Section]:
-        """Build the shared environment, and that of each host."""
+        """Build the environment that all hosts share, and the environment of each host."""
         yield environment_section(document.environment, "Environment that all hosts share")
         for host in document.fleet.hosts:
             if host.environment:
@@ -127,19 +119,18 @@ class FleetReport(ReportKind):
                 yield replace(section, folded=True, on_paper=False)
 
     def impossible(self, document: FleetDocument) -> Iterator[str]:
-        """Yield the values of a document that no fleet can have computed."""
+        """Yield sentences about values that no fleet can have computed."""
         return _impossible(document.fleet, document.comparisons)
 
 
-def _primary(document: FleetDocument) -> list[FleetComparison]:
-    """Return the comparisons on the metric that decides."""
+def _primary_comparisons(document: FleetDocument) -> list[FleetComparison]:
     metric = document.primary_metric
     return [comparison for comparison in document.comparisons if comparison.metric == metric]
 
 
 def answer(document: FleetDocument, fleet: FleetResult) -> Answer:
     """Build the answer: the mean over the asked hosts, or the reason why it is unknown."""
-    answer, primary = campaign_answer(document), _primary(document)
+    answer, primary = campaign_answer(document), _primary_comparisons(document)
     if primary:
         claims = zip(answer.claims, primary, strict=False)
         return replace(answer, claims=tuple(_claim(*claim, fleet) for claim in claims))
@@ -150,35 +141,35 @@ def answer(document: FleetDocument, fleet: FleetResult) -> Answer:
 
 def parts(document: FleetDocument, fleet: FleetResult) -> Iterator[Part]:
     """Build the parts below the answer: hosts, questions, properties, and the hosts' runs."""
-    primary = _primary(document)
-    are_many = len(primary) > MAX_CLAIMS
-    shown = [shown_comparison(document, comparison) for comparison in primary]
-    if len(shown) == 1:
-        (comparison,) = shown
+    primary = _primary_comparisons(document)
+    has_many = len(primary) > MAX_CLAIMS
+    comparisons = [shown_comparison(document, comparison) for comparison in primary]
+    if len(comparisons) == 1:
+        (comparison,) = comparisons
         yield Section("Hosts", (_hosts_table(fleet, comparison),))
-        yield from _answers(comparison)
+        yield from _answers_section(comparison)
     else:
         yield Section("Hosts", (_fleet_table(fleet),))
-        if are_many:
+        if has_many:
             yield Section("Means over the asked hosts", (_means_table(document, primary),))
-        for comparison in shown:
-            parts = (_hosts_table(fleet, comparison), *_answers(comparison))
-            forms = WRITTEN if are_many else SCREEN | WRITTEN
-            yield Section(_title(comparison), parts, folded=are_many, forms=forms)
-        if are_many:
+        for comparison in comparisons:
+            parts = (_hosts_table(fleet, comparison), *_answers_section(comparison))
+            forms = WRITTEN if has_many else SCREEN | WRITTEN
+            yield Section(_title(comparison), parts, folded=has_many, forms=forms)
+        if has_many:
             yield Paragraph(
                 f"The page of {option('report')} has the hosts of each comparison.", forms=SCREEN
             )
-    others = [comparison for comparison in document.comparisons if comparison not in primary]
-    if others:
-        yield Section("Other metrics", (_means_table(document, others),))
-    yield from _control(fleet)
-    yield from _medians(document, fleet)
-    yield from _members(fleet)
+    secondary = [comparison for comparison in document.comparisons if comparison not in primary]
+    if secondary:
+        yield Section("Other metrics", (_means_table(document, secondary),))
+    yield from _control_sentence(fleet)
+    yield from _medians_table(document, fleet)
+    yield from _host_runs(fleet)
 
 
 def numbers(document: FleetDocument, fleet: FleetResult) -> Iterator[NumberRow]:
-    """Yield a row for each comparison and host, after one for the mean over the asked hosts."""
+    """Yield rows for each comparison: the mean over the asked hosts, then each host."""
     runs = {host.place: host for host in fleet.hosts}
     for comparison in document.comparisons:
         common: NumberRow = {
@@ -205,16 +196,16 @@ def _number(value: object) -> Number:
 
 
 def _claim(claim: Claim, comparison: FleetComparison, fleet: FleetResult) -> Claim:
-    """Return the claim of a comparison over hosts, with the hosts of its mean and its scope."""
+    """Return the claim of a comparison, with the hosts of the mean and its scope."""
     answers = comparison.fleet
     assert answers is not None, "a comparison of a fleet has its answers"
-    whose = "these campaigns" if fleet.one_host else "the asked hosts"
+    subject = "these campaigns" if fleet.one_host else "the asked hosts"
     # If the mean over the asked hosts is unknown, the mean over the hosts that stayed may help.
-    answers_over_hosts = (answers.mean, *(() if answers.stayed is None else (answers.stayed,)))
-    remarks = () if answers.mean.unknown_because is None else answers_over_hosts
+    mean_answers = (answers.mean, *(() if answers.stayed is None else (answers.stayed,)))
+    remarks = () if answers.mean.unknown_because is None else mean_answers
     return replace(
         claim,
-        subject=f"{claim.subject}, mean over {whose}",
+        subject=f"{claim.subject}, mean over {subject}",
         certainty=(),
         remarks=tuple(f"{remark.question} {remark.answer}" for remark in remarks),
         facts=(
@@ -275,7 +266,6 @@ def _host_facts(host: FleetHost) -> Mapping[str, Cell]:
 
 
 def _state_sentence(host: FleetHost) -> str:
-    """Return the state of a host's campaign in a few words."""
     state = _STATES[host.state]
     if host.stopped_because is not None:
         return f"{state}: {host.stopped_because}" if host.state == "left" else host.stopped_because
@@ -310,7 +300,7 @@ def _means_table(document: FleetDocument, comparisons: Sequence[FleetComparison]
     return Table(*headed(rows), label="Means over the asked hosts")
 
 
-def _answers(comparison: FleetComparison) -> Iterator[Part]:
+def _answers_section(comparison: FleetComparison) -> Iterator[Part]:
     """Build the questions with their answers, and the means by properties of the hosts."""
     answers = comparison.fleet
     if answers is None:
@@ -328,21 +318,21 @@ def _answers(comparison: FleetComparison) -> Iterator[Part]:
         tuple(rows),
         label=f"Questions and answers: {_title(comparison)}",
         notes=tuple(
-            f"Not answered: {' '.join(questions)} Reason: {because}."
-            for because, questions in open_questions.items()
+            f"Not answered: {' '.join(questions)} Reason: {reason}."
+            for reason, questions in open_questions.items()
         ),
     )
     yield Section("Answers over the hosts", (table,))
-    yield from _properties(comparison, answers)
+    yield from _properties_section(comparison, answers)
 
 
-def _properties(comparison: FleetComparison, answers: FleetAnswers) -> Iterator[Part]:
+def _properties_section(comparison: FleetComparison, answers: FleetAnswers) -> Iterator[Part]:
     if not answers.by_property:
         return
     rows = (
         {
             "hosts differ by": _PROPERTY_NAMES.get(effect.name, effect.name.replace("_", " "))
-            if not place
+            if not index
             else "",
             "value:name": value.value,
             "hosts:number": str(len(value.hosts)),
@@ -350,7 +340,7 @@ def _properties(comparison: FleetComparison, answers: FleetAnswers) -> Iterator[
             "mean ratio:number": change_text(value.ratio, UNKNOWN),
         }
         for effect in answers.by_property
-        for place, value in enumerate(effect.values)
+        for index, value in enumerate(effect.values)
     )
     table = Table(
         *headed(rows),
@@ -361,20 +351,18 @@ def _properties(comparison: FleetComparison, answers: FleetAnswers) -> Iterator[
     yield Section("By properties of the hosts", (table,))
 
 
-def _control(fleet: FleetResult) -> Iterator[Part]:
-    """Build the sentence about the controls of the hosts."""
+def _control_sentence(fleet: FleetResult) -> Iterator[Part]:
     controls = [host for host in fleet.hosts if host.control_excludes_one is not None]
     if controls:
         differing = [host.host for host in controls if host.control_excludes_one]
-        which = f": {names_of(differing)}" if differing else ""
+        names = f": {names_of(differing)}" if differing else ""
         yield Paragraph(
             f"Control: the baseline against itself differs on {len(differing)} of "
-            f"{counted(len(controls), 'host')}{which}."
+            f"{counted(len(controls), 'host')}{names}."
         )
 
 
-def _medians(document: FleetDocument, fleet: FleetResult) -> Iterator[Part]:
-    """Build the median of each condition on each host."""
+def _medians_table(document: FleetDocument, fleet: FleetResult) -> Iterator[Part]:
     hosts = [host for host in fleet.hosts if host.conditions]
     if not hosts:
         return
@@ -388,30 +376,33 @@ def _medians(document: FleetDocument, fleet: FleetResult) -> Iterator[Part]:
         }
         for host in hosts
     )
-    medians = [[known.get(name, UNKNOWN) for name in names] for known in medians_by_host]
-    first, noun, down, across = "host", "more condition", [host.host for host in hosts], names
-    # The smaller number of names makes the columns.
+    medians = [[texts.get(name, UNKNOWN) for name in names] for texts in medians_by_host]
+    heading, column_noun = "host", "more condition"
+    rows, columns = [host.host for host in hosts], names
+    # The columns are the hosts or the conditions, whichever are fewer.
     if len(names) > len(hosts):
-        first, noun, down, across = "condition", "more host", across, down
+        heading, column_noun = "condition", "more host"
+        rows, columns = columns, rows
         medians = [list(column) for column in zip(*medians, strict=True)]
-    left_out = len(across) - _MAX_MEDIAN_COLUMNS
+    hidden_count = len(columns) - _MAX_MEDIAN_COLUMNS
+    columns = columns[:_MAX_MEDIAN_COLUMNS]
     title = "Medians on each host"
     table = Table(
-        (Column(first, "name"), *(Column(name, "number") for name in across[:_MAX_MEDIAN_COLUMNS])),
-        tuple((name, *row[:_MAX_MEDIAN_COLUMNS]) for name, row in zip(down, medians, strict=True)),
+        (Column(heading, "name"), *(Column(name, "number") for name in columns)),
+        tuple((name, *row[: len(columns)]) for name, row in zip(rows, medians, strict=True)),
         label=title,
         notes=(
             "Each median is that of one host.",
-            *([f"The JSON has {counted(left_out, noun)}."] if left_out > 0 else []),
+            *([f"The JSON has {counted(hidden_count, column_noun)}."] if hidden_count > 0 else []),
         ),
-        max_rows=None if first == "condition" else MAX_HOSTS,
+        max_rows=None if heading == "condition" else MAX_HOSTS,
     )
     compares = bool(document.comparisons)
     yield Section(title, (table,), folded=compares, forms=WRITTEN if compares else SCREEN | WRITTEN)
 
 
-def _members(fleet: FleetResult) -> Iterator[Part]:
-    """Build the runs of the hosts, and the line that shows one of them."""
+def _host_runs(fleet: FleetResult) -> Iterator[Part]:
+    """Build the table of the hosts' runs, and the command that shows one of them."""
     members = [(host, host.run) for host in fleet.hosts if host.run]
     if not members:
         return
@@ -427,28 +418,28 @@ def _members(fleet: FleetResult) -> Iterator[Part]:
 
 
 def _title(comparison: FleetComparison) -> str:
-    where = ", ".join(f"{factor} {level}" for factor, level in comparison.stratum.items())
-    at = f" at {where}" if where else ""
-    return f"{comparison.candidate} against {comparison.baseline}{at}"
+    stratum = ", ".join(f"{factor} {level}" for factor, level in comparison.stratum.items())
+    location = f" at {stratum}" if stratum else ""
+    return f"{comparison.candidate} against {comparison.baseline}{location}"
 
 
 def _impossible(fleet: FleetResult, comparisons: Sequence[FleetComparison]) -> Iterator[str]:
-    places = [host.place for host in fleet.hosts]
-    if places != list(range(len(places))):
+    positions = [host.place for host in fleet.hosts]
+    if positions != list(range(len(positions))):
         yield "the hosts of a fleet are not in order"
     if any(min(host.blocks, host.trials) < 0 for host in fleet.hosts):
         yield "a host of a fleet has a negative number of blocks"
     for comparison in comparisons:
-        if any(not 0 <= effect.place < len(places) for effect in comparison.hosts):
-            yield "a comparison of a fleet is of a host that it did not ask"
+        if any(not 0 <= effect.place < len(positions) for effect in comparison.hosts):
+            yield "a comparison of a fleet names a host that is not in the fleet"
         if any(not 0.0 < effect.level < 1.0 or effect.blocks < 0 for effect in comparison.hosts):
             yield "a host of a comparison has no level between 0 and 1, or negative blocks"
-        parts: list[HostEffect | HostDifference | FleetInterval] = [*comparison.hosts]
+        estimates: list[HostEffect | HostDifference | FleetInterval] = [*comparison.hosts]
         if comparison.fleet is not None:
             answers = comparison.fleet
-            parts += (*answers.otherwise.hosts, answers.mean, answers.new_host, answers.median)
-            parts.append(answers.normal)
-        for part in parts:
-            is_ratio = part.ratio is None or 0.0 <= part.ratio < math.inf
-            if not (is_ratio and is_interval_of_ratios(part.ratio_ci)):
+            estimates += (*answers.otherwise.hosts, answers.mean, answers.new_host, answers.median)
+            estimates.append(answers.normal)
+        for estimate in estimates:
+            is_ratio = estimate.ratio is None or 0.0 <= estimate.ratio < math.inf
+            if not (is_ratio and is_interval_of_ratios(estimate.ratio_ci)):
                 yield "a host or an answer of a fleet has no ratio with an interval"

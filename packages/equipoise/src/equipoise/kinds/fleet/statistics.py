@@ -1,20 +1,24 @@
-"""The claims over the campaigns of several hosts (docs/methods/fleet.md).
+"""Statistics over the campaigns of several hosts (docs/methods/fleet.md).
 
-Each host has its own coin and its own campaign; its ratio e^θ is constant. Every answer names its
-question, because different questions have different answers: effects of +3 % and -3 % on four hosts
-are certainly effects, but their mean is 0.
+Each host has its own coin and its own campaign, and its log ratio θ is assumed to be constant. The
+questions about a fleet have different answers: effects of +3 % and -3 % on four hosts are certainly
+effects, but their mean is 0.
 
 All intervals are confidence sequences: they hold at every interim analysis, whenever each host
-stopped. Three families of claims have ``alpha`` each: the means over hosts with their verdict, the
-new host, and the hosts that differ from the others. Each of K comparisons gets alpha/K.
+stopped. Sequences *hold together* at a level if the chance that any of them is ever wrong is at
+most that level. Three families of claims have ``alpha`` each: the means over hosts with their
+verdict, the new host, and the hosts that differ from the others. Each of K comparisons gets
+alpha/K.
 
 A *round* is block i of every host, used as one bet. Given the past and the times by position, the
-coins of these blocks are independent and fair. So the weighted mean of d - θ over the hosts changes
-its sign with all of these coins at once, like the difference in a block of one campaign, and the
-betting engine can use it. This holds while no host leaves. A *roster* is a set of hosts that are in
-every round of a stretch. A round that will never be complete ends the roster. The remaining hosts
-are the next roster, which has its own sequence. A tenth of the alpha of the means is for the hosts'
-own sequences, eight tenths are for the first roster, and a tenth over g(g - 1) for roster number g.
+coins of these blocks are independent and fair. If all of these coins are turned, the weighted mean
+of d - θ over the hosts changes its sign (d is a block difference). The betting engine can use this
+mean like the difference in a block of one campaign. This holds while no host leaves.
+
+A *roster* is a set of hosts that are in every round of a stretch. A round that will never be
+complete ends the roster. The remaining hosts are the next roster, which has its own sequence. The
+alpha of the means is divided: 0.1 for the hosts' own sequences, 0.8 for the first roster, and
+0.1/(g(g - 1)) for roster number g > 1.
 """
 
 from __future__ import annotations
@@ -47,39 +51,40 @@ from equipoise.stats.verdict import (
     verdict_by_intervals,
 )
 
-End = Literal["measuring", "finished", "left"]
-"""State of a host's campaign. ``finished``: it ended by its own rules. ``left``: it was lost or
-withdrawn before, and does not measure any more."""
+CampaignState = Literal["measuring", "finished", "left"]
+"""State of a host's campaign. ``finished``: the campaign ended by its own rules. ``left``: the host
+was lost or withdrawn before that end, and does not measure any more."""
 
 SHARE_OF_HOSTS = 0.1
-"""Share of alpha for the mean from the hosts' sequences, if there are rounds."""
+"""Share of alpha for the mean of the hosts' own sequences, if there are rounds."""
 SHARE_OF_FIRST_ROSTER = 0.8
-"""Share of alpha for the rounds of the first roster, which mostly has the narrowest interval."""
+"""Share of alpha for the rounds of the first roster, whose interval is mostly the narrowest."""
 _WEIGHT_ERROR = 1e-9
 _UNLIMITED = (-math.inf, math.inf)
 _MIN_SLOT_BLOCKS = 6
-"""Number of blocks from which a slot effect is estimated, as in the betting engine."""
+"""Minimum number of blocks for an estimate of the slot effect, the effect of the position in a
+block."""
 _SLOT_GROWTH = 1.25
-"""Growth of the number of blocks after which the slot effect is estimated again."""
+"""The slot effect is estimated again when the number of blocks has grown by this factor."""
 
 
-class FleetHost(Struct, frozen=True):
+class HostBlocks(Struct, frozen=True):
     """One asked host, with the known blocks of its campaign for one comparison."""
 
     name: str
     identity: str
-    """Text that differs between all hosts."""
+    """Text by which hosts are distinguished."""
     blocks: PairedBlocks
     weight: float
     """Weight in the mean over the asked hosts, declared before the first trial."""
-    end: End = "measuring"
+    state: CampaignState = "measuring"
     known_at_end: tuple[int, ...] | None = None
-    """Blocks of every asked host that were known when the end of this one was decided. ``None`` if
-    its own rules or a fault ended it, without regard to other hosts."""
+    """Number of known blocks of each asked host when the end of this campaign was decided. ``None``
+    if its own rules or a fault ended it, without regard to other hosts."""
 
 
 class LogInterval(Struct, frozen=True):
-    """An interval in log units; infinite on a side without a bound."""
+    """An interval in log units; a missing bound is infinite."""
 
     low: float
     high: float
@@ -96,24 +101,24 @@ class Bounds(LogInterval, frozen=True):
     level: float
     """1 minus the coverage."""
     unknown_because: str | None = None
-    """Reason why a side has no bound."""
+    """Reason why a bound is missing; ``None`` if both bounds are finite."""
 
 
-class HostAnswer(Struct, frozen=True):
-    """One asked host alone, and whether it differs from the others."""
+class HostClaims(Struct, frozen=True):
+    """Claims about one asked host alone, and whether it differs from the others."""
 
     blocks: int
     typical: float | None
-    """Huber centre of its block differences; ``None`` if it has none, ±inf if half are infinite."""
+    """Huber centre of the block differences; ``None`` without any, ±inf if half are infinite."""
     bounds: Bounds
-    """Its confidence sequence; the sequences of all asked hosts hold together."""
+    """Confidence sequence of the host; the sequences of all asked hosts hold together."""
     ratio_is_constant: bool
-    """Whether a constant ratio agrees with its whole campaign."""
-    others: Bounds
+    """Whether a constant ratio agrees with the host's whole campaign."""
+    mean_of_others: Bounds
     """Confidence sequence of the mean over the other asked hosts."""
     direction: Literal["slower", "faster"] | None
-    """Whether its candidate is slower or faster than on the others, relative to the baseline. The
-    chance that this is ever wrong for any host is at most alpha."""
+    """Whether the candidate, relative to the baseline, is slower or faster on this host than on the
+    others. The chance that this is ever wrong for any host is at most alpha."""
 
     @property
     def ratio(self) -> float | None:
@@ -124,22 +129,23 @@ class HostAnswer(Struct, frozen=True):
 class FleetMean(Struct, frozen=True):
     """The weighted mean of the log ratios over hosts, and the verdict on it."""
 
-    places: tuple[int, ...]
-    """Places of the hosts in the mean, among the asked ones, from 0."""
+    host_indexes: tuple[int, ...]
+    """Indexes of the hosts in the mean, among the asked hosts, from 0."""
     typical: float | None
-    """Weighted mean of the hosts' estimates; ``None`` if a host has no finite one."""
+    """Weighted mean of the hosts' estimates; ``None`` if a host has no finite estimate."""
     bounds: Bounds
-    """Intersection of the two intervals below, at alpha."""
+    """Intersection of ``by_hosts`` and ``by_rounds``, at alpha."""
     by_hosts: Bounds
     """Weighted mean of the hosts' confidence sequences, at alpha/10; without rounds at alpha."""
     by_rounds: Bounds | None
-    """Confidence sequence from the rounds of the roster of exactly these hosts. ``None`` if the
+    """Confidence sequence from the rounds of the roster with exactly these hosts. ``None`` if the
     roster has no complete round, or the hosts were not fixed before the first trial."""
     equivalence: Bounds
-    """Interval that decides on ``equivalent``; each side is used alone, so it has twice alpha."""
+    """Interval that decides on ``equivalent``, with twice alpha, because each side is used
+    alone."""
     verdict: Verdict
     means_veto: bool
-    """Whether only the means and the slow runs forbid ``equivalent`` (`stats.slow_runs`)."""
+    """Whether only the means and the slow runs prevent ``equivalent`` (`stats.slow_runs`)."""
     ln_mean_ratio: float
     """Weighted mean over hosts of the logarithm of the ratio of means."""
 
@@ -150,7 +156,7 @@ class FleetMean(Struct, frozen=True):
 
 
 class Prediction(LogInterval, frozen=True):
-    """An interval for hosts that were not measured, with its chance."""
+    """An interval for hosts that were not measured, with the chance that it is right."""
 
     chance: float | None
     """Least chance that the interval contains the true value; ``None`` if there is no claim."""
@@ -166,20 +172,20 @@ class HostVariance(Struct, frozen=True):
     unknown_because: str | None = None
 
 
-class FleetAnswers(Struct, frozen=True):
+class FleetClaims(Struct, frozen=True):
     """All claims about one comparison of a fleet."""
 
     e_value: float
-    """Evidence against "the ratio is 1 on each asked host"; the mean of the hosts' e-values. It is
-    neither about the mean ratio nor about a single host."""
+    """Evidence against "the ratio is 1 on each asked host": the mean of the hosts' e-values. It
+    says nothing about the mean ratio or about a single host."""
     mean: FleetMean
     """Mean over all asked hosts."""
     mean_of_stayed: FleetMean | None
     """Mean over the hosts that have not left; ``None`` if no host has left."""
-    hosts: tuple[HostAnswer, ...]
-    """Answers about each host, in the order of the plan."""
+    hosts: tuple[HostClaims, ...]
+    """Claims about each host, in the order of the plan."""
     new_host: Prediction
-    """The ratio on a new host, if the asked ones are exchangeable with it."""
+    """The ratio on a new host, if the asked hosts are exchangeable with it."""
     median_of_hosts: Prediction
     """The median ratio of the population, if the asked hosts are independent draws from it."""
     new_normal_host: Prediction
@@ -187,18 +193,18 @@ class FleetAnswers(Struct, frozen=True):
     variance: HostVariance
 
 
-def answers_of_fleet(
-    hosts: Sequence[FleetHost],
+def claims_of_fleet(
+    hosts: Sequence[HostBlocks],
     *,
     min_effect: float,
     alpha: float,
-    planned: int | None,
+    planned_count: int | None,
     seed: int = 0,
-) -> FleetAnswers:
+) -> FleetClaims:
     """Return the claims over the hosts about one comparison.
 
-    Raise `UnusableInput` if there is no host, the weights do not add up to 1, a number is out of
-    range or missing, or a different number of hosts was planned.
+    Raise `UnusableInput` if there is no host, the weights do not add up to 1, ``known_at_end`` has
+    the wrong length, a number is out of range, or a different number of hosts was planned.
 
     Parameters
     ----------
@@ -207,29 +213,26 @@ def answers_of_fleet(
     min_effect
         Smallest effect that matters, in percent; 0 for none.
     alpha
-        Between 0 and 1; each of K comparisons has alpha/K.
-    planned
-        Number of hosts that was fixed before the first trial; ``None`` if hosts could join later.
+        Level of each question about this comparison; each of K comparisons has alpha/K.
+    planned_count
+        Number of hosts, if it was fixed before the first trial; ``None`` if hosts could join.
     seed
         Seed of the intervals of the variance.
     """
     margin = margin_of(min_effect)
     check_alpha(alpha)
-    _check(hosts, planned)
-    return _Fleet(hosts, margin, alpha, planned).answers(seed)
+    _check_hosts(hosts, planned_count)
+    return _Fleet(hosts, margin, alpha, planned_count).claims(seed)
 
 
 class _Fleet:
     """The campaigns of a fleet at one interim analysis."""
 
     def __init__(
-        self,
-        hosts: Sequence[FleetHost],
-        margin: float,
-        alpha: float,
-        planned: int | None,
+        self, hosts: Sequence[HostBlocks], margin: float, alpha: float, planned_count: int | None
     ) -> None:
-        self.hosts, self.margin, self.alpha, self.planned = hosts, margin, alpha, planned
+        self.hosts, self.planned_count = hosts, planned_count
+        self.margin, self.alpha = margin, alpha
         self.weights = np.array([host.weight for host in hosts])
         self.rounds = Rounds(hosts)
         centres = [host.blocks.engine.centre() for host in hosts]
@@ -237,20 +240,20 @@ class _Fleet:
         # A single host has only its own sequence: its rounds are its blocks.
         self.sequence_level = alpha if len(hosts) == 1 else alpha / 2.0
         self.sequences = self.host_sequences(self.sequence_level)
-        has_rounds = planned is not None and len(hosts) > 1
+        has_rounds = planned_count is not None and len(hosts) > 1
         self.mean_level = alpha * SHARE_OF_HOSTS if has_rounds else alpha
         self.mean_sequences = self.host_sequences(self.mean_level)
         self.equivalence_sequences = self.host_sequences(equivalence_level(self.mean_level))
 
-    def answers(self, seed: int) -> FleetAnswers:
-        everyone = tuple(range(len(self.hosts)))
-        stayed = tuple(place for place in everyone if self.hosts[place].end != "left")
-        is_part = 0 < len(stayed) < len(everyone)
-        return FleetAnswers(
+    def claims(self, seed: int) -> FleetClaims:
+        all_hosts = tuple(range(len(self.hosts)))
+        remaining_hosts = tuple(index for index in all_hosts if self.hosts[index].state != "left")
+        some_left = 0 < len(remaining_hosts) < len(all_hosts)
+        return FleetClaims(
             e_value=self.e_value(),
-            mean=self.mean_over(everyone),
-            mean_of_stayed=self.mean_over(stayed) if is_part else None,
-            hosts=tuple(self.host_answer(place) for place in everyone),
+            mean=self.mean_over(all_hosts),
+            mean_of_stayed=self.mean_over(remaining_hosts) if some_left else None,
+            hosts=tuple(self.claims_about_host(index) for index in all_hosts),
             new_host=self.new_host(),
             median_of_hosts=self.median_of_hosts(),
             new_normal_host=self.new_normal_host(),
@@ -259,88 +262,88 @@ class _Fleet:
 
     # -- one host
 
-    def share(self, place: int) -> float:
-        """Return the share of a level that belongs to a host; the sum over hosts is at most 1."""
-        if self.planned is not None:
-            return 1.0 / self.planned
-        return 1.0 / ((place + 1) * (place + 2))
+    def host_share(self, index: int) -> float:
+        """Return the share of a level for one host; the sum of the shares is at most 1."""
+        if self.planned_count is not None:
+            return 1.0 / self.planned_count
+        return 1.0 / ((index + 1) * (index + 2))
 
     def host_sequences(self, level: float) -> list[tuple[Bounds, bool]]:
-        """Return the sequence of each host; all hold together at ``level``."""
+        """Return the sequence of each host. All sequences hold together at ``level``."""
         return [
-            _sequence(host.blocks.engine, level * self.share(place), host.name)
-            for place, host in enumerate(self.hosts)
+            _sequence(host.blocks.engine, level * self.host_share(index), host.name)
+            for index, host in enumerate(self.hosts)
         ]
 
-    def host_answer(self, place: int) -> HostAnswer:
-        host, (bounds, is_constant) = self.hosts[place], self.sequences[place]
-        others = self.others_of(place)
+    def claims_about_host(self, index: int) -> HostClaims:
+        host, (bounds, is_constant) = self.hosts[index], self.sequences[index]
+        mean_of_others = self.mean_over_others(index)
         direction: Literal["slower", "faster"] | None = None
-        if bounds.low > others.high:
+        if bounds.low > mean_of_others.high:
             direction = "slower"
-        elif bounds.high < others.low:
+        elif bounds.high < mean_of_others.low:
             direction = "faster"
-        return HostAnswer(
+        return HostClaims(
             blocks=len(host.blocks),
-            typical=self.centres[place],
+            typical=self.centres[index],
             bounds=bounds,
             ratio_is_constant=is_constant,
-            others=others,
+            mean_of_others=mean_of_others,
             direction=direction,
         )
 
-    def others_of(self, place: int) -> Bounds:
+    def mean_over_others(self, index: int) -> Bounds:
         """Return the sequence of the mean over the other asked hosts.
 
-        The one from the hosts' sequences needs no further alpha. The one from the rounds has the
-        host's share of alpha/2, so that the claims about all hosts hold together.
+        The mean of the hosts' sequences needs no further alpha. The sequence from the rounds has
+        the host's share of alpha/2, so that the claims about all hosts hold together.
         """
-        level = self.alpha * self.share(place)
-        others = [other for other in range(len(self.hosts)) if other != place]
-        because = self.one_host_because()
-        if because is not None:
-            return Bounds(*_UNLIMITED, level, because)
-        bounds = self.by_hosts(others, self.sequences, level)
-        roster = self.roster_of(tuple(range(len(self.hosts))))
+        level = self.alpha * self.host_share(index)
+        others = [other for other in range(len(self.hosts)) if other != index]
+        reason = self.no_comparison_reason()
+        if reason is not None:
+            return Bounds(*_UNLIMITED, level, reason)
+        bounds = self.mean_of_sequences(others, self.sequences, level)
+        roster = self.roster_with(tuple(range(len(self.hosts))))
         if roster is not None:
-            means = self.rounds.mean_sequence(roster, without=place)
+            means = self.rounds.mean_sequence(roster, without=index)
             bounds = _intersection(bounds, _sequence(means, level / 2.0, "the others")[0], level)
         return bounds
 
     # -- the mean over hosts
 
-    def mean_over(self, places: tuple[int, ...]) -> FleetMean:
-        bounds = by_hosts = self.by_hosts(places, self.mean_sequences, self.mean_level)
-        equivalence = self.by_hosts(
-            places, self.equivalence_sequences, equivalence_level(self.mean_level)
+    def mean_over(self, indexes: tuple[int, ...]) -> FleetMean:
+        bounds = by_hosts = self.mean_of_sequences(indexes, self.mean_sequences, self.mean_level)
+        equivalence = self.mean_of_sequences(
+            indexes, self.equivalence_sequences, equivalence_level(self.mean_level)
         )
         by_rounds: Bounds | None = None
-        roster = self.roster_of(places)
+        roster = self.roster_with(indexes)
         if roster is not None:
             sequence = self.rounds.mean_sequence(roster)
             roster_level = self.alpha * share_of_roster(roster.number)
-            by_rounds, wider = (
+            by_rounds, wider_bounds = (
                 _sequence(sequence, level, "the mean over the rounds")[0]
                 for level in (roster_level, equivalence_level(roster_level))
             )
             bounds = _intersection(by_hosts, by_rounds, self.alpha)
-            equivalence = _intersection(equivalence, wider, equivalence_level(self.alpha))
-        typical = self.typical_over(places)
+            equivalence = _intersection(equivalence, wider_bounds, equivalence_level(self.alpha))
+        typical = self.typical_mean(indexes)
         if typical is not None:
             typical = min(max(typical, bounds.low), bounds.high)
-        ln_mean_ratio = float(self.parts_of(places) @ self.ln_mean_ratios(places))
+        ln_mean_ratio = float(self.weights_over(indexes) @ self.ln_mean_ratios(indexes))
         verdict, means_veto = verdict_by_intervals(
             (bounds.low, bounds.high),
             (equivalence.low, equivalence.high),
             typical,
             self.margin,
-            blocks=min(len(self.hosts[place].blocks) for place in places),
-            runs=sum(len(self.hosts[place].blocks) for place in places),
-            means_allow=lambda: self.means_allow(places),
-            means_contradict=lambda side: self.means_contradict(places, side),
+            blocks=min(len(self.hosts[index].blocks) for index in indexes),
+            runs=sum(len(self.hosts[index].blocks) for index in indexes),
+            means_allow=lambda: self.means_allow(indexes),
+            means_contradict=lambda side: self.means_contradict(indexes, side),
         )
         return FleetMean(
-            places=places,
+            host_indexes=indexes,
             typical=typical,
             bounds=bounds,
             by_hosts=by_hosts,
@@ -351,60 +354,63 @@ class _Fleet:
             ln_mean_ratio=ln_mean_ratio,
         )
 
-    def parts_of(self, places: Sequence[int]) -> FloatArray:
-        """Return the weights of hosts in the mean over them alone."""
-        weights = self.weights[list(places)]
-        parts: FloatArray = weights / weights.sum()
-        return parts
+    def weights_over(self, indexes: Sequence[int]) -> FloatArray:
+        """Return the weights of these hosts, scaled so that their sum is 1."""
+        host_weights = self.weights[list(indexes)]
+        weights: FloatArray = host_weights / host_weights.sum()
+        return weights
 
-    def by_hosts(
-        self, places: Sequence[int], sequences: Sequence[tuple[Bounds, bool]], level: float
+    def mean_of_sequences(
+        self, indexes: Sequence[int], sequences: Sequence[tuple[Bounds, bool]], level: float
     ) -> Bounds:
-        """Return the weighted mean of hosts' sequences, which hold together."""
-        bounds = [sequences[place][0] for place in places]
-        reason = next((each.unknown_because for each in bounds if each.unknown_because), None)
+        """Return the weighted mean of the sequences of hosts."""
+        bounds = [sequences[index][0] for index in indexes]
+        reason = next((bound.unknown_because for bound in bounds if bound.unknown_because), None)
         if reason is not None:
             return Bounds(*_UNLIMITED, level, reason)
-        parts = self.parts_of(places)
-        low = float(parts @ np.array([each.low for each in bounds]))
-        high = float(parts @ np.array([each.high for each in bounds]))
+        weights = self.weights_over(indexes)
+        low = float(weights @ np.array([bound.low for bound in bounds]))
+        high = float(weights @ np.array([bound.high for bound in bounds]))
         return Bounds(low, high, level)
 
-    def roster_of(self, places: tuple[int, ...]) -> Roster | None:
-        """Return the roster of exactly these hosts; ``None`` for one host, or if hosts could join.
+    def roster_with(self, indexes: tuple[int, ...]) -> Roster | None:
+        """Return the roster with exactly these hosts; ``None`` if there is none.
 
-        A joining host would change the first roster at every interim analysis.
+        A fleet of one host has no roster. A fleet that hosts could join has none either: a joining
+        host would change the first roster at every interim analysis.
         """
-        if self.planned is None or len(self.hosts) == 1:
+        if self.planned_count is None or len(self.hosts) == 1:
             return None
-        return next((roster for roster in self.rounds.rosters if roster.places == places), None)
+        rosters = (each for each in self.rounds.rosters if each.host_indexes == indexes)
+        return next(rosters, None)
 
-    def typical_over(self, places: Sequence[int]) -> float | None:
+    def typical_mean(self, indexes: Sequence[int]) -> float | None:
         centres = [
-            centre for centre in (self.centres[place] for place in places) if centre is not None
+            centre for centre in (self.centres[index] for index in indexes) if centre is not None
         ]
-        if len(centres) < len(places) or not all(math.isfinite(centre) for centre in centres):
+        if len(centres) < len(indexes) or not all(math.isfinite(centre) for centre in centres):
             return None
-        return float(self.parts_of(places) @ np.array(centres))
+        return float(self.weights_over(indexes) @ np.array(centres))
 
     # -- the means, which can veto a verdict
 
-    def ln_mean_ratios(self, places: Sequence[int]) -> FloatArray:
-        blocks = [self.hosts[place].blocks for place in places]
+    def ln_mean_ratios(self, indexes: Sequence[int]) -> FloatArray:
+        blocks = [self.hosts[index].blocks for index in indexes]
         return np.array([ln_ratio_of_means(block.baseline, block.candidate) for block in blocks])
 
-    def means_allow(self, places: Sequence[int]) -> bool:
+    def means_allow(self, indexes: Sequence[int]) -> bool:
         """Return whether the means and the slow runs of all hosts allow ``equivalent``.
 
-        The bound is that of the weighted mean. Slow runs are rare on a single host, so those of all
-        hosts are judged together, each cost divided by the median of its host.
+        The weighted mean has to be within the margin, or the slow runs have to be balanced. Slow
+        runs are rare on a single host, so the slow runs of all hosts are judged together, each cost
+        divided by the median of its host.
         """
-        blocks = [self.hosts[place].blocks for place in places]
-        parts = [
-            (float(part), block.own_baseline, block.candidate)
-            for part, block in zip(self.parts_of(places), blocks, strict=True)
+        blocks = [self.hosts[index].blocks for index in indexes]
+        weighted_costs = [
+            (float(weight), block.own_baseline, block.candidate)
+            for weight, block in zip(self.weights_over(indexes), blocks, strict=True)
         ]
-        if ln_bound_of_means(parts) <= self.margin:
+        if ln_bound_of_means(weighted_costs) <= self.margin:
             return True
         medians = [
             float(np.median(np.concatenate([block.own_baseline, block.candidate])))
@@ -419,19 +425,19 @@ class _Fleet:
             self.margin,
         )
 
-    def means_contradict(self, places: Sequence[int], side: float) -> bool:
-        """Return whether the means are beyond the margin on the other side.
+    def means_contradict(self, indexes: Sequence[int], side: float) -> bool:
+        """Return whether the ratio of means is beyond the margin on the side opposite to ``side``.
 
-        They must be so without any single block of any host.
+        The ratio has to stay there if any single block of any host is left out.
         """
-        parts, ratios = self.parts_of(places), self.ln_mean_ratios(places)
-        mean = float(parts @ ratios)
+        weights, ratios = self.weights_over(indexes), self.ln_mean_ratios(indexes)
+        mean = float(weights @ ratios)
         if not side * mean < -self.margin:
             return False
-        for part, ratio, place in zip(parts, ratios, places, strict=True):
-            blocks = self.hosts[place].blocks
-            without = ln_ratios_without_one_block(blocks.baseline, blocks.candidate)
-            if not np.all(side * (mean + part * (without - ratio)) < -self.margin):
+        for weight, ratio, index in zip(weights, ratios, indexes, strict=True):
+            blocks = self.hosts[index].blocks
+            ratios_without = ln_ratios_without_one_block(blocks.baseline, blocks.candidate)
+            if not np.all(side * (mean + weight * (ratios_without - ratio)) < -self.margin):
                 return False
         return True
 
@@ -441,8 +447,8 @@ class _Fleet:
         logs = np.array([host.blocks.engine.ln_e_value() for host in self.hosts])
         return e_value_of(float(np.logaddexp.reduce(logs)) - math.log(len(logs)))
 
-    def one_host_because(self) -> str | None:
-        """Return the reason why nothing is known between hosts; ``None`` if something is."""
+    def no_comparison_reason(self) -> str | None:
+        """Return why hosts cannot be compared with each other; ``None`` if they can."""
         identities = len({host.identity for host in self.hosts})
         if identities == 1:
             return "all campaigns ran on one host: nothing is known between hosts"
@@ -450,14 +456,14 @@ class _Fleet:
             return "some campaigns ran on the same host, so they are not draws of different hosts"
         return None
 
-    def not_drawn_because(self) -> str | None:
-        """Return the reason why nothing is known about other hosts; ``None`` if something is."""
-        because = self.one_host_because()
-        if because is not None:
-            return because
-        if self.planned is None:
+    def no_prediction_reason(self) -> str | None:
+        """Return why nothing can be claimed about a new host; ``None`` if something can."""
+        reason = self.no_comparison_reason()
+        if reason is not None:
+            return reason
+        if self.planned_count is None:
             return "the number of hosts was not fixed before the first trial"
-        left_hosts = [host.name for host in self.hosts if host.end == "left"]
+        left_hosts = [host.name for host in self.hosts if host.state == "left"]
         if left_hosts:
             names = ", ".join(left_hosts)
             return f"{names} left: the hosts that stayed may differ from those that left"
@@ -475,44 +481,44 @@ class _Fleet:
     def between_extremes(self, chance: float) -> Prediction:
         """Return the interval from the lowest to the highest bound of all hosts."""
         bounds = [sequence for sequence, _ in self.host_sequences(self.alpha)]
-        because = self.not_drawn_because() or next(
-            (each.unknown_because for each in bounds if each.unknown_because), None
+        reason = self.no_prediction_reason() or next(
+            (bound.unknown_because for bound in bounds if bound.unknown_because), None
         )
-        if because is not None:
-            return Prediction(*_UNLIMITED, None, because)
-        low, high = min(each.low for each in bounds), max(each.high for each in bounds)
+        if reason is not None:
+            return Prediction(*_UNLIMITED, None, reason)
+        low, high = min(bound.low for bound in bounds), max(bound.high for bound in bounds)
         return Prediction(low, high, max(0.0, chance))
 
     def new_normal_host(self) -> Prediction:
         """Return Student's prediction from the first blocks, which every campaign has to measure.
 
-        Later blocks do not change it, so it can be analysed any number of times.
+        Later blocks do not change the prediction, so any number of analyses may read it.
         """
         first = earliest_block(self.alpha)
-        because = self.not_drawn_because()
-        short = [host.name for host in self.hosts if len(host.blocks) < first]
-        if because is None and short:
-            because = f"{', '.join(short)}: fewer than {first} blocks"
-        centres = [] if because else [self.first_centre(host.blocks, first) for host in self.hosts]
-        if because is None and not np.isfinite(centres).all():
-            because = "timeouts leave a host without a finite ratio"
-        if because is not None:
-            return Prediction(*_UNLIMITED, None, because)
+        reason = self.no_prediction_reason()
+        short_names = [host.name for host in self.hosts if len(host.blocks) < first]
+        if reason is None and short_names:
+            reason = f"{', '.join(short_names)}: fewer than {first} blocks"
+        centres = [] if reason else [self.first_centre(host.blocks, first) for host in self.hosts]
+        if reason is None and not np.isfinite(centres).all():
+            reason = "timeouts leave a host without a finite ratio"
+        if reason is not None:
+            return Prediction(*_UNLIMITED, None, reason)
         count, mean = len(centres), float(np.mean(centres))
         reach = student_quantile(1.0 - self.alpha / 2.0, count - 1) * math.sqrt(1.0 + 1.0 / count)
         reach *= float(np.std(centres, ddof=1))
         return Prediction(mean - reach, mean + reach, 1.0 - self.alpha)
 
     def first_centre(self, blocks: PairedBlocks, count: int) -> float:
-        """Return the typical log ratio of the first blocks of a host; NaN if all are ties."""
-        parts = (blocks.differences[:count], blocks.orders[:count], blocks.tolerances[:count])
-        centre = BettingSequence(*parts).centre()
+        """Return the typical log ratio of a host's first blocks; NaN if all blocks are ties."""
+        first = (blocks.differences[:count], blocks.orders[:count], blocks.tolerances[:count])
+        centre = BettingSequence(*first).centre()
         return math.nan if centre is None else centre[0]
 
     def variance(self, seed: int) -> HostVariance:
-        because = self.one_host_because()
-        if because is not None:
-            return HostVariance((), because)
+        reason = self.no_comparison_reason()
+        if reason is not None:
+            return HostVariance((), reason)
         differences = [_differences_of(host.blocks) for host in self.hosts]
         with_blocks = [values for values in differences if len(values)]
         if any(not np.isfinite(values).all() for values in with_blocks):
@@ -543,46 +549,47 @@ def _differences_of(blocks: PairedBlocks) -> FloatArray:
 
 
 def _sequence(engine: BettingSequence, level: float, name: str) -> tuple[Bounds, bool]:
-    """Return a confidence sequence, and whether a constant ratio agrees with all of it."""
+    """Return a confidence sequence, and whether a constant ratio agrees with all blocks."""
     (low, high), is_constant = running_interval(engine, level)
-    because: str | None = None
+    reason: str | None = None
     if low == high and math.isinf(low):
-        because = f"{name}: timeouts exclude every ratio"
+        reason = f"{name}: timeouts exclude every ratio"
         low, high = _UNLIMITED
     elif not (math.isfinite(low) and math.isfinite(high)):
-        because = f"{name}: no bound yet after {counted(len(engine), 'block')}"
-    return Bounds(low, high, level, because), is_constant
+        reason = f"{name}: no bound yet after {counted(len(engine), 'block')}"
+    return Bounds(low, high, level, reason), is_constant
 
 
 def _intersection(first: Bounds, second: Bounds, level: float) -> Bounds:
-    """Return the intersection of two intervals; if empty, an unlimited one with the reason."""
+    """Return the intersection of two intervals; if it is empty, no bounds and the reason."""
     low, high = max(first.low, second.low), min(first.high, second.high)
     if low > high:
         empty = "the two intervals do not overlap: no constant ratios agree with all blocks"
         return Bounds(*_UNLIMITED, level, empty)
-    because = None
+    reason = None
     if not (math.isfinite(low) and math.isfinite(high)):
-        because = first.unknown_because or second.unknown_because
-    return Bounds(low, high, level, because)
+        reason = first.unknown_because or second.unknown_because
+    return Bounds(low, high, level, reason)
 
 
-def _check(hosts: Sequence[FleetHost], planned: int | None) -> None:
+def _check_hosts(hosts: Sequence[HostBlocks], planned_count: int | None) -> None:
     if not hosts:
-        raise UnusableInput("a fleet has no host", hint="ask at least one host")
+        raise UnusableInput("a fleet has no host", hint="give at least one host")
     weights = [host.weight for host in hosts]
     if min(weights) <= 0 or abs(sum(weights) - 1.0) > _WEIGHT_ERROR:
+        values = ", ".join(f"{weight:g}" for weight in weights)
         raise UnusableInput(
-            f"the weights of the hosts are {', '.join(f'{weight:g}' for weight in weights)}",
+            f"the weights of the hosts are not above 0 with the sum 1: {values}",
             hint="give weights above 0 that add up to 1",
         )
     if any(len(host.known_at_end or hosts) != len(hosts) for host in hosts):
         raise UnusableInput(
-            "the numbers of blocks known at the end of a host are not those of every host",
-            hint="give one number for each asked host",
+            f"known_at_end of a host does not have one number for each of {len(hosts)} hosts",
+            hint=f"give {len(hosts)} numbers of blocks",
         )
-    if planned is not None and planned != len(hosts):
+    if planned_count is not None and planned_count != len(hosts):
         raise UnusableInput(
-            f"{planned} hosts were planned, but there are {len(hosts)}",
+            f"{planned_count} hosts were planned, but {len(hosts)} were given",
             hint="give every planned host, also those without a block",
         )
 
@@ -591,48 +598,48 @@ class Roster(Struct, frozen=True):
     """The hosts that are in every round of a stretch of rounds."""
 
     number: int
-    """Number among the rosters with a round, from 1."""
-    places: tuple[int, ...]
-    """Places of the hosts among the asked ones, from 0."""
+    """Number of this roster among the rosters with a round, from 1."""
+    host_indexes: tuple[int, ...]
+    """Indexes of the hosts among the asked hosts, from 0."""
     starts: tuple[int, ...]
-    """For each of these hosts the number of its blocks before the first round."""
+    """For each host of the roster, the number of its blocks before the first round."""
     rounds: int
-    """Complete rounds."""
+    """Number of complete rounds."""
 
 
-def rosters_of(hosts: Sequence[FleetHost]) -> tuple[Roster, ...]:
+def rosters_of(hosts: Sequence[HostBlocks]) -> tuple[Roster, ...]:
     """Return the rosters that have at least one round, in the order of their rounds.
 
-    The end of a host may depend on known blocks of other hosts (``known_at_end``). It must not
-    select the blocks of the next roster, so that roster begins after the known blocks.
+    The end of a host may depend on known blocks of other hosts (``known_at_end``). The next roster
+    begins after these known blocks, because an outcome must not select blocks.
     """
     lengths = [len(host.blocks) for host in hosts]
     members, starts = list(range(len(hosts))), [0] * len(hosts)
     rosters: list[Roster] = []
     while members:
-        rounds = min(max(0, lengths[place] - starts[place]) for place in members)
+        rounds = min(max(0, lengths[index] - starts[index]) for index in members)
         if rounds:
-            roster_starts = tuple(starts[place] for place in members)
+            roster_starts = tuple(starts[index] for index in members)
             rosters.append(Roster(len(rosters) + 1, tuple(members), roster_starts, rounds))
-        ended_places = [
-            place
-            for place in members
-            if hosts[place].end != "measuring" and lengths[place] - starts[place] <= rounds
+        ended_hosts = [
+            index
+            for index in members
+            if hosts[index].state != "measuring" and lengths[index] - starts[index] <= rounds
         ]
-        if not ended_places:
+        if not ended_hosts:
             break
-        members = [place for place in members if place not in ended_places]
-        for place in members:
-            known_at_ends = (hosts[host_place].known_at_end for host_place in ended_places)
-            known_blocks = [values[place] for values in known_at_ends if values is not None]
-            starts[place] = max(starts[place] + rounds, *known_blocks, 0)
+        members = [index for index in members if index not in ended_hosts]
+        for index in members:
+            known_at_ends = (hosts[ended_index].known_at_end for ended_index in ended_hosts)
+            known_blocks = [values[index] for values in known_at_ends if values is not None]
+            starts[index] = max(starts[index] + rounds, *known_blocks, 0)
     return tuple(rosters)
 
 
 class Rounds:
     """The rounds of all rosters of a fleet."""
 
-    def __init__(self, hosts: Sequence[FleetHost]) -> None:
+    def __init__(self, hosts: Sequence[HostBlocks]) -> None:
         self.rosters = rosters_of(hosts)
         """Rosters with at least one round."""
         self._hosts = hosts
@@ -640,22 +647,23 @@ class Rounds:
     def mean_sequence(self, roster: Roster, *, without: int | None = None) -> BettingSequence:
         """Return the bets on the mean over a roster, one block for each round.
 
-        One asked host may be left out, by its place; the roster must contain another one. Weights
-        are scaled so that their sum is 1.
+        ``without`` is the index of a host to leave out; the roster must contain another host. The
+        weights are scaled so that their sum is 1.
         """
-        used = [
-            (place, slice(start, start + roster.rounds))
-            for place, start in zip(roster.places, roster.starts, strict=True)
-            if place != without
+        host_blocks = [
+            (index, slice(start, start + roster.rounds))
+            for index, start in zip(roster.host_indexes, roster.starts, strict=True)
+            if index != without
         ]
-        weights = np.array([self._hosts[place].weight for place, _ in used])
+        weights = np.array([self._hosts[index].weight for index, _ in host_blocks])
         weights /= weights.sum()
-        # All coins of a round change their sides together, so the coin of one host is enough.
-        heaviest, rounds = used[int(np.argmax(weights))]
+        # All coins of a round are turned together, so the coin of one host is enough.
+        heaviest, rounds = host_blocks[int(np.argmax(weights))]
         orders = self._hosts[heaviest].blocks.orders[rounds]
-        # Shape (hosts, rounds) each.
+        # Both arrays have the shape (hosts, rounds).
         differences, tolerances = (
-            np.array([of_hosts[place][part] for place, part in used]) for of_hosts in self._columns
+            np.array([column[index][rounds] for index, rounds in host_blocks])
+            for column in self._columns
         )
         with np.errstate(invalid="ignore"):
             means = (weights[:, None] * differences).sum(axis=0)
@@ -663,27 +671,27 @@ class Rounds:
 
     @cached_property
     def _columns(self) -> tuple[list[FloatArray], list[FloatArray]]:
-        """Block differences without the slot effect, and tolerances, of each host."""
+        """For each host, the block differences without the slot effect, and the tolerances."""
         blocks = [host.blocks for host in self._hosts]
         corrected = [_without_slot(block) for block in blocks]
         return corrected, [block.tolerances for block in blocks]
 
 
 def _without_slot(blocks: PairedBlocks) -> FloatArray:
-    """Return the block differences without the slot effect, as estimated from earlier blocks.
+    """Return the block differences without the slot effect, which earlier blocks estimate.
 
-    Shape (n,). The slot effect of a host depends on the host's own coin, which is unknown in the
-    mean over hosts.
+    The array has shape (blocks,). The slot effect of a host depends on the host's own coin, which
+    is unknown in the mean over hosts.
     """
     differences, orders = blocks.differences, blocks.orders
     corrected = differences.copy()
-    used = _MIN_SLOT_BLOCKS
-    while used < len(differences):
+    used_blocks = _MIN_SLOT_BLOCKS
+    while used_blocks < len(differences):
         centre = BettingSequence(
-            differences[:used], orders[:used], blocks.tolerances[:used]
+            differences[:used_blocks], orders[:used_blocks], blocks.tolerances[:used_blocks]
         ).centre()
-        until = min(len(differences), math.ceil(used * _SLOT_GROWTH))
+        end_block = min(len(differences), math.ceil(used_blocks * _SLOT_GROWTH))
         if centre is not None:
-            corrected[used:until] -= orders[used:until] * centre[1]
-        used = until
+            corrected[used_blocks:end_block] -= orders[used_blocks:end_block] * centre[1]
+        used_blocks = end_block
     return corrected

@@ -1,11 +1,12 @@
-"""The terms of a fleet, and its result document.
+"""The data classes of a fleet: the terms of its plan, and its result document.
 
-Each host has its own campaign and its own coin. The coordinator's run has these terms and no trial.
+A fleet is one question for many hosts. Each host has its own campaign and its own coin. The
+coordinator, the process that starts and follows the hosts, has a run with these terms and no trial.
 The run of each host is an ordinary campaign in the host's own ledger; its `Membership`
 (`model/plan.py`) names the fleet. The coordinator's ledger gets a copy.
 
-Each answer in the document comes with its question, because the questions differ: a mean near 1
-does not mean that no host differs. Ratios are of a cost, candidate over baseline.
+The asked hosts are those of the plan. Each answer in the document comes with its question, because
+a mean near 1 does not mean that no host differs. Ratios are of a cost, candidate over baseline.
 """
 
 from __future__ import annotations
@@ -35,19 +36,19 @@ class FleetPlan(Struct, Terms, frozen=True, tag_field=TAG, tag="fleet"):
     noun: ClassVar[str] = "fleet"
     has_members: ClassVar[bool] = True
     hosts: tuple[HostReference, ...]
-    """The asked hosts, in order; a host with several campaigns side by side is repeated."""
+    """The asked hosts in order. A host with several campaigns side by side is repeated."""
     weights: tuple[float, ...]
-    """Weight of each host in the mean over them; the sum is 1."""
+    """Weight of each host in the mean over the hosts; the sum is 1."""
     cluster: str
     """The cluster, as the user typed it."""
     shipped: tuple[File, ...] = ()
     """Programs and inputs whose content was sent to some hosts."""
     shipped_to: tuple[int, ...] = ()
-    """Places of these hosts."""
+    """Positions of these hosts in ``hosts``, from 0."""
     builds: tuple[Build, ...] = ()
     """Levels of a study that every host builds itself."""
     build_folders: tuple[str, ...] = ()
-    """Folders in which the coordinator's machine built these levels, as its plan names them."""
+    """Folders in which the coordinator's machine built these levels, as the plan names them."""
 
     @property
     def is_one_host(self) -> bool:
@@ -60,19 +61,19 @@ class FleetPlan(Struct, Terms, frozen=True, tag_field=TAG, tag="fleet"):
         return self.hosts
 
     def check_explainable(self, record: RunRecord) -> None:
-        """Refuse to explain: the coordinator runs nothing."""
+        """Raise `UnusableInput`, because the coordinator runs no trial."""
         members = listed([member.id for member in record.members]) or "none has arrived yet"
         raise UnusableInput(
-            f"run {record.id} is that of a fleet, whose coordinator ran no trial",
+            f"run {record.id} is a fleet, and its coordinator ran no trial",
             hint=f"explain the campaign of one host, on that host: {members}",
         )
 
 
 def distinct_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of hosts; equal names get a number each."""
+    """Return the names of hosts, where equal names get a number each."""
     return tuple(
-        f"{name} ({names[: place + 1].count(name)})" if names.count(name) > 1 else name
-        for place, name in enumerate(names)
+        f"{name} ({names[: index + 1].count(name)})" if names.count(name) > 1 else name
+        for index, name in enumerate(names)
     )
 
 
@@ -87,13 +88,13 @@ HOST_FACTS = (
     "boot_id",
     "equipoise",
 )
-"""Facts of a host's environment that are reported with its effect and its trials."""
+"""Facts of a host's environment that its effect and its trials show."""
 HOST_NUMBERS = frozenset({"cpus", "memory_bytes"})
 """Facts of a host that are integers."""
 HostState = Literal["ended", "left", "behind", "no block", "absent"]
-"""``ended``: it ended by its own rules. ``left``: it was interrupted, or a condition failed.
-``behind``: it is still measuring, or the connection broke, so more may arrive. ``no block``: it has
-no complete block. ``absent``: nothing has arrived from it."""
+"""``ended``: the campaign ended by its own rules. ``left``: it was interrupted, or a condition
+failed. ``behind``: the host is still measuring, or the connection broke, so more may arrive. ``no
+block``: no block is complete. ``absent``: nothing has arrived from the host."""
 
 
 class HostEffect(Struct, frozen=True):
@@ -106,13 +107,13 @@ class HostEffect(Struct, frozen=True):
     """Confidence sequence at ``level``; the sequences of all hosts hold together."""
     blocks: int
     environment: dict[str, Any]
-    """Facts of the host that may explain different results."""
+    """Facts of the host that may explain why its result differs."""
     level: float
     """1 minus the coverage of ``ratio_ci``; all hosts share the alpha of the comparison."""
     weight: float
     """Weight in the mean over the asked hosts."""
     place: int
-    """Place among the asked hosts, from 0; two hosts may have the same name."""
+    """Position among the asked hosts, from 0; two hosts may have the same name."""
 
 
 class FleetAnswer(Struct, frozen=True, kw_only=True):
@@ -121,9 +122,9 @@ class FleetAnswer(Struct, frozen=True, kw_only=True):
     question: str
     """The question, in plain words."""
     answer: str
-    """One sentence; if nothing can be claimed, the reason."""
+    """Answer in one sentence; if nothing can be claimed, the reason."""
     unknown_because: str | None = None
-    """Reason why nothing can be claimed; null if something is."""
+    """Reason why nothing can be claimed; null if something can."""
 
 
 class FleetTest(FleetAnswer, frozen=True, kw_only=True):
@@ -136,14 +137,14 @@ class FleetTest(FleetAnswer, frozen=True, kw_only=True):
 
 
 class FleetInterval(FleetAnswer, frozen=True, kw_only=True):
-    """An interval of a ratio."""
+    """A question whose answer is a ratio with its interval."""
 
     ratio: float | None = None
     ratio_ci: Interval = (None, None)
     chance: float | None = None
-    """Least chance that the interval contains the true value; null if nothing is claimed."""
+    """Minimum chance that the interval contains the true value; null if nothing is claimed."""
     hosts: tuple[str, ...] = ()
-    """Names of the hosts from which it is computed."""
+    """Names of the hosts from which the interval is computed."""
 
 
 class HostDifference(Struct, frozen=True):
@@ -151,10 +152,10 @@ class HostDifference(Struct, frozen=True):
 
     host: str
     ratio: float | None
-    """Ratio of the host over the mean ratio of the others."""
+    """Ratio of the host over the mean ratio of the other hosts."""
     ratio_ci: Interval
     differs: bool
-    """Whether the two confidence sequences do not overlap."""
+    """Whether the confidence sequences of the host and of the others do not overlap."""
 
 
 class FleetDifferences(FleetAnswer, frozen=True, kw_only=True):
@@ -169,10 +170,10 @@ class FleetDifferences(FleetAnswer, frozen=True, kw_only=True):
 
 
 class FleetVariances(FleetAnswer, frozen=True, kw_only=True):
-    """The variance between hosts, without that between blocks of a host; of log ratios."""
+    """The variance of the log ratio between hosts, and between the blocks of a host."""
 
     between: float | None = None
-    """Variance between hosts, from which the variance of blocks is subtracted; at least 0."""
+    """Variance between hosts, without the part that blocks explain; at least 0."""
     between_ci: Interval = (None, None)
     within: float | None = None
     """Variance between the blocks of one host."""
@@ -184,17 +185,17 @@ class PropertyValue(Struct, frozen=True):
     value: str
     hosts: tuple[str, ...]
     ratio: float | None
-    """Geometric mean of the ratios of these hosts, with equal weights; it has no interval."""
+    """Geometric mean of the ratios of these hosts, with equal weights and without an interval."""
 
 
 class PropertyEffect(Struct, frozen=True):
-    """A property by which the hosts differ, and the ratio at each of its values; descriptive."""
+    """A property by which the hosts differ, with the ratio for each value; descriptive."""
 
     name: str
     """Key of the environment: ``kernel``, ``cpu_model``, ``virtualization`` …"""
     values: tuple[PropertyValue, ...]
     spread: float | None
-    """Largest quotient of the ratios at two values; at least 1."""
+    """Largest ratio of a value over the smallest; at least 1."""
 
 
 class FleetAnswers(Struct, frozen=True):
@@ -202,20 +203,20 @@ class FleetAnswers(Struct, frozen=True):
 
     no_difference: FleetTest
     mean: FleetInterval
-    """Mean over all asked hosts, by their weights."""
+    """Mean over all asked hosts, with their weights."""
     stayed: FleetInterval | None
-    """Mean over the hosts that stayed, which is another question; null if no host left."""
+    """Mean over the hosts that stayed, which is a different question; null if no host left."""
     new_host: FleetInterval
     median: FleetInterval
     """Median of the population from which the asked hosts were drawn."""
     normal: FleetInterval
-    """Prediction for a new host if the hosts' ratios are log-normal, which is only assumed."""
+    """Prediction for a new host under the assumption that the hosts' ratios are log-normal."""
     otherwise: FleetDifferences
     variances: FleetVariances
     by_property: tuple[PropertyEffect, ...] = ()
     """Properties by which the hosts differ; empty if there are none, or one host."""
     by_property_note: str = ""
-    """Sentence on the value of these ratios as evidence; empty without ratios."""
+    """Sentence about the value of ``by_property`` as evidence; empty without properties."""
 
     @property
     def all(self) -> tuple[FleetAnswer, ...]:
@@ -251,29 +252,29 @@ class FleetHost(Struct, frozen=True):
     """Name of the host."""
     identity: str
     place: int
-    """Place among the asked hosts, from 0."""
+    """Position among the asked hosts, from 0."""
     state: HostState
     run: str | None
-    """Run id of its campaign in this ledger; null if nothing has arrived from it."""
+    """Run id of the host's campaign in this ledger; null if nothing has arrived from the host."""
     blocks: int
     trials: int
     stopped_because: str | None
     environment: dict[str, Any]
-    """Environment of its first segment."""
+    """Environment of the campaign's first segment."""
     conditions: tuple[HostCondition, ...] = ()
     control_excludes_one: bool | None = None
     """Whether the interval of the control excludes "no difference"; null without a control."""
 
 
 class FleetResult(Struct, frozen=True):
-    """The result of a fleet: its hosts."""
+    """The hosts of a fleet, with their states."""
 
     cluster: str
     """The cluster, as the user typed it."""
     one_host: bool
     """Whether all campaigns ran on one host, so that nothing is claimed between hosts."""
     hosts: tuple[FleetHost, ...]
-    """Asked hosts, in the order of the plan."""
+    """Asked hosts in the order of the plan."""
     metric: str
     summary: str
 
@@ -295,7 +296,7 @@ class FleetComparison(Comparison, frozen=True, kw_only=True):
 
 
 def _answers_of_values(answers: FleetAnswers) -> FleetAnswers:
-    """Return the answers of a fleet with ratios of values, which their sentences have already."""
+    """Return answers with ratios of values, which their sentences have already."""
     otherwise = answers.otherwise
     return replace(
         answers,
@@ -326,21 +327,21 @@ class FleetDocument(ResultDocument, frozen=True, kw_only=True, tag="fleet"):
 
     @property
     def own_metric(self) -> str:
-        """The metric that decides on each host."""
+        """The metric on which the verdict of each host depends."""
         return self.fleet.metric
 
     def check_one_host(self, what: str) -> None:
-        """Raise `UnusableInput`: the trials are those of several hosts."""
+        """Raise `UnusableInput`, because a fleet has the trials of several hosts."""
         runs = [f"{host.run} ({host.host})" for host in self.fleet.hosts if host.run is not None]
         raise UnusableInput(
-            f"{what} is about the trials of one host, and this run is that of a fleet",
+            f"{what} is about the trials of one host, but this run is a fleet",
             hint=f"name the run of one host: {listed(runs)}"
             if runs
             else "wait until a host has delivered its trials",
         )
 
     def trial_columns(self) -> Iterator[TrialColumn]:
-        """Yield the host of each trial, its facts, and the cost over that of the baseline."""
+        """Yield each trial's host, the host's facts, and the cost over the baseline's cost."""
         rows, environments = self.trials, {host.host: host.environment for host in self.fleet.hosts}
         yield "host", "text", tuple(row.host for row in rows)
         for fact in HOST_FACTS:
@@ -352,7 +353,7 @@ class FleetDocument(ResultDocument, frozen=True, kw_only=True, tag="fleet"):
 
 
 def _ratios_to_baseline(document: FleetDocument) -> Iterator[float | None]:
-    """Yield the cost of each analysed trial of a candidate over the baseline's of its block."""
+    """Yield for each trial its cost over the baseline's cost in the same block, or ``None``."""
     metric = document.primary_metric
     baselines = {
         comparison.candidate: comparison.baseline

@@ -1,12 +1,12 @@
-"""Python functions and pieces of code as conditions; each block is a fresh process that runs all.
+"""Compare Python functions and pieces of code; each block is a fresh process that runs all of them.
 
-conducting  a whole campaign: trial runs, plan, blocks, record; the comparison of the caller's
-            functions with their copies in fresh processes
-functions   functions and code of the user, checked and made ready to send
-trial_runs  before the campaign: the duration of a call, and whether it changes its data
-runner      a block: one process, a trial for each function
+conducting  a whole campaign: trial runs, plan, blocks, record; a check that copies of the data in
+            fresh processes give the same ratios
+functions   checks the user's functions and code, and makes them ready to send
+trial_runs  before the campaign: the duration of a call, and whether a call changes its data
+runner      a block: one process, and a trial for each function
 processes   fresh processes that are prepared together and measured one by one
-terms       the terms of its plan
+terms       the terms of the plan
 result      the document, which also has the terms
 worker      the program of the fresh process; it does not import equipoise
 """

@@ -1,9 +1,9 @@
-"""A campaign of functions: trial runs, the plan, the campaign, its record.
+"""Compare Python functions: trial runs, the plan, the campaign and its record.
 
 A fresh process gets copies of the data that functions use. A copy may have a different memory
 layout: a column of a wide array is packed, the parts of a frame are joined. Then the comparison of
-copies answers a different question. Equipoise therefore times functions with data a few times in
-this process and in fresh ones, and refuses to compare them if the ratios differ.
+copies answers a different question. Equipoise therefore times functions with data in the caller's
+process and in fresh processes, and refuses to compare the functions if the ratios differ.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from equipoise.campaign.plans import FunctionsRequest, ranking_warnings
 from equipoise.campaign.progress import ProgressListener
 from equipoise.design.limits import ONE_COMMAND
 from equipoise.files.state import default_ledger
-from equipoise.kinds.functions.functions import Side, code_sides, function_sides
+from equipoise.kinds.functions.functions import Benchmark, code_benchmarks, function_benchmarks
 from equipoise.kinds.functions.processes import MAX_WAITING_PROCESSES, prepared_processes
 from equipoise.kinds.functions.runner import function_runner, steady_ns
 from equipoise.kinds.functions.terms import STUDY, FunctionsPlan, functions_of
@@ -64,14 +64,14 @@ def compare_functions(
     commands: Sequence[object],
     setup: Callable[[], object] | None,
     request: FunctionsRequest,
-    options_of_commands: Mapping[str, object],
+    command_options: Mapping[str, object],
 ) -> RunRecord:
     """Compare functions, or describe one, and return the record of the campaign.
 
-    ``options_of_commands`` are options that only commands have; false values were not given. Raise
-    `UnusableInput` if not all of ``commands`` are functions, one of them cannot be compared, or an
-    option does not fit. Raise `ConditionFailed` if a function failed. Raise `KeyboardInterrupt` if
-    the user interrupted it; the finished trials are in the ledger.
+    ``command_options`` are options that only commands have; a false value means that the option was
+    not given. Raise `UnusableInput` if not all of ``commands`` are functions, a function cannot be
+    compared, or an option does not fit. Raise `ConditionFailed` if a function failed. Raise
+    `KeyboardInterrupt` if the user interrupted the campaign; its trials are in the ledger.
     """
     functions = [command for command in commands if callable(command)]
     if len(functions) < len(commands) or not functions:
@@ -79,16 +79,16 @@ def compare_functions(
             "setup= is for functions" if not functions else "commands and functions are mixed",
             hint="give only functions; a function can run a command with subprocess.run",
         )
-    given_options = [name for name, value in options_of_commands.items() if value]
+    given_options = [name for name, value in command_options.items() if value]
     if given_options:
         raise UnusableInput(
             f"{given_options[0]}= is for commands: functions that are compared share one process",
-            hint="leave it out, or compare programs",
+            hint=f"remove {given_options[0]}=, or compare programs",
         )
-    sides = function_sides(functions, setup, request.names)
+    benchmarks = function_benchmarks(functions, setup, request.names)
     setup_name = None if setup is None else getattr(setup, "__name__", type(setup).__name__)
     originals = [Original(function) for function in functions]
-    return _compare(sides, originals, setup_name, request)
+    return _compare(benchmarks, originals, setup_name, request)
 
 
 def compare_pieces(
@@ -96,39 +96,39 @@ def compare_pieces(
 ) -> RunRecord:
     """Compare pieces of code, or describe one, and return the record of the campaign.
 
-    ``available`` are values of names that the code may use. Raise `UnusableInput` if there is no
-    piece, or one of them cannot be compared. Raise `ConditionFailed` if a piece of code failed.
-    Raise `KeyboardInterrupt` if the user interrupted it; the finished trials are in the ledger.
+    ``available`` has the values of names that the code may use. Raise `UnusableInput` if there is
+    no piece of code, or a piece cannot be compared. Raise `ConditionFailed` if a piece failed.
+    Raise `KeyboardInterrupt` if the user interrupted the campaign; its trials are in the ledger.
     """
-    sides = code_sides(codes, setup, available, request.names)
-    originals = [Original(names=available)] * len(sides)
-    return _compare(sides, originals, setup or None, request)
+    benchmarks = code_benchmarks(codes, setup, available, request.names)
+    originals = [Original(names=available)] * len(benchmarks)
+    return _compare(benchmarks, originals, setup or None, request)
 
 
 def _compare(
-    sides: Sequence[Side],
+    benchmarks: Sequence[Benchmark],
     originals: Sequence[Original],
     setup: str | None,
     request: FunctionsRequest,
 ) -> RunRecord:
-    if not sides:
+    if not benchmarks:
         raise UnusableInput(
-            "there is no code to compare", hint='as in eq.compare_code("sorted(x)", "x.sort()")'
+            "there is no code to compare", hint='try eq.compare_code("sorted(x)", "x.sort()")'
         )
-    no_ranking = ranking_warnings(len(sides), request.ranking)
+    notices = ranking_warnings(len(benchmarks), request.ranking)
     with conduct.measurement_lock(conduct.warn_of_wait, allow_concurrent=request.allow_concurrent):
-        examined = examine(sides, timeout_s=request.limits.timeout_s)
+        examined = examine(benchmarks, timeout_s=request.limits.timeout_s)
         if setup is None:
-            refuse_copies_that_differ(sides, originals, examined, request.limits.timeout_s)
-        plan = functions_plan(sides, examined, setup, request)
+            refuse_copies_that_differ(benchmarks, originals, examined, request.limits.timeout_s)
+        plan = functions_plan(benchmarks, examined, setup, request)
         with open_for_writing(Path(request.ledger or default_ledger()), durable=False) as store:
             try:
                 run_id = conduct.start(
                     plan,
                     store,
                     request.progress or ProgressListener(),
-                    warnings=(*warnings_of(sides, examined, functions_of(plan)), *no_ranking),
-                    runner_factory=partial(function_runner, sides),
+                    warnings=(*warnings_of(benchmarks, examined, functions_of(plan)), *notices),
+                    runner_factory=partial(function_runner, benchmarks),
                 )
             except conduct.Interrupted as interruption:
                 run = interruption.run_id
@@ -139,30 +139,31 @@ def _compare(
 
 
 def functions_plan(
-    sides: Sequence[Side],
+    benchmarks: Sequence[Benchmark],
     examined: Sequence[ExaminedFunction],
     setup: str | None,
     request: FunctionsRequest,
 ) -> Plan:
-    """Return the plan that compares functions, or describes one; the first is the baseline.
+    """Return the plan that compares functions or describes one; the first function is the baseline.
 
     ``setup`` is the code of the setup, or the name of its function. Raise `UnusableInput` if the
     limits contradict each other.
     """
     limits = request.limits
     fresh_calls = any(function.changes for function in examined) and any(
-        side.can_renew for side in sides
+        benchmark.can_renew for benchmark in benchmarks
     )
     calls, rounds = calls_and_rounds(examined, fresh_calls=fresh_calls)
     seed = limits.seed_or_random()
     return Plan(
         study=STUDY,
         conditions=tuple(
-            Condition(name=side.name, command=(sys.executable, "-c", side.source)) for side in sides
+            Condition(name=benchmark.name, command=(sys.executable, "-c", benchmark.source))
+            for benchmark in benchmarks
         ),
         measure=limits.measure(Measure(working_folder=os.getcwd())),
         stopping=limits.stopping(
-            ONE_COMMAND if len(sides) == 1 else Stopping(leave_out_decided=True)
+            ONE_COMMAND if len(benchmarks) == 1 else Stopping(leave_out_decided=True)
         ),
         judgement=limits.judgement((CALL_METRIC,)),
         seed=seed,
@@ -172,22 +173,23 @@ def functions_plan(
             rounds=rounds,
             fresh_calls=fresh_calls,
             setup=setup,
-            digests=tuple(side.digest for side in sides),
+            digests=tuple(benchmark.digest for benchmark in benchmarks),
             python=f"{platform.python_implementation()} {platform.python_version()}",
-            again=_python_line(sides, setup, request, seed),
+            again=_python_line(benchmarks, setup, request, seed),
         ),
     )
 
 
 def _python_line(
-    sides: Sequence[Side], setup: str | None, request: FunctionsRequest, seed: int
+    benchmarks: Sequence[Benchmark], setup: str | None, request: FunctionsRequest, seed: int
 ) -> str:
-    """Return the Python line that repeats the comparison; empty if a function has no name."""
-    is_code, limits, names = sides[0].function is None, request.limits, request.names
-    expressions = [*(side.name for side in sides), *([] if setup is None else [setup])]
+    """Return the line of Python that repeats the comparison; empty if a function has no name."""
+    is_code, limits, names = benchmarks[0].function is None, request.limits, request.names
+    expressions = [benchmark.name for benchmark in benchmarks]
+    expressions += [] if setup is None else [setup]
     if not is_code and (names or not all(map(_is_name, expressions))):
         return ""
-    arguments = [repr(side.source) if is_code else side.name for side in sides]
+    arguments = [repr(benchmark.source) if is_code else benchmark.name for benchmark in benchmarks]
     if setup is not None:
         arguments.append(f"setup={setup!r}" if is_code else f"setup={setup}")
     for name in limits.__struct_fields__:
@@ -203,22 +205,22 @@ def _is_name(text: str) -> bool:
     return all(part.isidentifier() and not iskeyword(part) for part in text.split("."))
 
 
-_COPIES = "copies"
+_COPIES_PHASE = "copies"
 """Phase of the processes that time the copies."""
 MIN_DATA_BYTES = 16_384
-"""Size of pickled functions from which on they contain data; code alone is smaller."""
+"""Minimum size of pickled functions that contain data; code alone is smaller."""
 MAX_ROUND_S = 0.5
-"""Seconds of one call of each function, above which the originals are not timed."""
+"""Largest sum of the seconds of one call of each function for which the check is made."""
 _MAX_LOCAL_S = 0.5
 _MIN_ROUNDS, _MAX_ROUNDS = 3, 15
 COPY_PROCESSES = 5
 """Number of fresh processes that time the copies."""
 MAX_RATIO_FACTOR = 1.1
-"""Factor between two ratios that differences between processes may explain."""
+"""Largest factor between two ratios that differences between processes may explain."""
 
 
 class Original(Struct, frozen=True):
-    """The caller's own objects of one side, which this process can call."""
+    """The caller's own objects of one benchmark, which this process can call."""
 
     function: Callable[..., object] | None = None
     names: Mapping[str, object] = {}
@@ -226,41 +228,41 @@ class Original(Struct, frozen=True):
 
 
 def refuse_copies_that_differ(
-    sides: Sequence[Side],
+    benchmarks: Sequence[Benchmark],
     originals: Sequence[Original],
     examined: Sequence[ExaminedFunction],
     timeout_s: float,
 ) -> None:
-    """Raise `UnusableInput` if the copies of functions have a different ratio than the originals.
+    """Raise `UnusableInput` if copies of the functions have other ratios than the originals.
 
-    The functions have no setup. They are not checked if a call in this process could change the
+    The functions have no setup. There is no check if a call in this process could change the
     caller's data, or takes long.
     """
-    if not _can_be_called_locally(sides, examined):
+    if not _can_check(benchmarks, examined):
         return
     calls, rounds = calls_and_rounds(examined, fresh_calls=False)
-    before = _local_ratios(sides, originals, calls)
-    copies = _ratios_of_copies(sides, calls, rounds, timeout_s)
-    after = _local_ratios(sides, originals, calls)
-    if before is None or after is None or copies is None:
+    ratios_before = _local_ratios(benchmarks, originals, calls)
+    ratios_of_copies = _ratios_of_copies(benchmarks, calls, rounds, timeout_s)
+    ratios_after = _local_ratios(benchmarks, originals, calls)
+    if ratios_before is None or ratios_after is None or ratios_of_copies is None:
         return
-    for place in range(1, len(sides)):
-        ratios = [process_ratios[place] for process_ratios in copies]
-        local_ratios = (before[place], after[place])
+    for index in range(1, len(benchmarks)):
+        ratios = [process_ratios[index] for process_ratios in ratios_of_copies]
+        local_ratios = (ratios_before[index], ratios_after[index])
         is_higher = min(ratios) > MAX_RATIO_FACTOR * max(local_ratios)
         is_lower = MAX_RATIO_FACTOR * max(ratios) < min(local_ratios)
         if is_higher or is_lower:
             local_ratio, copy_ratio = statistics.median(local_ratios), statistics.median(ratios)
             raise UnusableInput(
                 "fresh processes get copies of your data, and the copies change the result: "
-                f"{sides[place].name} takes {local_ratio:.2f} times the time of {sides[0].name} "
-                f"with your data, but {copy_ratio:.2f} times with the copies",
-                hint=_hint(sides[0]),
+                f"{benchmarks[index].name} takes {local_ratio:.2f} times the time of "
+                f"{benchmarks[0].name} with your data, but {copy_ratio:.2f} times with the copies",
+                hint=_setup_hint(benchmarks[0]),
             )
 
 
-def _hint(side: Side) -> str:
-    if side.function is None:
+def _setup_hint(benchmark: Benchmark) -> str:
+    if benchmark.function is None:
         return "make the data in each fresh process: setup='data = …', the code that makes it"
     return (
         "make the data in each fresh process: eq.compare(f, g, setup=make), where make() returns "
@@ -268,33 +270,34 @@ def _hint(side: Side) -> str:
     )
 
 
-def _can_be_called_locally(sides: Sequence[Side], examined: Sequence[ExaminedFunction]) -> bool:
-    """Return whether calls in this process are brief, change nothing and are worth a check."""
-    changes = any(side.changes or not side.is_watched for side in examined)
-    if len(sides) < 2 or changes or any(side.awaits for side in sides):
+def _can_check(benchmarks: Sequence[Benchmark], examined: Sequence[ExaminedFunction]) -> bool:
+    """Return whether calls in this process are brief, change nothing, and use data."""
+    changes = any(function.changes or not function.is_watched for function in examined)
+    if len(benchmarks) < 2 or changes or any(benchmark.is_async for benchmark in benchmarks):
         return False
-    data_bytes = sum(len(side.function or b"") + len(side.names or b"") for side in sides)
-    return data_bytes >= MIN_DATA_BYTES and sum(side.call_s for side in examined) <= MAX_ROUND_S
+    pickles = [pickle for each in benchmarks for pickle in (each.function, each.names) if pickle]
+    has_data = sum(map(len, pickles)) >= MIN_DATA_BYTES
+    return has_data and sum(function.call_s for function in examined) <= MAX_ROUND_S
 
 
 def _local_ratios(
-    sides: Sequence[Side], originals: Sequence[Original], calls: Sequence[int]
+    benchmarks: Sequence[Benchmark], originals: Sequence[Original], calls: Sequence[int]
 ) -> list[float] | None:
-    """Return the ratio of each function to the first one in this process: a median of rounds.
+    """Return the ratio of each function to the first in this process, a median of rounds.
 
-    ``None`` if a function fails here.
+    The result is ``None`` if a function fails in this process.
     """
     try:
-        with _like_a_fresh_process():
-            loops = [_loop(*both) for both in zip(sides, originals, strict=True)]
-            series: list[list[float]] = [[] for _ in sides]
+        with _quiet_and_frozen():
+            loops = [_loop(*pair) for pair in zip(benchmarks, originals, strict=True)]
+            series: list[list[float]] = [[] for _ in benchmarks]
             began = time.perf_counter()
-            for number in range(_MAX_ROUNDS + 1):
-                order = range(len(sides))
-                for place in order if number % 2 else reversed(order):
-                    batch_ns = loops[place].send(itertools.repeat(None, calls[place]))
-                    series[place].append(batch_ns / calls[place])
-                if number >= _MIN_ROUNDS and time.perf_counter() - began > _MAX_LOCAL_S:
+            for turn in range(_MAX_ROUNDS + 1):
+                order = range(len(benchmarks))
+                for index in order if turn % 2 else reversed(order):
+                    batch_ns = loops[index].send(itertools.repeat(None, calls[index]))
+                    series[index].append(batch_ns / calls[index])
+                if turn >= _MIN_ROUNDS and time.perf_counter() - began > _MAX_LOCAL_S:
                     break
     # A function may fail in this process and still be comparable in fresh ones.
     except (Exception, SystemExit):
@@ -303,23 +306,22 @@ def _local_ratios(
 
 
 def _ratios_of_copies(
-    sides: Sequence[Side], calls: Sequence[int], rounds: int, timeout_s: float
+    benchmarks: Sequence[Benchmark], calls: Sequence[int], rounds: int, timeout_s: float
 ) -> list[list[float]] | None:
-    """Return the ratios of the functions to the first one, in each of some fresh processes."""
-    places = [*range(len(sides))]
+    """Return the ratios of the functions to the first one in each of several fresh processes."""
+    indexes = [*range(len(benchmarks))]
     environment = base_environment(own_environment())
-    keys = [(_COPIES, number) for number in range(min(COPY_PROCESSES, MAX_WAITING_PROCESSES))]
+    keys = [(_COPIES_PHASE, number) for number in range(min(COPY_PROCESSES, MAX_WAITING_PROCESSES))]
     ratios = []
     with prepared_processes(
-        sides, lambda _: environment, lambda key: keys[key[1] :], timeout_s
+        benchmarks, lambda _: environment, lambda key: keys[key[1] :], timeout_s
     ) as processes:
         for key in keys:
-            order_of_places = places if key[1] % 2 else places[::-1]
+            process_order = indexes if key[1] % 2 else indexes[::-1]
             order = {
-                "definitions": order_of_places,
+                "definitions": process_order,
                 "rounds": [
-                    order_of_places if turn % 2 else order_of_places[::-1]
-                    for turn in range(rounds + 1)
+                    process_order if turn % 2 else process_order[::-1] for turn in range(rounds + 1)
                 ],
                 "calls": list(calls),
                 "fresh_calls": False,
@@ -331,38 +333,38 @@ def _ratios_of_copies(
             call_ns = [
                 steady_ns(batch) / count for batch, count in zip(batches, calls, strict=True)
             ]
-            ratios.append([each / max(call_ns[0], 1e-9) for each in call_ns])
+            ratios.append([ns / max(call_ns[0], 1e-9) for ns in call_ns])
     return ratios
 
 
 def _median_ratios(series: Sequence[Sequence[float]]) -> list[float]:
-    first = series[0]
+    baseline = series[0]
     return [
-        statistics.median(ns / max(base, 1e-9) for ns, base in zip(times, first, strict=True))
+        statistics.median(ns / max(base, 1e-9) for ns, base in zip(times, baseline, strict=True))
         for times in series
     ]
 
 
-def _loop(side: Side, original: Original) -> Any:
-    """Return the timing loop of a side around the caller's own objects, before its first batch."""
+def _loop(benchmark: Benchmark, original: Original) -> Any:
+    """Return a benchmark's timing loop around the caller's own objects, ready to start."""
     names = {**original.names, "__builtins__": builtins, "__name__": "__main__"}
-    make = types.FunctionType(marshal.loads(side.loop), names)
+    make = types.FunctionType(marshal.loads(benchmark.loop), names)
     loop = make(time.perf_counter_ns, original.function, None)
     next(loop)
     return loop
 
 
 @contextlib.contextmanager
-def _like_a_fresh_process() -> Iterator[None]:
+def _quiet_and_frozen() -> Iterator[None]:
     """Freeze existing objects for the garbage collector, and hide what functions print."""
     gc.collect()
-    # Unfreezing also unfreezes the objects that others froze, so do nothing if there are any.
-    freezes = gc.get_freeze_count() == 0
-    if freezes:
+    # Unfreezing affects all frozen objects, so do nothing if the caller has frozen some.
+    may_freeze = gc.get_freeze_count() == 0
+    if may_freeze:
         gc.freeze()
     try:
         with contextlib.redirect_stdout(io.StringIO()):
             yield
     finally:
-        if freezes:
+        if may_freeze:
             gc.unfreeze()

@@ -1,4 +1,4 @@
-"""Functions and code of the user, checked and made ready to send to a fresh process."""
+"""Check the user's functions and code, and make them ready to send to a fresh process."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from msgspec import Struct
 from equipoise.model.errors import UnusableInput
 
 CODE_FILE = "<code>"
-"""File name of compiled code, in tracebacks."""
-_FUNCTION = "_equipoise_function"
-_SETUP = "_equipoise_setup"
-_ARGUMENT = "_equipoise_argument"
-_LOOP = """
+"""File name of compiled code in tracebacks."""
+_FUNCTION_NAME = "_equipoise_function"
+_SETUP_NAME = "_equipoise_setup"
+_ARGUMENT_NAME = "_equipoise_argument"
+_LOOP_SOURCE = """
 def _equipoise_loop(_equipoise_clock, _equipoise_function, _equipoise_setup):
     _equipoise_calls = yield
     while True:
@@ -35,32 +35,33 @@ def _equipoise_loop(_equipoise_clock, _equipoise_function, _equipoise_setup):
         _equipoise_end = _equipoise_clock()
         _equipoise_calls = yield _equipoise_end - _equipoise_begin
 """
-"""Code of the timing loop. It is a generator, so that the names of the setup are local variables of
+"""Code of the timing loop. It is a generator, so that variables of the setup are local variables of
 the loop, as in `timeit`, and keep their values between batches."""
 _READ_INSTRUCTIONS = frozenset({"LOAD_NAME", "LOAD_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS"})
 """Instructions that read a variable from outside a function."""
-_OWN_MODULE = ("__module__", "__name__")
-"""Keys of a pickled function whose values are names of its module."""
-_FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+_OWN_MODULE_KEYS = ("__module__", "__name__")
+"""Keys of a pickled function whose values are the name of the function's own module."""
+_COMPILE_FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 
 
-class Side(Struct, frozen=True):
+class Benchmark(Struct, frozen=True):
     """One function or piece of code, ready to send."""
 
     name: str
     source: str
-    """Readable text of the call."""
+    """Readable text of the call, or the code."""
     loop: bytes
-    """Code object of the timing loop, marshalled: a generator, or an async one."""
-    awaits: bool
+    """Marshalled code object of the timing loop, a generator or an async generator."""
+    is_async: bool
+    """Whether a call must be awaited."""
     modules: tuple[str, ...]
-    """Modules to import before it is loaded."""
+    """Modules that a process imports before it loads the function or code."""
     function: bytes | None = None
     """Pickled function; ``None`` for code."""
     setup_function: bytes | None = None
     """Pickled function that makes the argument of each call."""
     code: bytes | None = None
-    """Code object of the code, marshalled; ``None`` for a function."""
+    """Marshalled code object of the code; ``None`` for a function."""
     setup_code: bytes | None = None
     names: bytes | None = None
     """Pickled values of the names that the code uses but does not define."""
@@ -70,20 +71,20 @@ class Side(Struct, frozen=True):
     @property
     def digest(self) -> str:
         """Digest of the function or code, with its data and its setup."""
-        parts = (self.function, self.setup_function, self.code, self.setup_code, self.names)
-        return hashlib.blake2b(repr(parts).encode(), digest_size=16).hexdigest()
+        contents = (self.function, self.setup_function, self.code, self.setup_code, self.names)
+        return hashlib.blake2b(repr(contents).encode(), digest_size=16).hexdigest()
 
 
-def function_sides(
+def function_benchmarks(
     functions: Sequence[Callable[..., object]],
     setup: Callable[[], object] | None,
     names: Sequence[str] = (),
-) -> tuple[Side, ...]:
+) -> tuple[Benchmark, ...]:
     """Return functions ready to send.
 
-    ``setup`` makes the argument of each call; without it there is no argument. ``names`` are by
-    default those of the functions. Raise `UnusableInput` if a function cannot be sent to another
-    process, or calling it runs nothing.
+    ``setup`` makes the argument of each call; without a setup there is no argument. ``names`` are
+    by default the functions' own names. Raise `UnusableInput` if a function cannot be sent to
+    another process, or calling it does not run its body.
     """
     if setup is not None and not callable(setup):
         raise UnusableInput(
@@ -93,28 +94,28 @@ def function_sides(
     distinct_names = _distinct(
         names or [_name_of(function) for function in functions], len(functions)
     )
-    pickled_setup = None if setup is None else _pickled(setup, "setup")
+    pickled_setup = None if setup is None else _pickle(setup, "setup")
     return tuple(
-        _function_side(function, name, pickled_setup)
+        _benchmark_of(function, name, pickled_setup)
         for function, name in zip(functions, distinct_names, strict=True)
     )
 
 
-def code_sides(
+def code_benchmarks(
     codes: Sequence[str],
     setup: str,
     available: Mapping[str, object],
     names: Sequence[str] = (),
-) -> tuple[Side, ...]:
+) -> tuple[Benchmark, ...]:
     """Return pieces of code ready to send, each with its own setup.
 
-    ``available`` has values of names that the code may use; only used ones are sent. Raise
+    ``available`` has values of names that the code may use; only the used values are sent. Raise
     `UnusableInput` if a piece is empty or is not Python code, or a used value cannot be sent.
     """
-    setup_tree = _parsed(setup, "setup")
+    setup_tree = _parse(setup, "setup")
     if setup and not setup_tree.body:
-        raise UnusableInput("setup is empty", hint="leave it out, or write what the code needs")
-    trees = [_parsed(code, repr(code)) for code in codes]
+        raise UnusableInput("setup is empty", hint="remove setup=, or write what the code needs")
+    trees = [_parse(code, repr(code)) for code in codes]
     for code, tree in zip(codes, trees, strict=True):
         if not tree.body:
             raise UnusableInput(
@@ -122,64 +123,66 @@ def code_sides(
             )
     distinct_names = _distinct(names or [" ".join(code.split()) for code in codes], len(codes))
     return tuple(
-        _code_side(name, code, tree, setup_tree, available)
+        _benchmark_of_code(name, code, tree, setup_tree, available)
         for name, code, tree in zip(distinct_names, codes, trees, strict=True)
     )
 
 
-def _function_side(function: Callable[..., object], name: str, setup: bytes | None) -> Side:
+def _benchmark_of(function: Callable[..., object], name: str, setup: bytes | None) -> Benchmark:
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-        raise runs_nothing(name, "a generator")
-    awaits = inspect.iscoroutinefunction(function)
-    argument = "" if setup is None else _ARGUMENT
-    call = f"{'await ' if awaits else ''}{_FUNCTION}({argument})"
-    prepare = "" if setup is None else f"{_ARGUMENT} = {_SETUP}()"
-    pickled = _pickled(function, name)
+        raise lazy_result_error(name, "a generator")
+    is_async = inspect.iscoroutinefunction(function)
+    argument = "" if setup is None else _ARGUMENT_NAME
+    call = f"{'await ' if is_async else ''}{_FUNCTION_NAME}({argument})"
+    prepare = "" if setup is None else f"{_ARGUMENT_NAME} = {_SETUP_NAME}()"
+    pickled = _pickle(function, name)
     modules = _modules_of(pickled) | (set() if setup is None else _modules_of(setup))
-    return Side(
+    return Benchmark(
         name=name,
         source=f"{name}({'' if setup is None else 'setup()'})",
-        loop=_loop(ast.parse(call), ast.parse(prepare), awaits=awaits),
-        awaits=awaits,
-        modules=_in_order(modules, awaits),
+        loop=_marshalled_loop(ast.parse(call), ast.parse(prepare), is_async=is_async),
+        is_async=is_async,
+        modules=_sorted_modules(modules, is_async),
         function=pickled,
         setup_function=setup,
         can_renew=setup is not None,
     )
 
 
-def runs_nothing(name: str, returned: str) -> UnusableInput:
-    """Return the error for a function whose call only returns something lazy."""
+def lazy_result_error(name: str, result: str) -> UnusableInput:
+    """Return the error for a function whose call returns a generator or a coroutine."""
     return UnusableInput(
-        f"{name} returns {returned}: a call does not run its body",
-        hint="compare a function that consumes it, such as lambda: list(f()), or an async def",
+        f"{name} returns {result}: a call does not run the body of the function",
+        hint="compare a function that uses the result, such as lambda: list(f()), or an async def",
     )
 
 
-def _code_side(
+def _benchmark_of_code(
     name: str, text: str, tree: ast.Module, setup: ast.Module, available: Mapping[str, object]
-) -> Side:
-    code, setup_code = _compiled(tree, repr(text)), _compiled(setup, "setup")
-    awaits = any(each.co_flags & inspect.CO_COROUTINE for each in (code, setup_code))
-    used = {
+) -> Benchmark:
+    code, setup_code = _compile(tree, repr(text)), _compile(setup, "setup")
+    is_async = any(
+        code_object.co_flags & inspect.CO_COROUTINE for code_object in (code, setup_code)
+    )
+    used_values = {
         variable: available[variable]
         for variable in sorted({*_names_in(code), *_names_in(setup_code)})
         if variable in available
         and not (variable.startswith("__") or _is_builtin(variable, available[variable]))
     }
     try:
-        pickled = _pickled(used, name) if used else None
+        pickled = _pickle(used_values, name) if used_values else None
     except UnusableInput:
-        for variable, value in used.items():
-            _pickled(value, f"{variable}, which {name} uses,")
+        for variable, value in used_values.items():
+            _pickle(value, f"{variable}, which {name} uses,")
         raise
     modules = set() if pickled is None else _modules_of(pickled)
-    return Side(
+    return Benchmark(
         name=name,
         source=text,
-        loop=_loop(tree, setup, awaits=awaits),
-        awaits=awaits,
-        modules=_in_order(modules | _imported_by(setup), awaits),
+        loop=_marshalled_loop(tree, setup, is_async=is_async),
+        is_async=is_async,
+        modules=_sorted_modules(modules | _modules_imported_by(setup), is_async),
         code=marshal.dumps(code),
         setup_code=marshal.dumps(setup_code),
         names=pickled,
@@ -187,9 +190,9 @@ def _code_side(
     )
 
 
-def _loop(tree: ast.Module, setup: ast.Module, *, awaits: bool) -> bytes:
+def _marshalled_loop(tree: ast.Module, setup: ast.Module, *, is_async: bool) -> bytes:
     """Return the marshalled code of a timing loop around some statements."""
-    loop = ast.parse(_LOOP)
+    loop = ast.parse(_LOOP_SOURCE)
     function = loop.body[0]
     assert isinstance(function, ast.FunctionDef)
     endless_loop = function.body[1]
@@ -198,51 +201,50 @@ def _loop(tree: ast.Module, setup: ast.Module, *, awaits: bool) -> bytes:
     assert isinstance(calls, ast.For)
     calls.body = tree.body or [ast.Pass()]
     function.body = [*setup.body, *function.body]
-    if awaits:
-        kinds: dict[str, Any] = {name: getattr(function, name) for name in function._fields}
-        loop.body = [ast.AsyncFunctionDef(**kinds)]
+    if is_async:
+        fields: dict[str, Any] = {name: getattr(function, name) for name in function._fields}
+        loop.body = [ast.AsyncFunctionDef(**fields)]
     compiled = compile(ast.fix_missing_locations(loop), CODE_FILE, "exec")
     code = next(constant for constant in compiled.co_consts if isinstance(constant, types.CodeType))
     return marshal.dumps(code)
 
 
-def _parsed(text: str, place: str) -> ast.Module:
+def _parse(text: str, description: str) -> ast.Module:
     if not isinstance(text, str):
         raise UnusableInput(
-            f"{place} is not a text",
+            f"{description} is not a text",
             hint="eq.compare(f, g) compares functions, eq.compare_code compares code",
         )
     try:
         return ast.parse(text, CODE_FILE)
     except (SyntaxError, ValueError) as error:
-        raise _not_timeable(place, error) from None
+        raise _code_error(description, error) from None
 
 
-def _compiled(tree: ast.Module, place: str) -> types.CodeType:
+def _compile(tree: ast.Module, description: str) -> types.CodeType:
     try:
-        # Some statements are only allowed in a module, so check the code as a loop body, too.
-        _loop(tree, ast.Module([], []), awaits=True)
-        code: types.CodeType = compile(tree, CODE_FILE, "exec", _FLAGS)
+        # Some statements may only be in a module, so compile the code as the body of a loop, too.
+        _marshalled_loop(tree, ast.Module([], []), is_async=True)
+        code: types.CodeType = compile(tree, CODE_FILE, "exec", _COMPILE_FLAGS)
         return code
     except (SyntaxError, ValueError) as error:
-        raise _not_timeable(place, error) from None
+        raise _code_error(description, error) from None
 
 
-def _not_timeable(place: str, error: Exception) -> UnusableInput:
+def _code_error(description: str, error: Exception) -> UnusableInput:
     return UnusableInput(
-        f"{place} is not code that can be timed: {error}",
-        hint="give statements as timeit takes them, without return",
+        f"{description} is not code that can be timed: {error}",
+        hint="give Python statements, as for timeit, without return",
     )
 
 
 def _is_builtin(name: str, value: object) -> bool:
-    """Return whether the value of a name is the builtin of that name."""
     builtin_values = vars(builtins)
     return name in builtin_values and value is builtin_values[name]
 
 
 def _names_in(code: types.CodeType) -> Iterator[str]:
-    """Yield the variables that code may read from outside, without attributes."""
+    """Yield the names of the global variables and builtins that code may read."""
     for instruction in dis.get_instructions(code):
         if instruction.opname in _READ_INSTRUCTIONS:
             yield str(instruction.argval)
@@ -251,8 +253,7 @@ def _names_in(code: types.CodeType) -> Iterator[str]:
             yield from _names_in(inner)
 
 
-def _imported_by(tree: ast.Module) -> set[str]:
-    """Return the modules that statements import at the outermost level."""
+def _modules_imported_by(tree: ast.Module) -> set[str]:
     modules = set()
     for node in tree.body:
         if isinstance(node, ast.Import):
@@ -262,22 +263,22 @@ def _imported_by(tree: ast.Module) -> set[str]:
     return modules
 
 
-def _pickled(value: object, name: str) -> bytes:
+def _pickle(value: object, name: str) -> bytes:
     try:
         return bytes(cloudpickle.dumps(value))
     except Exception as error:
         raise UnusableInput(
             f"{name} cannot be sent to a fresh process: {error}",
-            hint="make what it needs inside the function, or in setup: files, locks and "
-            "connections belong to one process",
+            hint="create files, locks and connections inside the function, or in setup=: they "
+            "belong to one process",
         ) from None
 
 
 def _modules_of(pickled: bytes) -> set[str]:
-    """Return the modules that a pickle names, so that they are imported before the clock runs.
+    """Return the modules that a pickle needs, so that a process imports them before the clock runs.
 
-    The module in which a function was defined is not among them: the pickle contains the function.
-    A name in the code of a function may be that of a module that it imports.
+    The module in which a function was defined is not included, because the pickle contains the
+    function. A name in the code of a function counts if an imported module has this name.
     """
     modules: set[str] = set()
     texts: set[str] = set()
@@ -294,14 +295,14 @@ def _modules_of(pickled: bytes) -> set[str]:
             case "BINGET" | "LONG_BINGET":
                 argument = memo[int(str(argument))]
         pushed.append(argument if isinstance(argument, str) else None)
-        if isinstance(argument, str) and pushed[-2] not in _OWN_MODULE:
+        if isinstance(argument, str) and pushed[-2] not in _OWN_MODULE_KEYS:
             texts.add(argument)
     modules |= texts & sys.modules.keys()
     return modules - {"__main__", "builtins"}
 
 
-def _in_order(modules: set[str], awaits: bool) -> tuple[str, ...]:
-    return tuple(sorted(modules | ({"asyncio"} if awaits else set())))
+def _sorted_modules(modules: set[str], is_async: bool) -> tuple[str, ...]:
+    return tuple(sorted(modules | ({"asyncio"} if is_async else set())))
 
 
 def _name_of(function: Callable[..., object]) -> str:
@@ -314,18 +315,18 @@ def _name_of(function: Callable[..., object]) -> str:
 def _distinct(names: Sequence[str], count: int) -> list[str]:
     if len(names) != count:
         raise UnusableInput(
-            f"there are {len(names)} names for {count} functions", hint="give each one a name"
+            f"there are {len(names)} names for {count} functions", hint="give each function a name"
         )
-    distinct: list[str] = []
+    distinct_names: list[str] = []
     for name in names:
         numbered = (f"{name} ({number})" for number in itertools.count(2))
-        distinct.append(
+        distinct_names.append(
             name
-            if name not in distinct
+            if name not in distinct_names
             else next(
                 candidate
                 for candidate in numbered
-                if candidate not in distinct and candidate not in names
+                if candidate not in distinct_names and candidate not in names
             )
         )
-    return distinct
+    return distinct_names

@@ -1,10 +1,10 @@
-"""Fresh processes that wait for their order: prepared together, measured one by one.
+"""Prepare fresh processes together, and measure them one by one.
 
 Starting Python and importing modules takes longer than measuring small functions. So several
-processes start and import at once, on all processors. When all of them wait, they are measured one
-after the other while nothing else runs. Each process is executed, not forked: forked processes
-share their addresses and their hash seed, which make equal functions differ
-(docs/decisions/measuring.md).
+processes start and import at once, on all processors, and then wait for their order: the message
+that says what to run. They measure one after the other while nothing else runs. Each process is
+executed, not forked. Forked processes would share their addresses and their hash seed, which make
+equal functions differ (docs/decisions/measuring.md).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from equipoise.files.writing import becomes_readable
-from equipoise.kinds.functions.functions import Side
+from equipoise.kinds.functions.functions import Benchmark
 from equipoise.measure.installation import launcher_program
 from equipoise.measure.launcher import Launcher, OnWait, Report, Request
 from equipoise.measure.leftovers import clear_leftovers
@@ -31,12 +31,12 @@ from equipoise.measure.scratch import scratch_folder
 
 WORKER = Path(__file__).with_name("worker.py")
 MAX_WAITING_PROCESSES = 8
-"""Largest number of processes that wait at a time; each has a copy of the data."""
+"""Largest number of processes that wait at the same time; each has a copy of the data."""
 _POLL_S = 0.05
 _ORDER, _ANSWER, _RUNNING = ".order", ".answer", ".running"
 
 Key = tuple[str, int]
-"""Phase and number of the block of a process."""
+"""Key of a process: the phase and the number of its block."""
 
 
 class Answer(Struct, frozen=True):
@@ -44,57 +44,58 @@ class Answer(Struct, frozen=True):
 
     report: Report
     content: dict[str, Any] | None
-    """Content of the answer; ``None`` if there is none."""
+    """Content of the answer; ``None`` if the process ended without an answer."""
     running: int | None = None
-    """Function that ran when the process ended without an answer, if known."""
+    """Index of the function that ran when the process ended without an answer, if known."""
 
 
 class Processes(Protocol):
-    """Provides a fresh process for each block, or in tests a scripted answer."""
+    """Provider of a fresh process for each block; tests have scripted answers."""
 
     def run(self, key: Key, order: dict[str, Any], on_wait: OnWait | None = None) -> Answer:
         """Send an order to the process of a block, and return its answer."""
         ...
 
 
-class _Prepared(Struct):
-    """One process that waits for its order."""
+class _WaitingProcess(Struct):
+    """A process that waits for its order."""
 
     launcher: Launcher
-    order: int
-    """File descriptor of the FIFO to the process."""
-    place: Path
-    """Path of its files, without their suffixes."""
+    order_descriptor: int
+    """File descriptor of the FIFO through which the process gets its order."""
+    base_path: Path
+    """Path of the process's files, without their suffixes."""
 
-    def running(self) -> int | None:
-        """Return the function that ran last; ``None`` if none began."""
+    def running_function(self) -> int | None:
+        """Return the index of the function that ran last; ``None`` if none began."""
         try:
-            running = self.place.with_suffix(_RUNNING).read_bytes()
+            content = self.base_path.with_suffix(_RUNNING).read_bytes()
         except OSError:
             return None
-        number = int.from_bytes(running, "little", signed=True)
+        number = int.from_bytes(content, "little", signed=True)
         return None if number < 0 else number
 
 
 @contextmanager
 def prepared_processes(
-    sides: Sequence[Side],
+    benchmarks: Sequence[Benchmark],
     environment_of: Callable[[Key], dict[str, str]],
     keys_from: Callable[[Key], Sequence[Key]],
     timeout_s: float,
 ) -> Iterator[PreparedProcesses]:
     """Provide fresh processes that run functions, with a private folder for all of them.
 
-    ``environment_of`` returns the environment of the process of a block. ``keys_from`` returns a
-    key and the keys of the blocks that probably follow.
+    ``environment_of`` returns the environment of the process of a block. ``keys_from`` takes the
+    key of a block, and returns it with the keys of the next blocks.
     """
     clear_leftovers()
     with scratch_folder() as scratch:
-        modules = sorted({module for side in sides for module in side.modules})
-        request = {"path": sys.path, "modules": modules, "sides": [asdict(side) for side in sides]}
+        modules = sorted({module for benchmark in benchmarks for module in benchmark.modules})
+        tables = [asdict(benchmark) for benchmark in benchmarks]
+        request = {"path": sys.path, "modules": modules, "benchmarks": tables}
         request_file, program = scratch / "functions", scratch / "worker.pyc"
         request_file.write_bytes(marshal.dumps(request))
-        # Python keeps no compiled form of a program that it runs by its path.
+        # Python does not cache the bytecode of a program that it runs by its path.
         py_compile.compile(str(WORKER), str(program), doraise=True)
         processes = PreparedProcesses(
             scratch, request_file, program, os.getcwd(), environment_of, keys_from, timeout_s
@@ -116,61 +117,61 @@ class PreparedProcesses(Struct):
     timeout_s: float
     _launchers: list[Launcher] = []
     _idle: list[Launcher] = []
-    _prepared: dict[Key, _Prepared] = {}
+    _prepared: dict[Key, _WaitingProcess] = {}
     _started: int = 0
 
     def close(self) -> None:
         """End every process."""
         for prepared in self._prepared.values():
-            os.close(prepared.order)
+            os.close(prepared.order_descriptor)
         for launcher in self._launchers:
             launcher.close()
 
     def run(self, key: Key, order: dict[str, Any], on_wait: OnWait | None = None) -> Answer:
         """Send an order to the process of a block, and return its answer."""
         if key not in self._prepared:
-            self._prepare([other for other in self.keys_from(key) if other not in self._prepared])
+            self._prepare([each for each in self.keys_from(key) if each not in self._prepared])
         prepared = self._prepared.pop(key)
         try:
-            os.write(prepared.order, marshal.dumps(order))
+            os.write(prepared.order_descriptor, marshal.dumps(order))
             report = prepared.launcher.finish(on_wait)
         finally:
-            # Not earlier: the content of a FIFO is lost if no process has it open.
-            os.close(prepared.order)
+            # Close after the end: the content of a FIFO is lost if no process has it open.
+            os.close(prepared.order_descriptor)
         self._idle.append(prepared.launcher)
         try:
-            content = marshal.loads(prepared.place.with_suffix(_ANSWER).read_bytes())
+            content = marshal.loads(prepared.base_path.with_suffix(_ANSWER).read_bytes())
         except (OSError, ValueError, EOFError, TypeError):
             content = None
-        running = None if content is not None else prepared.running()
+        running = None if content is not None else prepared.running_function()
         for suffix in (_ORDER, _ANSWER, _RUNNING):
-            prepared.place.with_suffix(suffix).unlink(missing_ok=True)
+            prepared.base_path.with_suffix(suffix).unlink(missing_ok=True)
         return Answer(report, content, running)
 
     def _prepare(self, keys: Sequence[Key]) -> None:
         """Start a process for each block, and return when all of them are ready."""
         with ExitStack() as stack:
-            waiting: list[tuple[int, Launcher]] = []
-            for ahead, key in enumerate(keys, start=1):
+            launchers: list[tuple[int, Launcher]] = []
+            for processes_so_far, key in enumerate(keys, start=1):
                 self._started += 1
-                place = self.scratch / f"function-{self._started}"
-                order_file, ready = place.with_suffix(_ORDER), place.with_suffix(".ready")
+                base_path = self.scratch / f"function-{self._started}"
+                order_file, ready = base_path.with_suffix(_ORDER), base_path.with_suffix(".ready")
                 os.mkfifo(order_file, 0o600)
                 os.mkfifo(ready, 0o600)
                 stack.callback(ready.unlink)
-                signals = os.open(ready, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-                stack.callback(os.close, signals)
+                ready_descriptor = os.open(ready, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+                stack.callback(os.close, ready_descriptor)
                 launcher = self._launcher()
-                written = (place.with_suffix(suffix) for suffix in (_ANSWER, _RUNNING))
-                files = (self.request_file, ready, order_file, *written)
-                # The process also waits while the earlier ones are measured.
-                launcher.begin(self._start_of(key, files, ahead * self.timeout_s))
-                # Open for reading and writing, so that opening does not wait for the other end.
-                order = os.open(order_file, os.O_RDWR | os.O_CLOEXEC)
-                self._prepared[key] = _Prepared(launcher, order, place)
-                waiting.append((signals, launcher))
-            for signals, launcher in waiting:
-                while not becomes_readable(signals, _POLL_S) and not launcher.has_ended():
+                output_files = (base_path.with_suffix(suffix) for suffix in (_ANSWER, _RUNNING))
+                files = (self.request_file, ready, order_file, *output_files)
+                # The timeout includes the time in which the processes before this one are measured.
+                launcher.begin(self._launch_request(key, files, processes_so_far * self.timeout_s))
+                # Open for reading and writing, so that opening does not wait for a reader.
+                order_descriptor = os.open(order_file, os.O_RDWR | os.O_CLOEXEC)
+                self._prepared[key] = _WaitingProcess(launcher, order_descriptor, base_path)
+                launchers.append((ready_descriptor, launcher))
+            for ready_descriptor, launcher in launchers:
+                while not becomes_readable(ready_descriptor, _POLL_S) and not launcher.has_ended():
                     pass
 
     def _launcher(self) -> Launcher:
@@ -180,8 +181,8 @@ class PreparedProcesses(Struct):
         self._launchers.append(launcher)
         return launcher
 
-    def _start_of(self, key: Key, files: Sequence[Path], timeout_s: float) -> Request:
-        # The caller's flags; without -P the path of modules would begin with this folder.
+    def _launch_request(self, key: Key, files: Sequence[Path], timeout_s: float) -> Request:
+        # The flags of the caller. -P keeps the worker's folder out of the path of modules.
         flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
         return Request(
             argv=(sys.executable, *flags, "-P", str(self.program), *map(str, files)),

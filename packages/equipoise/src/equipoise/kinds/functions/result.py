@@ -20,8 +20,8 @@ class FunctionsDocument(ResultDocument, frozen=True, kw_only=True, tag="function
 
 
 class FunctionsAnalysis(AnalysisKind):
-    """The analysis of a comparison of functions: that of any comparison, and the terms."""
+    """The analysis of a comparison of functions, which adds the terms to the result."""
 
     def result(self, record: RunRecord, blocks: Blocks) -> KindResult:
-        """Return the terms."""
+        """Return the terms as an addition to the result."""
         return KindResult({"functions": record.plan.terms})

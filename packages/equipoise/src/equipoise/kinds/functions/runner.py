@@ -1,10 +1,10 @@
 """A block of a campaign of functions: one fresh process, and a trial for each function.
 
 The process runs the functions in turn, a batch of each in every round, so a change of the machine
-affects all of them. The coin draws the place of each function. The order of the places in each
-round, and the order of the definitions, are drawn separately and do not depend on the functions. So
-exchanging two equal functions changes no time, and the order of the block is a fair coin given the
-times by place: rule 1. A process yields one number for each function.
+affects all of them. The coin draws the position of each function in the block. The order of the
+positions in each round, and the order of the definitions, are drawn separately and do not depend on
+the functions. So exchanging two equal functions changes no time, and the order of the block is a
+fair coin given the times by position (rule 1). A process yields one number for each function.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.design.coin import draw_block, draw_order
-from equipoise.kinds.functions.functions import Side
+from equipoise.kinds.functions.functions import Benchmark
 from equipoise.kinds.functions.processes import (
     MAX_WAITING_PROCESSES,
     Answer,
@@ -43,18 +43,18 @@ from equipoise.model.record import Accounting, Draw, Sample, Trial
 from equipoise.stats.warm_up import classify_trial
 
 SHARED_PROCESS = "one process runs every function"
-"""Reason why only the times of a trial are known."""
+"""Reason why a trial of a function has no other measurements than times."""
 _PROCESS_FIELDS = frozenset(Accounting.__struct_fields__) - {"wall_s", "counters", "unknown"}
 FIRST_BATCHES = 1
-"""Batches before the analysed ones; the first calls import, fill caches and specialise."""
+"""Number of first batches that are not analysed; their calls import, fill caches and specialise."""
 
 
 def steady_ns(batches: Sequence[int]) -> float:
     """Return the nanoseconds of a typical batch of a process, after its warm-up.
 
-    It is the median of all batches but the first. If the process warms up, by the change-points of
-    `stats.warm_up`, it is the median of the batches in the steady state. If calls get slower, all
-    batches count, because another program may have caused it.
+    The result is the median of all batches but the first. If the change-points of `stats.warm_up`
+    show a warm-up, it is the median of the batches in the steady state. If calls get slower, all
+    batches count, because another program may be the cause.
     """
     analysed = np.asarray(batches[FIRST_BATCHES:] or batches, dtype=np.float64)
     shape = classify_trial(analysed)
@@ -64,7 +64,7 @@ def steady_ns(batches: Sequence[int]) -> float:
 
 
 class FunctionRunner(Struct):
-    """The runner of the processes of a plan's draws; the trials of a block end together.
+    """Runner of one process for each block of a plan, in which all trials of the block end.
 
     The trials of a process are in the ledger before the next process gets its order.
     """
@@ -79,12 +79,12 @@ class FunctionRunner(Struct):
     _reports: tuple[TrialReport, ...] = ()
 
     def trials_at(self, draw: Draw, place: int) -> tuple[Callable[[], TrialReport], ...]:
-        """Return the trial at one place of a block; that at the first place runs the process."""
+        """Return the trial at one position of a block; the first trial runs the process."""
         return (lambda: self._run(draw, place),)
 
-    def _run(self, draw: Draw, place: int) -> TrialReport:
-        if place == 0:
-            order = order_of(self.plan, draw)
+    def _run(self, draw: Draw, position: int) -> TrialReport:
+        if position == 0:
+            order = order_for_worker(self.plan, draw)
             started_at, began = self.now(), self.clock()
             self.covariates.read_before()
             answer = self.processes.run((draw.phase, draw.block), order, self.on_wait)
@@ -94,7 +94,7 @@ class FunctionRunner(Struct):
             trials = self._trials(draw, answer, started_at, wall_s, covariates)
             # Failed trials come first and end the campaign, so the block stays incomplete.
             self._reports = tuple(sorted(trials, key=lambda report: report.trial.failure is None))
-        return self._reports[place]
+        return self._reports[position]
 
     def _trials(
         self,
@@ -117,19 +117,19 @@ class FunctionRunner(Struct):
                 **dict.fromkeys(_PROCESS_FIELDS, SHARED_PROCESS),
             },
         )
-        for place, condition in enumerate(draw.order):
+        for position, condition in enumerate(draw.order):
             failure, failure_kind = None, None
-            # A process that ended before any function ran fails all of them.
+            # If a process ends before any function runs, all its functions fail.
             if batches is None and content.get("failed", answer.running) in (None, condition):
                 failure = failure_text or "its process ended early"
-                # The functions of a block share its process, so that a timeout ends the campaign.
+                # The functions share the process, so a timeout is a failure and ends the campaign.
                 failure_kind = kind if kind not in (None, "timed out") else "failed"
                 if "failed" in content:
-                    failure, failure_kind = f"{content['during']}: {content['text']}", "failed"
+                    failure, failure_kind = f"{content['stage']}: {content['text']}", "failed"
             trial = Trial(
                 phase=draw.phase,
                 block=draw.block,
-                position=place,
+                position=position,
                 condition=condition,
                 started_at=started_at,
                 accounting=accounting,
@@ -140,7 +140,7 @@ class FunctionRunner(Struct):
                 covariates=covariates,
                 samples=() if batches is None else self._samples(condition, batches[condition]),
             )
-            yield TrialReport(trial, report.left_behind if place == 0 else 0, None)
+            yield TrialReport(trial, report.left_behind if position == 0 else 0, None)
 
     def _samples(self, condition: int, batches: Sequence[int]) -> tuple[Sample, ...]:
         second = 1e9 * functions_of(self.plan).calls[condition]
@@ -151,17 +151,17 @@ class FunctionRunner(Struct):
         )
 
 
-def order_of(plan: Plan, draw: Draw) -> dict[str, Any]:
-    """Return the order for the process of a block.
+def order_for_worker(plan: Plan, draw: Draw) -> dict[str, Any]:
+    """Return the order (the instructions) for the process of a block.
 
-    The draw of the block gives each function its place. The order of the definitions, and that of
-    the places in each round, are drawn independently of it.
+    The draw of the block gives each function its position. The order of the definitions, and the
+    order of the positions in each round, are drawn independently of the block's draw.
     """
-    places = len(draw.order)
+    position_count = len(draw.order)
 
     def drawn_order(purpose: str) -> list[int]:
-        order = draw_order(plan.seed, f"{purpose} of {draw.phase}", draw.block, places)
-        return [draw.order[place] for place in order]
+        order = draw_order(plan.seed, f"{purpose} of {draw.phase}", draw.block, position_count)
+        return [draw.order[position] for position in order]
 
     rounds = FIRST_BATCHES + functions_of(plan).rounds
     return {
@@ -173,12 +173,14 @@ def order_of(plan: Plan, draw: Draw) -> dict[str, Any]:
 
 
 @contextmanager
-def function_runner(sides: Sequence[Side], plan: Plan, on_wait: OnWait) -> Iterator[FunctionRunner]:
-    """Provide the runner of a campaign of these functions, for ``campaign.conduct``."""
+def function_runner(
+    benchmarks: Sequence[Benchmark], plan: Plan, on_wait: OnWait
+) -> Iterator[FunctionRunner]:
+    """Provide the runner of a campaign of functions, for ``campaign.conduct``."""
     base = base_environment(own_environment())
     with (
         prepared_processes(
-            sides,
+            benchmarks,
             lambda key: {**base, PADDING_VARIABLE: "x" * padding_bytes(plan, key)},
             lambda key: prepared_together(plan, key),
             plan.measure.timeout_s,
@@ -189,20 +191,20 @@ def function_runner(sides: Sequence[Side], plan: Plan, on_wait: OnWait) -> Itera
 
 
 def prepared_together(plan: Plan, key: Key) -> list[Key]:
-    """Return the key of a block, and those of the blocks prepared together with it."""
+    """Return the keys of a block and of the next blocks, whose processes are prepared together."""
     phase, block = key
-    last = block + MAX_WAITING_PROCESSES - 1
+    last_block = block + MAX_WAITING_PROCESSES - 1
     if phase == "warmup":
-        last = min(last, plan.warmup_blocks)
+        last_block = min(last_block, plan.warmup_blocks)
     elif plan.stopping.blocks is not None:
-        last = min(last, plan.stopping.blocks)
-    # If a process measures for long, its start costs little, and its data may be large.
+        last_block = min(last_block, plan.stopping.blocks)
+    # The start of a process that measures for long costs little, and its data may be large.
     if not isinstance(plan.terms, FunctionsPlan) or plan.terms.rounds < ROUNDS:
-        last = block
-    return [(phase, number) for number in range(block, max(last, block) + 1)]
+        last_block = block
+    return [(phase, number) for number in range(block, max(last_block, block) + 1)]
 
 
 def padding_bytes(plan: Plan, key: Key) -> int:
-    """Return the bytes by which the environment of a block's process is enlarged."""
+    """Return the number of bytes to add to the environment of a block's process."""
     phase, block = key
     return draw_block(plan, "warmup" if phase == "warmup" else "measured", block).padding_bytes

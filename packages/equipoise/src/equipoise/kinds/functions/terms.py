@@ -1,4 +1,4 @@
-"""The terms of a comparison of Python functions: each block is one process that runs them all."""
+"""The terms of a comparison of Python functions."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ class FunctionsPlan(Struct, Terms, frozen=True, tag_field=TAG, tag="functions"):
     checks_carry_over: ClassVar[bool] = False
     not_adjustable_because: ClassVar[str | None] = "all functions of a block share one process"
     failure_hint: ClassVar[str | None] = (
-        "correct the function, or give setup=, which makes its data again"
+        "correct the function, or give setup=, a function that makes the data again"
     )
     calls: tuple[int, ...]
     """Number of calls in a batch of each function."""
     rounds: int
     """Number of analysed batches of each function in a process."""
     fresh_calls: bool
-    """Whether the data of a call is made again, untimed, before each call, and not only once in
-    each process."""
+    """Whether the data is made again, untimed, before each call; if not, only once in each
+    process."""
     setup: str | None
-    """Code of the setup, or the name of its function; ``None`` without one."""
+    """Code of the setup, or the name of its function; ``None`` without a setup."""
     digests: tuple[str, ...]
     """Digests of the functions with their data: equal for equal functions with equal data."""
     python: str
@@ -55,23 +55,23 @@ class FunctionsPlan(Struct, Terms, frozen=True, tag_field=TAG, tag="functions"):
         return {"functions": self.digests}
 
     def longer_hint(self, min_s: float | None) -> str:
-        """Return the hint to measure longer: compare again, because no command can resume."""
+        """Return the hint to compare again, because no command can resume the campaign."""
         if min_s is None:
             return "compare again with a larger budget="
         return f"compare again with min_seconds={min_s:g} and larger limits"
 
     def check_resumable(self, run: str) -> None:
-        """Refuse to continue: the ledger does not contain the functions."""
+        """Raise `UnusableInput`, because the ledger does not contain the functions."""
         raise UnusableInput(
-            f"{run} compares Python functions, which the ledger does not contain",
-            hint=f"compare them again: {self.again or 'eq.compare(f, g)'}",
+            f"run {run} compares Python functions and cannot be resumed",
+            hint=f"compare the functions again: {self.again or 'eq.compare(f, g)'}",
         )
 
     def check_explainable(self, record: RunRecord) -> None:
-        """Refuse to explain: there is no program to observe."""
+        """Raise `UnusableInput`, because there is no program to observe."""
         raise UnusableInput(
-            f"run {record.id} compares Python functions: no command runs one of them alone",
-            hint="write a program for each, compare these with equipoise compare, and explain that",
+            f"run {record.id} compares Python functions, and no command runs one of them alone",
+            hint="write a program for each, run equipoise compare on them, and explain that run",
         )
 
 

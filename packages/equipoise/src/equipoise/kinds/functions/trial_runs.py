@@ -1,4 +1,4 @@
-"""Trial runs before a campaign of functions: the duration of a call, and the changes that it makes.
+"""Run each function alone before a campaign, to see how long a call is and whether it changes data.
 
 Each function runs in its own process. The results of these runs are not kept. They choose the
 number of calls in a batch, and refuse functions that cannot be compared.
@@ -12,33 +12,33 @@ from typing import Any
 
 from msgspec import Struct
 
-from equipoise.kinds.functions.functions import Side, runs_nothing
+from equipoise.kinds.functions.functions import Benchmark, lazy_result_error
 from equipoise.kinds.functions.processes import Answer, prepared_processes
 from equipoise.kinds.functions.terms import FunctionsPlan
 from equipoise.measure.trials import base_environment, failure_of, own_environment
 from equipoise.measure.untimed import stderr_suffix
-from equipoise.model.errors import ConditionFailed, UnusableInput
+from equipoise.model.errors import ConditionFailed, EquipoiseError, UnusableInput
 from equipoise.model.record import CampaignWarning
 
 _EXAMINATION = "examination"
-"""Phase of the process of a trial run; its block is the place of the function."""
+"""Phase in the keys of the processes of trial runs; the block is the index of the function."""
 MIN_BATCH_S = 0.00025
-"""Shortest batch of the faster function: five thousand times the resolution of the clock."""
+"""Minimum seconds of a batch of the faster function: 5000 times the resolution of the clock."""
 ROUNDS = 24
-"""Batches of each function in a process, enough for the change-points of `stats.warm_up`."""
+"""Number of batches of each function in a process, which suffices for `stats.warm_up`."""
 MAX_PROCESS_S = 0.25
-"""Seconds of measurement in a process; if it would take longer, there are fewer batches."""
+"""Seconds of measurement in a process; slow functions get fewer batches."""
 _MAX_FRESH_BATCH_S = 0.002
-"""Longest batch if each call has its own setup, with the setups."""
-_MAX_RATIO_OF_CALLS = 8
-"""Ratio of the numbers of calls up to which all functions get the same number."""
+"""Largest number of seconds of a batch with its setups, if each call has its own setup."""
+_MAX_CALLS_RATIO = 8
+"""Largest ratio of the numbers of calls at which all functions still get the same number."""
 _MIN_CALL_S = 1e-6
 """Seconds of a separately timed call below which reading the clock is a relevant part."""
 _LAZY_RESULTS = frozenset({"generator", "coroutine", "async_generator"})
 
 
 class ExaminedFunction(Struct, frozen=True):
-    """One function after its trial run."""
+    """Results of the trial run of one function."""
 
     call_s: float
     """Seconds of one call."""
@@ -50,43 +50,43 @@ class ExaminedFunction(Struct, frozen=True):
     """Whether every change of the data would have been noticed."""
 
 
-def examine(sides: Sequence[Side], *, timeout_s: float) -> tuple[ExaminedFunction, ...]:
+def examine(benchmarks: Sequence[Benchmark], *, timeout_s: float) -> tuple[ExaminedFunction, ...]:
     """Run each function alone, in a process that may take ``timeout_s``.
 
-    Raise `UnusableInput` if a function cannot be loaded in a fresh process, its call runs nothing,
-    or each call takes longer than the one before. Raise `ConditionFailed` if a function or its
-    setup raises, takes too long or ends its process.
+    Raise `UnusableInput` if a function cannot be loaded in a fresh process, a call does not run its
+    body, or each call takes longer than the call before. Raise `ConditionFailed` if a function or
+    its setup raises, takes too long or ends its process.
     """
-    keys = [(_EXAMINATION, number) for number in range(len(sides))]
+    keys = [(_EXAMINATION, index) for index in range(len(benchmarks))]
     environment = base_environment(own_environment())
     with prepared_processes(
-        sides, lambda _: environment, lambda key: keys[key[1] :], timeout_s
+        benchmarks, lambda _: environment, lambda key: keys[key[1] :], timeout_s
     ) as processes:
         return tuple(
-            _examined(side, sides, processes.run(key, {"examine": key[1]}), timeout_s)
-            for key, side in zip(keys, sides, strict=True)
+            _examined(benchmark, benchmarks, processes.run(key, {"examine": key[1]}), timeout_s)
+            for key, benchmark in zip(keys, benchmarks, strict=True)
         )
 
 
 def _examined(
-    side: Side, sides: Sequence[Side], answer: Answer, timeout_s: float
+    benchmark: Benchmark, benchmarks: Sequence[Benchmark], answer: Answer, timeout_s: float
 ) -> ExaminedFunction:
     content = answer.content
     if content is None:
         _, failure_text = failure_of(answer.report, timeout_s)
         failure = failure_text or "its process ended early"
         raise ConditionFailed(
-            f"{side.name} failed: {failure}{stderr_suffix(answer.report.error_tail)}",
-            hint="call it alone; if it takes longer than timeout=, give a larger timeout=",
+            f"{benchmark.name} failed: {failure}{stderr_suffix(answer.report.error_tail)}",
+            hint="call the function alone to see its error, or give a larger timeout=",
         )
     if "failed" in content:
-        raise _failure_in(sides, content)
+        raise _error_of_failure(benchmarks, content)
     if content["returns"] in _LAZY_RESULTS:
-        raise runs_nothing(side.name, f"a {content['returns']}")
+        raise lazy_result_error(benchmark.name, f"a {content['returns']}")
     if content["grows"]:
         raise UnusableInput(
-            f"each call of {side.name} takes longer than the one before: it adds to its data",
-            hint="give setup=, which makes the data of each call again",
+            f"each call of {benchmark.name} takes longer than the call before: data accumulate",
+            hint="give setup=, a function that makes the data again for each call",
         )
     return ExaminedFunction(
         content["call_ns"] / 1e9,
@@ -96,18 +96,18 @@ def _examined(
     )
 
 
-def _failure_in(sides: Sequence[Side], content: dict[str, Any]) -> UnusableInput | ConditionFailed:
-    """Return the error for a worker's answer that a function failed."""
-    name, text = sides[content["failed"]].name, content["text"]
-    match content["during"]:
+def _error_of_failure(benchmarks: Sequence[Benchmark], content: dict[str, Any]) -> EquipoiseError:
+    """Return the error that a worker's answer about a failed function describes."""
+    name, text = benchmarks[content["failed"]].name, content["text"]
+    match content["stage"]:
         case "load":
             return UnusableInput(
                 f"{name} cannot be loaded in a fresh process: {text}",
-                hint="its module must be importable from this folder or from sys.path",
+                hint="make its module importable from this folder or from sys.path",
             )
         case "setup":
             return ConditionFailed(f"the setup of {name} failed: {text}", hint="correct setup=")
-    return ConditionFailed(f"{name} failed: {text}", hint="correct it, or its data")
+    return ConditionFailed(f"{name} failed: {text}", hint="correct the function, or its data")
 
 
 def calls_and_rounds(
@@ -118,11 +118,11 @@ def calls_and_rounds(
     Functions that take about equally long get the same number of calls, so that the overhead of a
     batch is also equal. The rule is symmetric: exchanging two functions exchanges their numbers.
     """
-    # The least power of two with which a batch is long enough.
+    # The smallest power of two with which a batch is long enough.
     calls = [
         1 << (math.ceil(MIN_BATCH_S / function.call_s) - 1).bit_length() for function in examined
     ]
-    are_similar = max(calls) <= _MAX_RATIO_OF_CALLS * min(calls)
+    are_similar = max(calls) <= _MAX_CALLS_RATIO * min(calls)
     if are_similar:
         calls = [max(calls)] * len(calls)
     if fresh_calls:
@@ -140,11 +140,11 @@ def calls_and_rounds(
 
 
 def warnings_of(
-    sides: Sequence[Side], examined: Sequence[ExaminedFunction], functions: FunctionsPlan
+    benchmarks: Sequence[Benchmark], examined: Sequence[ExaminedFunction], functions: FunctionsPlan
 ) -> Iterator[CampaignWarning]:
     """Yield warnings about functions that change their data."""
     changing = [
-        side.name for side, function in zip(sides, examined, strict=True) if function.changes
+        each.name for each, function in zip(benchmarks, examined, strict=True) if function.changes
     ]
     if not changing:
         return
@@ -152,21 +152,21 @@ def warnings_of(
     if not functions.fresh_calls:
         yield CampaignWarning(
             "changes_its_input",
-            f"{names} changes its data: from the second call on, a call gets the data that the "
-            "first one left",
+            f"{names} changes its data: every call after the first gets data that an earlier call "
+            "has changed",
             "give setup=, which then runs before each call, untimed; a function that only counts "
-            "or caches does not need it",
+            "or caches needs no setup=",
         )
         return
     yield CampaignWarning(
         "fresh_calls",
         f"{names} changes its data, so the data of each call is made again, untimed",
-        "nothing to do if you want this",
+        "ignore this warning if each call should get new data",
     )
     if min(function.call_s for function in examined) < _MIN_CALL_S:
         yield CampaignWarning(
             "clock_in_call",
             "each call is timed separately and takes less than 1 µs: reading the clock is a part "
             "of this time, so the true difference is larger",
-            "let the setup make more data",
+            "let the setup make more data, so that a call takes longer",
         )

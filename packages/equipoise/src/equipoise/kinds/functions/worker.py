@@ -1,14 +1,15 @@
 """The program of a fresh process that runs functions: it waits for its order, measures and ends.
 
-It runs by its path in the caller's Python and does not import Equipoise, so the functions run in a
-process like that of a script. ``equipoise.kinds.functions.processes`` writes its input.
+The caller's Python runs this program by its path. The program does not import Equipoise, so the
+functions run in a process like that of a script. ``equipoise.kinds.functions.processes`` sends the
+order, which says what to run.
 
 The functions are defined in the order that the caller drew. Code objects are loaded or copied, so
-their places in memory follow this order. Each function has its own timing loop. Before every batch
-the garbage is collected, untimed, and objects older than the first batch are frozen. So the times
-of a function contain the collection of its own garbage only.
+their addresses in memory follow this order. Each function has its own timing loop. Before every
+batch the garbage is collected, untimed, and objects older than the first batch are frozen. So the
+times of a function contain the collection of its own garbage only.
 
-Every process needs time for the imports of this file.
+Every process needs time for the imports of this file, so there are few.
 """
 
 from __future__ import annotations
@@ -30,60 +31,60 @@ if TYPE_CHECKING:
     from typing import Any
 
 CALIBRATION_BATCH_NS = 250_000
-"""Length of a batch at which the calibration ends."""
+"""Nanoseconds of a batch at which the calibration ends."""
 CHECKED_BATCHES = 16
-"""Number of batches that check whether calls get slower and slower."""
-CHECKED_S = 0.02
-"""Longest batch for which this check runs."""
-GROWTH = 1.5
-"""Ratio of late to early batches from which on calls count as slower and slower."""
-_QUARTER = 4
+"""Number of batches in the check whether calls get slower and slower."""
+MAX_CHECKED_BATCH_S = 0.02
+"""Seconds of a batch from which on this check is skipped."""
+MIN_GROWTH_RATIO = 1.5
+"""Minimum ratio of late to early batches, if calls get slower and slower."""
+_QUARTER = CHECKED_BATCHES // 4
 _MIN_RISING_SHARE = 0.8
-"""Least share of pairs of batches whose later one takes longer, if calls get slower."""
+"""Minimum share of pairs in which the later batch takes longer, if calls get slower and slower."""
 _MAX_STATE_BYTES = 1 << 28
 
 
 class FunctionFailed(Exception):
     """An exception of a function or of its preparation; the text describes it."""
 
-    def __init__(self, function: int, during: str, text: str) -> None:
+    def __init__(self, function_index: int, stage: str, text: str) -> None:
         super().__init__(text)
-        self.function = function
-        self.during = during
+        self.function_index = function_index
+        self.stage = stage
 
 
 class Timer:
     """One function with its timing loop.
 
-    ``number`` is its place among all functions, and ``side`` its
-    ``equipoise.kinds.functions.functions.Side`` as a dictionary. With ``fresh_calls`` the setup
-    runs, and names get their first values, before each call. ``clock`` returns nanoseconds.
+    ``index`` is the index of the function. ``benchmark`` is the function's
+    ``equipoise.kinds.functions.functions.Benchmark`` as a dictionary. With ``fresh_calls`` the
+    setup runs, and names get their first values, before each call. ``clock`` returns nanoseconds.
     """
 
     def __init__(
         self,
-        number: int,
-        side: dict[str, Any],
+        index: int,
+        benchmark: dict[str, Any],
         *,
         fresh_calls: bool,
         clock: Callable[[], int] = time.perf_counter_ns,
     ) -> None:
-        self.number = number
+        self.index = index
         self._clock = clock
         self._fresh_calls = fresh_calls
-        self._pickled_names: bytes | None = side["names"]
-        self._await = _awaiter() if side["awaits"] else None
+        self._pickled_names: bytes | None = benchmark["names"]
+        self._await = _awaiter() if benchmark["is_async"] else None
         try:
-            self.function = _redefined(_unpickled(side["function"]))
-            self.setup = _unpickled(side["setup_function"])
+            self.function = _with_own_code(_unpickle(benchmark["function"]))
+            self.setup = _unpickle(benchmark["setup_function"])
             self.names: dict[str, Any] = {
                 "__builtins__": builtins,
                 "__name__": "__main__",
-                **(_unpickled(self._pickled_names) or {}),
+                **(_unpickle(self._pickled_names) or {}),
             }
         except BaseException as error:
-            raise FunctionFailed(number, "load", _text(error)) from error
-        self._make = types.FunctionType(marshal.loads(side["loop"]), self.names)
+            raise FunctionFailed(index, "load", _error_text(error)) from error
+        self._make = types.FunctionType(marshal.loads(benchmark["loop"]), self.names)
         self._loop: Any = None
 
     def start(self) -> None:
@@ -96,12 +97,12 @@ class Timer:
             self._loop = self._make(self._clock, self.function, self.setup)
             self._send(None)
         except BaseException as error:
-            raise FunctionFailed(self.number, "setup", _text(error)) from error
+            raise FunctionFailed(self.index, "setup", _error_text(error)) from error
 
     def _renew_names(self, pickled: bytes) -> None:
         """Replace values that an earlier call may have changed; functions keep their caches."""
         kept_types = (types.FunctionType, types.BuiltinFunctionType, type, types.ModuleType)
-        for name, value in _unpickled(pickled).items():
+        for name, value in _unpickle(pickled).items():
             if not isinstance(value, kept_types):
                 self.names[name] = value
 
@@ -122,7 +123,7 @@ class Timer:
         try:
             return int(self._send(itertools.repeat(None, calls)))
         except BaseException as error:
-            raise FunctionFailed(self.number, "call", _text(error)) from error
+            raise FunctionFailed(self.index, "call", _error_text(error)) from error
 
     def _send(self, calls: Iterator[None] | None) -> Any:
         if self._await is None:
@@ -133,7 +134,7 @@ class Timer:
 def main(
     request_file: str, ready: str, order_file: str, answer_file: str, running_file: str
 ) -> None:
-    """Prepare, wait for the order, follow it and write the answer."""
+    """Import the modules, wait for the order, carry it out and write the answer."""
     with open(request_file, "rb") as stream:
         request = marshal.load(stream)
     sys.path[:] = request["path"]
@@ -145,26 +146,22 @@ def main(
         order = marshal.load(stream)
     try:
         if "examine" in order:
-            answer = examination(request["sides"], order["examine"])
+            answer = examination(request["benchmarks"], order["examine"])
         else:
-            running = _shared(running_file)
-            answer = {"batches": batches_of_rounds(request["sides"], running, **order)}
+            running = _shared_bytes(running_file)
+            answer = {"batches": batches_of_rounds(request["benchmarks"], running, **order)}
     except FunctionFailed as failure:
-        answer = {
-            "failed": failure.function,
-            "during": failure.during,
-            "text": str(failure),
-        }
+        answer = {"failed": failure.function_index, "stage": failure.stage, "text": str(failure)}
     with open(answer_file, "wb") as stream:
         marshal.dump(answer, stream)
-    # Ending the interpreter regularly would take longer than many batches.
+    # A regular end of the interpreter would take longer than many batches.
     os._exit(0)
 
 
-def _shared(file: str) -> mmap.mmap:
+def _shared_bytes(file: str) -> mmap.mmap:
     """Return four bytes that the caller can read from a file when this process is dead.
 
-    They are in memory, so that writing to them needs no system call between the batches.
+    The bytes are mapped memory, so that a write between batches needs no system call.
     """
     with open(file, "w+b") as stream:
         stream.write(b"\xff" * 4)
@@ -173,7 +170,7 @@ def _shared(file: str) -> mmap.mmap:
 
 
 def batches_of_rounds(
-    sides: list[dict[str, Any]],
+    benchmarks: list[dict[str, Any]],
     running: mmap.mmap,
     definitions: list[int],
     rounds: list[list[int]],
@@ -182,49 +179,49 @@ def batches_of_rounds(
 ) -> list[list[int]]:
     """Return the nanoseconds of every batch of each function, in order.
 
-    ``definitions`` has the functions in the order of their definitions, and ``rounds`` has those of
-    each round in the order of their batches. ``calls`` is the number of calls in a batch of each.
-    ``running`` gets the number of each function before it runs, so that the caller can find the one
-    that ended the process.
+    ``definitions`` has the indexes of the functions in the order of their definitions. ``rounds``
+    has for each round the indexes in the order of the batches. ``calls`` is the number of calls in
+    a batch of each function. ``running`` gets the index of each function before the function runs,
+    so that the caller can find the function that ended the process.
     """
     timers = {}
-    for number in definitions:
-        running[:] = number.to_bytes(4, "little", signed=True)
-        timers[number] = Timer(number, sides[number], fresh_calls=fresh_calls)
-    for number, timer in timers.items():
-        running[:] = number.to_bytes(4, "little", signed=True)
+    for index in definitions:
+        running[:] = index.to_bytes(4, "little", signed=True)
+        timers[index] = Timer(index, benchmarks[index], fresh_calls=fresh_calls)
+    for index, timer in timers.items():
+        running[:] = index.to_bytes(4, "little", signed=True)
         timer.start()
     gc.collect()
     gc.freeze()
-    batches: list[list[int]] = [[] for _ in sides]
+    batches: list[list[int]] = [[] for _ in benchmarks]
     for order in rounds:
-        for number in order:
-            running[:] = number.to_bytes(4, "little", signed=True)
-            batches[number].append(timers[number].batch_ns(calls[number]))
+        for index in order:
+            running[:] = index.to_bytes(4, "little", signed=True)
+            batches[index].append(timers[index].batch_ns(calls[index]))
     return batches
 
 
-def examination(sides: list[dict[str, Any]], number: int) -> dict[str, Any]:
+def examination(benchmarks: list[dict[str, Any]], index: int) -> dict[str, Any]:
     """Return the duration of a call of one function, and whether it changes its data."""
-    side = sides[number]
-    timer = Timer(number, side, fresh_calls=False)
-    changes, is_watched, returns = _one_call(timer, side)
-    fresh_calls = changes and bool(side["can_renew"])
-    timer = Timer(number, side, fresh_calls=fresh_calls)
+    benchmark = benchmarks[index]
+    timer = Timer(index, benchmark, fresh_calls=False)
+    changes, is_watched, returns = _check_one_call(timer, benchmark)
+    fresh_calls = changes and bool(benchmark["can_renew"])
+    timer = Timer(index, benchmark, fresh_calls=fresh_calls)
     timer.start()
     gc.collect()
     gc.freeze()
-    # The first call also imports, and fills caches.
+    # The first call also imports modules and fills caches, so its time is not used.
     calls, call_ns, batch_s = 1, timer.batch_ns(1), 0.0
     while True:
         began = time.perf_counter_ns()
         batch_ns = timer.batch_ns(calls)
         batch_s = (time.perf_counter_ns() - began) / 1e9
         call_ns = max(1, batch_ns // calls)
-        if batch_ns >= CALIBRATION_BATCH_NS or batch_s >= CHECKED_S:
+        if batch_ns >= CALIBRATION_BATCH_NS or batch_s >= MAX_CHECKED_BATCH_S:
             break
         calls *= 2
-    is_short = batch_s < CHECKED_S
+    is_short = batch_s < MAX_CHECKED_BATCH_S
     if is_short:
         batches = sorted(timer.batch_ns(calls) for _ in range(CHECKED_BATCHES))
         call_ns = max(1, batches[CHECKED_BATCHES // 2] // calls)
@@ -234,64 +231,65 @@ def examination(sides: list[dict[str, Any]], number: int) -> dict[str, Any]:
         "changes": changes,
         "is_watched": is_watched,
         "returns": returns,
-        "grows": is_short and not fresh_calls and grows(number, side, calls),
+        "grows": is_short and not fresh_calls and calls_get_slower(index, benchmark, calls),
     }
 
 
-def grows(number: int, side: dict[str, Any], calls: int) -> bool:
-    """Return whether calls get slower and slower, by two checks.
+def calls_get_slower(index: int, benchmark: dict[str, Any], calls: int) -> bool:
+    """Return whether calls get slower and slower, in two checks.
 
-    The second check has longer batches; in the first a slower machine may look the same by chance.
+    The second check has longer batches, because a slower machine may look the same by chance.
     """
-    return all(_rises(number, side, factor * calls) for factor in (1, 2))
+    return all(_batches_get_slower(index, benchmark, factor * calls) for factor in (1, 2))
 
 
-def _rises(number: int, side: dict[str, Any], calls: int) -> bool:
-    """Return whether each batch of calls takes more CPU time than the one before.
+def _batches_get_slower(index: int, benchmark: dict[str, Any], calls: int) -> bool:
+    """Return whether batches of calls take more and more CPU time.
 
-    It uses CPU time, because on a busy machine wall times grow as well.
+    On a busy machine wall times grow as well, so they are not used.
     """
-    timer = Timer(number, side, fresh_calls=False, clock=time.thread_time_ns)
+    timer = Timer(index, benchmark, fresh_calls=False, clock=time.thread_time_ns)
     timer.start()
     timer.batch_ns(2 * calls)
     batches = [timer.batch_ns(calls) for _ in range(CHECKED_BATCHES)]
     first, last = sorted(batches[:_QUARTER]), sorted(batches[-_QUARTER:])
     pairs = [*itertools.combinations(batches, 2)]
-    rising = sum(before < after for before, after in pairs)
-    return last[1] > GROWTH * first[_QUARTER // 2] and rising > _MIN_RISING_SHARE * len(pairs)
+    rising = sum(earlier < later for earlier, later in pairs)
+    has_grown = last[1] > MIN_GROWTH_RATIO * first[_QUARTER // 2]
+    return has_grown and rising > _MIN_RISING_SHARE * len(pairs)
 
 
-def _one_call(timer: Timer, side: dict[str, Any]) -> tuple[bool, bool, str]:
-    """Call a function once; return whether it changed its data, and the type of its result.
+def _check_one_call(timer: Timer, benchmark: dict[str, Any]) -> tuple[bool, bool, str]:
+    """Call a function once, and compare its data before and after the call.
 
-    The second value is whether every change would have been noticed.
+    Return whether the data changed, whether every change is noticed, and the type of the result.
     """
     names = dict(timer.names)
-    during = "setup"
+    stage = "setup"
     try:
-        if side["function"] is None:
-            _run(side["setup_code"], names, timer)
-            before = [*names]
-            digests = [_digest(names[name]) for name in before]
-            during = "call"
-            _run(side["code"], names, timer)
-            after = [_digest(names.get(name)) for name in before]
-            values = [names.get(name) for name in before]
-            return _differ(digests, after), _are_watched(values, digests), ""
+        if benchmark["function"] is None:
+            _run(benchmark["setup_code"], names, timer)
+            variables = [*names]
+            digests = [_digest(names[name]) for name in variables]
+            stage = "call"
+            _run(benchmark["code"], names, timer)
+            later_digests = [_digest(names.get(name)) for name in variables]
+            values = [names.get(name) for name in variables]
+            return _has_changed(digests, later_digests), _are_watched(values, digests), ""
         argument = [] if timer.setup is None else [timer.setup()]
-        data = argument or _surroundings(timer.function)
+        data = argument or _reachable_values(timer.function)
         digests = [*map(_digest, data)]
-        during = "call"
+        stage = "call"
         returned = timer.function(*argument)
         if timer._await is not None:
             returned = timer._await(returned)
-        data = argument or _surroundings(timer.function)
+        data = argument or _reachable_values(timer.function)
         if isinstance(returned, types.CoroutineType):
             returned.close()
-        changes = _differ(digests, [*map(_digest, data)])
+        changes = _has_changed(digests, [*map(_digest, data)])
         return changes, _are_watched(data, digests), type(returned).__name__
     except BaseException as error:
-        raise FunctionFailed(timer.number, during, _text(error)) from error
+        raise FunctionFailed(timer.index, stage, _error_text(error)) from error
 
 
 def _run(code: bytes, names: dict[str, Any], timer: Timer) -> None:
@@ -300,14 +298,14 @@ def _run(code: bytes, names: dict[str, Any], timer: Timer) -> None:
         timer._await(awaitable)
 
 
-def _differ(before: list[bytes | None], after: list[bytes | None]) -> bool:
-    """Return whether a digest that is known before and after a call has changed."""
+def _has_changed(before: list[bytes | None], after: list[bytes | None]) -> bool:
+    """Return whether a digest changed that is known before and after a call."""
     known_pairs = [pair for pair in zip(before, after, strict=False) if None not in pair]
     return any(old != new for old, new in known_pairs)
 
 
 def _are_watched(values: list[Any], digests: list[bytes | None]) -> bool:
-    """Return whether all values have a digest, except those that no call changes."""
+    """Return whether all values that a call may change have a digest."""
     fixed = (types.FunctionType, types.BuiltinFunctionType, types.ModuleType, type)
     return all(
         digest is not None or isinstance(value, fixed)
@@ -315,10 +313,10 @@ def _are_watched(values: list[Any], digests: list[bytes | None]) -> bool:
     )
 
 
-def _surroundings(function: Any) -> list[Any]:
+def _reachable_values(function: Any) -> list[Any]:
     """Return the values that a function and its helpers can reach besides their arguments.
 
-    They are globals, closures and defaults. Functions of a module are not followed.
+    These are globals, closures and defaults. The functions of a module are not searched.
     """
     import inspect
 
@@ -333,17 +331,17 @@ def _surroundings(function: Any) -> list[Any]:
         defaults = [*(inner.__defaults__ or ()), *(inner.__kwdefaults__ or {}).values()]
         values = [*variables.nonlocals.values(), *variables.globals.values(), *defaults]
         reachable += values
-        functions += [value for value in values if not _is_of_a_module(value)]
+        functions += [value for value in values if not _is_module_member(value)]
     return reachable
 
 
-def _is_of_a_module(value: Any) -> bool:
+def _is_module_member(value: Any) -> bool:
     module = sys.modules.get(getattr(value, "__module__", None) or "")
     return getattr(module, getattr(value, "__name__", ""), None) is value
 
 
 class _Digest:
-    """A file that digests the bytes written to it, and raises if there are too many."""
+    """A file that computes a digest of the bytes written to it, and raises if they are too many."""
 
     def __init__(self) -> None:
         import hashlib
@@ -351,12 +349,12 @@ class _Digest:
         self.digest = hashlib.blake2b()
         self._size = 0
 
-    def write(self, part: Any) -> int:
-        size = memoryview(part).nbytes
+    def write(self, content: Any) -> int:
+        size = memoryview(content).nbytes
         self._size += size
         if self._size > _MAX_STATE_BYTES:
             raise OverflowError
-        self.digest.update(part)
+        self.digest.update(content)
         return size
 
 
@@ -372,12 +370,12 @@ def _digest(value: Any) -> bytes | None:
     return sink.digest.digest()
 
 
-def _unpickled(pickled: bytes | None) -> Any:
+def _unpickle(pickled: bytes | None) -> Any:
     return None if pickled is None else _pickle.loads(pickled)
 
 
-def _redefined(function: Any) -> Any:
-    """Return a copy of a Python function with its own code object; other values unchanged."""
+def _with_own_code(function: Any) -> Any:
+    """Return a copy of a Python function with its own code object, or any other value unchanged."""
     if not isinstance(function, types.FunctionType):
         return function
     copy = types.FunctionType(
@@ -393,7 +391,7 @@ def _redefined(function: Any) -> Any:
 
 
 def _awaiter() -> Callable[[Any], Any]:
-    """Return a function that runs awaitables to their ends on one event loop."""
+    """Return a function that runs an awaitable to its end, always on the same event loop."""
     import asyncio
 
     runner = asyncio.Runner()
@@ -405,7 +403,7 @@ def _awaiter() -> Callable[[Any], Any]:
 
 
 def _import_all(modules: list[str]) -> None:
-    """Import the modules of the functions; a failure is reported when the functions are loaded."""
+    """Import modules, and ignore failures, which loading the functions will report."""
     for module in modules:
         try:
             __import__(module)
@@ -413,13 +411,13 @@ def _import_all(modules: list[str]) -> None:
             continue
 
 
-def _text(error: BaseException) -> str:
+def _error_text(error: BaseException) -> str:
     """Return the text of an exception, with the line that raised it."""
     import traceback
 
-    place = traceback.extract_tb(error.__traceback__)[-1:]
-    where = "".join(f" (line {frame.lineno} of {frame.filename})" for frame in place)
-    return f"{type(error).__name__}: {error}{where}"
+    frames = traceback.extract_tb(error.__traceback__)[-1:]
+    location = "".join(f" (line {frame.lineno} of {frame.filename})" for frame in frames)
+    return f"{type(error).__name__}: {error}{location}"
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Imported runs: trials that another tool ran, kept and compared without a verdict.
 
-terms      the files and their tool; the comparisons in a document
-assembly   from files that `equipoise.interop` has read to a run of the ledger
-analysis   intervals without a verdict, and warnings about them
+terms      the files and their tool, and the comparisons in a document
+assembly   makes a run of the ledger from files that `equipoise.interop` has read
+analysis   intervals without a verdict, and a warning about the order of the trials
 report     the answer and the table
 command    ``equipoise import``
 """

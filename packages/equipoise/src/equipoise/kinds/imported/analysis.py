@@ -1,7 +1,7 @@
 """Intervals for a run that another tool measured: no e-value and no verdict.
 
-The verdicts of rule 1 need a coin of Equipoise, which did not order these trials. What remains is
-an ordinary interval for one analysis, and warnings about it.
+A verdict needs a coin of Equipoise, which did not order these trials (rule 1). What remains is an
+ordinary interval for one analysis, and a warning about the order of the trials.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from equipoise.model.record import CampaignWarning, RunRecord
 from equipoise.model.result import SampleComparison
 from equipoise.stats.two_samples import ESTIMAND, SampleRatio, sample_ratio
 
-WHAT_IS_CLAIMED = (
+MEANING_OF_INTERVALS = (
     "an ordinary fixed-n interval for one analysis, if the trials are independent; no verdict and "
     "no e-value, because no coin of Equipoise ordered these trials"
 )
@@ -33,7 +33,7 @@ class ImportedAnalysis(AnalysisKind):
     """The analysis of an imported run."""
 
     def result(self, record: RunRecord, blocks: Blocks) -> KindResult:
-        """Return the comparisons of samples, and warnings about their intervals."""
+        """Return the comparisons of samples, and the warning about the order of the trials."""
         imported = imported_result(record.plan, blocks)
         return KindResult({"imported": imported}, order_warnings(imported))
 
@@ -43,10 +43,10 @@ def imported_result(plan: Plan, blocks: Blocks) -> ImportedResult:
     source = plan.terms
     assert isinstance(source, ImportSource)
     metric = plan.judgement.primary_metric
-    read = cost_function(metric)
+    cost_of = cost_function(metric)
     costs: dict[int, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     for trial in itertools.chain.from_iterable(blocks.values()):
-        cost = read(trial)
+        cost = cost_of(trial)
         if cost is not None:
             costs[trial.condition][trial.block].append(cost)
     comparisons = tuple(
@@ -56,15 +56,15 @@ def imported_result(plan: Plan, blocks: Blocks) -> ImportedResult:
         source=source,
         metric=metric,
         comparisons=comparisons,
-        summary=WHAT_IS_CLAIMED + _multiplicity_clause(comparisons, plan.judgement.alpha),
+        summary=MEANING_OF_INTERVALS + _multiplicity_clause(comparisons, plan.judgement.alpha),
     )
 
 
 def order_warnings(imported: ImportedResult) -> tuple[CampaignWarning, ...]:
-    """Return the warning about the order of the trials, which intervals do not cover."""
+    """Return the warning about the order of the trials, which the intervals do not account for."""
     if not imported.comparisons:
         return ()
-    threat = {
+    problem = {
         "one after the other": "the conditions ran one after the other: every change of the host "
         "between them is in the ratio",
         "mixed": "no coin of Equipoise drew the order of the conditions: a pattern in time may "
@@ -73,7 +73,7 @@ def order_warnings(imported: ImportedResult) -> tuple[CampaignWarning, ...]:
         "favour one condition",
     }[imported.source.order]
     hint = "measure with equipoise compare A B, which runs both in random blocks"
-    return (CampaignWarning("not_randomised", threat, hint),)
+    return (CampaignWarning("not_randomised", problem, hint),)
 
 
 def _multiplicity_clause(comparisons: Sequence[SampleComparison], alpha: float) -> str:
@@ -103,13 +103,14 @@ def _sample_comparison(
             if len(baseline[block]) == len(candidate.get(block, ())) == 1
         ]
         baseline, candidate = (
-            {block: side[block] for block in paired_blocks} for side in (baseline, candidate)
+            {block: costs_by_block[block] for block in paired_blocks}
+            for costs_by_block in (baseline, candidate)
         )
-    below, above = (
-        np.fromiter(itertools.chain.from_iterable(side.values()), np.float64)
-        for side in (baseline, candidate)
+    baseline_costs, candidate_costs = (
+        np.fromiter(itertools.chain.from_iterable(costs_by_block.values()), np.float64)
+        for costs_by_block in (baseline, candidate)
     )
-    sample = sample_ratio(below, above, paired=is_paired, level=level)
+    sample = sample_ratio(baseline_costs, candidate_costs, paired=is_paired, level=level)
     return SampleComparison(
         baseline=names[0],
         candidate=names[1],
@@ -120,9 +121,9 @@ def _sample_comparison(
         ratio_ci=sample.ratio_ci,
         unknown=sample.unknown,
         level=level,
-        baseline_trials=len(below),
-        candidate_trials=len(above),
-        scope=_scope(len(below), len(above), paired=is_paired),
+        baseline_trials=len(baseline_costs),
+        candidate_trials=len(candidate_costs),
+        scope=_scope(len(baseline_costs), len(candidate_costs), paired=is_paired),
         summary=_summary(names[1], names[0], metric, sample),
         stratum=contrast.stratum,
     )

@@ -1,7 +1,7 @@
-"""Files of other tools become a run of the ledger, with a plan, draws and trials.
+"""Make a run of the ledger from files of other tools, with a plan, draws and trials.
 
-No value is invented: a draw of an imported run is the order of the trials in its file, and every
-field of a trial that the file lacks is unknown, with this reason.
+No value is invented. A draw of an imported run is the order of the trials in its file. Every field
+of a trial that the file lacks is unknown, with this reason.
 """
 
 from __future__ import annotations
@@ -17,14 +17,7 @@ from msgspec.structs import replace
 from equipoise.interop.reading import BENCHMARK, FILE_FACTS, Process, Reading, quote
 from equipoise.kinds.imported.terms import ImportSource, Order
 from equipoise.model.errors import UnusableInput
-from equipoise.model.plan import (
-    Condition,
-    Contrast,
-    Judgement,
-    Measure,
-    Plan,
-    Stopping,
-)
+from equipoise.model.plan import Condition, Contrast, Judgement, Measure, Plan, Stopping
 from equipoise.model.quantities import MAX_MEASURED_VALUE
 from equipoise.model.record import (
     Accounting,
@@ -42,12 +35,12 @@ FILE = "file"
 HOST = "host"
 MAX_TRIALS = 100_000
 MAX_VALUES = 1_000_000
-MAX_WORD_BYTES = 2**17
-"""Length of one word of a command, in bytes (execve(2), MAX_ARG_STRLEN)."""
+MAX_ARGUMENT_BYTES = 2**17
+"""Largest length of one argument of a command, in bytes (execve(2), MAX_ARG_STRLEN)."""
 _IMPORTED_ACCOUNTS = ("wall_s", "user_s", "sys_s", "max_rss_bytes")
-_WHOLE_NUMBERS = frozenset({"max_rss_bytes"})
-_MAX_WHOLE_NUMBER = 2.0**63
-"""Upper bound of the whole numbers in the ledger."""
+_INTEGER_ACCOUNTS = frozenset({"max_rss_bytes"})
+_MAX_INTEGER = 2.0**63
+"""Upper bound of the integers in the ledger."""
 _UNAVAILABLE_ACCOUNTS = (
     "minor_faults",
     "major_faults",
@@ -57,18 +50,18 @@ _UNAVAILABLE_ACCOUNTS = (
 
 
 class SourceReading(Struct, frozen=True):
-    """One file that was read."""
+    """One file and its content."""
 
     file: str
     """Name of the file, as the user typed it."""
     label: str | None
-    """Name that the user gave to its condition."""
+    """Name that the user gave to the condition in the file."""
     format: str
     reading: Reading
 
 
 class _PlacedProcess(Struct, frozen=True):
-    """A process with the numbers of its block and its condition."""
+    """A process with the number of its block and the index of its condition."""
 
     process: Process
     block: int
@@ -83,10 +76,10 @@ def assemble(
     now: float,
     baseline: str | None = None,
 ) -> RunRecord:
-    """Assemble files into one run; the ledger adds its id and its end.
+    """Assemble files into one run, to which the ledger adds an id and an end.
 
-    Several files with the same benchmark and without labels add trials of it. Files with labels are
-    levels of the factor ``file``.
+    Files without labels add trials to the benchmarks that they have in common. Files with labels
+    are levels of the factor ``file``.
 
     Raise `UnusableInput` if the files compare different metrics or have too many values, or a value
     is not finite.
@@ -96,7 +89,7 @@ def assemble(
     folder
         Folder to which the names of the files are relative.
     now
-        Time of the import, in seconds since the epoch; files lack the start of each trial.
+        Time of the import, in seconds since the epoch, for trials whose start the files lack.
     baseline
         Name of the condition with which all others are compared.
     """
@@ -104,10 +97,10 @@ def assemble(
     if len(metrics) > 1:
         raise UnusableInput(
             f"the files have different metrics: {', '.join(metrics)}",
-            hint="import them one by one",
+            hint="import the files one by one",
         )
     _check_size(readings)
-    conditions, rows = _placed(readings)
+    conditions, rows = _place_in_blocks(readings)
     if baseline is not None:
         contrasts = with_baseline(conditions, baseline)
     elif len({file.label for file in readings}) > 1:
@@ -122,13 +115,13 @@ def assemble(
         stopping=Stopping(),
         judgement=replace(judgement, primary_metric=metrics[0]),
         chosen_contrasts=contrasts,
-        # This seed is only for resampling; the same import gives the same document.
+        # This seed is only for resampling, so that the same import gives the same document.
         seed=0,
         terms=ImportSource(
             format=" and ".join(dict.fromkeys(file.format for file in readings)),
             tool=" and ".join(dict.fromkeys(file.reading.tool or "" for file in readings)) or None,
             files=tuple(file.file for file in readings),
-            order=_order(rows),
+            order=_order_in_time(rows),
             no_series=tuple(
                 dict.fromkeys(chain.from_iterable(f.reading.no_series for f in readings))
             ),
@@ -141,21 +134,21 @@ def assemble(
         segments=(Segment(now, _environment(readings, hosts)),),
         draws=_draws(rows),
         trials=tuple(_trials(rows, hosts, now)),
-        notices=_warnings(readings, rows, conditions, hosts),
+        notices=_import_warnings(readings, rows, conditions, hosts),
     )
 
 
-def _placed(
+def _place_in_blocks(
     readings: Sequence[SourceReading],
 ) -> tuple[tuple[Condition, ...], list[_PlacedProcess]]:
-    """Return the conditions, named as in the files, and all processes in the order of blocks.
+    """Return the conditions with their names, and all processes in the order of their blocks.
 
     A file without blocks is one block.
     """
     has_labels = any(file.label is not None for file in readings)
-    # If benchmarks are compared with each other, each is a condition without levels.
+    # If benchmarks are compared with each other, each benchmark is a condition without levels.
     benchmarks_are_levels = has_labels or readings[0].reading.compared_factor != BENCHMARK
-    numbers: dict[tuple[str, tuple[tuple[str, str], ...]], int] = {}
+    indexes: dict[tuple[str, tuple[tuple[str, str], ...]], int] = {}
     rows: list[_PlacedProcess] = []
     for file in readings:
         in_file: list[tuple[Process, int]] = []
@@ -165,25 +158,25 @@ def _placed(
             if has_labels:
                 levels[FILE] = file.label or file.file
             key = (process.benchmark, tuple(levels.items()))
-            in_file.append((process, numbers.setdefault(key, len(numbers))))
+            in_file.append((process, indexes.setdefault(key, len(indexes))))
         if all(process.order is not None for process, _ in in_file):
             in_file.sort(key=lambda row: row[0].order or 0.0)
-        first = 1 + max((row.block for row in rows), default=0)
+        first_block = 1 + max((row.block for row in rows), default=0)
         blocks: dict[int | None, int] = {}
         for process, condition in in_file:
-            block = blocks.setdefault(process.block, first + len(blocks))
+            block = blocks.setdefault(process.block, first_block + len(blocks))
             rows.append(_PlacedProcess(process, block, condition))
-    names = _names([(benchmark, dict(levels)) for benchmark, levels in numbers])
+    names = _condition_names([(benchmark, dict(levels)) for benchmark, levels in indexes])
     conditions = tuple(
         Condition(name=name, command=(benchmark,), levels=dict(levels))
-        for name, (benchmark, levels) in zip(names, numbers, strict=True)
+        for name, (benchmark, levels) in zip(names, indexes, strict=True)
     )
-    # As in every campaign, the trials of a block are neighbours in the ledger.
+    # As in every campaign, the trials of a block are next to each other in the ledger.
     return conditions, sorted(rows, key=lambda row: row.block)
 
 
-def _names(conditions: Sequence[tuple[str, dict[str, str]]]) -> list[str]:
-    """Return the names of conditions: their varying levels, and the benchmark if it varies."""
+def _condition_names(conditions: Sequence[tuple[str, dict[str, str]]]) -> list[str]:
+    """Return the names of conditions: the levels that vary, and the benchmark if it varies."""
     all_levels = [levels for _, levels in conditions]
     varying = [
         factor
@@ -208,37 +201,35 @@ def _check_size(readings: Sequence[SourceReading]) -> None:
     )
     if len(processes) > MAX_TRIALS or values > MAX_VALUES:
         raise UnusableInput(
-            f"there are {len(processes)} processes with {values} values; one import takes at most "
-            f"{MAX_TRIALS} and {MAX_VALUES}",
+            f"there are {len(processes)} processes with {values} values, but an import has at most "
+            f"{MAX_TRIALS} processes and {MAX_VALUES} values",
             hint="import the files one by one, or export fewer values",
         )
     for file, process in processes:
         levels = (*process.levels, *process.levels.values())
         names = (process.benchmark, *process.iterations, *process.values, *levels)
-        if any(len(name) > MAX_WORD_BYTES for name in names):
+        if any(len(name) > MAX_ARGUMENT_BYTES for name in names):
             raise UnusableInput(
-                f"{file}: a name has more than {MAX_WORD_BYTES} characters",
-                hint="give the benchmark a shorter name",
+                f"{file}: a name has more than {MAX_ARGUMENT_BYTES} characters",
+                hint="shorten the names of this benchmark in the file",
             )
         series = (process.values.values(), *process.iterations.values())
         # NaN fails these comparisons, too.
         is_measured = all(
             abs(value) <= MAX_MEASURED_VALUE for values in series for value in values
-        ) and all(
-            0.0 <= process.values.get(name, 0.0) < _MAX_WHOLE_NUMBER for name in _WHOLE_NUMBERS
-        )
+        ) and all(0.0 <= process.values.get(name, 0.0) < _MAX_INTEGER for name in _INTEGER_ACCOUNTS)
         if not is_measured:
             raise UnusableInput(
                 f"{file}: {quote(process.benchmark)} has an impossible value",
-                hint="correct the file, or leave the benchmark out",
+                hint="correct the value in the file, or remove the benchmark from the file",
             )
 
 
-def _order(rows: Sequence[_PlacedProcess]) -> Order:
+def _order_in_time(rows: Sequence[_PlacedProcess]) -> Order:
     if all(row.process.block is not None for row in rows):
         return "in blocks"
     conditions = [row.condition for row in rows]
-    changes = sum(before != after for before, after in pairwise(conditions))
+    changes = sum(earlier != later for earlier, later in pairwise(conditions))
     return "one after the other" if changes < len(set(conditions)) else "mixed"
 
 
@@ -272,7 +263,7 @@ def _trials(rows: Sequence[_PlacedProcess], hosts: Sequence[str], now: float) ->
 
 def _accounting(process: Process) -> Accounting:
     accounts: dict[str, Any] = {
-        name: int(process.values[name]) if name in _WHOLE_NUMBERS else process.values[name]
+        name: int(process.values[name]) if name in _INTEGER_ACCOUNTS else process.values[name]
         for name in _IMPORTED_ACCOUNTS
         if name in process.values
     }
@@ -289,12 +280,12 @@ def _samples(process: Process) -> Iterator[Sample]:
         if metric not in _IMPORTED_ACCOUNTS:
             yield Sample(metric, value)
     for metric, series in process.iterations.items():
-        for number, value in enumerate(series):
-            yield Sample(metric, value, iteration=number)
+        for iteration, value in enumerate(series):
+            yield Sample(metric, value, iteration=iteration)
 
 
 def _environment(readings: Sequence[SourceReading], hosts: Sequence[str]) -> dict[str, Any]:
-    """Return the environments of the files; with several files, each by its name."""
+    """Return the environment of the run; with several files, their facts are listed by file."""
     environment: dict[str, Any] = {"imported_from": [file.file for file in readings]}
     facts = {
         file.file: dict(file.reading.environment) for file in readings if file.reading.environment
@@ -306,33 +297,33 @@ def _environment(readings: Sequence[SourceReading], hosts: Sequence[str]) -> dic
     return environment
 
 
-def _warnings(
+def _import_warnings(
     readings: Sequence[SourceReading],
     rows: Sequence[_PlacedProcess],
     conditions: Sequence[Condition],
     hosts: Sequence[str],
 ) -> tuple[RecordedWarning, ...]:
     warnings = [
-        RecordedWarning("import", f"{file.file}: {note}", "nothing to do if you want this")
+        RecordedWarning("import", f"{file.file}: {note}", "ignore this if you expect it")
         for file in readings
         for note in file.reading.notes
     ]
     counts = Counter(row.condition for row in rows)
     single = [condition for index, condition in enumerate(conditions) if counts[index] == 1]
     if single:
-        some = single[0].name if len(single) == 1 else f"{len(single)} conditions"
+        subject = single[0].name if len(single) == 1 else f"{len(single)} conditions"
         warnings.append(
             RecordedWarning(
                 "one_process",
-                f"{some} ran in only one process: its iterations are not independent trials, so "
+                f"{subject} ran in only one process: iterations are not independent trials, so "
                 "the result of another process is unknown",
-                "run the tool several times and import all its files at once",
+                "run the tool several times, and import all of its files with one command",
             )
         )
     hosts_by_condition: dict[int, set[str | None]] = defaultdict(set)
     for row in rows:
         hosts_by_condition[row.condition].add(row.process.host)
-    if len(hosts) > 1 and any(len(each) == 1 for each in hosts_by_condition.values()):
+    if len(hosts) > 1 and any(len(host_names) == 1 for host_names in hosts_by_condition.values()):
         warnings.append(
             RecordedWarning(
                 "hosts",
@@ -349,9 +340,9 @@ MAX_SHOWN_NAMES = 5
 def contrasts_of(conditions: Sequence[Condition], compared: str | None) -> tuple[Contrast, ...]:
     """Return the contrasts between the levels of one factor, with all other levels equal.
 
-    Among conditions with the same other levels the first one is the baseline. With `BENCHMARK`
-    every condition is compared with the first one. With ``None`` there is no contrast, because the
-    benchmarks of one file measure different things.
+    Among conditions with the same other levels the first condition is the baseline. With
+    `BENCHMARK` every condition is compared with the first condition. With ``None`` there is no
+    contrast, because the benchmarks of one file measure different things.
     """
     if compared is None:
         return ()
@@ -368,15 +359,15 @@ def contrasts_of(conditions: Sequence[Condition], compared: str | None) -> tuple
 
 
 def with_baseline(conditions: Sequence[Condition], name: str) -> tuple[Contrast, ...]:
-    """Return the contrasts of all other conditions with the one of this name.
+    """Return the contrasts of all other conditions with the condition of this name.
 
-    Raise `UnusableInput` if there is no such condition.
+    Raise `UnusableInput` if no condition has this name.
     """
     names = [condition.name for condition in conditions]
     if name not in names:
         examples = ", ".join(names[:MAX_SHOWN_NAMES]) + (
             ", …" if len(names) > MAX_SHOWN_NAMES else ""
         )
-        raise UnusableInput(f"no condition is named {quote(name)}", hint=f"there are: {examples}")
+        raise UnusableInput(f"no condition is named {quote(name)}", hint=f"choose from: {examples}")
     baseline = names.index(name)
     return tuple(Contrast(baseline, index) for index in range(len(names)) if index != baseline)

@@ -89,11 +89,11 @@ def command(request: ImportRequest) -> int:
 
 
 def _read(files: Sequence[str], names: Sequence[str], form: str | None) -> Iterator[SourceReading]:
-    """Yield the content of each file, with the name that the user gave to its condition."""
+    """Yield the content of each file, with the name that the user gave to the condition in it."""
     if names and len(names) != len(files):
         raise UnusableInput(
             f"there are {len(files)} files but {len(names)} names",
-            hint="give --name once for each file, or not at all",
+            hint="give --name once for each file, or remove it",
         )
     for file, label in zip_longest(files, names):
         source = read_within_bounds(file, Path(file))

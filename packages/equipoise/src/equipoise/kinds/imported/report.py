@@ -34,11 +34,11 @@ class ImportedReport(ReportKind):
     verb = "imported"
 
     def question(self, document: ImportedDocument) -> str:
-        """Return the question of an import."""
+        """Return the question of an imported run."""
         return "What do trials of another tool show?"
 
     def title(self, document: ImportedDocument, claims: Sequence[Claim]) -> Title | None:
-        """Return the number of comparisons; ``None`` if the first claim is the answer."""
+        """Return the number of comparisons as the title; ``None`` if a claim is the answer."""
         if document.against is not None:
             return None
         if len(claims) > MAX_CLAIMS:
@@ -46,11 +46,11 @@ class ImportedReport(ReportKind):
         if claims:
             return None
         names = " and ".join(condition.name for condition in document.conditions)
-        hint = "equipoise import --baseline NAME compares with one of the conditions"
+        hint = "add --baseline NAME to equipoise import to compare with one of the conditions"
         return f"{names}: nothing was compared", (hint,)
 
     def measured(self, document: ImportedDocument) -> Iterator[Part]:
-        """Build the terminal's table of many comparisons, and the sentence on their intervals."""
+        """Build the terminal's table of comparisons, and the sentence about their intervals."""
         imported = document.imported
         if len(imported.comparisons) > MAX_CLAIMS:
             rows = headed(map(_row, imported.comparisons))
@@ -80,7 +80,7 @@ class ImportedReport(ReportKind):
         return f"imported from {', '.join(document.imported.source.files)}"
 
     def facts(self, document: ImportedDocument) -> Iterator[tuple[str, str]]:
-        """Yield the source of the trials."""
+        """Yield facts about the source of the trials."""
         source = document.imported.source
         yield "Imported", document.run.started
         yield "From", ", ".join(source.files)

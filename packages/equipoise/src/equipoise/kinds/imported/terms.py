@@ -1,4 +1,4 @@
-"""The files from which a run was imported, and its result document."""
+"""The terms of an imported run: the files of other tools; and its result document."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from equipoise.model.record import RunRecord
 
 Order = Literal["in blocks", "one after the other", "mixed"]
-"""Order in time of the trials of the conditions, as far as it is known from the files."""
+"""Order in time of the trials of different conditions, as far as the files show it."""
 
 
 class ImportSource(Struct, Terms, frozen=True, tag_field=TAG, tag="imported"):
@@ -33,27 +33,27 @@ class ImportSource(Struct, Terms, frozen=True, tag_field=TAG, tag="imported"):
     """Names of the files, as on the command line."""
     order: Order
     no_series: tuple[str, ...] = ()
-    """Metrics whose iterations are not in time order, so that no warm-up is searched in them."""
+    """Metrics whose iterations are not in time order, so that they cannot show a warm-up."""
 
     def shared_part(self, runs: Sequence[Any]) -> Any:
-        """Return the identity of its runs, which only another import can share.
+        """Return the runs as those of an import, which only another import can share.
 
-        Benchmarks of another tool differ from commands of Equipoise, whatever their names are.
+        Benchmarks of another tool differ from commands of Equipoise, even with the same names.
         """
         return {"imported": runs}
 
     def check_resumable(self, run: str) -> None:
-        """Refuse to continue: it was not run here."""
+        """Raise `UnusableInput`, because another tool ran the trials."""
         raise UnusableInput(
-            f"{run} was imported: there is nothing to run",
-            hint="measure it with equipoise compare",
+            f"run {run} was imported and cannot be resumed",
+            hint="measure the commands with equipoise compare",
         )
 
     def check_explainable(self, record: RunRecord) -> None:
-        """Refuse to explain: it cannot be run here."""
+        """Raise `UnusableInput`, because Equipoise does not have the commands."""
         raise UnusableInput(
-            f"run {record.id} was imported, so it cannot be run here",
-            hint="measure the commands with equipoise compare, and explain that",
+            f"run {record.id} was imported, so Equipoise cannot run its commands",
+            hint="measure the commands with equipoise compare, and explain that run",
         )
 
 
@@ -67,7 +67,7 @@ class ImportedResult(Struct, frozen=True):
     metric: str
     comparisons: tuple[SampleComparison, ...]
     summary: str
-    """Sentence on the meaning of the intervals."""
+    """Sentence about the meaning of the intervals."""
 
 
 class ImportedDocument(ResultDocument, frozen=True, kw_only=True, tag="imported"):
@@ -78,12 +78,12 @@ class ImportedDocument(ResultDocument, frozen=True, kw_only=True, tag="imported"
 
     @property
     def has_blocks(self) -> bool:
-        """Whether the files have blocks: trials that belong together."""
+        """Whether the files have blocks, which are trials that belong together."""
         return self.imported.source.order == IN_BLOCKS
 
     @property
     def samples(self) -> tuple[SampleComparison, ...]:
-        """Comparisons of the trials."""
+        """Comparisons of the trials of two conditions."""
         return self.imported.comparisons
 
     @property
