@@ -414,7 +414,7 @@ def test_full_disk_is_named_and_keeps_recorded_trials(tmp_path: Path) -> None:
     failed, went_on = ran.stdout.splitlines()
     assert failed.startswith("failed the ledger")
     assert "no space is left on its disk" in failed
-    assert "| make room there" in failed
+    assert "| free space there" in failed
     assert went_on == "ended True"
 
 

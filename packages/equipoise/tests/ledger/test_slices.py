@@ -124,7 +124,7 @@ def test_a_slice_of_a_run_continued_in_both_ledgers_is_a_fork(
     record(copy, run, range(3, 6), wall_s=0.25)
     before = read(copy, identity)
     for after in (b"", ledger.cursor(identity)):
-        with pytest.raises(Fork, match=f"run {run} .*another (draw|trial)"):
+        with pytest.raises(Fork, match=f"run {run} .*different (draw|trial)"):
             copy.absorb(ledger.slice(identity, after, max_trials=99)[0] or _everything(ledger))
     assert read(copy, identity) == before
 
@@ -169,10 +169,10 @@ def test_an_invalid_slice_changes_nothing(
         return [[*row[:place], value, *row[place + 1 :]], samples]
 
     unsound = {
-        "cut short": sound[:-9],
+        "is truncated": sound[:-9],
         "": b"nothing",
         "larger than": zlib.compress(bytes(2**20)),
-        "its form is 2": zlib.compress(msgspec.msgpack.encode((2, part))),
+        "its format is 2": zlib.compress(msgspec.msgpack.encode((2, part))),
         "before the beginning": packed(
             head, [-1, 0, 0, 0, 0], events, draws, trials, notices, observations
         ),

@@ -59,7 +59,7 @@ def latest_experiment(
 
     Without a contrast, the gap of any contrast of ``record`` counts.
     """
-    for run_id in ledger.explaining(record.id):
+    for run_id in ledger.runs_explaining(record.id):
         experiment = ledger.read_run(run_id)
         if not complete_blocks(experiment.draws, experiment.trials):
             continue

@@ -387,7 +387,7 @@ def _layout_spread(ledger: Ledger, repository: Repository) -> LayoutSpread | Non
 
     It is the spread of the latest such campaign; ``None`` if no campaign has measured it.
     """
-    for run_id in ledger.over_layouts():
+    for run_id in ledger.runs_over_layouts():
         record = ledger.read_run(run_id)
         terms = record.plan.terms
         folder = record.plan.measure.working_folder
