@@ -173,7 +173,7 @@ def test_an_invalid_slice_changes_nothing(
         "": b"nothing",
         "larger than": zlib.compress(bytes(2**20)),
         "its format is 2": zlib.compress(msgspec.msgpack.encode((2, part))),
-        "before the beginning": packed(
+        "its start is negative": packed(
             head, [-1, 0, 0, 0, 0], events, draws, trials, notices, observations
         ),
         "trial.condition": packed(

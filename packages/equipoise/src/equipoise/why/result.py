@@ -20,7 +20,7 @@ from equipoise.why.kind import why_kind
 class Reader(Protocol):
     """The part of the ledger that finds experiments."""
 
-    def explaining(self, run_id: str) -> tuple[str, ...]:
+    def runs_explaining(self, run_id: str) -> tuple[str, ...]:
         """Return the campaigns that explain this one, the latest first."""
 
     def read_run(self, reference: str) -> RunRecord:
