@@ -366,7 +366,7 @@ def run(
     )
     prepared = prepare_study(options, place)
     with _measuring(place, allow_concurrent=allow_concurrent) as store:
-        builds = prepared.built(place) if prepared.build_lines else {}
+        builds = prepared.build(place) if prepared.build_lines else {}
         plan, more = study_plan(
             prepared.study, prepared.grid(builds), numbers, ranking=asks_ranking
         )
