@@ -72,8 +72,9 @@ MALFORMED = {
         + '[workload]\ncommand = ["sort"]\n[factors.n]\nkind = "blas"\n[quick]\n'
         + 'factors.n = ["atlsa"]\n',
         "study.toml:8: [quick.factors] n: n has no level 'atlsa'",
-        "did you mean atlas? use one of reference, atlas, openblas, blis, openblas_haswell, "
-        "openblas_zen, openblas_skylakex, blis_haswell, blis_zen, blis_zen2, blis_zen3, ",
+        "did you mean atlas? use one of reference, atlas, openblas, blis, openblas_haswell,"
+        " openblas_zen, openblas_skylakex, blis_haswell, blis_zen, blis_zen2, blis_zen3, "
+        "blis_skylakex",
     ),
     "a number of more digits than Python reads": (
         WHOLE + "[measure]\nbudget = " + "9" * 5000 + "\n",
@@ -105,8 +106,9 @@ MALFORMED = {
     "an unknown key": (
         WHOLE + "[measure]\nbugdet = 3\n",
         "study.toml:8: [measure] bugdet: there is no such key",
-        "did you mean budget? use one of about, alpha, aslr, blocks, budget, ignore_failure, "
-        "layouts, metrics, min_blocks, min_effect, min_seconds, precision, tail, timeout, ",
+        "did you mean budget? use one of about, alpha, aslr, blocks, budget, "
+        "ignore_failure, layouts, metrics, min_blocks, min_effect, min_seconds, precision, "
+        "tail, timeout, warmup, washout",
     ),
     "a word for ASLR that is none": (
         WHOLE + '[measure]\nlayouts = 4\naslr = "of"\n',
