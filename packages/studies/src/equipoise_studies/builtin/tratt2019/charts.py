@@ -45,7 +45,7 @@ def histogram(name: str, values: FloatArray) -> alt.LayerChart:
     """Draw a histogram of times; ``values`` of shape (n,), in seconds."""
     divisor, unit = unit_of("search_s", float(np.median(values)))
     scaled = values / divisor
-    # The upper end is cut, as a few disturbed runs would stretch the range too far.
+    # The upper end is cut: a few disturbed runs would stretch the range too far.
     high = float(np.quantile(scaled, 0.995))
     inside = scaled[scaled <= high]
     counts, edges = np.histogram(inside, bins=BINS, range=(float(scaled.min()), high))
