@@ -185,7 +185,7 @@ def test_an_invalid_slice_changes_nothing(
         "UNIQUE": packed(head, start, events, draws, trials * 2, notices, observations),
         "bindings": packed(head, start, events, draws, [[[1], []]], notices, observations),
         "large": packed(head, start, events, draws, [trial_with(1, 2**63)], notices, observations),
-        "kind dict": packed(head, start, events, draws, [trial_with(1, {})], notices, observations),
+        "type dict": packed(head, start, events, draws, [trial_with(1, {})], notices, observations),
         "another plan|contradicts its plan": packed(
             [*head[:5], "why", *head[6:]], start, events, draws, trials, notices, observations
         ),

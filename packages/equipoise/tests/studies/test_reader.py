@@ -320,8 +320,8 @@ MALFORMED = {
         NAMED
         + '[workload]\n[factors.n.a]\ncommand = ["x"]\n'
         + '[factors.n.a.server]\nstart = ["x"]\nclient = ["y"]\nready = ["z"]\n',
-        "study.toml:5: [factors.n.a] command: a level with a server cannot have this key",
-        "write the client's command as client in the table server",
+        "study.toml:5: [factors.n.a] command: a server has a client instead",
+        "write the command as client of the server",
     ),
     "a metric of lives where trials are intervals": (
         NAMED

@@ -29,7 +29,6 @@ VALUE = "value"
 """Column of the values in a CSV file."""
 _MAX_QUOTED_LENGTH = 60
 SAVE_AGAIN = "write the file again with the tool that made it"
-"""Hint for a file with impossible content."""
 Decoded = TypeVar("Decoded")
 Content = TypeVar("Content")
 DECODE_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
@@ -210,9 +209,7 @@ def read_within_bounds(name: str, path: Path) -> SourceFile:
         if stat.S_ISDIR(status.st_mode):
             return SourceFile(name, path, is_folder=True)
         if not stat.S_ISREG(status.st_mode):
-            raise UnusableInput(
-                f"{name} is not a regular file", hint="write the data to a file first"
-            )
+            raise UnusableInput(f"{name} is not a regular file", hint="save the data as a file")
         with path.open("rb") as file:
             # The size in the status may be 0, as for files in /proc.
             content = file.read(MAX_BYTES + 1) if status.st_size <= MAX_BYTES else None

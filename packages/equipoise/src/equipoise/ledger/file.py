@@ -100,8 +100,7 @@ def _identity(path: Path) -> tuple[int, int]:
 def limited_steps(connection: sqlite3.Connection, file: Path) -> Iterator[None]:
     """Stop queries in the block that take more steps than the file can need.
 
-    Raise `sqlite3.OperationalError` with ``SQLITE_INTERRUPT`` at the limit, which a query reaches
-    if the pages of the file form a cycle.
+    Raise `sqlite3.OperationalError` with ``SQLITE_INTERRUPT``: the file's pages form a cycle.
     """
     files = (file, file.with_name(f"{file.name}-wal"))
     size = sum(os.stat(path).st_size for path in files if path.is_file())

@@ -122,12 +122,12 @@ def _runs_of_plan(ledger: LedgerFile, run: int, plan: Plan) -> Iterator[int]:
 
 
 def _merge_run(into: LedgerFile, source: LedgerFile, identity: bytes) -> tuple[str, int]:
-    """Copy the missing rest of a run; return the outcome and the number of new trials."""
+    """Copy the missing rows of a run; return the outcome and the number of new trials."""
     with into.reading():
         run = run_of(into.connection, identity)
         end = Cursor() if run is None else cursor_of(into.connection, run)
     if run is not None:
-        for part in _parts(source, identity, Cursor()):
+        for part in _parts_after(source, identity, Cursor()):
             with into.reading():
                 check_part(into.connection, into.path, run, part)
             if part.end.reaches(end):
@@ -139,14 +139,13 @@ def _merge_run(into: LedgerFile, source: LedgerFile, identity: bytes) -> tuple[s
     with _readable_run(source, identity) as number:
         check_run(source.connection, source.path, number)
     trials = 0
-    for part in _parts(source, identity, end):
+    for part in _parts_after(source, identity, end):
         with into.writing():
             trials += add_part(into.connection, into.path, part)
     return "new" if run is None else "extended", trials
 
 
-def _parts(source: LedgerFile, identity: bytes, start: Cursor) -> Iterator[RunPart]:
-    """Yield the parts of a run after ``start``."""
+def _parts_after(source: LedgerFile, identity: bytes, start: Cursor) -> Iterator[RunPart]:
     has_more = True
     while has_more:
         with _readable_run(source, identity) as run:

@@ -329,11 +329,10 @@ def _others_may_write(status: os.stat_result, trusted: set[int]) -> bool:
         return False
     if mode & stat.S_IWOTH:
         return True
-    return bool(mode & stat.S_IWGRP) and not _members(status.st_gid) <= trusted
+    return bool(mode & stat.S_IWGRP) and not _users_in_group(status.st_gid) <= trusted
 
 
-def _members(group_id: int) -> set[int]:
-    """Return the ids of the users in a group."""
+def _users_in_group(group_id: int) -> set[int]:
     try:
         names = grp.getgrgid(group_id).gr_mem
     except KeyError:

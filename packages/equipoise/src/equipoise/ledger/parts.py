@@ -76,8 +76,7 @@ class Cursor(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
 
     def reaches(self, other: Cursor) -> bool:
         """Return whether each list has at least as many rows as in the other cursor."""
-        pairs = zip(astuple(self), astuple(other), strict=True)
-        return all(count >= other_count for count, other_count in pairs)
+        return all(a >= b for a, b in zip(astuple(self), astuple(other), strict=True))
 
 
 class Head(Struct, frozen=True, array_like=True):
@@ -187,8 +186,7 @@ def read_part(
     """Return the part of a run after a cursor, and whether there is more.
 
     The part begins with the last row before the cursor, so that a fork is detected. Draws come
-    before trials, and all other rows after the last trial. So an incomplete copy has no end of a
-    segment.
+    before trials, and all other rows after the last trial: an incomplete copy has no segment's end.
     """
     end = cursor_of(connection, run)
     counts = (max(0, min(pair) - 1) for pair in zip(astuple(after), astuple(end), strict=True))
@@ -269,8 +267,7 @@ def check_part(connection: sqlite3.Connection, path: Path, run: int, part: RunPa
 def _fork(connection: sqlite3.Connection, path: Path, run: int, row_name: str) -> Fork:
     name = name_of(connection, run)
     return Fork(
-        f"two copies of run {name} were continued differently; the copy in {path} has a "
-        f"different {row_name}",
+        f"two copies of run {name} were continued differently: {path} has a different {row_name}",
         hint="resume a run in only one ledger; both copies stay unchanged",
     )
 
@@ -472,7 +469,7 @@ def part_from(content: bytes) -> RunPart:
     Raise `UnusableInput` if it is not a slice, or has rows that no campaign records.
     """
     try:
-        part = _unpack(content)
+        part = _decode_slice(content)
         with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
             migrate(connection)
             connection.execute("BEGIN")
@@ -488,7 +485,7 @@ def part_from(content: bytes) -> RunPart:
     return part
 
 
-def _unpack(content: bytes) -> RunPart:
+def _decode_slice(content: bytes) -> RunPart:
     inflater = zlib.decompressobj()
     try:
         unpacked = inflater.decompress(content, MAX_SLICE_BYTES)

@@ -150,7 +150,7 @@ _make_trial: Callable[..., Trial] = Trial
 _whole_numbers_of: Callable[[Accounting], tuple[int | None, ...]] = attrgetter(*WHOLE_NUMBERS)
 
 
-class _Cache(dict[str, Decoded]):
+class _DecodedTexts(dict[str, Decoded]):
     """Decoded JSON texts; each is decoded once, because many rows share it."""
 
     def __init__(self, decoder: msgspec.json.Decoder[Decoded]) -> None:
@@ -256,7 +256,7 @@ def recorded_run(connection: sqlite3.Connection, path: Path, run: int) -> RunRec
         return connection.execute(statement, (run,))
 
     identity, plan, started_at, host, host_name = rows(_SELECT_RUN).fetchone()
-    orders = _Cache(_ORDER)
+    orders = _DecodedTexts(_ORDER)
     record = RunRecord(
         id=name_of(connection, run),
         identity=identity.hex(),
@@ -271,9 +271,9 @@ def recorded_run(connection: sqlite3.Connection, path: Path, run: int) -> RunRec
             Draw(phase, block, orders[conditions], padding, layout)
             for phase, block, conditions, padding, layout in rows(SELECT_DRAWS)
         ),
-        trials=_trials(rows(SELECT_TRIALS), _samples(rows(_SELECT_SAMPLES))),
+        trials=_read_trials(rows(SELECT_TRIALS), _read_samples(rows(_SELECT_SAMPLES))),
         notices=tuple(RecordedWarning(*row) for row in rows(SELECT_NOTICES)),
-        observations=_observations(rows(SELECT_OBSERVATIONS)),
+        observations=_read_observations(rows(SELECT_OBSERVATIONS)),
     )
     _refuse_inconsistent(record)
     return record
@@ -296,8 +296,7 @@ def check_run(connection: sqlite3.Connection, path: Path, run: int) -> None:
         raise ValueError("the row of a run contradicts its plan")
 
 
-def _samples(rows: Iterable[Row]) -> dict[int, tuple[Sample, ...]]:
-    """Collect samples by the number of their trial."""
+def _read_samples(rows: Iterable[Row]) -> dict[int, tuple[Sample, ...]]:
     collected: dict[int, list[Sample]] = {}
     for trial, metric, recorded, *rest in rows:
         value = float("nan") if recorded is None else recorded
@@ -305,10 +304,11 @@ def _samples(rows: Iterable[Row]) -> dict[int, tuple[Sample, ...]]:
     return {trial: tuple(samples) for trial, samples in collected.items()}
 
 
-def _trials(rows: Iterable[Row], samples: Mapping[int, tuple[Sample, ...]]) -> tuple[Trial, ...]:
-    """Convert rows to trials, fast enough for ledgers of 100,000 trials."""
+def _read_trials(
+    rows: Iterable[Row], samples: Mapping[int, tuple[Sample, ...]]
+) -> tuple[Trial, ...]:
     # The facts that a host cannot measure are the same in every trial.
-    reasons = _Cache(_REASONS)
+    reasons = _DecodedTexts(_REASONS)
     trials: list[Trial] = []
     for row in rows:
         counters, unknown, status, failure, kind, washout, error_tail, covariates = row[17:]
@@ -333,11 +333,11 @@ def _trials(rows: Iterable[Row], samples: Mapping[int, tuple[Sample, ...]]) -> t
     return tuple(trials)
 
 
-def _observations(rows: Iterable[Row]) -> tuple[Observation, ...]:
+def _read_observations(rows: Iterable[Row]) -> tuple[Observation, ...]:
     observations: list[Observation] = []
     remaining_bytes = MAX_EVIDENCE_BYTES
     for source, condition, repetition, position, at, document, failure in rows:
-        unpacked = None if document is None else _unpack(document, remaining_bytes)
+        unpacked = None if document is None else _decompress(document, remaining_bytes)
         remaining_bytes -= len(unpacked or b"")
         observations.append(
             Observation(source, condition, repetition, position, at, unpacked, failure)
@@ -345,8 +345,7 @@ def _observations(rows: Iterable[Row]) -> tuple[Observation, ...]:
     return tuple(observations)
 
 
-def _unpack(document: bytes, remaining_bytes: int) -> bytes:
-    """Decompress a document up to the maximum size."""
+def _decompress(document: bytes, remaining_bytes: int) -> bytes:
     limit = min(MAX_DOCUMENT_BYTES, remaining_bytes)
     inflater = zlib.decompressobj()
     try:

@@ -49,8 +49,7 @@ class _Run(NamedTuple):
         return f"{self.id}-{self.identity}"
 
 
-def _select(connection: sqlite3.Connection, where: str = "", *values: str) -> list[_Run]:
-    """Return the runs that match a WHERE clause, in the order of runs."""
+def _select_runs(connection: sqlite3.Connection, where: str = "", *values: str) -> list[_Run]:
     statement = f"SELECT number, id, lower(hex(identity)), host FROM run {where} ORDER BY {ORDER}"
     return list(map(_Run._make, connection.execute(statement, values)))
 
@@ -82,7 +81,7 @@ def find_run_by_name(connection: sqlite3.Connection, path: Path, reference: str)
     candidates = _matching_runs(connection, reference)
     if len(candidates) == 1:
         return candidates[0].number
-    all_runs = _all_runs(connection, path)
+    all_runs = _existing_runs(connection, path)
     if not candidates:
         raise UnusableInput(
             f"the ledger {path} has no run {reference!r}; its runs are {_list_names(all_runs)}",
@@ -121,12 +120,12 @@ def name_of(connection: sqlite3.Connection, run: int) -> str:
     """Return the shortest unique name of a run in this ledger."""
     (identifier,) = connection.execute("SELECT id FROM run WHERE number = ?", (run,)).fetchone()
     # The plus sign keeps SQLite from using its index: in a damaged file, it may lack the run.
-    return _unique_names(_select(connection, "WHERE +id = ?", identifier))[run]
+    return _unique_names(_select_runs(connection, "WHERE +id = ?", identifier))[run]
 
 
 def names_of(connection: sqlite3.Connection) -> dict[int, str]:
     """Return the name of each run by its number, in the order of the runs."""
-    return _unique_names(_select(connection))
+    return _unique_names(_select_runs(connection))
 
 
 def _unique_names(runs: Sequence[_Run]) -> dict[int, str]:
@@ -155,9 +154,9 @@ def _name_with_identity(run: _Run, runs_of_id: Sequence[_Run]) -> str:
 
 def _matching_runs(connection: sqlite3.Connection, reference: str) -> list[_Run]:
     """Return the runs with this id; if there are none, the runs whose name begins with it."""
-    return _select(connection, "WHERE id = ?", as_unicode(reference)) or [
+    return _select_runs(connection, "WHERE id = ?", as_unicode(reference)) or [
         run
-        for run in _select(connection)
+        for run in _select_runs(connection)
         if run.full_name.startswith(reference) or run.identity == reference
     ]
 
@@ -167,7 +166,7 @@ def _latest_run(connection: sqlite3.Connection, path: Path) -> int:
     failed_runs = _runs_failed_in_first_block(connection)
     fleet_members = _runs_of_fleet_hosts(connection)
     future_runs = _runs_starting_after(connection, time.time())
-    numbers = [run.number for run in _all_runs(connection, path)]
+    numbers = [run.number for run in _existing_runs(connection, path)]
     numbers = [number for number in numbers if number not in future_runs] or numbers
     candidates = [number for number in numbers if number not in fleet_members] or numbers
     return ([number for number in candidates if number not in failed_runs] or candidates)[-1]
@@ -196,8 +195,8 @@ def _runs_of_fleet_hosts(connection: sqlite3.Connection) -> set[int]:
     return {int(run) for (run,) in rows}
 
 
-def _all_runs(connection: sqlite3.Connection, path: Path) -> list[_Run]:
-    runs = _select(connection)
+def _existing_runs(connection: sqlite3.Connection, path: Path) -> list[_Run]:
+    runs = _select_runs(connection)
     if not runs:
         raise no_run_yet(path)
     return runs

@@ -346,7 +346,6 @@ class Ledger(LedgerFile):
             )
 
     def _plan_mentions(self, plan: str, plan_run: int, run: int) -> bool:
-        """Return whether a plan, which is that of ``plan_run``, mentions another run."""
         for mentioned in plan_from_text(plan).rules.mentioned:
             with suppress(UnusableInput):
                 if find_mentioned_run(self.connection, self.path, mentioned, plan_run) == run:

@@ -150,7 +150,7 @@ def refuse_foreign_objects(connection: sqlite3.Connection, file: Path, version: 
 
     Raise `UnusableInput`; the error names the object.
     """
-    expected = _objects(scripts_up_to(version))
+    expected = _statements_of_objects(scripts_up_to(version))
     tables = {name for kind, name in expected if kind == "table"}
     missing = {(kind, name) for kind, name in expected if kind != "trigger"}
     for kind, name, table, statement in connection.execute(
@@ -217,7 +217,7 @@ def _refuse_rows(
 
 
 @functools.cache
-def _objects(scripts: tuple[Statements, ...]) -> Mapping[tuple[str, str], str]:
+def _statements_of_objects(scripts: tuple[Statements, ...]) -> Mapping[tuple[str, str], str]:
     """Return the statements of the objects that scripts create, as SQLite stores them."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as fresh:
         for statement in chain.from_iterable(scripts):

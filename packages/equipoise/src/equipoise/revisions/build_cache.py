@@ -87,9 +87,7 @@ _BLOCK_BYTES = 512
 """Unit of ``st_blocks`` (stat(2))."""
 
 
-class _Record(Struct, frozen=True):
-    """Record of a complete build."""
-
+class _BuildRecord(Struct, frozen=True):
     seconds: float
     size: int
     """Bytes on the disk."""
@@ -191,14 +189,14 @@ class BuildCache:
 
     def __enter__(self) -> Self:
         """Remove the incomplete builds of killed processes."""
-        self._trim(())
+        self._remove_old_builds(())
         return self
 
     def __exit__(self, *error: object) -> None:
         """Let other processes remove the builds, and remove old builds above the limit."""
         for key in tuple(self._descriptors):
             os.close(self._descriptors.pop(key))
-        self._trim(())
+        self._remove_old_builds(())
 
     def tree_of(self, source: Source) -> Path:
         """Return the path of a build's working tree, which may not exist."""
@@ -207,7 +205,7 @@ class BuildCache:
 
     def seconds_of(self, source: Source) -> float | None:
         """Return the seconds that a complete build took; ``None`` if it is missing."""
-        record = self._record(key_of(self.recipe, source))
+        record = self._read_record(key_of(self.recipe, source))
         return None if record is None else record.seconds
 
     def get(self, source: Source, label: str, needed: Collection[Source] = ()) -> Build:
@@ -228,9 +226,11 @@ class BuildCache:
                 record = self._lock_for_use(key)
                 if record is not None:
                     return Build(tree, record.seconds, reused)
-                if self._make(key, source, tree, label):
+                if self._make_build(key, source, tree, label):
                     reused = False
-                    self._trim({key, *(key_of(self.recipe, other) for other in needed)})
+                    self._remove_old_builds(
+                        {key, *(key_of(self.recipe, other) for other in needed)}
+                    )
         except OSError as error:
             raise UnusableInput(
                 f"cannot keep a build in {self._folder}: {error.strerror}",
@@ -249,41 +249,41 @@ class BuildCache:
         Files that trials add are ignored, because the first trial of a campaign, which is never
         analysed, adds them again.
         """
-        record = None if key in self._descriptors else self._record(key)
+        record = None if key in self._descriptors else self._read_record(key)
         if record is not None and digest_of_files(tree, record.completed_ns) != record.files:
             self._discard(key)
 
-    def _lock_for_use(self, key: str) -> _Record | None:
+    def _lock_for_use(self, key: str) -> _BuildRecord | None:
         """Lock a complete build as a user; return its record, or ``None`` if it is missing."""
         if key not in self._descriptors:
             while (descriptor := self._try_to_lock(key, fcntl.LOCK_SH)) is None:
                 self._pause()
-            if self._record(key) is None:
+            if self._read_record(key) is None:
                 os.close(descriptor)
                 return None
             self._keep_lock(key, descriptor)
         with contextlib.suppress(OSError):
             os.utime(self._folder / key / _RECORD_NAME)
-        return self._record(key)
+        return self._read_record(key)
 
-    def _make(self, key: str, source: Source, tree: Path, label: str) -> bool:
+    def _make_build(self, key: str, source: Source, tree: Path, label: str) -> bool:
         """Make a build under the exclusive lock; return ``False`` if another process made it."""
-        with self._lock_to_make(key) as is_missing:
+        with self._lock_to_make_build(key) as is_missing:
             if not is_missing:
                 return False
-            _remove(self._folder / key, tree)
+            _remove_build(self._folder / key, tree)
             started_s = time.monotonic()
             self._building.add(tree)
             try:
                 self._build(source, tree, label)
             except BaseException:
-                _remove(self._folder / key, tree)
+                _remove_build(self._folder / key, tree)
                 raise
             finally:
                 self._building.discard(tree)
             seconds, completed_ns = time.monotonic() - started_s, time.time_ns()
             files = digest_of_files(tree, completed_ns)
-            record = _Record(seconds, _size(self._folder / key), completed_ns, files)
+            record = _BuildRecord(seconds, _size_on_disk(self._folder / key), completed_ns, files)
             unfinished = self._folder / key / f"{_RECORD_NAME}.part"
             unfinished.write_bytes(msgspec.json.encode(record))
             unfinished.rename(self._folder / key / _RECORD_NAME)
@@ -318,21 +318,21 @@ class BuildCache:
             raise EquipoiseError("the build was stopped")
         build_revision(self.recipe.line, folder, tree, environment, label)
 
-    def _record(self, key: str) -> _Record | None:
+    def _read_record(self, key: str) -> _BuildRecord | None:
         try:
             content = (self._folder / key / _RECORD_NAME).read_bytes()
-            return msgspec.json.decode(content, type=_Record)
+            return msgspec.json.decode(content, type=_BuildRecord)
         except (OSError, msgspec.MsgspecError):
             return None
 
-    def _trim(self, needed: Collection[str]) -> None:
+    def _remove_old_builds(self, needed: Collection[str]) -> None:
         """Remove incomplete builds of killed processes, then the oldest builds above the limit."""
         complete: list[tuple[float, int, str]] = []
         for name in sorted(os.listdir(self._folder)):
             key = name.removesuffix(_LOCK_SUFFIX)
             if not _KEY.fullmatch(key):
                 continue
-            record = self._record(key)
+            record = self._read_record(key)
             if record is None:
                 self._discard(key)
             elif name == key:
@@ -357,7 +357,7 @@ class BuildCache:
             folder = self._folder / key
             with contextlib.suppress(OSError):
                 (folder / _RECORD_NAME).unlink()
-            _remove(folder, folder / _TREE_FOLDER / self.recipe.repository.top.name)
+            _remove_build(folder, folder / _TREE_FOLDER / self.recipe.repository.top.name)
             with contextlib.suppress(OSError):
                 (self._folder / f"{key}{_LOCK_SUFFIX}").unlink()
         finally:
@@ -371,17 +371,17 @@ class BuildCache:
                 os.close(descriptor)
 
     @contextlib.contextmanager
-    def _lock_to_make(self, key: str) -> Iterator[bool]:
+    def _lock_to_make_build(self, key: str) -> Iterator[bool]:
         """Lock a missing build; yield ``False`` if another process has made it.
 
         That process keeps a shared lock on its build, so waiting for the exclusive lock would never
         end.
         """
-        while self._record(key) is None:
+        while self._read_record(key) is None:
             descriptor = self._try_to_lock(key, fcntl.LOCK_EX)
             if descriptor is not None:
                 try:
-                    yield self._record(key) is None
+                    yield self._read_record(key) is None
                 finally:
                     os.close(descriptor)
                 return
@@ -428,7 +428,7 @@ def _make_private_folder(folder: Path) -> Path:
     return Path(os.path.realpath(folder))
 
 
-def _remove(folder: Path, tree: Path) -> None:
+def _remove_build(folder: Path, tree: Path) -> None:
     """Remove a build, and end the processes that still make it."""
     if folder.exists():
         end_build(str(tree))
@@ -446,8 +446,7 @@ def _remove_unwritable(function: object, path: str, error: object) -> None:
             os.unlink(path)
 
 
-def _size(folder: Path) -> int:
-    """Return the bytes of a folder on the disk."""
+def _size_on_disk(folder: Path) -> int:
     total = 0
     for parent, folders, files in os.walk(folder):
         for name in (*folders, *files):

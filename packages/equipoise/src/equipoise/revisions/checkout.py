@@ -204,15 +204,13 @@ def check_out(
     return tree
 
 
-def _diff_to_head(
-    repository: Repository, *format_options: str
-) -> subprocess.CompletedProcess[bytes]:
+def _diff_to_head(repository: Repository, *options: str) -> subprocess.CompletedProcess[bytes]:
     """Return the changes of tracked files since HEAD, by default as a patch."""
-    options = (
+    patch_options = (
         *("--binary", "--full-index", "--no-color", "--no-ext-diff", "--no-textconv"),
         *("--src-prefix=a/", "--dst-prefix=b/", "--no-renames", "--ignore-submodules=all"),
     )
-    return _diff(repository, *options, *format_options, "HEAD")
+    return _diff(repository, *patch_options, *options, "HEAD")
 
 
 def _diff(repository: Repository, *arguments: str) -> subprocess.CompletedProcess[bytes]:
@@ -283,13 +281,11 @@ def _filtered_files(tree: Path) -> dict[str, str]:
 
 
 def _filter_program(folder: Path, name: str) -> str | None:
-    """Return the program that a filter runs on a checkout, or ``None``."""
     keys = (f"filter.{name}.process", f"filter.{name}.smudge")
     return next(filter(None, (line_of(folder, "config", "--get", key) for key in keys)), None)
 
 
 def _submodules(tree: Path, commit: str) -> list[tuple[str, str]]:
-    """Return the path and the commit of each submodule."""
     entries = run_git(tree, "ls-tree", "-r", "-z", commit).stdout.split(b"\0")
     submodules = []
     for entry in filter(None, entries):

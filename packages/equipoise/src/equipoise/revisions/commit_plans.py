@@ -18,12 +18,7 @@ from msgspec.structs import replace
 
 from equipoise.design.command_line import command_of_plan
 from equipoise.model.errors import ConditionFailed, UnusableInput
-from equipoise.model.plan import (
-    Condition,
-    Judgement,
-    Plan,
-    Stopping,
-)
+from equipoise.model.plan import Condition, Judgement, Plan, Stopping
 from equipoise.model.record import CampaignWarning
 from equipoise.model.revisions import BENCHMARK, BENCHMARK_SUFFIX, REVISION, Commit, Revision
 from equipoise.revisions.benchmarks import TOOLS, Benchmark, BenchmarkTool

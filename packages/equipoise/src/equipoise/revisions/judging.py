@@ -252,7 +252,7 @@ class CommitsSegment(SegmentInProgress, kw_only=True):
             built = self.builds.built_commits()
             unbuilt = tuple(commit for commit in commits if commit not in built)
             if unbuilt:
-                self.listener.building(tuple(map(self._name, unbuilt)))
+                self.listener.building(tuple(map(self._name_of_commit, unbuilt)))
             failures = self.builds.make(commits)
             for commit, reason in failures.items():
                 self._withdraw(commit, all_benchmarks, block, NOT_BUILT, reason)
@@ -262,8 +262,7 @@ class CommitsSegment(SegmentInProgress, kw_only=True):
             if is_budget_used and not self.stopping.min_blocks_explicit:
                 return ()
 
-    def _name(self, commit: int) -> str:
-        """Return the name of a commit in the conditions."""
+    def _name_of_commit(self, commit: int) -> str:
         condition = self.plan.conditions[commit]
         return condition.levels.get(REVISION, condition.name)
 

@@ -150,13 +150,13 @@ def _list_benchmarks(
                 status = run_untimed(command, own_environment(), folder, timeout_s, errors, output)
             except subprocess.TimeoutExpired:
                 problem = f"it did not end within {timeout_s:g} s"
-                raise _no_benchmarks_listed(tool_name, condition, problem) from None
+                raise _listing_error(tool_name, condition, problem) from None
             except OSError as error:
-                raise _no_benchmarks_listed(tool_name, condition, error.strerror) from None
+                raise _listing_error(tool_name, condition, error.strerror) from None
             error_tail = tail(errors.fileno())
             if status != 0:
                 problem = f"{describe_status(status)}{stderr_suffix(error_tail)}"
-                raise _no_benchmarks_listed(tool_name, condition, problem)
+                raise _listing_error(tool_name, condition, problem)
             output.seek(0)
             text = output.read(_MAX_LISTED_BYTES).decode("utf-8", "replace")
         return [line for line in text.splitlines() if line and line.isprintable()]
@@ -167,18 +167,15 @@ def _list_benchmarks(
     names = tuple(dict.fromkeys(line for line in lines if line not in other_lines))
     if not names:
         problem = f"it lists no benchmark with {listing.list_option}"
-        raise _no_benchmarks_listed(tool_name, condition, problem)
+        raise _listing_error(tool_name, condition, problem)
     return names
 
 
-def _no_benchmarks_listed(
-    tool_name: str, condition: Condition, problem: str | None
-) -> UnusableInput:
+def _listing_error(tool_name: str, condition: Condition, problem: str | None) -> UnusableInput:
     return UnusableInput(
         f"{condition.name}: {os.path.basename(condition.command[0])} is not a program of "
         f"{tool_name}, or its options choose no benchmark: {problem}",
-        hint=f"remove {option('kind', tool_name)} to time the whole program, or check the program's "
-        "options",
+        hint=f"remove {option('kind', tool_name)} to time the whole program, or check its options",
     )
 
 
@@ -221,9 +218,8 @@ def metrics_of(
 ) -> tuple[tuple[str, ...], tuple[CampaignWarning, ...]]:
     """Return the requested metrics, the wall time, or the tool's benchmarks in all checkouts.
 
-    A tool that cannot list its benchmarks has one command and so one condition for each checkout;
-    the command runs once to find the benchmarks. Warnings name the benchmarks that only one
-    checkout has.
+    A tool that cannot list benchmarks has one command, which runs once in each checkout to find
+    them. Warnings name the benchmarks that only one checkout has.
 
     Raise `UnusableInput` if the checkouts have no benchmark in common. Raise `ConditionFailed` if
     the benchmarks failed.
@@ -259,8 +255,7 @@ def conditions_of_gate(
     contrasts: list[Contrast] = []
     for benchmark in benchmarks:
         benchmark_level = {BENCHMARK: benchmark.name} if len(benchmarks) > 1 else {}
-        baseline, candidate = len(conditions), len(conditions) + 1
-        contrasts.append(Contrast(baseline, candidate, REVISION, benchmark_level))
+        contrasts.append(Contrast(len(conditions), len(conditions) + 1, REVISION, benchmark_level))
         for checkout in checkouts:
             levels = {BENCHMARK: benchmark.name, REVISION: checkout.label}
             name = f"{benchmark.name}: {checkout.label}" if benchmark_level else checkout.label

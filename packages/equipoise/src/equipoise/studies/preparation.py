@@ -45,7 +45,7 @@ class StudyOptions(Struct, frozen=True, kw_only=True):
     factors
         Levels to run, as ``NAME=LEVEL,LEVEL`` for each factor.
     layouts, aslr
-        Number of memory layouts, and randomisation of addresses; ``None`` keeps the study's value.
+        Number of memory layouts, and address randomisation; ``None`` keeps the study's value.
     """
 
     study: str

@@ -18,14 +18,7 @@ from equipoise.measure.environment import snapshot
 from equipoise.measure.trials import own_environment
 from equipoise.model.errors import UnusableInput
 from equipoise_studies.primitives.plan import primitives_plan
-from equipoise_studies.primitives.rows import (
-    ALPHA,
-    FULL,
-    MIN_BLOCKS,
-    MIN_EFFECT,
-    QUICK,
-    TIMEOUT_S,
-)
+from equipoise_studies.primitives.rows import ALPHA, FULL, MIN_BLOCKS, MIN_EFFECT, QUICK, TIMEOUT_S
 
 
 class OsRequest(Struct, frozen=True, kw_only=True):

@@ -100,7 +100,6 @@ def _figures(document: ResultDocument) -> Iterator[Figure]:
 
 
 def _tables(document: ResultDocument) -> Iterator[Table]:
-    """Build a table for each class, in the order of the plan."""
     classes: dict[str, list[ConditionResult]] = {}
     for condition in document.conditions:
         class_name = condition.levels.get(CLASS, document.run.study).replace("_", " ")

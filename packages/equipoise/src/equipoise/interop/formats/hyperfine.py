@@ -108,7 +108,6 @@ def _read(file: SourceFile) -> Reading:
 
 
 def _environment(export: _Export) -> dict[str, Any]:
-    """Return the facts about the host and about each command."""
     environment: dict[str, Any] = dict(export.metadata.platform)
     if export.metadata.start_time is not None:
         environment["start_time"] = export.metadata.start_time
@@ -361,7 +360,6 @@ def _relative(result: _ExportedResult, fastest: _ExportedResult | None) -> str:
 
 
 def _monospace(text: str, mark: str) -> str:
-    """Return a text between two marks, for a cell of a table."""
     return f"{mark}{_in_one_line(text)}{mark}".replace("|", r"\|")
 
 

@@ -79,7 +79,6 @@ def _read(file: SourceFile) -> Reading:
 
 
 def _read_line(run: _Run, line: str) -> None:
-    """Add the numbers in a line to a run."""
     if line and not line[0].isspace():
         run.is_in_latency = line.startswith("Latency (ms)")
     if _INTERVAL.match(line):

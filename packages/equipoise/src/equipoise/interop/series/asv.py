@@ -41,9 +41,7 @@ class _Benchmark(Struct):
     param_names: list[str] = []
 
 
-class _Results(Struct):
-    """A file of results."""
-
+class _ResultsFile(Struct):
     commit_hash: str
     result_columns: list[str]
     results: dict[str, list[Any]]
@@ -82,7 +80,7 @@ def _read(file: SourceFile) -> SeriesReading:
     outdated_count = 0
     for path in paths:
         results_file = _inner_file(path)
-        results = convert(results_file, _decode(results_file), _Results, "asv")
+        results = convert(results_file, _decode(results_file), _ResultsFile, "asv")
         for name, row in results.results.items():
             columns = dict(zip(results.result_columns, row, strict=False))
             benchmark = benchmarks.get(name)
@@ -125,7 +123,7 @@ def _values(
     file: SourceFile,
     name: str,
     benchmark: _Benchmark,
-    results: _Results,
+    results: _ResultsFile,
     columns: Mapping[str, Any],
 ) -> Iterator[SeriesValue]:
     """Yield the value of each combination of parameters; NaN if the benchmark failed."""

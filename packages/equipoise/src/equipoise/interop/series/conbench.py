@@ -83,7 +83,6 @@ def _read(file: SourceFile) -> SeriesReading:
 
 
 def _values(file: SourceFile, results: list[_Result]) -> Iterator[SeriesValue]:
-    """Yield the value of each result that has a commit."""
     for result in results:
         commit, stats = result.commit or _Commit(), result.stats or _Stats()
         name = result.commit_hash or commit.sha or commit.hash

@@ -186,7 +186,6 @@ def _series(
 
 
 def _points(values: Iterable[SeriesValue]) -> Iterator[SeriesPoint]:
-    """Yield a point for each commit, in the order of the values."""
     by_commit: dict[str, list[SeriesValue]] = {}
     for value in values:
         by_commit.setdefault(value.commit, []).append(value)

@@ -221,17 +221,8 @@ def read_study(path: Path, name: str | None = None, *, counters: Collection[str]
 
 def _workload(table: Table, folder: str) -> Workload:
     settings = table.read_as(_Workload)
-    server: ServerWorkload | None = None
-    command, place = table.command("command") or (), table.place("command")
-    if settings.server is not None:
-        if command:
-            raise table.fail(
-                "command",
-                "a workload with a server cannot have this key",
-                "write the client's command as client in [workload.server]",
-            )
-        server, command = _server(table.table("server"))
-        place = table.table("server").place("client")
+    server, command = _server_and_command(table)
+    place = table.place("command") if server is None else table.table("server").place("client")
     working_folder = None if settings.folder is None else os.path.join(folder, settings.folder)
     if working_folder is not None and not os.path.isdir(working_folder):
         raise table.fail(
@@ -250,7 +241,7 @@ def _workload(table: Table, folder: str) -> Workload:
     if settings.data is not None:
         table.require_one_of("data", settings.data, list(DATA_SETS), "there is no data set")
     return Workload(
-        command=command,
+        command=command or (),
         command_place=place,
         server=server,
         working_folder=working_folder,
@@ -259,13 +250,18 @@ def _workload(table: Table, folder: str) -> Workload:
     )
 
 
-def _server(table: Table) -> tuple[ServerWorkload, Words]:
-    """Return a server, and the command of its client."""
+def _server_and_command(workload: Table) -> tuple[ServerWorkload | None, Words | None]:
+    """Return the server of a workload or level, if it has one, and the command of its trials."""
+    command = workload.command("command")
+    if "server" not in workload.values:
+        return None, command
+    if command is not None:
+        what, hint = "a server has a client instead", "write the command as client of the server"
+        raise workload.fail("command", what, hint)
+    table = workload.table("server")
     settings = table.read_as(_Server)
     if f"SIG{settings.signal.removeprefix('SIG')}" not in signal.Signals.__members__:
-        raise table.fail(
-            "signal", f"there is no signal {settings.signal}", 'give a name such as "TERM"'
-        )
+        raise table.fail("signal", f"there is no signal {settings.signal}", 'write "TERM"')
     start, ready = table.command("start") or (), table.command("ready")
     if ready is None and not any("{port}" in word or word.endswith(SOCKET) for word in start):
         raise table.fail(
@@ -285,16 +281,14 @@ def _server(table: Table) -> tuple[ServerWorkload, Words]:
         unprivileged=settings.unprivileged,
         trial=settings.trial,
     )
-    return server, table.command("client") or ()
+    return server, table.command("client")
 
 
 def _factors(table: Table, folder: str) -> tuple[Factor, ...]:
     """Return the factors; relative paths start from ``folder``."""
     factors = tuple(_factor(table, name, folder) for name in table.values)
     if not factors:
-        raise table.fail(
-            None, "there are no factors", "add one, such as [factors.size] levels = [1, 2]"
-        )
+        raise table.fail(None, "there are no factors", "add [factors.size] levels = [1, 2]")
     built_factors = [factor for factor in factors if any(level.build for level in factor.levels)]
     if len(built_factors) > 1:
         first, second = (factor.name for factor in built_factors[:2])
@@ -358,16 +352,7 @@ def _levels_of_kind(table: Table, kind: Kind, described: Sequence[Level]) -> tup
 
 def _level(table: Table, name: str, folder: str) -> Level:
     settings = table.read_as(_Level)
-    server: ServerWorkload | None = None
-    command = table.command("command")
-    if settings.server is not None:
-        if command is not None:
-            raise table.fail(
-                "command",
-                "a level with a server cannot have this key",
-                "write the client's command as client in the table server",
-            )
-        server, command = _server(table.table("server"))
+    server, command = _server_and_command(table)
     client = table.table("client")
     client_cpus = client.read_as(_Client).cpu
     preload = table.texts("preload")
@@ -471,7 +456,6 @@ def _measure(
 
 
 def _server_metrics(workload: Workload, factors: tuple[Factor, ...]) -> list[str]:
-    """Return the metrics of all servers of a study."""
     servers = _servers(workload, factors)
     lives = all(server.trial == "life" for server in servers)
     return [
@@ -480,7 +464,6 @@ def _server_metrics(workload: Workload, factors: tuple[Factor, ...]) -> list[str
 
 
 def _servers(workload: Workload, factors: Iterable[Factor]) -> tuple[ServerWorkload, ...]:
-    """Return every server of a study: the servers of the workload and of levels."""
     levels = (level.server for factor in factors for level in factor.levels)
     return tuple(server for server in (workload.server, *levels) if server is not None)
 

@@ -27,6 +27,7 @@ MAX_BYTES = 16 * 2**20
 """Maximum size of a study's file; the largest built-in file has 20 KB."""
 _MAX_WHOLE_NUMBER = 10**300
 """Maximum whole number, below the largest float, so that it can be compared and printed."""
+_FILE_HINT = "give the path of a study's file"
 _WHOLE_NUMBER_HINT = "give a number that fits in 64 bits, or put the digits in quotes"
 _TYPE_NAMES = {
     "str": "a string",
@@ -59,7 +60,7 @@ class Table(Struct, frozen=True):
     """Keys that lead to the table from the top of the file."""
 
     def read_as(self, schema: type[AnySchema]) -> AnySchema:
-        """Check the values, and return them as a schema.
+        """Check the values, and return them as an instance of the schema.
 
         Raise `UnusableInput` if a key is unknown or missing, or if its value has the wrong type or
         is out of bounds.
@@ -99,9 +100,7 @@ class Table(Struct, frozen=True):
         """Return a table within this table; empty if the key is missing."""
         value = self.values.get(key, {})
         if not isinstance(value, dict):
-            raise self.fail(
-                key, f"the value is {_type_name(value)}, not a table", f"write it as [{key}]"
-            )
+            raise self.fail(key, f"the value is {_type_name(value)}, not a table", "write a table")
         return Table(self.places, value, (*self.path, key))
 
     def tables(self, key: str) -> tuple[Table, ...]:
@@ -148,9 +147,7 @@ class Table(Struct, frozen=True):
         table = self.table(key)
         for name, value in table.values.items():
             if isinstance(value, bool) or not isinstance(value, str | int | float):
-                raise table.fail(
-                    name, "the value is neither a string nor a number", f'write {name} = "1"'
-                )
+                raise table.fail(name, "the value is not a string or number", f'write {name} = "1"')
             if not name or "=" in name:
                 raise table.fail(
                     name, f"no variable can be called {name!r}", 'write env = { NAME = "value" }'
@@ -171,15 +168,12 @@ class Table(Struct, frozen=True):
                 hint = one_of(value, get_args(alternative))
                 return self.fail(key, f"there is no {key} {value!r}", hint)
         type_names = [_type_name_of(alternative) for alternative in accepted]
+        value_type, whole, number = _type_name(value), _TYPE_NAMES["int"], _TYPE_NAMES["float"]
         # A whole number is also a number.
-        if _type_name(value) in type_names or (
-            _type_name(value) == _TYPE_NAMES["int"] and _TYPE_NAMES["float"] in type_names
-        ):
+        if value_type in type_names or (value_type == whole and number in type_names):
             return self.fail(key, f"the value is {value}", f"give {description}")
         expected = description or type_names[0]
-        return self.fail(
-            key, f"the value is {_type_name(value)}, not {expected}", f"give {expected}"
-        )
+        return self.fail(key, f"the value is {value_type}, not {expected}", f"give {expected}")
 
     def unknown(self, key: str, hint: str) -> UnusableInput:
         """Return the error for an unknown key or table."""
@@ -201,11 +195,9 @@ def read_toml(path: Path, name: str) -> Table:
     """
     try:
         # Some editors write a byte order mark.
-        text = _content(path, name).decode("utf-8-sig")
+        text = _read_limited(path, name).decode("utf-8-sig")
     except OSError as error:
-        raise UnusableInput(
-            f"{name}: {error.strerror}", hint="give the path of a study's file"
-        ) from None
+        raise UnusableInput(f"{name}: {error.strerror}", hint=_FILE_HINT) from None
     except UnicodeDecodeError as error:
         line = 1 + error.object.count(b"\n", 0, error.start)
         raise UnusableInput(
@@ -241,16 +233,14 @@ def one_of(wrong: str, choices: Sequence[str]) -> str:
     return f"{guess}use one of {', '.join(choices)}"
 
 
-def _content(path: Path, name: str) -> bytes:
+def _read_limited(path: Path, name: str) -> bytes:
     """Return the bytes of a regular file of limited size; a device could be endless."""
     if path.exists() and not path.is_file() and not path.is_dir():
-        raise UnusableInput(f"{name} is not a regular file", hint="give the path of a study's file")
+        raise UnusableInput(f"{name} is not a regular file", hint=_FILE_HINT)
     with path.open("rb") as file:
         content = file.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
-        raise UnusableInput(
-            f"{name} is larger than {MAX_BYTES >> 20} MiB", hint="give the path of a study's file"
-        )
+        raise UnusableInput(f"{name} is larger than {MAX_BYTES >> 20} MiB", hint=_FILE_HINT)
     return content
 
 
@@ -298,7 +288,6 @@ def _type_name_of(alternative: Any) -> str:
 
 
 def _fits(value: Any, annotation: Any) -> bool:
-    """Return whether a value has a type and is within its bounds."""
     try:
         msgspec.convert(value, annotation)
     except msgspec.ValidationError:

@@ -125,7 +125,6 @@ def _knee(data: StudyData, metric: str, levels: Levels, points: list[Point]) -> 
 
 
 def _knee_text(knee: Knee | None) -> str:
-    """Return the knee with its interval."""
     if knee is None:
         return ""
     if knee.best_clients == 1:

@@ -128,7 +128,6 @@ def _row(primitive: Primitive) -> tuple[str, ...]:
 
 
 def _correlation_text(correlation: RankCorrelation | None) -> tuple[str, str]:
-    """Return the correlation and its interval."""
     if correlation is None:
         return "", f"under {MIN_POINTS} conditions, or no change"
     low, high = correlation.interval

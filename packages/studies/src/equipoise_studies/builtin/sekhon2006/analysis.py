@@ -111,16 +111,14 @@ def _answer(data: StudyData) -> str:
         f"the {name} algorithm {factor_text(ratio.ratio)} "
         f"({'certain' if ratio.is_certain else 'not certain'})"
         for algorithm, name in ((OLD, "old"), (NEW, "BLAS"))
-        if (ratio := _ratios_by_rows(data, algorithm, FROM_15K, LEA).get(rows))
+        if (ratio := _ratios(data, algorithm, FROM_15K, LEA).get(rows))
     ]
     if not costs:
         return ""
     return f"The 15 KB policy costs {joined(costs)} over Doug Lea's malloc, at {rows} rows."
 
 
-def _ratios_by_rows(
-    data: StudyData, algorithm: str, candidate: str, baseline: str
-) -> dict[str, Ratio]:
+def _ratios(data: StudyData, algorithm: str, candidate: str, baseline: str) -> dict[str, Ratio]:
     """Return the ratio of two allocators by the number of rows, if both were run."""
     return data.ratios(SEARCH, "allocator", candidate, baseline, by="rows", algorithm=algorithm)
 
@@ -149,7 +147,7 @@ def _holds(claim: bool) -> str:
 
 
 def _old_algorithm_is_slow(data: StudyData) -> Iterator[str]:
-    ratios = _ratios_by_rows(data, OLD, FROM_15K, LEA)
+    ratios = _ratios(data, OLD, FROM_15K, LEA)
     if ratios:
         holds = _holds(all(ratio.ratio >= 1.5 for ratio in ratios.values()))
         yield (
@@ -158,7 +156,7 @@ def _old_algorithm_is_slow(data: StudyData) -> Iterator[str]:
             f"with Doug Lea's malloc 10 s). {holds} here: over Doug Lea's malloc, glibc with the "
             f"15 KB policy takes {_join_ratios(ratios)}; {_certainties(ratios)}."
         )
-    default = _ratios_by_rows(data, OLD, DEFAULT, LEA)
+    default = _ratios(data, OLD, DEFAULT, LEA)
     if default:
         yield (
             "Not in the article: with the old algorithm, over Doug Lea's malloc, today's default "
@@ -171,7 +169,7 @@ def _gap_grows_with_size(data: StudyData) -> Iterator[str]:
         (NEW, "published for it: none at 445 rows, then 20, 40 and up to 50 %"),
         (OLD, "published with the BLAS algorithm only"),
     ):
-        ratios = _ratios_by_rows(data, algorithm, FROM_15K, DEFAULT)
+        ratios = _ratios(data, algorithm, FROM_15K, DEFAULT)
         if len(ratios) < 2:
             continue
         values = [ratio.ratio for ratio in ratios.values()]
@@ -190,8 +188,8 @@ def _gap_grows_with_size(data: StudyData) -> Iterator[str]:
 
 def _gap_vanishes(data: StudyData) -> Iterator[str]:
     for algorithm in (NEW, OLD):
-        gaps = _ratios_by_rows(data, algorithm, FROM_15K, DEFAULT)
-        remainders = _ratios_by_rows(data, algorithm, LEA, DEFAULT)
+        gaps = _ratios(data, algorithm, FROM_15K, DEFAULT)
+        remainders = _ratios(data, algorithm, LEA, DEFAULT)
         largest = next((rows for rows in reversed(gaps) if rows in remainders), None)
         if largest is None:
             continue
@@ -217,7 +215,7 @@ def _blas_is_faster(data: StudyData) -> Iterator[str]:
 
 
 def _open_question(data: StudyData) -> Iterator[str]:
-    by_rows = _ratios_by_rows(data, NEW, LEA, DEFAULT)
+    by_rows = _ratios(data, NEW, LEA, DEFAULT)
     ratios = {rows: by_rows[rows] for rows in by_rows if rows in ("890", "1780")}
     if not ratios:
         return

@@ -7,13 +7,7 @@ from collections.abc import Iterator
 
 import altair as alt
 
-from equipoise.figures.building import (
-    bars,
-    condition_color,
-    lines,
-    log_x,
-    log_y,
-)
+from equipoise.figures.building import bars, condition_color, lines, log_x, log_y
 from equipoise.figures.gallery import Figure
 from equipoise.shared.chart_parts import Rows, chart_of, frame
 from equipoise_studies.builtin.sekhon2006.analysis import (

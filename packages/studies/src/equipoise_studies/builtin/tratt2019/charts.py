@@ -9,12 +9,7 @@ import numpy as np
 
 from equipoise.figures.gallery import Figure
 from equipoise.figures.quantity import rounded, unit_of
-from equipoise.shared.chart_parts import (
-    chart_of,
-    frame,
-    layer,
-    point,
-)
+from equipoise.shared.chart_parts import chart_of, frame, layer, point
 from equipoise.shared.theme import color_of
 from equipoise.stats.arrays import FloatArray
 from equipoise_studies.builtin.tratt2019.analysis import MIN_RUNS, PROGRAMS, STEPS, TIME
