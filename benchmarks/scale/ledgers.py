@@ -84,7 +84,7 @@ def pull_growths() -> list[Growth]:
                 more = True
                 while more:
                     part, more = host.slice(identity, ends[-1], max_trials=SLICE)
-                    copy.absorb(part)
+                    copy.append_slice(part)
                     ends.append(copy.cursor(identity))
                 whole.append(time.process_time() - started)
                 last.append(1000.0 * seconds_of(partial(_pull, host, copy, identity)) / PULLS)

@@ -108,7 +108,7 @@ def test_slices_reproduce_the_record_of_the_host(
             answer = followed(order, copy.cursor(order.identity))
             if answer.slice:
                 slices += 1
-                copy.absorb(answer.slice)
+                copy.append_slice(answer.slice)
             elif answer.status.state not in ("waiting", "running"):
                 break
             else:

@@ -273,7 +273,7 @@ def test_slices_may_follow_a_merge_and_a_merge_slices(whole: Whole, tmp_path: Pa
         copy = stack.enter_context(open_for_writing(tmp_path / "copy.db", durable=False))
         for number, identity in enumerate(whole.moments):
             content, _ = source.slice(identity.hex(), max_trials=1 + number)
-            copy.absorb(content)
+            copy.append_slice(content)
         assert merge(copy, source, None).extended == 4
         assert results_of(copy) == whole.results
         for identity in whole.moments:
@@ -317,7 +317,7 @@ def test_a_fork_is_refused_alone_and_both_copies_stay(whole: Whole, tmp_path: Pa
         assert (report.new, report.unchanged) == (1, 6)
         assert into.read_run(forked) == before
         with pytest.raises(Fork):
-            into.absorb(source.slice(source.identity_of(forked), max_trials=ALL)[0])
+            into.append_slice(source.slice(source.identity_of(forked), max_trials=ALL)[0])
 
 
 def test_a_merged_run_that_claims_a_place_of_a_fleet_changes_no_result(

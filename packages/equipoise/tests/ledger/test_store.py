@@ -280,7 +280,11 @@ def test_runs_are_in_the_order_of_their_start_even_if_recorded_later(
         (ledger.begin_run(make_plan(), {}, 3.0) for _ in range(3)), key=ledger.identity_of
     )
     assert [run.id for run in ledger.runs()] == [early, late, *simultaneous]
-    assert [run.id for run in ledger.runs_with_same_commands(make_plan())] == [early, late, *simultaneous]
+    assert [run.id for run in ledger.runs_with_same_commands(make_plan())] == [
+        early,
+        late,
+        *simultaneous,
+    ]
     assert ledger.read_run("last").id == simultaneous[-1]
 
 

@@ -162,7 +162,7 @@ class Ledger(LedgerFile):
                 )
             return slice_of(self.connection, run, after, max_trials)
 
-    def absorb(self, slice: bytes, *, check: Callable[[Head], None] | None = None) -> None:
+    def append_slice(self, slice: bytes, *, check: Callable[[Head], None] | None = None) -> None:
         """Append the rows of a slice that this ledger lacks; the same slice again changes nothing.
 
         ``check`` raises an error if the sender substituted another run for the requested one.
@@ -327,7 +327,7 @@ class Ledger(LedgerFile):
         return self._summaries("", ())
 
     def runs_with_same_commands(self, plan: Plan) -> list[RunSummary]:
-        """Return the campaigns of the same commands in the same environments, in order."""
+        """Return the campaigns of the same commands and environments, sorted by their start."""
         return self._summaries("WHERE commands_digest = ?", (digest_of_commands(plan),))
 
     def runs_explaining(self, run_id: str) -> tuple[str, ...]:
@@ -337,7 +337,8 @@ class Ledger(LedgerFile):
             (identifier,) = self.connection.execute(
                 "SELECT id FROM run WHERE number = ?", (run,)
             ).fetchone()
-            # Quotes inside a text are escaped there. The id may be the beginning of a name.
+            # JSON escapes quotes in texts, so this matches only a key. A name may continue after
+            # the id.
             json_prefix = f'"run":{to_text(identifier)[:-1]}'
             return tuple(
                 name

@@ -142,10 +142,12 @@ def builds_of_plan(plan: Plan, cache: BuildCache) -> CommitBuilds:
     toolchain, the environment or the working tree has changed.
     """
     terms = commits_of(plan)
-    builds = CommitBuilds(cache, terms.every_commit)
+    builds = CommitBuilds(cache, terms.commits_with_branches)
     # All commands run in the builds of the first command.
-    conditions = plan.conditions[: len(terms.every_commit)]
-    for commit, condition, tree in zip(terms.every_commit, conditions, builds.trees, strict=True):
+    conditions = plan.conditions[: len(terms.commits_with_branches)]
+    for commit, condition, tree in zip(
+        terms.commits_with_branches, conditions, builds.trees, strict=True
+    ):
         if condition.process.working_folder != str(tree / terms.folder):
             reason = (
                 "the working tree has changed"
@@ -191,8 +193,8 @@ class CommitsRequest(RevisionsRequest, frozen=True, kw_only=True):
     metrics: str | None = None
 
     @property
-    def every_commit(self) -> tuple[Commit, ...]:
-        """The commits that have conditions: ``commits``, and in a bisection those of branches."""
+    def commits_with_branches(self) -> tuple[Commit, ...]:
+        """The commits, and in a bisection those of branches: a command has a condition for each."""
         return self.commits
 
     @property
@@ -217,14 +219,14 @@ def plan_of_commits(
     tool, checkouts = request.tool, _checkouts(request, builds)
     needed_indices = [commit.index for commit in request.needed]
     needed_checkouts = [checkouts[index] for index in needed_indices]
-    commands, unlisted = common_benchmarks(request, needed_checkouts)
+    commands, listing_warnings = common_benchmarks(request, needed_checkouts)
     if tool is not None and tool.listing is not None:
         all_names = [command.name for command in commands]
         names = chosen_benchmarks(tool, request.metrics, all_names)
         commands = tuple(command for command in commands if command.name in names)
     conditions = _conditions(request, commands, checkouts)
     needed_conditions = [conditions[index] for index in needed_indices]
-    metrics, unreported = _metrics(request, needed_checkouts, needed_conditions, scratch)
+    metrics, metric_warnings = _metrics(request, needed_checkouts, needed_conditions, scratch)
     plan = request.plan(
         study,
         conditions,
@@ -242,7 +244,7 @@ def plan_of_commits(
         tool=None if tool is None else tool.name,
         benchmarks=_several_benchmarks(commands, metrics),
     )
-    return replace(plan, ranking=False), terms, (*unlisted, *unreported)
+    return replace(plan, ranking=False), terms, (*listing_warnings, *metric_warnings)
 
 
 def _several_benchmarks(
@@ -265,7 +267,9 @@ def _checkouts(request: CommitsRequest, builds: CommitBuilds) -> tuple[Checkout,
     """Return the checkout of each commit, which exists only if the commit is built."""
     needed = {commit.index: (commit.role, commit.revision) for commit in request.needed}
     checkouts: list[Checkout] = []
-    for index, (commit, tree) in enumerate(zip(request.every_commit, builds.trees, strict=True)):
+    for index, (commit, tree) in enumerate(
+        zip(request.commits_with_branches, builds.trees, strict=True)
+    ):
         role, revision = needed.get(index, ("commit", revision_of(commit)))
         is_built = index in needed
         checkouts.append(Checkout(role, revision, tree, request.repository, is_built=is_built))
@@ -279,9 +283,9 @@ def _conditions(
 
     Raise `UnusableInput` if a built commit does not have the program of a command.
     """
-    names = [commit.short for commit in request.every_commit]
+    names = [commit.short for commit in request.commits_with_branches]
     if len(set(names)) < len(names):
-        names = [commit.name for commit in request.every_commit]
+        names = [commit.name for commit in request.commits_with_branches]
     conditions: list[Condition] = []
     for benchmark in commands:
         benchmark_level = {BENCHMARK: benchmark.name} if len(commands) > 1 else {}

@@ -99,61 +99,57 @@ CURVE_ENDS = EndNames(
 
 
 def commits_between(
-    repository: Repository, good: Revision, bad: Revision, names: EndNames = BISECTION_ENDS
+    repository: Repository, early: Revision, late: Revision, names: EndNames = BISECTION_ENDS
 ) -> tuple[Commit, ...]:
-    """Return the commits from one revision to a later one along first parents, both included.
+    """Return the commits from an early to a late revision along first parents, both included.
 
     The working tree counts as a commit after the commit that it was changed from.
 
     Raise `UnusableInput` if the revisions are the same, or if the first parents of the late
     revision do not lead to the early one. The hint then names a commit to which they lead.
     """
-    commit_range = f"{good.commit}..{bad.commit}"
+    commit_range = f"{early.commit}..{late.commit}"
     later = _commits(repository, "--first-parent", "--reverse", commit_range)
-    first = later[0].parents[:1] if later else (bad.commit,)
-    if first != (good.commit,):
-        raise _not_on_its_line(repository, good, bad, first, names)
-    commits = (*_commits(repository, "--no-walk", good.commit), *later)
-    if bad.uncommitted:
-        subject = f"{bad.asked}, with its changes"
-        commits = (*commits, Commit(bad.commit, subject, "", "", (bad.commit,), True))
+    first = later[0].parents[:1] if later else (late.commit,)
+    if first != (early.commit,):
+        raise _not_reached(repository, early, late, first, names)
+    commits = (*_commits(repository, "--no-walk", early.commit), *later)
+    if late.uncommitted:
+        subject = f"{late.asked}, with its changes"
+        commits = (*commits, Commit(late.commit, subject, "", "", (late.commit,), True))
     if len(commits) == 1:
         raise UnusableInput(
-            f"{names.early} and {names.late} are the same commit {good.commit}",
+            f"{names.early} and {names.late} are the same commit {early.commit}",
             hint=names.same_commit_hint,
         )
     return commits
 
 
-def _not_on_its_line(
-    repository: Repository,
-    good: Revision,
-    bad: Revision,
-    fork: tuple[str, ...],
-    names: EndNames,
+def _not_reached(
+    repository: Repository, early: Revision, late: Revision, fork: tuple[str, ...], names: EndNames
 ) -> UnusableInput:
     """Return the error that the first parents of the late revision miss the early revision."""
-    early, late = names.early, names.late
+    early_label, late_label = f"{names.early} {early.label}", f"{names.late} {late.label}"
     if not fork:
         return UnusableInput(
-            f"{early} {good.label} and {late} {bad.label} have no commit in common in "
+            f"{early_label} and {late_label} have no commit in common in "
             f"{repository.top}{shallow_suffix(repository)}",
-            hint=f"name an older commit of {bad.asked} as {names.early_option}; {UNSHALLOW}",
+            hint=f"name an older commit of {late.asked} as {names.early_option}; {UNSHALLOW}",
         )
-    if fork == (bad.commit,):
+    if fork == (late.commit,):
         return UnusableInput(
-            f"{late} {bad.label} is older than {early} {good.label}",
+            f"{late_label} is older than {early_label}",
             hint=f"exchange the revisions of {names.early_option} and {names.late_option}; the "
             "later revision may be the faster one",
         )
-    ancestry = run_git(repository.top, "merge-base", "--is-ancestor", good.commit, bad.commit)
+    ancestry = run_git(repository.top, "merge-base", "--is-ancestor", early.commit, late.commit)
     reason = (
-        f"came to {late} by a merge, not along first parents"
+        f"came to {names.late} by a merge, not along first parents"
         if ancestry.returncode == 0
-        else f"is not an ancestor of {late} {bad.label}"
+        else f"is not an ancestor of {late_label}"
     )
     return UnusableInput(
-        f"{early} {good.label} {reason}",
+        f"{early_label} {reason}",
         hint=f"name the commit where their branches separated: {names.early_option} {fork[0]}",
     )
 
@@ -391,7 +387,7 @@ def _parse_commits(log: str) -> Iterator[Commit]:
 
 
 def commit_phrase(commit: str, subject: str, not_built: Sequence[str]) -> str:
-    """Return a phrase for a commit with its subject, or for it and unbuilt commits before it."""
+    """Return a phrase that names a commit, and the unbuilt commits right before it."""
     phrase = f"{short_name(commit)} ({shortened(subject, MAX_SUBJECT_LETTERS)})"
     if not not_built:
         return phrase

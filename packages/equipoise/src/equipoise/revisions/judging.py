@@ -310,7 +310,7 @@ class CommitsSegment(SegmentInProgress, kw_only=True):
         self, commit: int, benchmarks: Collection[int], block: int, code: str, reason: str
     ) -> None:
         assert isinstance(self.judge, CommitsJudge), "a campaign over commits has its own judge"
-        name = commits_of(self.plan).every_commit[commit].hash
+        name = commits_of(self.plan).commits_with_branches[commit].hash
         summary = f"commit {name} is left out from block {block} on: {reason}"
         hint = f"run `git checkout {name}` and then the build and the command, to see why"
         notice = RecordedWarning(code, summary, hint, condition=commit, without_from=block)

@@ -66,19 +66,19 @@ class CommitsPlan(Struct, Terms, frozen=True, kw_only=True):
 
     def condition_of(self, process: int, commit: int) -> int:
         """Return the condition that runs a command in a commit."""
-        return process * len(self.every_commit) + commit
+        return process * len(self.commits_with_branches) + commit
 
     def process_of(self, condition: int) -> int:
         """Return the index of the command that a condition runs."""
-        return condition // len(self.every_commit)
+        return condition // len(self.commits_with_branches)
 
     def commit_of(self, condition: int) -> int:
         """Return the index of the commit in which a condition runs."""
-        return condition % len(self.every_commit)
+        return condition % len(self.commits_with_branches)
 
     @property
-    def every_commit(self) -> tuple[Commit, ...]:
-        """The commits that have conditions: ``commits``, and in a bisection those of branches."""
+    def commits_with_branches(self) -> tuple[Commit, ...]:
+        """The commits, and in a bisection those of branches: a command has a condition for each."""
         return self.commits
 
     def execution_order(self, order: list[int]) -> list[int]:

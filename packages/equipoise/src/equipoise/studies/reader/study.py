@@ -400,7 +400,9 @@ def _cpus(table: Table, value: int | str | None) -> tuple[int, ...] | None:
 def _exclusion(table: Table, factors: tuple[Factor, ...]) -> Exclusion:
     levels = _levels_by_factor(table, factors)
     if not levels:
-        raise table.fail(None, "it excludes everything", "name at least one factor and its level")
+        raise table.fail(
+            None, "this excludes every condition", "name at least one factor and its level"
+        )
     return levels
 
 
