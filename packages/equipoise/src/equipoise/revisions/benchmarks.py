@@ -30,9 +30,7 @@ class Benchmark(Struct, frozen=True):
 
 
 _MAX_BYTES = 1 << 20
-_SUITE_HINT = (
-    """write build = "make" and, under [benchmarks], lines such as parse = "./bench parse\""""
-)
+_SUITE_HINT = """write build = "make" and, under [benchmarks], parse = "./bench parse\""""
 
 
 class Suite(Struct, frozen=True):
@@ -47,7 +45,7 @@ def read_suite(path: Path) -> Suite:
 
     Raise `UnusableInput` if the file cannot be read, is not TOML, or does not contain a suite.
     """
-    content = read_whole(path, hint="check the name", max_bytes=_MAX_BYTES)
+    content = read_whole(path, hint="check the path", max_bytes=_MAX_BYTES)
     if len(content) > _MAX_BYTES:
         raise UnusableInput(f"{path} is larger than {_MAX_BYTES >> 20} MiB", hint=_SUITE_HINT)
     try:
@@ -136,7 +134,7 @@ class BenchmarkTool(Struct, frozen=True):
     command: tuple[str, ...] = ()
     """Default command; empty if the user has to name a program."""
     build: str | None = None
-    """Default line for a shell that builds the benchmarks."""
+    """Default shell line that builds the benchmarks."""
     environment: Mapping[str, str] = field(default_factory=dict)
     listing: Listing | None = None
     """Options to list the benchmarks. With them, each benchmark runs in separate processes and

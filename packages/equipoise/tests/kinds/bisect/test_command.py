@@ -287,7 +287,7 @@ def test_a_working_tree_that_has_changed_does_not_go_on_with_a_search(
     project.path.mkdir()
     answer = bisect("last", "--quiet", "--ledger", "../ledger.db", command="resume")
     assert answer.status == 2
-    assert "of the bisection is gone" in answer.err
+    assert "of the bisection does not exist any more" in answer.err
 
 
 @pytest.mark.parametrize(
