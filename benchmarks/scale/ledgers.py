@@ -56,7 +56,8 @@ def run_growths() -> list[Growth]:
             with open_for_reading(path) as ledger:
                 listing.append(1000.0 * seconds_of(ledger.runs))
                 reading.append(1000.0 * seconds_of(ledger.read_run))
-                alike.append(1000.0 * seconds_of(partial(ledger.same_commands, real.plan)))
+                search = partial(ledger.runs_with_same_commands, real.plan)
+                alike.append(1000.0 * seconds_of(search))
     return [
         Growth("list of all runs, CPU ms", "runs", RUNS, tuple(listing)),
         Growth("the last run, CPU ms", "runs", RUNS, tuple(reading)),
@@ -83,7 +84,7 @@ def pull_growths() -> list[Growth]:
                 more = True
                 while more:
                     part, more = host.slice(identity, ends[-1], max_trials=SLICE)
-                    copy.absorb(part)
+                    copy.append_slice(part)
                     ends.append(copy.cursor(identity))
                 whole.append(time.process_time() - started)
                 last.append(1000.0 * seconds_of(partial(_pull, host, copy, identity)) / PULLS)

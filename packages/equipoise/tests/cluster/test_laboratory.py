@@ -108,7 +108,7 @@ def test_slices_reproduce_the_record_of_the_host(
             answer = followed(order, copy.cursor(order.identity))
             if answer.slice:
                 slices += 1
-                copy.absorb(answer.slice)
+                copy.append_slice(answer.slice)
             elif answer.status.state not in ("waiting", "running"):
                 break
             else:
@@ -414,7 +414,7 @@ def test_full_disk_is_named_and_keeps_recorded_trials(tmp_path: Path) -> None:
     failed, went_on = ran.stdout.splitlines()
     assert failed.startswith("failed the ledger")
     assert "no space is left on its disk" in failed
-    assert "| make room there" in failed
+    assert "| free space there" in failed
     assert went_on == "ended True"
 
 

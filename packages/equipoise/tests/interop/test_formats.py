@@ -43,7 +43,7 @@ def test_each_run_of_hyperfine_2_is_a_process_with_its_own_figures() -> None:
     assert second.values["wall_s"] == 0.135
     assert third.values["wall_s"] == pytest.approx(0.075, rel=1e-15)
     assert (third.exit, third.failure) == (3, "exit status 3")
-    assert (fourth.exit, fourth.failure) == (None, "it was ended by a signal")
+    assert (fourth.exit, fourth.failure) == (None, "a signal ended the process")
     assert not any(process.iterations for process in reading.processes)
 
 
@@ -226,7 +226,7 @@ def test_google_benchmark_file_with_only_aggregates_is_refused(tmp_path: Path) -
         "aggregates.json",
         '{"context": {}, "benchmarks": [{"name": "A_mean", "run_type": "aggregate"}]}',
     )
-    with pytest.raises(UnusableInput, match="it has only aggregates"):
+    with pytest.raises(UnusableInput, match="has only aggregates"):
         reading_of(path)
 
 

@@ -74,9 +74,9 @@ def test_200_mb_of_every_format_is_refused_in_one_line_and_little_memory(tmp_pat
     small, *refusals = imported_one_by_one(tmp_path, "small.csv", *huge)
     assert small["status"] == 0
     for name, refusal in zip(huge, refusals, strict=True):
-        its = "its samples are" if (tmp_path / name).is_dir() else "it is"
+        what = f"{name}: its samples are" if (tmp_path / name).is_dir() else f"{name} is"
         first, hint = refusal["errors"].splitlines()
-        assert first == f"equipoise: {name}: {its} larger than 64 MiB"
+        assert first == f"equipoise: {what} larger than 64 MiB"
         assert hint.startswith("  hint: ")
         assert refusal["status"] == EXIT_UNUSABLE_INPUT
         assert refusal["peak"] - small["peak"] < SPARE

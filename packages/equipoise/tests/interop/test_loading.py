@@ -37,14 +37,14 @@ def test_an_empty_file_is_named(tmp_path: Path, content: str) -> None:
 
 def test_unknown_file_is_refused_with_the_known_formats(tmp_path: Path) -> None:
     error = refusal(written(tmp_path, "poem.txt", "the quick brown fox\n"))
-    assert "its format is unknown" in error.what
+    assert "the format of the file is unknown" in error.what
     assert all(name in str(error.hint) for name in FORMATS)
 
 
 def test_a_folder_is_criterions_or_nothing(tmp_path: Path) -> None:
     assert "no sample.json of criterion" in refusal(tmp_path).what
-    assert "it is a folder" in refusal(tmp_path, "hyperfine").what
-    assert "it is a file" in refusal(written(tmp_path, "a.json", "{}"), "criterion").what
+    assert "this is a folder" in refusal(tmp_path, "hyperfine").what
+    assert "this is a file" in refusal(written(tmp_path, "a.json", "{}"), "criterion").what
 
 
 @pytest.mark.parametrize("sample", ["hyperfine_2.json", "jmh.json"])
@@ -60,7 +60,7 @@ def test_json_that_is_cut_off_is_refused(tmp_path: Path, sample: str, share: flo
 def test_truncated_line_is_refused_with_its_number(tmp_path: Path) -> None:
     go = (SAMPLES / "go.txt").read_text().splitlines()
     cut = "\n".join([*go[:4], go[4][:40]])
-    assert "line 5 is cut off" in refusal(written(tmp_path, "go.txt", cut)).what
+    assert "line 5 is truncated" in refusal(written(tmp_path, "go.txt", cut)).what
     rebench = (SAMPLES / "rebench.data").read_text().splitlines()
     cut = "\n".join([*rebench[:8], rebench[8][:10]])
     assert "line 9 has 3 columns, not 15" in refusal(written(tmp_path, "cut.data", cut)).what

@@ -120,7 +120,7 @@ def test_how_the_text_is_written_changes_nothing(
 def test_half_a_character_of_utf_16_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(codecs.BOM_UTF16_LE + WHOLE["csv"].decode().encode("utf-16-le")[:-1])
-    assert refusal(path).hint == "save it as UTF-8"
+    assert refusal(path).hint == "save the file as UTF-8"
 
 
 @pytest.mark.parametrize("compress", [gzip.compress, bz2.compress, lzma.compress])

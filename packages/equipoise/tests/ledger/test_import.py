@@ -50,8 +50,8 @@ def test_an_import_is_not_a_campaign_of_the_same_commands(tmp_path: Path) -> Non
     with open_for_writing(tmp_path / "ledger.db", durable=False) as ledger:
         campaign = ledger.begin_run(own, {}, 1.7e9)
         run = ledger.record_import(imported_run(imported))
-        assert [run.id for run in ledger.same_commands(own)] == [campaign]
-        assert [run.id for run in ledger.same_commands(imported)] == [run]
+        assert [run.id for run in ledger.runs_with_same_commands(own)] == [campaign]
+        assert [run.id for run in ledger.runs_with_same_commands(imported)] == [run]
 
 
 def test_an_import_that_fails_in_the_middle_records_nothing(tmp_path: Path) -> None:

@@ -273,7 +273,7 @@ def test_slices_may_follow_a_merge_and_a_merge_slices(whole: Whole, tmp_path: Pa
         copy = stack.enter_context(open_for_writing(tmp_path / "copy.db", durable=False))
         for number, identity in enumerate(whole.moments):
             content, _ = source.slice(identity.hex(), max_trials=1 + number)
-            copy.absorb(content)
+            copy.append_slice(content)
         assert merge(copy, source, None).extended == 4
         assert results_of(copy) == whole.results
         for identity in whole.moments:
@@ -313,11 +313,11 @@ def test_a_fork_is_refused_alone_and_both_copies_stay(whole: Whole, tmp_path: Pa
         report = merge(into, source, None)
         (refusal,) = report.refused
         assert isinstance(refusal, Fork)
-        assert f"run {forked} " in refusal.what and "another segment" in refusal.what
+        assert f"run {forked} " in refusal.what and "different segment" in refusal.what
         assert (report.new, report.unchanged) == (1, 6)
         assert into.read_run(forked) == before
         with pytest.raises(Fork):
-            into.absorb(source.slice(source.identity_of(forked), max_trials=ALL)[0])
+            into.append_slice(source.slice(source.identity_of(forked), max_trials=ALL)[0])
 
 
 def test_a_merged_run_that_claims_a_place_of_a_fleet_changes_no_result(
@@ -349,13 +349,13 @@ def test_a_merged_run_of_the_same_id_takes_no_explanation_away(
         open_for_writing(tmp_path / "other.db", durable=False, host="lab") as other,
     ):
         explained = into.runs()[0].id
-        (explaining,) = into.explaining(explained)
+        (explaining,) = into.runs_explaining(explained)
         identity = into.identity_of(explained)
         monkeypatch.setattr(store, "new_run_id", lambda started_at: explained)
         list(campaign(plan_of("x", "y"), 0.5)(other))
         assert merge(into, other, None).new == 1
-        assert into.explaining(f"{explained}-{identity}") == (explaining,)
-        assert into.explaining(f"{explained}-{other.identity_of(explained)}") == ()
+        assert into.runs_explaining(f"{explained}-{identity}") == (explaining,)
+        assert into.runs_explaining(f"{explained}-{other.identity_of(explained)}") == ()
 
 
 KILLED = """

@@ -70,7 +70,7 @@ def test_a_sticky_folder_may_be_open_to_everybody(ledger: Path) -> None:
 def test_a_group_may_write_if_nobody_else_is_in_it(
     ledger: Path, monkeypatch: pytest.MonkeyPatch, members: set[int], trusted: bool
 ) -> None:
-    monkeypatch.setattr(opening, "_members", lambda group: {os.geteuid(), *members})
+    monkeypatch.setattr(opening, "_users_in_group", lambda group: {os.geteuid(), *members})
     ledger.parent.chmod(0o770)
     if trusted:
         open_for_reading(ledger).close()

@@ -61,8 +61,8 @@ def pull(source: Ledger, target: Ledger, identity: str) -> int:
         if not content:
             assert not more
             return count
-        target.absorb(content)
-        target.absorb(content)
+        target.append_slice(content)
+        target.append_slice(content)
         count += 1
 
 
@@ -104,7 +104,7 @@ def test_a_copy_that_is_behind_has_not_ended(
     whole = ledger.read_run(run)
     while more:
         content, more = ledger.slice(identity, copy.cursor(identity), max_trials=FEW)
-        copy.absorb(content)
+        copy.append_slice(content)
         behind = read(copy, identity)
         assert whole.trials[: len(behind.trials)] == behind.trials
         assert len(behind.segments) == 1
@@ -124,8 +124,10 @@ def test_a_slice_of_a_run_continued_in_both_ledgers_is_a_fork(
     record(copy, run, range(3, 6), wall_s=0.25)
     before = read(copy, identity)
     for after in (b"", ledger.cursor(identity)):
-        with pytest.raises(Fork, match=f"run {run} .*another (draw|trial)"):
-            copy.absorb(ledger.slice(identity, after, max_trials=99)[0] or _everything(ledger))
+        with pytest.raises(Fork, match=f"run {run} .*different (draw|trial)"):
+            copy.append_slice(
+                ledger.slice(identity, after, max_trials=99)[0] or _everything(ledger)
+            )
     assert read(copy, identity) == before
 
 
@@ -144,7 +146,7 @@ def test_a_slice_behind_the_end_of_a_copy_is_refused(
     record(ledger, run, range(6, 9))
     content, _ = ledger.slice(identity, after, max_trials=99)
     with pytest.raises(UnusableInput, match="begins after the end"):
-        copy.absorb(content)
+        copy.append_slice(content)
     assert copy.runs() == []
 
 
@@ -169,11 +171,11 @@ def test_an_invalid_slice_changes_nothing(
         return [[*row[:place], value, *row[place + 1 :]], samples]
 
     unsound = {
-        "cut short": sound[:-9],
+        "is truncated": sound[:-9],
         "": b"nothing",
         "larger than": zlib.compress(bytes(2**20)),
-        "its form is 2": zlib.compress(msgspec.msgpack.encode((2, part))),
-        "before the beginning": packed(
+        "its format is 2": zlib.compress(msgspec.msgpack.encode((2, part))),
+        "its start is negative": packed(
             head, [-1, 0, 0, 0, 0], events, draws, trials, notices, observations
         ),
         "trial.condition": packed(
@@ -185,7 +187,7 @@ def test_an_invalid_slice_changes_nothing(
         "UNIQUE": packed(head, start, events, draws, trials * 2, notices, observations),
         "bindings": packed(head, start, events, draws, [[[1], []]], notices, observations),
         "large": packed(head, start, events, draws, [trial_with(1, 2**63)], notices, observations),
-        "kind dict": packed(head, start, events, draws, [trial_with(1, {})], notices, observations),
+        "type dict": packed(head, start, events, draws, [trial_with(1, {})], notices, observations),
         "another plan|contradicts its plan": packed(
             [*head[:5], "why", *head[6:]], start, events, draws, trials, notices, observations
         ),
@@ -195,7 +197,7 @@ def test_an_invalid_slice_changes_nothing(
     }
     for why, content in unsound.items():
         with pytest.raises(UnusableInput, match=f"cannot be used.*({why})"):
-            copy.absorb(content)
+            copy.append_slice(content)
     with pytest.raises(UnusableInput, match="not the cursor"):
         ledger.slice(ledger.identity_of(run), b"\xff", max_trials=1)
     assert copy.runs() == []
@@ -213,7 +215,7 @@ def test_a_slice_whose_head_is_refused_adds_nothing(
         raise UnusableInput("nobody asked for it")
 
     with pytest.raises(UnusableInput, match="nobody asked for it"):
-        copy.absorb(_everything(ledger), check=refuse)
+        copy.append_slice(_everything(ledger), check=refuse)
     assert copy.runs() == []
 
 
@@ -228,7 +230,7 @@ def test_a_slice_cannot_put_an_environment_in_the_place_of_another(
     connection.execute('UPDATE environment SET document = \'{"kernel":"forged"}\'')
     connection.commit()
     connection.close()
-    copy.absorb(_everything(ledger))
+    copy.append_slice(_everything(ledger))
     assert copy.read_run(own).segments[0].environment == HERE
     copied = read(copy, ledger.identity_of(run))
     assert copied.segments[0].environment == {"kernel": "forged"}

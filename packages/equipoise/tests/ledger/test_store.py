@@ -196,7 +196,7 @@ def test_a_block_is_drawn_once_and_a_segment_ends_once(
     run = ledger.begin_run(make_plan(), {}, 1.0)
     ledger.record_draw(run, Draw("measured", 1, (0, 1), 0))
     with pytest.raises(
-        UnusableInput, match="refuses a second draw of its measured block 1: another process"
+        UnusableInput, match="measured block 1 of run .* was already drawn: another process"
     ):
         ledger.record_draw(run, Draw("measured", 1, (1, 0), 0))
     ledger.end_segment(run, FIRST_SEGMENT, 2.0, "verdict")
@@ -280,7 +280,11 @@ def test_runs_are_in_the_order_of_their_start_even_if_recorded_later(
         (ledger.begin_run(make_plan(), {}, 3.0) for _ in range(3)), key=ledger.identity_of
     )
     assert [run.id for run in ledger.runs()] == [early, late, *simultaneous]
-    assert [run.id for run in ledger.same_commands(make_plan())] == [early, late, *simultaneous]
+    assert [run.id for run in ledger.runs_with_same_commands(make_plan())] == [
+        early,
+        late,
+        *simultaneous,
+    ]
     assert ledger.read_run("last").id == simultaneous[-1]
 
 
@@ -319,7 +323,7 @@ def test_campaigns_of_the_same_commands_are_found(
     ledger.begin_run(tuned, {}, 5.0)
 
     def ids(plan: Plan) -> list[str]:
-        return [summary.id for summary in ledger.same_commands(plan)]
+        return [summary.id for summary in ledger.runs_with_same_commands(plan)]
 
     assert ids(make_plan("a", "b", seed=99)) == same
     assert ids(ledger.read_run(same[2]).plan) == same
@@ -337,8 +341,8 @@ def test_campaigns_with_another_output_are_not_the_same_commands(
     )
     elsewhere = replace(plan, conditions=conditions)
     run = ledger.begin_run(elsewhere, {}, 2.0)
-    assert [run.id for run in ledger.same_commands(plan)] == [first]
-    assert [run.id for run in ledger.same_commands(elsewhere)] == [run]
+    assert [run.id for run in ledger.runs_with_same_commands(plan)] == [first]
+    assert [run.id for run in ledger.runs_with_same_commands(elsewhere)] == [run]
     assert ledger.read_run(run).plan == elsewhere
 
 

@@ -163,12 +163,12 @@ def test_evidence_that_could_not_be_read_again_is_kept_as_a_failure(
         ledger.record_observation(run, Observation("time", 0, 1, 0, 5.0, b"x" * 11, None))
         (observation,) = ledger.read_run(run).observations
     assert observation.document is None
-    assert observation.failure == "it saw 11 bytes; at most 10 are kept"
+    assert observation.failure == "its document has 11 bytes; at most 10 are kept"
 
 
 def test_evidence_that_is_cut_short_is_damage(filled: Path) -> None:
     change(filled, "UPDATE observation SET document = ?", zlib.compress(b"long enough")[:-5])
-    with open_for_reading(filled) as ledger, pytest.raises(UnusableInput, match="is cut short"):
+    with open_for_reading(filled) as ledger, pytest.raises(UnusableInput, match="is truncated"):
         ledger.read_run("last")
 
 
@@ -266,7 +266,7 @@ def test_a_question_that_takes_more_steps_than_its_file_needs_is_ended(
     filled: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(file, "_STEPS_FOR_ANY_FILE", 0)
-    monkeypatch.setattr(file, "_STEPS_FOR_A_BYTE", 0)
+    monkeypatch.setattr(file, "_STEPS_PER_BYTE", 0)
     monkeypatch.setattr(file, "_STEPS_BETWEEN_CHECKS", 10)
     with pytest.raises(UnusableInput, match="more steps than a file of its size needs"):
         open_for_reading(filled)

@@ -244,10 +244,10 @@ def test_late_process_uses_a_build_made_meanwhile(
 ) -> None:
     second = sources(made)[1]
     with opened(made, tmp_path) as late, opened(made, tmp_path) as early:
-        record = late._record
+        record = late._read_record
         unseen = iter([None, None])
         # It looked for the build just before the other one had it.
-        late._record = lambda key: next(unseen, record(key))  # type: ignore[method-assign]
+        late._read_record = lambda key: next(unseen, record(key))  # type: ignore[method-assign]
         tree = early.get(second, "commit two").tree
         with ThreadPoolExecutor(1) as threads:
             try:

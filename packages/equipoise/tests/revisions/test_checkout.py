@@ -277,7 +277,7 @@ def test_a_repository_without_commit_has_no_candidate(tmp_path: Path) -> None:
 def test_without_git_the_hint_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(
-        UnusableInput, match="git, which reads the revisions of a repository, is not installed"
+        UnusableInput, match="git is not installed, and Equipoise needs it"
     ) as caught:
         repository_at(tmp_path)
     assert "apt-get install git" in str(caught.value.hint)
@@ -317,7 +317,7 @@ def test_missing_filter_of_pointers_or_encrypted_files_is_refused(
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
     filtered(made, name)
-    with pytest.raises(CheckoutFailed, match=f"secret of .* needs the filter {name}"):
+    with pytest.raises(CheckoutFailed, match=f"secret of .* needs the git filter {name}"):
         checked_out(made, "HEAD", tmp_path / "new")
 
 
@@ -326,7 +326,7 @@ def test_filter_of_the_repository_is_refused_with_a_hint(
 ) -> None:
     filtered(made, "upper")
     made.git("config", "filter.upper.smudge", "tr a-z A-Z")
-    with pytest.raises(CheckoutFailed, match="needs the filter upper") as refusal:
+    with pytest.raises(CheckoutFailed, match="needs the git filter upper") as refusal:
         checked_out(made, "HEAD", tmp_path / "new")
     assert "git config --global filter.upper.smudge" in str(refusal.value.hint)
 
@@ -364,7 +364,7 @@ def test_the_monitor_of_files_that_a_repository_names_is_not_run(
 
 @pytest.mark.parametrize(
     ("name", "hint"),
-    [("0" * 40, "the branch is new"), ("main..v2", "not a range"), ("mian", "its spelling")],
+    [("0" * 40, "the branch is new"), ("main..v2", "not a range"), ("mian", "check the spelling")],
 )
 def test_a_name_that_is_not_a_commit_has_a_hint_that_helps(
     made: MadeRepository, name: str, hint: str

@@ -133,7 +133,7 @@ def test_the_working_tree_is_the_last_commit(made: MadeRepository) -> None:
     ("good", "bad", "what", "hint"),
     [
         ("main", "main", "the same commit", "name two revisions"),
-        ("main", "first", "is older than good", "exchange --good and --bad"),
+        ("main", "first", "is older than good", "exchange the revisions of --good and --bad"),
         ("side", "main", "came to bad by a merge", "--good {first}"),
         ("apart", "main", "no commit in common", "name an older commit"),
         ("other", "main", "is not an ancestor of bad", "--good {first}"),

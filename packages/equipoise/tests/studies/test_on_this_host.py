@@ -76,8 +76,8 @@ REFUSED = {
     ),
     "a factor that changes nothing": (
         PLAIN + "[factors.n]\nlevels = [1, 2]\n",
-        "study.toml:5: [factors.n]: the factor n changes nothing: no text names {n}",
-        "write {n} where its level belongs, as in the command",
+        "study.toml:5: [factors.n]: the factor n changes nothing: no text contains {n}",
+        "write {n} in the command, where its level belongs",
     ),
     "a CPU that lacks instructions of every level": (
         PLAIN + '[factors.n]\nrole = "stratum"\n[factors.n.a]\ninstructions = "avx512f"\n',

@@ -30,22 +30,22 @@ MALFORMED = {
     "an unknown data set": (
         NAMED + '[workload]\ndata = "iris"\ncommand = ["cat", "{data}", "{n}"]\n' + VARIES,
         "study.toml:4: [workload] data: there is no data set 'iris'",
-        "there are lalonde",
+        "use lalonde",
     ),
     "a data set that is not named": (
         NAMED + '[workload]\ncommand = ["cat", "{data}", "{n}"]\n' + VARIES,
-        "study.toml:4: [workload] command: {data} is unknown",
-        "there are helpers, n, python, study; write {{data}} for the braces themselves",
+        "study.toml:4: [workload] command: {data} is not a placeholder",
+        "use one of helpers, n, python, study; write {{data}} for the braces themselves",
     ),
     "a variable that no program can have": (
         NAMED + '[workload]\ncommand = ["sort"]\n[factors.n.a]\nenv = { "A=B" = "1" }\n',
         "study.toml:6: [factors.n.a.env] A=B: no variable can be called 'A=B'",
-        'as in env = { NAME = "value" }',
+        'write env = { NAME = "value" }',
     ),
     "a null byte in a variable": (
         NAMED + '[workload]\ncommand = ["sort"]\n[factors.n.a]\nenv = { A = "\\u0000" }\n',
-        "study.toml:6: [factors.n.a.env] A: it contains a null byte",
-        "leave out the null byte",
+        "study.toml:6: [factors.n.a.env] A: the text contains a null byte",
+        "remove the null byte",
     ),
     "a working folder that is not there": (
         NAMED + '[workload]\ncommand = ["sort", "{n}"]\nfolder = "/no/where"\n' + VARIES,
@@ -54,100 +54,103 @@ MALFORMED = {
     ),
     "a report of what is measured anyway": (
         NAMED + '[workload]\ncommand = ["sort", "{n}"]\nreports = ["wall_s"]\n' + VARIES,
-        "study.toml:5: [workload] reports: every trial has wall_s anyway",
-        "leave it out",
+        "study.toml:5: [workload] reports: every trial measures wall_s anyway",
+        "remove it",
     ),
     "a warm-up without end": (
         WHOLE + "[measure]\nwarmup = 100000000000000000000\n",
-        "study.toml:8: [measure] warmup: it is 100000000000000000000",
+        "study.toml:8: [measure] warmup: the value is 100000000000000000000",
         "give a whole number from 0 to 1000",
     ),
     "more blocks at least than at most": (
         WHOLE + "[measure]\nblocks = 2\nmin_blocks = 5\n",
-        "study.toml:9: [measure] min_blocks: it is 5, more than blocks = 2",
-        "lower it",
+        "study.toml:9: [measure] min_blocks: 5 is more than blocks = 2",
+        "lower min_blocks, or raise blocks",
     ),
     "a quick form with a level that its kind lacks": (
         NAMED
         + '[workload]\ncommand = ["sort"]\n[factors.n]\nkind = "blas"\n[quick]\n'
         + 'factors.n = ["atlsa"]\n',
         "study.toml:8: [quick.factors] n: n has no level 'atlsa'",
-        "is it atlas? there are reference, atlas, openblas, blis, openblas_haswell, openblas_zen, "
-        "openblas_skylakex, blis_haswell, blis_zen, blis_zen2, blis_zen3, blis_skylakex",
+        "did you mean atlas? use one of reference, atlas, openblas, blis, openblas_haswell,"
+        " openblas_zen, openblas_skylakex, blis_haswell, blis_zen, blis_zen2, blis_zen3, "
+        "blis_skylakex",
     ),
     "a number of more digits than Python reads": (
         WHOLE + "[measure]\nbudget = " + "9" * 5000 + "\n",
         "study.toml: exceeds the limit (4300 digits) for integer string conversion: value has 5000 "
         "digits; use sys.set_int_max_str_digits() to increase the limit",
-        "give a number that fits in 64 bits, as TOML requires; put a longer one in quotes",
+        "give a number that fits in 64 bits, or put the digits in quotes",
     ),
     "a number of hundreds of digits": (
         WHOLE + "[measure]\nbudget = " + "9" * 400 + "\n",
-        "study.toml:8: [measure] budget: it has hundreds of digits",
-        "give a number that fits in 64 bits, as TOML requires; put a longer one in quotes",
+        "study.toml:8: [measure] budget: the number has hundreds of digits",
+        "give a number that fits in 64 bits, or put the digits in quotes",
     ),
     "a number of thousands of digits in another base": (
         NAMED + RUNS + "[factors.n]\nlevels = [1, 0x" + "f" * 20000 + "]\n",
-        "study.toml:6: [factors.n] levels: it has hundreds of digits",
-        "give a number that fits in 64 bits, as TOML requires; put a longer one in quotes",
+        "study.toml:6: [factors.n] levels: the number has hundreds of digits",
+        "give a number that fits in 64 bits, or put the digits in quotes",
     ),
     "arrays without end": (
         WHOLE + "[measure]\nmetrics = " + "[" * 3000 + "]" * 3000 + "\n",
-        "study.toml: its arrays or tables are nested too deeply",
-        "a study needs three levels at most: see docs/reference/study.md",
+        "study.toml: arrays or tables are nested too deeply",
+        "use at most three levels, as in docs/reference/study.md",
     ),
     "an unknown table": (
         WHOLE + "[measures]\n",
         "study.toml:7: [measures]: there is no such table",
-        "is it measure? there are compare, exclude, factors, measure, quick, study, workload",
+        "did you mean measure? use one of compare, exclude, factors, measure, quick, study, "
+        "workload",
     ),
     "an unknown key": (
         WHOLE + "[measure]\nbugdet = 3\n",
         "study.toml:8: [measure] bugdet: there is no such key",
-        "is it budget? there are about, alpha, aslr, blocks, budget, ignore_failure, layouts, "
-        "metrics, min_blocks, min_effect, min_seconds, precision, tail, timeout, warmup, washout",
+        "did you mean budget? use one of about, alpha, aslr, blocks, budget, "
+        "ignore_failure, layouts, metrics, min_blocks, min_effect, min_seconds, precision, "
+        "tail, timeout, warmup, washout",
     ),
     "a word for ASLR that is none": (
         WHOLE + '[measure]\nlayouts = 4\naslr = "of"\n',
         "study.toml:9: [measure] aslr: there is no aslr 'of'",
-        "is it off? there are drawn, on, off",
+        "did you mean off? use one of drawn, on, off",
     ),
     "layouts beside a factor of that name": (
         NAMED
         + '[workload]\ncommand = ["sort", "{layout}"]\n[factors.layout]\nlevels = [1, 2]\n'
         + "[measure]\nlayouts = 4\n",
         "study.toml:8: [measure] layouts: there is a factor called layout already",
-        "leave out one of them",
+        "rename the factor",
     ),
     "a wrong type": (
         WHOLE + '[measure]\nbudget = "fast"\n',
-        "study.toml:8: [measure] budget: it is a string, not a number above 0",
+        "study.toml:8: [measure] budget: the value is a string, not a number above 0",
         "give a number above 0",
     ),
     "an unknown placeholder": (
         NAMED + '[workload]\ncommand = [\n  "sort",\n  "{m}"]\n' + VARIES,
-        "study.toml:4: [workload] command: {m} is unknown",
-        "there are helpers, n, python, study; write {{m}} for the braces themselves",
+        "study.toml:4: [workload] command: {m} is not a placeholder",
+        "use one of helpers, n, python, study; write {{m}} for the braces themselves",
     ),
     "a factor without levels": (
         NAMED + RUNS + "[factors.n]\nlevels = []\n",
-        "study.toml:5: [factors.n]: it has no levels",
-        "as in levels = [1, 2]",
+        "study.toml:5: [factors.n]: the factor has no levels",
+        "add levels, such as levels = [1, 2]",
     ),
     "a baseline that is not a level": (
         WHOLE + '[compare]\nfactor = "n"\nbaseline = "3"\n',
         "study.toml:9: [compare] baseline: n has no level '3'",
-        "there are 1, 2",
+        "use one of 1, 2",
     ),
     "an unknown role": (
         WHOLE + 'role = "sise"\n',
         "study.toml:7: [factors.n] role: there is no role 'sise'",
-        "is it size? there are treatment, size, stratum",
+        "did you mean size? use one of treatment, size, stratum",
     ),
     "a level twice": (
         NAMED + RUNS + "[factors.n]\nlevels = [1, 1]\n",
         "study.toml:6: [factors.n] levels: 1 appears twice",
-        "leave one of them out",
+        "remove one of the two",
     ),
     "a factor twice": (
         WHOLE + VARIES,
@@ -156,33 +159,37 @@ MALFORMED = {
     ),
     "a negative budget": (
         WHOLE + "[measure]\nbudget = -5\n",
-        "study.toml:8: [measure] budget: it is -5",
+        "study.toml:8: [measure] budget: the value is -5",
         "give a number above 0",
     ),
     "an unknown metric": (
         NAMED + RUNS + 'reports = ["rate"]\n' + VARIES + '[measure]\nmetrics = ["wal_s"]\n',
         "study.toml:9: [measure] metrics: there is no metric 'wal_s'",
-        "is it wall_s? there are wall_s, user_s, sys_s, max_rss_bytes, minor_faults, "
-        "major_faults, voluntary_switches, involuntary_switches, block_reads, block_writes, "
-        "output_bytes, cycles, rate; name the metrics that the workload itself reports in "
-        "[workload] reports",
+        "did you mean wall_s? use one of wall_s, user_s, sys_s, max_rss_bytes, "
+        "minor_faults, major_faults, voluntary_switches, involuntary_switches, block_reads,"
+        " block_writes, output_bytes, cycles, rate; list metrics that the workload itself "
+        "reports in [workload] reports",
     ),
     "an exclusion of everything": (
         WHOLE + "[[exclude]]\nn = 1\n[[exclude]]\nn = [2]\n",
-        "study.toml:9: [exclude]: with it, nothing is left to run",
-        "leave out one level from it",
+        "study.toml:9: [exclude]: this exclusion leaves nothing to run",
+        "remove one level from it",
     ),
     "an exclusion of what is not there": (
         WHOLE + "[[exclude]]\nn = 3\nm = 1\n",
         "study.toml:9: [exclude] m: there is no such key",
-        "there are n",
+        "use n",
     ),
     "no TOML": (
         WHOLE + "[measure\n",
-        "study.toml:7: it is not TOML: Expected ']' at the end of a table declaration",
+        "study.toml:7: this is not TOML: Expected ']' at the end of a table declaration",
         "see https://toml.io for the format",
     ),
-    "nothing": ("", "study.toml: [study]: name is missing", 'as in [study] name = "allocators"'),
+    "nothing": (
+        "",
+        "study.toml: [study]: name is missing",
+        'add it, for example [study] name = "allocators"',
+    ),
     "a size that is compared": (
         WHOLE + 'role = "size"\n[compare]\nfactor = "n"\n',
         "study.toml:9: [compare] factor: n is a size, not a treatment",
@@ -191,13 +198,13 @@ MALFORMED = {
     "an unknown allocator": (
         NAMED + RUNS + '[factors.n]\nkind = "allocator"\nlevels = [\n  "glibc",\n  "jmalloc"]\n',
         "study.toml:7: [factors.n] levels: there is no level 'jmalloc'",
-        "is it jemalloc? there are glibc, glibc_15k, glibc_128k, glibc_256k, glibc_never, "
+        "did you mean jemalloc? use one of glibc, glibc_15k, glibc_128k, glibc_256k, glibc_never, "
         "dlmalloc, jemalloc, mimalloc, tcmalloc",
     ),
     "an unknown setting of a level": (
         NAMED + RUNS + "[factors.n]\na = { preload = 3 }\n",
-        "study.toml:6: [factors.n.a] preload: it is a whole number, not a string or an array of "
-        "strings",
+        "study.toml:6: [factors.n.a] preload: the value is a whole number, not a string or "
+        "an array of strings",
         "give a string or an array of strings",
     ),
     "two treatments and no comparison": (
@@ -228,47 +235,47 @@ MALFORMED = {
     "an exclusion that is neither level nor levels": (
         WHOLE + "[[exclude]]\nn = true\n",
         "study.toml:8: [exclude] n: True is neither a string nor a number",
-        "write a value",
+        "write a text",
     ),
     "an exclusion of no level": (
         WHOLE + "[[exclude]]\nn = []\n",
-        "study.toml:8: [exclude] n: it has no levels",
-        "name at least one",
+        "study.toml:8: [exclude] n: the list of levels is empty",
+        "name at least one level",
     ),
     "a null byte in a command": (
         NAMED + '[workload]\ncommand = "sort \\u0000 {n}"\n' + VARIES,
-        "study.toml:4: [workload] command: it contains a null byte",
-        "leave out the null byte",
+        "study.toml:4: [workload] command: the text contains a null byte",
+        "remove the null byte",
     ),
     "a null byte in a level": (
         NAMED + RUNS + '[factors.n]\nlevels = ["a", "\\u0000"]\n',
-        "study.toml:6: [factors.n] levels: it contains a null byte",
-        "leave out the null byte",
+        "study.toml:6: [factors.n] levels: the text contains a null byte",
+        "remove the null byte",
     ),
     "no metric": (
         WHOLE + "[measure]\nmetrics = []\n",
-        "study.toml:8: [measure] metrics: it is empty",
-        'as in metrics = ["wall_s"]',
+        "study.toml:8: [measure] metrics: the list is empty",
+        'write metrics = ["wall_s"]',
     ),
     "a report twice": (
         NAMED + RUNS + 'reports = ["rate", "rate"]\n' + VARIES,
-        "study.toml:5: [workload] reports: 'rate' is empty, or there twice",
+        "study.toml:5: [workload] reports: 'rate' is empty or appears twice",
         "name each metric once",
     ),
     "a date for a number": (
         WHOLE + "[measure]\nbudget = 2006-05-01\n",
-        "study.toml:8: [measure] budget: it is a date or a time, not a number above 0",
+        "study.toml:8: [measure] budget: the value is a date or a time, not a number above 0",
         "give a number above 0",
     ),
     "rows that nothing asks for": (
         NAMED + RUNS + 'data = "lalonde"\n' + VARIES,
         "study.toml:5: [workload] data: no text contains {data}",
-        "write {data} where the file of the rows belongs",
+        "write {data} in the command, for the file of rows",
     ),
     "a level of a kind that is a table too": (
         NAMED + RUNS + '[factors.n]\nkind = "allocator"\nlevels = ["glibc"]\n[factors.n.glibc]\n',
-        "study.toml:8: [factors.n] glibc: it is also in levels",
-        "leave one of them out",
+        "study.toml:8: [factors.n] glibc: the level is also in levels",
+        "remove one of the two",
     ),
     "braces in a path": (
         NAMED + '[workload]\ncommand = ["sort"]\n[factors.n.a]\npreload = "{study}/x.so"\n',
@@ -278,12 +285,12 @@ MALFORMED = {
     "CPUs from the last to the first": (
         NAMED + '[workload]\ncommand = ["sort"]\n[factors.n.a]\ncpu = "3-1"\n',
         "study.toml:6: [factors.n.a] cpu: '3-1' does not name CPUs",
-        'as in cpu = 0 or cpu = "0-1,4"',
+        'write cpu = 0 or cpu = "0-1,4"',
     ),
     "a comparison left out where there is no such factor": (
         WHOLE + '[compare]\nfactor = "n"\nnot_at.m = 1\n',
         "study.toml:9: [compare.not_at] m: there is no such key",
-        "leave m out",
+        "remove m",
     ),
     "a server that nobody can ask": (
         NAMED + '[workload.server]\nstart = ["x"]\nclient = ["y"]\n' + VARIES,
@@ -293,27 +300,28 @@ MALFORMED = {
     "a workload without a command": (
         NAMED + "[workload]\n" + VARIES,
         "study.toml:3: [workload]: command is missing",
-        'as in command = ["sort", "words"]',
+        'add one, such as command = ["sort", "words"]',
     ),
     "a trial that is neither a life nor an interval": (
         NAMED + SERVER + 'trial = "hour"\n' + VARIES,
         "study.toml:7: [workload.server] trial: there is no trial 'hour'",
-        "there are life, interval",
+        "use one of life, interval",
     ),
     "lives beside intervals": (
         NAMED
         + SERVER
         + "[factors.n.a]\n[factors.n.b.server]\n"
         + 'start = ["x"]\nclient = ["y"]\nready = ["z"]\ntrial = "interval"\n',
-        "study.toml:7: [factors]: a trial is a whole life of one server and an interval of another",
-        "give every server the same trial",
+        "study.toml:7: [factors]: a trial is the whole life of one server, but an interval "
+        "of another server's life",
+        "give every server the same value of trial",
     ),
     "a level that is a server and a command": (
         NAMED
         + '[workload]\n[factors.n.a]\ncommand = ["x"]\n'
         + '[factors.n.a.server]\nstart = ["x"]\nclient = ["y"]\nready = ["z"]\n',
-        "study.toml:5: [factors.n.a] command: a server has a client",
-        "move it to the table server",
+        "study.toml:5: [factors.n.a] command: a server has a client instead",
+        "write the command as client of the server",
     ),
     "a metric of lives where trials are intervals": (
         NAMED
@@ -322,18 +330,18 @@ MALFORMED = {
         + VARIES
         + '[measure]\nmetrics = ["server_voluntary_switches"]\n',
         "study.toml:11: [measure] metrics: there is no metric 'server_voluntary_switches'",
-        "is it voluntary_switches? there are wall_s, user_s, sys_s, max_rss_bytes, minor_faults, "
-        "major_faults, voluntary_switches, involuntary_switches, block_reads, block_writes, "
-        "output_bytes, cycles, server_user_s, server_sys_s, server_max_rss_bytes, "
-        "server_pss_bytes, server_minor_faults, server_major_faults; name the metrics that the "
-        "workload itself reports in [workload] reports",
+        "did you mean voluntary_switches? use one of wall_s, user_s, sys_s, max_rss_bytes, "
+        "minor_faults, major_faults, voluntary_switches, involuntary_switches, block_reads,"
+        " block_writes, output_bytes, cycles, server_user_s, server_sys_s, "
+        "server_max_rss_bytes, server_pss_bytes, server_minor_faults, server_major_faults; "
+        "list metrics that the workload itself reports in [workload] reports",
     ),
     "a placeholder in the server of a level": (
         NAMED
         + '[workload]\n[factors.m.a.server]\nstart = ["x", "{prot}"]\n'
         + 'client = ["y"]\nready = ["z"]\n',
-        "study.toml:5: [factors.m.a.server] start: {prot} is unknown",
-        "is it port? there are folder, helpers, m, password_file, port, python, study; "
+        "study.toml:5: [factors.m.a.server] start: {prot} is not a placeholder",
+        "did you mean port? use one of folder, helpers, m, password_file, port, python, study; "
         "write {{prot}} for the braces themselves",
     ),
 }
@@ -350,7 +358,7 @@ def test_a_malformed_study_is_refused_in_exact_words(case: str, tmp_path: Path) 
 def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "study.toml"
     path.write_bytes(b"[study]\nname = '\xff'\n")
-    with pytest.raises(UnusableInput, match="study.toml:2: it is not UTF-8"):
+    with pytest.raises(UnusableInput, match="study.toml:2: the file is not UTF-8"):
         read_study(path)
     with pytest.raises(UnusableInput, match="No such file"):
         read_study(tmp_path / "none.toml")
@@ -437,7 +445,7 @@ def test_braces_without_a_name_are_unchanged(tmp_path: Path) -> None:
 
 def test_a_file_that_is_not_regular_is_not_a_study(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "study.toml")
-    with pytest.raises(UnusableInput, match=r"study\.toml: it is not a regular file"):
+    with pytest.raises(UnusableInput, match=r"study\.toml is not a regular file"):
         read_study(tmp_path / "study.toml", "study.toml", counters=())
 
 

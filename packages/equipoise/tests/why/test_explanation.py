@@ -321,7 +321,7 @@ class Shelf:
     def __init__(self, *records: RunRecord) -> None:
         self._records = {record.id: record for record in records}
 
-    def explaining(self, run_id: str) -> tuple[str, ...]:
+    def runs_explaining(self, run_id: str) -> tuple[str, ...]:
         return tuple(self._records)
 
     def read_run(self, reference: str) -> RunRecord:

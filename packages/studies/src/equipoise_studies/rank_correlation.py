@@ -1,4 +1,4 @@
-"""Spearman's correlation of two quantities over a few points, and its size by chance alone."""
+"""Spearman's correlation of two quantities over a few points, and how large it is by chance."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from equipoise.model.quantities import Interval
 from equipoise.stats.arrays import FloatArray, shared_ranks
 
 MIN_POINTS = 5
-"""Smallest number of points with a useful interval."""
+"""Minimum number of points for a useful interval."""
 PERMUTATIONS = 20_000
 _Z_95 = 1.959963984540054
 
@@ -40,16 +40,18 @@ def rank_correlation(first: FloatArray, second: FloatArray) -> RankCorrelation |
     if abs(value) >= 1.0 - 1e-12:
         # The transformation has no interval at -1 and 1.
         return RankCorrelation(math.copysign(1.0, value), (None, None), count)
-    middle = math.atanh(value)
-    half = _Z_95 * math.sqrt((1.0 + value**2 / 2.0) / (count - 3))
-    return RankCorrelation(value, (math.tanh(middle - half), math.tanh(middle + half)), count)
+    transformed = math.atanh(value)
+    half_width = _Z_95 * math.sqrt((1.0 + value**2 / 2.0) / (count - 3))
+    bounds = (math.tanh(transformed - half_width), math.tanh(transformed + half_width))
+    return RankCorrelation(value, bounds, count)
 
 
 def chance_level(points: int, correlations: int, *, alpha: float = 0.05, seed: int = 1) -> float:
-    """Return the size that the largest of several correlations exceeds with probability alpha.
+    """Return the size that the largest of several correlations exceeds by chance alone.
 
-    Random orders of at least ``MIN_POINTS`` points simulate independent quantities, of which
-    ``correlations`` are correlated with the same one.
+    The probability of a larger correlation is ``alpha``. Random orders of at least ``MIN_POINTS``
+    points simulate independent quantities; ``correlations`` of them are correlated with the same
+    one.
     """
     generator = np.random.default_rng(seed)
     ranks = np.arange(points, dtype=np.float64)

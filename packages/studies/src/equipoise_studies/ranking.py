@@ -1,4 +1,4 @@
-"""Conditions ranked by their comparisons, and the ranking as tables, sentences and charts."""
+"""Rank the levels of a factor on each task, as tables, sentences and charts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from equipoise.model.result import Findings, FindingTable
-from equipoise_studies.study_data import Ratio, StudyData, findings_of, quantity, times
+from equipoise_studies.study_data import Ratio, StudyData, factor_text, findings_of, quantity_text
 
 if TYPE_CHECKING:
     import altair as alt
@@ -25,7 +25,7 @@ HOW_TO_READ = (
 
 
 class RankedLevel(Struct, frozen=True):
-    """One level on one task."""
+    """A level on a task."""
 
     task: str
     level: str
@@ -33,6 +33,7 @@ class RankedLevel(Struct, frozen=True):
     rank: int
     """Rank by medians, 1 for the fastest; it has no interval."""
     over_best: float
+    """Median as a multiple of the best median on the task."""
 
 
 class Reversal(Struct, frozen=True):
@@ -50,11 +51,11 @@ class Reversal(Struct, frozen=True):
     @property
     def is_certain(self) -> bool:
         """Whether both intervals exclude "no difference", without a correction for their number."""
-        return self.faster.surely_below and self.slower.surely_above
+        return self.faster.is_certainly_below and self.slower.is_certainly_above
 
     @property
     def size(self) -> float:
-        """Smaller of the two effects, in log units."""
+        """Smaller of the two effects, as a logarithm."""
         return min(-math.log(self.faster.ratio), math.log(self.slower.ratio))
 
     def text(self) -> str:
@@ -71,7 +72,7 @@ class Ranking(Struct, frozen=True):
     data: StudyData
     metric: str
     tasks: str
-    """Factor whose levels are the tasks."""
+    """Name of the factor whose levels are the tasks."""
     factor: str
     levels: Sequence[str]
     plural: str
@@ -91,8 +92,8 @@ class Ranking(Struct, frozen=True):
     def reversals(self) -> list[Reversal]:
         """Return the pairs of levels whose order by the typical ratio reverses between two tasks.
 
-        Each pair has the two tasks with the strongest effects. Certain pairs come first, then
-        larger ones.
+        Each pair has the two tasks with the strongest effects. Certain reversals come first, and
+        among these the larger ones.
         """
         reversals: list[Reversal] = []
         for first, second in itertools.combinations(self.levels, 2):
@@ -109,8 +110,8 @@ class Ranking(Struct, frozen=True):
     def table(self) -> FindingTable:
         """Return a table with a row for each level and a column for each task."""
         cells = {
-            (rank.task, rank.level): f"{rank.rank}. {quantity(self.metric, rank.median)} "
-            f"({times(rank.over_best)})"
+            (rank.task, rank.level): f"{rank.rank}. {quantity_text(self.metric, rank.median)} "
+            f"({factor_text(rank.over_best)})"
             for rank in self.ranks()
         }
         tasks = tuple(dict.fromkeys(task for task, _ in cells))
@@ -127,7 +128,7 @@ class Ranking(Struct, frozen=True):
         )
 
     def sentences(self) -> tuple[str, str]:
-        """Return the reversals in the order of levels, as one sentence and as a paragraph."""
+        """Return the reversals in the order of levels, as a sentence and as a paragraph."""
         reversals = self.reversals()
         certain = [reversal for reversal in reversals if reversal.is_certain]
         if not reversals:
@@ -153,7 +154,7 @@ class Ranking(Struct, frozen=True):
 
 
 def ranking_findings(rankings: Sequence[Ranking]) -> Findings:
-    """Return the tables of ranks, and the reversals in their orders."""
+    """Return the tables of ranks, and the reversals in the order of levels."""
     tables = [
         (ranking.table(), *ranking.sentences()) for ranking in rankings if ranking.table().rows
     ]
@@ -175,7 +176,7 @@ def ranking_figures(rankings: Sequence[Ranking]) -> Iterator[Figure]:
 
 
 def _chart(ranking: Ranking, ranks: Sequence[RankedLevel]) -> alt.LayerChart:
-    """Draw the ratio to the best on each task, a line for each level."""
+    """Draw a line for each level: its ratio to the best level on each task."""
     import altair as alt
 
     from equipoise.figures.building import lines, log_y

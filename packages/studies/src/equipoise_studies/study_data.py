@@ -1,4 +1,4 @@
-"""A study's result by levels of factors instead of names of conditions."""
+"""The numbers of a study's result by levels of factors, and their text in tables."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ALPHA = 0.05
 
 
 class Ratio(Struct, frozen=True):
-    """Ratio of one condition to another on one metric, within blocks."""
+    """Ratio of one condition to another on a metric, within blocks."""
 
     ratio: float
     ratio_ci: Interval
@@ -42,36 +42,38 @@ class Ratio(Struct, frozen=True):
     blocks: int
 
     @property
-    def surely_above(self) -> bool:
+    def is_certainly_above(self) -> bool:
         """Whether the interval is above 1."""
         return self.ratio_ci[0] is not None and self.ratio_ci[0] > 1.0
 
     @property
-    def surely_below(self) -> bool:
+    def is_certainly_below(self) -> bool:
         """Whether the interval is below 1."""
         return self.ratio_ci[1] is not None and self.ratio_ci[1] < 1.0
 
     @property
     def is_certain(self) -> bool:
         """Whether the interval excludes 1."""
-        return self.surely_above or self.surely_below
+        return self.is_certainly_above or self.is_certainly_below
 
     def text(self) -> str:
         """Return the ratio with its interval, or with the range over blocks."""
-        return f"{times(self.ratio)} ({self.interval_text()})"
+        return f"{factor_text(self.ratio)} ({self.interval_text()})"
 
     def interval_text(self) -> str:
         """Return the interval, or else the range over blocks."""
         low, high = self.ratio_ci
         if low is not None and high is not None:
-            return f"{times(low)} to {times(high)}"
+            return f"{factor_text(low)} to {factor_text(high)}"
         if self.blocks == 1:
             return "1 block"
-        return f"{times(self.smallest)} to {times(self.largest)} in {self.blocks} blocks"
+        return (
+            f"{factor_text(self.smallest)} to {factor_text(self.largest)} in {self.blocks} blocks"
+        )
 
 
 class StudyData(Struct, frozen=True):
-    """A result document by levels."""
+    """A result document whose numbers are read by levels of factors."""
 
     document: ResultDocument
 
@@ -90,7 +92,7 @@ class StudyData(Struct, frozen=True):
         return next(matching, None)
 
     def combinations(self, *factors: str) -> Iterator[dict[str, str]]:
-        """Yield the combinations of levels of some factors that the campaign has."""
+        """Yield the combinations of levels of these factors that have a condition."""
         for levels in itertools.product(*map(self.levels, factors)):
             combination = dict(zip(factors, levels, strict=True))
             if self.condition(**combination) is not None:
@@ -114,7 +116,7 @@ class StudyData(Struct, frozen=True):
         return {level: median for level, median in medians.items() if median is not None}
 
     def values(self, metric: str, **levels: str) -> FloatArray:
-        """Return a metric of the analysed trials that ended, in their order, shape (n,)."""
+        """Return a metric's values in the analysed trials that ended, shape (n,)."""
         condition = self.condition(**levels)
         by_name = analysed_values(self.document, metric)
         return np.array(by_name[condition.name] if condition else [], np.float64)
@@ -131,7 +133,7 @@ class StudyData(Struct, frozen=True):
         return np.fromiter(values, np.float64)
 
     def comparison(self, metric: str, **levels: str) -> Comparison | None:
-        """Return the comparison of the candidate with these levels, or ``None``."""
+        """Return the comparison whose candidate has these levels, or ``None``."""
         condition = self.condition(**levels)
         name = None if condition is None else condition.name
         matching = (
@@ -208,28 +210,28 @@ def findings_of(
     )
 
 
-def times(ratio: float) -> str:
+def factor_text(ratio: float) -> str:
     """Return a ratio as text: ``×2.31``, or ``+3.1 %`` if it is near 1."""
     if ratio >= FACTOR_FROM:
-        return f"×{short(ratio)}"
+        return f"×{number_text(ratio)}"
     if reads_as_factor(ratio):
-        return f"÷{short(1.0 / ratio)}"
+        return f"÷{number_text(1.0 / ratio)}"
     change = 100.0 * (ratio - 1.0)
     return f"{change:+.0f} %" if abs(change) >= 10 else f"{change:+.1f} %"
 
 
-def quantity(metric: str, value: float | None) -> str:
-    """Return a value with the unit at the end of its metric's name."""
+def quantity_text(metric: str, value: float | None) -> str:
+    """Return a value with its unit, which the end of the metric's name decides."""
     if value is None:
         return UNKNOWN
     if value == 0:
         return "0"
     divisor, unit = unit_of(metric, value)
-    return f"{short(value / divisor)} {unit}".strip()
+    return f"{number_text(value / divisor)} {unit}".strip()
 
 
-def short(value: float) -> str:
-    """Return three significant digits; very small and very large values have an exponent."""
+def number_text(value: float) -> str:
+    """Return a number with three significant digits; very small or large ones have an exponent."""
     if not math.isfinite(value):
         return "unlimited"
     if abs(value) >= 100:
@@ -241,5 +243,5 @@ def size_text(count: float) -> str:
     """Return bytes in powers of two, such as ``15 KB`` or ``128 KB``."""
     for unit, power in (("MB", 20), ("KB", 10)):
         if count >= 1 << power:
-            return f"{short(count / (1 << power))} {unit}"
+            return f"{number_text(count / (1 << power))} {unit}"
     return f"{count:.0f} B"

@@ -62,7 +62,7 @@ def test_effect_of_layouts_alone_is_no_difference_over_layouts() -> None:
 def test_certain_difference_in_one_layout_disappears_over_layouts() -> None:
     measured = StudyData(planted(0.0))
     alone = measured.ratio("iteration_s", "program", "gcc_O3", "gcc_O2", kernel="nbody", layout="1")
-    assert alone is not None and (alone.surely_above or alone.surely_below)
+    assert alone is not None and (alone.is_certainly_above or alone.is_certainly_below)
     over = over_layouts(measured, "nbody", "gcc_O3", "gcc_O2")
     assert over is not None and over.across_ci[0] < 0.0 < over.across_ci[1]
 

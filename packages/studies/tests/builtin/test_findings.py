@@ -12,7 +12,7 @@ from equipoise_studies.builtin.ridiculousfish2006.charts import figures as fish_
 from equipoise_studies.builtin.tasks.analysis import figures as tasks_figures
 from equipoise_studies.builtin.tasks.analysis import findings as tasks_findings
 from equipoise_studies.builtin.threshold.analysis import findings as threshold_findings
-from equipoise_studies.builtin.threshold.analysis import points
+from equipoise_studies.builtin.threshold.analysis import points_of
 from equipoise_studies.builtin.threshold.charts import figures as threshold_figures
 from equipoise_studies.ranking import Ranking
 from equipoise_studies.study_data import UNKNOWN, StudyData
@@ -69,7 +69,7 @@ def test_at_35_kb_the_ratio_the_faults_and_the_calls_are_reported() -> None:
     )
     ratio = StudyData(fish()).ratio("work_s", "allocator", "glibc_15k", "glibc", block="35840")
     assert ratio is not None and ratio.ratio == pytest.approx(1000, rel=0.02)
-    assert ratio.surely_above
+    assert ratio.is_certainly_above
     assert ratio.text() in paragraph
     assert "9 faults (9 pages) and 2 system calls" in paragraph
 
@@ -119,7 +119,9 @@ def swept() -> ResultDocument:
 
 
 def test_front_has_thresholds_that_no_other_beats_in_both_costs() -> None:
-    on_front = {point.threshold: point.on_front for point in points(StudyData(swept()), "fragment")}
+    on_front = {
+        point.threshold: point.on_front for point in points_of(StudyData(swept()), "fragment")
+    }
     assert on_front == {
         "default": True,
         "4096": True,

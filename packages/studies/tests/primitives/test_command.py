@@ -72,7 +72,7 @@ def test_finished_campaign_continues_if_more_blocks_are_requested(
 
 def test_impossible_request_is_refused_before_anything_runs(equipoise: Equipoise) -> None:
     for arguments, answer in (
-        (("--only", "nul_call"), "is it null_call?"),
+        (("--only", "nul_call"), "did you mean null_call?"),
         (("--only", "null_call,"), "empty name"),
         (("--against", "nowhere.json"), "nowhere.json"),
         (("--blocks", "2", "--min-blocks", "3"), "minimum of 3 blocks"),

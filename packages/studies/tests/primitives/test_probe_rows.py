@@ -30,7 +30,7 @@ def test_rows_are_chosen_by_row_probe_or_table_in_their_own_order(
 def test_unknown_name_is_refused_with_a_suggestion() -> None:
     with pytest.raises(UnusableInput, match="nul_call") as refused:
         chosen_rows(ROWS, ["nul_call"])
-    assert refused.value.hint is not None and "is it null_call?" in refused.value.hint
+    assert refused.value.hint is not None and "did you mean null_call?" in refused.value.hint
 
 
 def test_a_condition_runs_its_probe_with_its_options_and_batches() -> None:

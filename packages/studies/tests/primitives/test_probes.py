@@ -61,7 +61,7 @@ def test_a_probe_that_works_here_has_no_reason_not_to() -> None:
             "seccomp forbids fork",
         ),
         (["echo 'a byte was not zero' >&2", "exit 1"], "exit status 1: a byte was not zero"),
-        (["kill -SYS $$"], "the system ended it: signal 31 (SIGSYS)"),
+        (["kill -SYS $$"], "the system ended equipoise-probe: signal 31 (SIGSYS)"),
     ],
 )
 def test_a_probe_that_does_not_work_here_says_why(

@@ -60,7 +60,7 @@ def earlier_campaigns(record: RunRecord, ledger: Ledger) -> list[RunSummary]:
     own = {record.id}
     if record.plan.membership is not None:
         own.add(ledger.id_of(record.plan.membership.whole) or record.id)
-    others = ledger.same_commands(record.plan)
+    others = ledger.runs_with_same_commands(record.plan)
     return [other for other in others if other.id not in own and other.whole is None]
 
 

@@ -97,7 +97,7 @@ def command(request: RunRequest) -> int:
     if not prepared.build_lines:
         planned = study_plan(study, prepared.grid({}), limits, ranking=ranking)
     if access is not None:
-        folders = prepared.built(output.ledger) if planned is None else {}
+        folders = prepared.build(output.ledger) if planned is None else {}
         plan, more = planned or study_plan(study, prepared.grid(folders), limits, ranking=ranking)
         return measure_on_hosts(
             replace(plan, command_line=typed_command(seed=plan.seed)),
@@ -110,7 +110,7 @@ def command(request: RunRequest) -> int:
         )
     with measuring(output, author_block_s=study.measure.about) as (ledger, listener):
         if planned is None:
-            grid = prepared.grid(prepared.built(output.ledger))
+            grid = prepared.grid(prepared.build(output.ledger))
             planned = study_plan(study, grid, limits, ranking=ranking)
         plan, more = planned
         plan = replace(plan, command_line=typed_command(seed=plan.seed))

@@ -98,7 +98,7 @@ def _show_pooled(run: str, output: OutputOptions) -> None:
             hint="leave it out; --json has what holds over all campaigns",
         )
     with open_for_reading(output.ledger) as ledger:
-        campaigns = ledger.same_commands(ledger.read_run(run).plan)
+        campaigns = ledger.runs_with_same_commands(ledger.read_run(run).plan)
         # A run of parts has no trial: its parts are pooled with all others.
         records = [ledger.read_run(campaign.id) for campaign in campaigns if campaign.hosts is None]
         records = [record for record in records if not record.plan.rules.has_members]

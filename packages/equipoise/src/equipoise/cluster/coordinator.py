@@ -300,8 +300,8 @@ class Coordinator:
         request = FollowRequest(order.fleet, order.place, order.identity, cursor)
         reply = await self.roster.ask(host, tasks.follow, request, FollowReply, TASK_TIMEOUT_S)
         if reply.slice:
-            self.ledger.absorb(reply.slice, check=partial(_check_head, campaign))
-        has_news = self.ledger.cursor(order.identity) != cursor
+            self.ledger.append_slice(reply.slice, check=partial(_check_head, campaign))
+        has_news = self.ledger.cursor(order.identity) != after
         if has_news:
             campaign.recorded_at = self._now()
         if reply.has_more:

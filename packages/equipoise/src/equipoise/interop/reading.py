@@ -1,4 +1,4 @@
-"""One file of another tool, read within limits of size, and its content."""
+"""A file of another tool: read within limits of size, recognised by its format, decoded."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from equipoise.shared.spelling import option
 TIME = "time_s"
 """Metric of the seconds of one iteration; the metric of a whole process is ``wall_s``."""
 FILE_FACTS = "as_the_file_says"
-"""Key of the file's own facts in an environment."""
+"""Key in an environment for the facts that an imported file has about its host."""
 BENCHMARK = "benchmark"
 """Factor whose levels are the benchmarks of a file."""
 VALUE = "value"
 """Column of the values in a CSV file."""
-_MAX_QUOTED_LETTERS = 60
+_MAX_QUOTED_LENGTH = 60
 SAVE_AGAIN = "write the file again with the tool that made it"
 Decoded = TypeVar("Decoded")
 Content = TypeVar("Content")
 DECODE_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""Errors of decoding bytes that are not JSON."""
+"""Errors of decoding content that is not JSON."""
 
 
 class SourceFile(Struct, frozen=True, dict=True):
@@ -67,13 +67,13 @@ class SourceFile(Struct, frozen=True, dict=True):
         """Return the first characters, which are enough to recognise a format."""
         return self.content[:length].decode("utf-8-sig", "replace")
 
-    def decode(self, kind: type[Decoded], tool: str) -> Decoded:
-        """Return the content as JSON of this kind.
+    def decode(self, content_type: type[Decoded], tool: str) -> Decoded:
+        """Decode the content, JSON of this type.
 
-        Raise `UnusableInput`, which names the place, if the content is of another kind.
+        Raise `UnusableInput`, which names the wrong key, if the content has another type.
         """
         try:
-            return msgspec.json.decode(self.content, type=kind)
+            return msgspec.json.decode(self.content, type=content_type)
         except DECODE_ERRORS as error:
             raise self.error(f"not a result of {tool}: {error}") from error
 
@@ -83,13 +83,13 @@ class SourceFile(Struct, frozen=True, dict=True):
 
 
 class Process(Struct, frozen=True):
-    """One process of one benchmark, which becomes a trial."""
+    """A process that ran a benchmark; it becomes a trial."""
 
     benchmark: str
     values: Mapping[str, float]
-    """Value of the whole process for each metric; less is better."""
+    """Value of the whole process for each metric; lower is better."""
     iterations: Mapping[str, Sequence[float]] = field(default_factory=dict)
-    """Repetitions within the process, by metric. They are never trials."""
+    """Values of the repetitions within the process, by metric. They are never trials."""
     levels: Mapping[str, str] = field(default_factory=dict)
     """Levels of factors besides the benchmark."""
     exit: int | None = None
@@ -101,7 +101,7 @@ class Process(Struct, frozen=True):
 
 
 class Reading(Struct, frozen=True):
-    """The content of one file."""
+    """The measurements in a file."""
 
     tool: str | None
     """Name of the tool, with its version if the file has it."""
@@ -109,7 +109,7 @@ class Reading(Struct, frozen=True):
     """Metric that is compared; in seconds if it ends in ``_s``."""
     processes: tuple[Process, ...]
     environment: Mapping[str, Any] = field(default_factory=dict)
-    """Facts of the file about the host and the conditions."""
+    """Facts in the file about the host and the conditions."""
     compared_factor: str | None = None
     """Factor whose levels are compared; for `BENCHMARK`, each level with the first level."""
     notes: tuple[str, ...] = ()
@@ -119,7 +119,7 @@ class Reading(Struct, frozen=True):
 
 
 def process_of(benchmark: str, iterations: Mapping[str, Sequence[float]], **facts: Any) -> Process:
-    """Return the process of these iterations, whose mean is its value for each metric."""
+    """Return a process with these iterations; its values are their means."""
     values = {metric: mean(series) for metric, series in iterations.items()}
     return Process(benchmark, values, iterations, **facts)
 
@@ -137,9 +137,9 @@ class Format(Struct, Generic[Content], frozen=True):
 
 def quote(text: object) -> str:
     """Return a text of a file in quotes, shortened for an error message."""
-    whole = str(text)
-    is_short = len(whole) <= _MAX_QUOTED_LETTERS
-    return repr(whole if is_short else f"{whole[:_MAX_QUOTED_LETTERS]}…")
+    full_text = str(text)
+    is_short = len(full_text) <= _MAX_QUOTED_LENGTH
+    return repr(full_text if is_short else f"{full_text[:_MAX_QUOTED_LENGTH]}…")
 
 
 def with_version(tool: str, version: str | None) -> str:
@@ -150,7 +150,7 @@ def with_version(tool: str, version: str | None) -> str:
 def mean(values: Sequence[float]) -> float:
     """Return the arithmetic mean of a process's iterations; NaN without iterations.
 
-    The mean is infinite if the sum overflows. The ledger takes no such value.
+    The mean is infinite if the sum overflows. The ledger does not store infinite values.
     """
     try:
         return math.fsum(values) / len(values) if values else math.nan
@@ -181,9 +181,9 @@ _SECONDS = {
     **dict.fromkeys(("hr", "hour"), 3600.0),
 }
 MAX_BYTES = 64 * 2**20
-"""Largest size of one file."""
+"""Maximum size of a file."""
 MAX_SEPARATORS = 1_000_000
-"""Largest number of commas and tabs, or of lines, in one file."""
+"""Maximum number of commas and tabs, or of lines, in a file."""
 
 _COMPRESSIONS = {
     b"\x1f\x8b": "gzip",
@@ -198,8 +198,7 @@ _COMPRESSIONS = {
 def read_within_bounds(name: str, path: Path) -> SourceFile:
     """Read a whole file if it is not too large; return a folder without content.
 
-    A byte order mark is left out, and UTF-16 after such a mark becomes UTF-8, as PowerShell writes
-    UTF-16.
+    A byte order mark is removed. UTF-16 after such a mark, as PowerShell writes it, becomes UTF-8.
 
     Raise `UnusableInput` if the file does not exist, is empty, too large, compressed, not a regular
     file, or cannot be read.
@@ -210,23 +209,23 @@ def read_within_bounds(name: str, path: Path) -> SourceFile:
         if stat.S_ISDIR(status.st_mode):
             return SourceFile(name, path, is_folder=True)
         if not stat.S_ISREG(status.st_mode):
-            raise UnusableInput(f"{name} is not a regular file", hint="write it to a file first")
+            raise UnusableInput(f"{name} is not a regular file", hint="save the data as a file")
         with path.open("rb") as file:
             # The size in the status may be 0, as for files in /proc.
             content = file.read(MAX_BYTES + 1) if status.st_size <= MAX_BYTES else None
     except (FileNotFoundError, NotADirectoryError) as error:
         raise UnusableInput(
-            f"{name or repr(name)}: there is no such file", hint="check the name"
+            f"{name or repr(name)}: there is no such file", hint="check the path"
         ) from error
     except OSError as error:
         raise UnusableInput(
             f"{name}: {(error.strerror or str(error)).lower()}",
-            hint="name a file that you may read",
+            hint="check the permissions of the file",
         ) from error
     if content is None or len(content) > MAX_BYTES:
         raise _too_large(name, f"is larger than {MAX_BYTES // 2**20} MiB")
     if not content.strip():
-        raise UnusableInput(f"{name} is empty", hint="run the tool again; it wrote nothing")
+        raise UnusableInput(f"{name} is empty", hint="run the tool that writes the file again")
     content = _utf8_content(name, content)
     if max(content.count(b",") + content.count(b"\t"), content.count(b"\n")) > MAX_SEPARATORS:
         raise _too_large(name, f"has more than {MAX_SEPARATORS} values or lines")
@@ -234,21 +233,23 @@ def read_within_bounds(name: str, path: Path) -> SourceFile:
 
 
 def _too_large(name: str, what: str) -> UnusableInput:
-    hint = "split it, or export it with fewer values for each benchmark"
-    return UnusableInput(f"{name}: it {what}", hint=hint)
+    hint = "split the file, or export fewer values for each benchmark"
+    return UnusableInput(f"{name} {what}", hint=hint)
 
 
 def _utf8_content(name: str, content: bytes) -> bytes:
     """Return the content as UTF-8 without a byte order mark, if it is text at all."""
-    for first_bytes, kind in _COMPRESSIONS.items():
+    for first_bytes, compression in _COMPRESSIONS.items():
         if content.startswith(first_bytes):
-            raise UnusableInput(f"{name} is compressed ({kind})", hint="unpack it first")
+            raise UnusableInput(
+                f"{name} is compressed ({compression})", hint="decompress the file first"
+            )
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         try:
             return content.decode("utf-16").encode()
         except UnicodeError as error:
             raise UnusableInput(
-                f"{name} is not valid UTF-16: {error}", hint="save it as UTF-8"
+                f"{name} is not valid UTF-16: {error}", hint="save the file as UTF-8"
             ) from error
     return content.removeprefix(codecs.BOM_UTF8)
 
@@ -262,11 +263,11 @@ def read_source(
 
     Raise `UnusableInput` if the format is unknown, or the file is not in its format.
     """
-    unknown = "its format is unknown, or it is cut off"
+    message = "the format of the file is unknown, or the file is truncated"
     hint = "give a file that this command writes: {}"
-    file_format, reading = read_by_format(file, format_name, formats, unknown, hint)
+    file_format, reading = read_by_format(file, format_name, formats, message, hint)
     if not reading.processes:
-        what = f"this file of {file_format.name} has no measurement"
+        what = f"this {file_format.name} file has no measurement"
         raise file.error(what, hint.format(file_format.written_by))
     return file_format.name, reading
 
@@ -275,26 +276,28 @@ def read_by_format(
     file: SourceFile,
     format_name: str | None,
     formats: Mapping[str, Format[Content]],
-    unknown: str,
+    unknown_message: str,
     hint: str,
 ) -> tuple[Format[Content], Content]:
     """Read a file in the named format, or in the first format that recognises the file.
 
-    ``unknown`` is the message for a file of unknown format. ``hint`` is for a folder in place of a
-    file, or the reverse; ``{}`` in it becomes the command that writes the format.
+    ``unknown_message`` is the error for a file of unknown format. ``hint`` is for a folder instead
+    of a file, or the reverse; its ``{}`` becomes the command that writes the format.
     """
     recognising = (candidate for candidate in formats.values() if candidate.recognises(file))
     file_format = next(recognising, None) if format_name is None else formats[format_name]
     if file_format is None:
-        raise file.error(unknown, f"name the format with {option('format')}: {', '.join(formats)}")
+        raise file.error(
+            unknown_message, f"name the format with {option('format')}: {', '.join(formats)}"
+        )
     if file.is_folder != file_format.reads_folders:
-        what = f"it is a {'folder' if file.is_folder else 'file'}"
+        what = f"this is a {'folder' if file.is_folder else 'file'}"
         raise file.error(what, hint.format(file_format.written_by))
     return file_format, file_format.read(file)
 
 
 def csv_header(file: SourceFile) -> list[str]:
-    """Return the names in the first line of a CSV file."""
+    """Return the names of the columns in the first line of a CSV file."""
     lines = file.beginning(65536).splitlines()[:1]
     return [name.strip() for row in csv.reader(lines) for name in row]
 

@@ -17,9 +17,9 @@ from equipoise.shared.extras import install_line
 from equipoise.shared.safe_text import as_unicode, csv_text
 
 Kind = Literal["text", "integer", "number", "truth", "numbers", "texts"]
-"""Kind of a column; cells of ``numbers`` are lists, cells of ``texts`` are mappings."""
+"""Type of a column's cells; ``truth`` is a Boolean, ``numbers`` a list, ``texts`` a mapping."""
 
-_KINDS: dict[str, Kind] = {
+_COLUMN_KINDS: dict[str, Kind] = {
     "block": "integer",
     "position": "integer",
     "condition": "text",
@@ -41,11 +41,11 @@ _KINDS: dict[str, Kind] = {
     "layout": "integer",
 }
 _COLUMN_PREFIXES = {"covariates": "covariate", "metrics": "metric", "iterations": "iterations"}
-"""Fields whose entries become columns, and the beginning of the names of these columns."""
+"""Fields whose entries become columns, and the prefix of the columns' names."""
 
 
 class Column(Struct, frozen=True):
-    """One column; every cell has the column's kind or is ``None``."""
+    """A column; every cell has the column's type or is ``None``."""
 
     name: str
     kind: Kind
@@ -53,17 +53,17 @@ class Column(Struct, frozen=True):
 
 
 def columns_of(document: ResultDocument) -> tuple[Column, ...]:
-    """Return the trials by columns.
+    """Return the trials as columns.
 
-    After the fields of ``TrialRow`` come ``level_<factor>`` for each factor,
-    ``covariate_<name>``, ``metric_<name>`` (metrics of the workload) and ``iterations_<name>``,
-    then the columns of the kind of campaign. Unknown or infinite values are ``None``.
+    The first columns are fields of ``TrialRow``. Then come ``level_<factor>`` for each factor,
+    ``covariate_<name>``, ``metric_<name>`` (metrics of the workload), ``iterations_<name>``, and
+    the columns of the kind of campaign. Unknown or infinite values are ``None``.
     """
     rows = document.trials
     levels = {condition.name: condition.levels for condition in document.conditions}
     columns = [
         Column(name, kind, tuple(_cell(getattr(row, name)) for row in rows))
-        for name, kind in _KINDS.items()
+        for name, kind in _COLUMN_KINDS.items()
     ]
     for factor in dict.fromkeys(chain.from_iterable(levels.values())):
         cells = tuple(levels.get(row.condition, {}).get(factor) for row in rows)
@@ -81,7 +81,7 @@ def to_json(document: ResultDocument) -> bytes:
         dict(zip(names, cells, strict=True))
         for cells in zip(*(column.cells for column in columns), strict=True)
     ]
-    return _bytes(json.dumps(rows, allow_nan=False, ensure_ascii=False, indent=1) + "\n")
+    return _encode(json.dumps(rows, allow_nan=False, ensure_ascii=False, indent=1) + "\n")
 
 
 def to_csv(document: ResultDocument) -> bytes:
@@ -93,7 +93,7 @@ def to_csv(document: ResultDocument) -> bytes:
     columns = columns_of(document)
     header = [column.name for column in columns]
     rows = zip(*(map(_csv_cell, column.cells) for column in columns), strict=True)
-    return _bytes(csv_text([header, *rows]))
+    return _encode(csv_text([header, *rows]))
 
 
 def to_parquet(document: ResultDocument) -> bytes:
@@ -162,5 +162,5 @@ def _parquet_cell(value: Any) -> Any:
     return as_unicode(value) if isinstance(value, str) else value
 
 
-def _bytes(text: str) -> bytes:
+def _encode(text: str) -> bytes:
     return text.encode("utf-8", "backslashreplace")

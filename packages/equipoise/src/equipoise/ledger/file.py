@@ -1,7 +1,7 @@
 """The open file of a ledger: transactions, snapshots and errors.
 
 Errors of SQLite and of the disk become messages with the file and a hint. No query takes more steps
-than a file of its size can need.
+of SQLite than a file of this size needs.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from typing import Self
 from equipoise.model.errors import UnusableInput
 from equipoise.shared.spelling import option
 
-_TRIALS_ARE_SAFE = "the trials recorded so far are in it"
-_NO_ROOM_BYTES = 64 * 1024
+_TRIALS_ARE_KEPT = "the recorded trials are kept"
+_FULL_DISK_BYTES = 64 * 1024
+"""Free space below which the disk counts as full."""
 _STEPS_BETWEEN_CHECKS = 100_000
 _STEPS_FOR_ANY_FILE = 20_000_000
-_STEPS_FOR_A_BYTE = 16
-"""Maximum steps for a byte: a row takes about as many steps of SQLite's machine as it has bytes."""
+_STEPS_PER_BYTE = 16
+"""Maximum steps for each byte; a row takes about as many steps of SQLite as it has bytes."""
 
 
 class LedgerFile:
@@ -60,13 +61,13 @@ class LedgerFile:
         """Run the block as a transaction: committed at its end, undone if it raises."""
         with explain_sqlite_errors(self.path):
             self._refuse_if_moved()
-            # Ctrl-C may come while the first statement returns: it is undone like the others.
+            # Ctrl-C may come while BEGIN returns: also then the transaction is undone.
             try:
                 self.connection.execute("BEGIN IMMEDIATE")
                 yield
                 self.connection.execute("COMMIT")
             except BaseException:
-                # If the disk is full, SQLite has already undone it.
+                # If the disk is full, SQLite has already undone the transaction.
                 if self.connection.in_transaction:
                     self.connection.execute("ROLLBACK")
                 raise
@@ -74,36 +75,36 @@ class LedgerFile:
     @contextmanager
     def reading(self) -> Iterator[None]:
         """Run the block on a snapshot, without later changes by other processes."""
-        with explain_sqlite_errors(self.path), bounded(self.connection, self.path):
+        with explain_sqlite_errors(self.path), limited_steps(self.connection, self.path):
             try:
                 self.connection.execute("BEGIN")
                 yield
             except UnusableInput:
                 raise
             except RecursionError as error:
-                raise damaged(self.path, "a row is nested too deeply") from error
+                raise damaged_ledger(self.path, "a row is nested too deeply") from error
             except (ValueError, TypeError) as error:
-                raise damaged(self.path, f"a row cannot be read ({error})") from error
+                raise damaged_ledger(self.path, f"a row cannot be read ({error})") from error
             finally:
-                # If the file is damaged, SQLite has already ended it.
+                # If the file is damaged, SQLite has already ended the transaction.
                 if self.connection.in_transaction:
                     self.connection.execute("ROLLBACK")
 
 
 def _identity(path: Path) -> tuple[int, int]:
-    present = os.stat(path)
-    return present.st_dev, present.st_ino
+    status = os.stat(path)
+    return status.st_dev, status.st_ino
 
 
 @contextmanager
-def bounded(connection: sqlite3.Connection, file: Path) -> Iterator[None]:
+def limited_steps(connection: sqlite3.Connection, file: Path) -> Iterator[None]:
     """Stop queries in the block that take more steps than the file can need.
 
-    Raise `sqlite3.OperationalError` with ``SQLITE_INTERRUPT``: the pages of the file form a cycle.
+    Raise `sqlite3.OperationalError` with ``SQLITE_INTERRUPT``: the file's pages form a cycle.
     """
     files = (file, file.with_name(f"{file.name}-wal"))
     size = sum(os.stat(path).st_size for path in files if path.is_file())
-    steps = _STEPS_FOR_ANY_FILE + _STEPS_FOR_A_BYTE * size
+    steps = _STEPS_FOR_ANY_FILE + _STEPS_PER_BYTE * size
     checks = iter(range(steps // _STEPS_BETWEEN_CHECKS))
     connection.set_progress_handler(lambda: next(checks, None) is None, _STEPS_BETWEEN_CHECKS)
     try:
@@ -116,17 +117,17 @@ def bounded(connection: sqlite3.Connection, file: Path) -> Iterator[None]:
 def explain_sqlite_errors(path: Path) -> Iterator[None]:
     """Turn errors of the file inside the block into `UnusableInput`.
 
-    A `sqlite3.ProgrammingError` or `sqlite3.InterfaceError` is a defect of ours and passes through.
+    `sqlite3.ProgrammingError` and `sqlite3.InterfaceError` pass through: they are our defects.
     """
     try:
         yield
     except (sqlite3.ProgrammingError, sqlite3.InterfaceError):
         raise
     except sqlite3.Error as error:
-        raise explanation(path, error) from error
+        raise unusable_ledger(path, error) from error
     except UnicodeDecodeError as error:
         # The error itself quotes damaged text.
-        raise damaged(path, "it contains invalid text") from error
+        raise damaged_ledger(path, "it contains invalid text") from error
     except OSError as error:
         raise UnusableInput(
             f"the ledger {path} cannot be used: "
@@ -140,21 +141,21 @@ def other_ledger() -> str:
     return f"name another ledger with {option('ledger', 'FILE')}"
 
 
-def explanation(path: Path, error: sqlite3.Error) -> UnusableInput:
+def unusable_ledger(path: Path, error: sqlite3.Error) -> UnusableInput:
     """Return the message for an error of SQLite with the ledger at ``path``."""
     code = primary_code(error)
-    if code == sqlite3.SQLITE_IOERR and _has_no_room(path):
+    if code == sqlite3.SQLITE_IOERR and _is_disk_full(path):
         code = sqlite3.SQLITE_FULL
     if code == sqlite3.SQLITE_NOTADB:
         return not_a_ledger(path, "it is not an SQLite database")
-    if code in _DAMAGES:
-        return damaged(path, _DAMAGES[code] or str(error))
-    trouble, hint = _problems().get(code, ("cannot be used: {error}", other_ledger()))
-    what = trouble.format(error=error, why=_why_not_opened(path))
-    return UnusableInput(f"the ledger {path} {what}", hint=hint)
+    if code in _DAMAGE_REASONS:
+        return damaged_ledger(path, _DAMAGE_REASONS[code] or str(error))
+    problem, hint = _problems().get(code, ("cannot be used: {error}", other_ledger()))
+    problem = problem.format(error=error, why=_why_not_opened(path))
+    return UnusableInput(f"the ledger {path} {problem}", hint=hint)
 
 
-_DAMAGES = {
+_DAMAGE_REASONS = {
     sqlite3.SQLITE_CORRUPT: "",
     sqlite3.SQLITE_INTERRUPT: "reading it takes more steps than a file of its size needs",
     sqlite3.SQLITE_TOOBIG: "a row is larger than any that Equipoise records",
@@ -167,11 +168,11 @@ def _problems() -> dict[int, tuple[str, str]]:
     return {
         sqlite3.SQLITE_FULL: (
             "cannot grow: no space is left on its disk",
-            f"make room there, or {other}; {_TRIALS_ARE_SAFE}",
+            f"free space there, or {other}; {_TRIALS_ARE_KEPT}",
         ),
         sqlite3.SQLITE_IOERR: (
-            "cannot be used: the disk or a limit on the size of files stopped it ({error})",
-            f"check the disk and `ulimit -f`, or {other}; {_TRIALS_ARE_SAFE}",
+            "cannot be used: the disk or a limit on the size of files prevents it ({error})",
+            f"check the disk and `ulimit -f`, or {other}; {_TRIALS_ARE_KEPT}",
         ),
         sqlite3.SQLITE_READONLY: (
             "cannot be written: the file, its folder or its disk is read-only",
@@ -200,7 +201,7 @@ def not_a_ledger(path: Path, why: str) -> UnusableInput:
     return UnusableInput(f"{path} is not a ledger of Equipoise: {why}", hint=other_ledger())
 
 
-def damaged(path: Path, why: str) -> UnusableInput:
+def damaged_ledger(path: Path, why: str) -> UnusableInput:
     """Return the error for a damaged ledger."""
     return UnusableInput(
         f"the ledger {path} is damaged: {why}",
@@ -215,12 +216,12 @@ def primary_code(error: sqlite3.Error) -> int:
     return extended if extended < 0 else extended & 0xFF
 
 
-def _has_no_room(path: Path) -> bool:
+def _is_disk_full(path: Path) -> bool:
     try:
         disk = os.statvfs(path.parent)
     except OSError:
         return False
-    return disk.f_bavail * disk.f_frsize < _NO_ROOM_BYTES
+    return disk.f_bavail * disk.f_frsize < _FULL_DISK_BYTES
 
 
 def _why_not_opened(path: Path) -> str:

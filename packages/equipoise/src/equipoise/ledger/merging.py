@@ -1,8 +1,8 @@
 """Merging ledgers: the union of their runs by identity, in any order.
 
-A run that is only in one ledger is copied, the longer of two copies wins, and a fork alone is
-refused. Runs are copied in parts, each in its own transaction: a killed merge leaves whole runs and
-beginnings of runs, which the next merge finishes.
+A run that is only in one ledger is copied, and the longer of two copies wins. Only a fork, two
+copies that were continued differently, is refused. Runs are copied in parts, each in its own
+transaction: a killed merge leaves whole runs and beginnings of runs, which the next merge finishes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct
 
-from equipoise.ledger.file import LedgerFile, damaged
+from equipoise.ledger.file import LedgerFile, damaged_ledger
 from equipoise.ledger.parts import (
     MAX_TRIALS,
     Cursor,
@@ -28,7 +28,7 @@ from equipoise.ledger.parts import (
     run_of,
 )
 from equipoise.ledger.rows import check_run, from_text, plan_from_text
-from equipoise.ledger.run_reference import ORDER, find_mentioned, find_run, name_of
+from equipoise.ledger.run_reference import ORDER, find_mentioned_run, find_run, name_of
 from equipoise.model.errors import UnusableInput
 from equipoise.model.host import Certificate
 from equipoise.model.plan import Plan
@@ -43,20 +43,20 @@ class MergeReport(Struct, frozen=True):
     new: int
     """Number of runs that were missing."""
     extended: int
-    """Number of runs of which the other ledger had more."""
+    """Number of runs with more rows in the other ledger."""
     unchanged: int
     trials: int
     """Number of trials that were missing."""
     refused: tuple[RunRefused, ...]
-    """Reasons why other runs, or certificates, are left out."""
+    """Errors for the runs and certificates that are left out."""
 
 
 def merge(
     into: LedgerFile, source: LedgerFile, identities: Collection[bytes] | None
 ) -> MergeReport:
-    """Copy runs, as far as ``source`` has more of them than ``into``.
+    """Copy the rows of runs that ``source`` has and ``into`` lacks.
 
-    ``identities`` are those of the runs; ``None`` stands for all runs, with the certificates.
+    ``identities`` selects the runs; with ``None``, all runs and the certificates are copied.
 
     Raise `UnusableInput` if ``into`` cannot be written, or the list of runs in ``source`` cannot be
     read.
@@ -93,9 +93,9 @@ def needed_runs(ledger: Ledger, reference: str) -> frozenset[bytes]:
     """
     needed: dict[int, bytes] = {}
     with ledger.reading():
-        waiting = [find_run(ledger.connection, ledger.path, reference)]
-    while waiting:
-        run = waiting.pop()
+        pending = [find_run(ledger.connection, ledger.path, reference)]
+    while pending:
+        run = pending.pop()
         if run in needed:
             continue
         with ledger.reading():
@@ -103,31 +103,31 @@ def needed_runs(ledger: Ledger, reference: str) -> frozenset[bytes]:
                 "SELECT identity, plan FROM run WHERE number = ?", (run,)
             ).fetchone()
             needed[run] = identity
-            waiting += _runs_of_plan(ledger, run, plan_from_text(text))
+            pending += _runs_of_plan(ledger, run, plan_from_text(text))
             statement = "SELECT number FROM run WHERE whole = ?"
-            waiting += [number for (number,) in ledger.connection.execute(statement, (identity,))]
+            pending += [number for (number,) in ledger.connection.execute(statement, (identity,))]
             name = name_of(ledger.connection, run)
-        for experiment in ledger.explaining(name):
+        for experiment in ledger.runs_explaining(name):
             with ledger.reading():
-                waiting.append(find_run(ledger.connection, ledger.path, experiment))
+                pending.append(find_run(ledger.connection, ledger.path, experiment))
     return frozenset(needed.values())
 
 
 def _runs_of_plan(ledger: LedgerFile, run: int, plan: Plan) -> Iterator[int]:
     for earlier in plan.rules.earlier:
-        yield find_mentioned(ledger.connection, ledger.path, earlier, run)
+        yield find_mentioned_run(ledger.connection, ledger.path, earlier, run)
     for mentioned in plan.rules.mentioned:
         with suppress(UnusableInput):
-            yield find_mentioned(ledger.connection, ledger.path, mentioned, run)
+            yield find_mentioned_run(ledger.connection, ledger.path, mentioned, run)
 
 
 def _merge_run(into: LedgerFile, source: LedgerFile, identity: bytes) -> tuple[str, int]:
-    """Copy the missing rest of a run; return the outcome and the number of new trials."""
+    """Copy the missing rows of a run; return the outcome and the number of new trials."""
     with into.reading():
         run = run_of(into.connection, identity)
         end = Cursor() if run is None else cursor_of(into.connection, run)
     if run is not None:
-        for part in _parts(source, identity, Cursor()):
+        for part in _parts_after(source, identity, Cursor()):
             with into.reading():
                 check_part(into.connection, into.path, run, part)
             if part.end.reaches(end):
@@ -139,21 +139,20 @@ def _merge_run(into: LedgerFile, source: LedgerFile, identity: bytes) -> tuple[s
     with _readable_run(source, identity) as number:
         check_run(source.connection, source.path, number)
     trials = 0
-    for part in _parts(source, identity, end):
+    for part in _parts_after(source, identity, end):
         with into.writing():
             trials += add_part(into.connection, into.path, part)
     return "new" if run is None else "extended", trials
 
 
-def _parts(source: LedgerFile, identity: bytes, after: Cursor) -> Iterator[RunPart]:
-    """Yield the parts of a run after a cursor."""
-    more = True
-    while more:
+def _parts_after(source: LedgerFile, identity: bytes, start: Cursor) -> Iterator[RunPart]:
+    has_more = True
+    while has_more:
         with _readable_run(source, identity) as run:
-            part, more = read_part(source.connection, run, after, MAX_TRIALS)
-            if more and part.end == after:
-                raise damaged(source.path, "an index has rows that its table lacks")
-        after = part.end
+            part, has_more = read_part(source.connection, run, start, MAX_TRIALS)
+            if has_more and part.end == start:
+                raise damaged_ledger(source.path, "an index has rows that its table lacks")
+        start = part.end
         yield part
 
 
@@ -180,8 +179,8 @@ def _merge_certificates(into: LedgerFile, source: LedgerFile) -> Iterator[RunRef
             certificate = msgspec.convert(from_text(document), Certificate)
         except (ValueError, RecursionError, msgspec.MsgspecError) as error:
             yield RunRefused(
-                f"a certificate is left out: {error}",
-                hint=f"certify the host again: equipoise doctor --certify; it is in {source.path}",
+                f"a certificate in {source.path} cannot be read and is left out: {error}",
+                hint="run `equipoise doctor --certify` again on its host",
             )
             continue
         with into.writing():

@@ -17,9 +17,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from equipoise.ledger.file import (
-    bounded,
-    damaged,
+    damaged_ledger,
     explain_sqlite_errors,
+    limited_steps,
     not_a_ledger,
     other_ledger,
     primary_code,
@@ -137,7 +137,7 @@ def ledger_exists(path: str | os.PathLike[str]) -> bool:
 
 def _check_ledger(connection: sqlite3.Connection, file: Path, host: str | None = None) -> Ledger:
     with _closed_on_error(connection):
-        with bounded(connection, file):
+        with limited_steps(connection, file):
             check_small_tables(connection, file)
         return Ledger(connection, file, host)
 
@@ -161,7 +161,7 @@ def _closed_on_error(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def _connect_to_read(file: Path) -> sqlite3.Connection:
-    """Open a file to read it, also where SQLite cannot create the files of its log."""
+    """Open a file for reading, even if SQLite cannot create the files of its log."""
     connection = _connect(file, "mode=ro")
     try:
         with _closed_on_error(connection):
@@ -176,15 +176,15 @@ def _connect_to_read(file: Path) -> sqlite3.Connection:
 def _connect_without_log(file: Path) -> sqlite3.Connection:
     """Open a file for which no write-ahead log can be created, as on a read-only disk.
 
-    Raise `UnusableInput` if there is already a log: it contains trials that are not in the file
-    yet, and reading the file alone would leave them out silently.
+    Raise `UnusableInput` if there is a log: it contains trials that are not in the file yet, and
+    that a reader of the file alone would miss silently.
     """
     log = file.with_name(f"{file.name}-wal")
     if log.exists() and log.stat().st_size > 0:
         raise UnusableInput(
-            f"the ledger {file} cannot be read in its place: its last trials are in {log.name} "
+            f"the ledger {file} cannot be read where it is: its last trials are in {log.name} "
             "and its folder is not writable",
-            hint=f"copy {file.name} and {log.name} to a writable folder and name the copy "
+            hint=f"copy {file.name} and {log.name} to a writable folder and use the copy "
             f"with {option('ledger', 'FILE')}",
         )
     return _connect(file, "mode=ro&immutable=1")
@@ -192,10 +192,10 @@ def _connect_without_log(file: Path) -> sqlite3.Connection:
 
 def _migrate(connection: sqlite3.Connection, file: Path) -> None:
     try:
-        with bounded(connection, file):
+        with limited_steps(connection, file):
             migrate(connection)
     except sqlite3.IntegrityError as error:
-        raise damaged(file, f"it has rows that no earlier version records ({error})") from error
+        raise damaged_ledger(file, f"a row fits no earlier version ({error})") from error
 
 
 def _migrate_copy(connection: sqlite3.Connection, file: Path) -> sqlite3.Connection:
@@ -231,12 +231,12 @@ def _refuse_other_databases(connection: sqlite3.Connection, file: Path) -> None:
         raise not_a_ledger(file, "it is the SQLite database of another program")
     if version > latest_version():
         raise UnusableInput(
-            f"the ledger {file} has version {version} of the tables, and this Equipoise "
-            f"reads version {latest_version()}",
-            hint=f"use the Equipoise that wrote it, or {other_ledger()}",
+            f"the ledger {file} has version {version} of the tables, but this Equipoise reads "
+            f"version {latest_version()}",
+            hint=f"install the Equipoise that wrote the ledger, or {other_ledger()}",
         )
     if version < 1 or objects == 0:
-        raise damaged(file, "its tables are missing")
+        raise damaged_ledger(file, "its tables are missing")
 
 
 def _use_write_ahead_log(connection: sqlite3.Connection) -> None:
@@ -311,7 +311,7 @@ def refuse_dubious_ownership(ledger: Path) -> None:
         if not stat.S_ISLNK(status.st_mode) and _others_may_write(status, trusted):
             raise UnusableInput(
                 f"the ledger {ledger} is not trusted: other users may write to {path}",
-                hint=f"`chmod go-w {path}`, or move the ledger to a folder of your own",
+                hint=f"run `chmod go-w {path}`, or move the ledger to a folder of your own",
             )
 
 
@@ -329,26 +329,25 @@ def _others_may_write(status: os.stat_result, trusted: set[int]) -> bool:
         return False
     if mode & stat.S_IWOTH:
         return True
-    return bool(mode & stat.S_IWGRP) and not _members(status.st_gid) <= trusted
+    return bool(mode & stat.S_IWGRP) and not _users_in_group(status.st_gid) <= trusted
 
 
-def _members(group: int) -> set[int]:
-    """Return the ids of the users in a group."""
+def _users_in_group(group_id: int) -> set[int]:
     try:
-        names = grp.getgrgid(group).gr_mem
+        names = grp.getgrgid(group_id).gr_mem
     except KeyError:
         names = []
     users = pwd.getpwall()
-    return {user.pw_uid for user in users if user.pw_gid == group or user.pw_name in names}
+    return {user.pw_uid for user in users if user.pw_gid == group_id or user.pw_name in names}
 
 
 def _trusted_owners_of_environment() -> set[int]:
-    words = os.environ.get(TRUSTED_OWNERS, "").split(",")
-    return {int(word) for word in words if word.strip().isdecimal()}
+    user_ids = os.environ.get(TRUSTED_OWNERS, "").split(",")
+    return {int(user_id) for user_id in user_ids if user_id.strip().isdecimal()}
 
 
 def _user_description(user: int) -> str:
     try:
         return f"the user {pwd.getpwuid(user).pw_name}"
     except KeyError:
-        return f"the user with the number {user}"
+        return f"the user with the id {user}"

@@ -2,9 +2,9 @@
 
 A run is a head (plan, identity, host) and five lists that only grow: events of its segments, draws,
 trials with their samples, notices and observations. One process at a time writes a run, so each
-list of a copy is the beginning of the same list of a longer copy. A part contains a stretch of each
-list. `add_part` compares the rows that both copies have, appends the rest, and refuses a `Fork`:
-two copies that were both continued.
+list of a copy is the beginning of the same list of a longer copy. A part contains consecutive rows
+of each list. `add_part` compares the rows that both copies have, appends the rest, and refuses a
+`Fork`: two copies that were both continued.
 
 A slice is a part as MessagePack, compressed (RFC 1950), never a pickle. Its sender may be hostile:
 before it reaches a ledger, its size is bounded, and its rows go into a ledger in memory, which is
@@ -48,12 +48,12 @@ from equipoise.model.host import Certificate
 MAX_TRIALS = 20_000
 """Maximum number of trials in one transaction, for whose end a running campaign waits."""
 _MAX_SAMPLES = 200_000
-_MAX_OBSERVED_BYTES = 8 * 1024 * 1024
+_MAX_OBSERVATION_BYTES = 8 * 1024 * 1024
 MAX_SLICE_BYTES = MAX_ROW_BYTES + 64 * 1024 * 1024
 """Maximum size of a slice before compression; most have less than a MiB."""
-_SLICE_FORM = 1
+_SLICE_FORMAT = 1
 _FAST_COMPRESSION = 1
-_KINDS = (str, bytes, int, float, type(None))
+_SQLITE_TYPES = (str, bytes, int, float, type(None))
 _SLICE_NAME = Path("slice")
 
 
@@ -75,8 +75,8 @@ class Cursor(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     observations: int = 0
 
     def reaches(self, other: Cursor) -> bool:
-        """Return whether each list has at least as many rows as the other cursor counts."""
-        return all(own >= its for own, its in zip(astuple(self), astuple(other), strict=True))
+        """Return whether each list has at least as many rows as in the other cursor."""
+        return all(a >= b for a, b in zip(astuple(self), astuple(other), strict=True))
 
 
 class Head(Struct, frozen=True, array_like=True):
@@ -87,6 +87,7 @@ class Head(Struct, frozen=True, array_like=True):
     host: tuple[bytes, str] | None
     """Identity and name of the host."""
     whole: bytes | None
+    """Identity of the fleet's run, if this run is that of one of its hosts."""
     place: int | None
     study: str
     names: str
@@ -96,12 +97,12 @@ class Head(Struct, frozen=True, array_like=True):
 
 
 class RunPart(Struct, frozen=True, array_like=True):
-    """Stretches of the lists of a run; each begins after the number of rows in ``start``."""
+    """Consecutive rows of each list of a run; ``start`` counts the rows before them."""
 
     head: Head
     start: Cursor
     events: tuple[Row, ...]
-    """Events: number of the segment, environment or null, moment, and reason of the end or null."""
+    """Starts and ends of segments: number, environment or null, time, reason of the end or null."""
     draws: tuple[Row, ...]
     trials: tuple[TrialRows, ...]
     notices: tuple[Row, ...]
@@ -109,7 +110,7 @@ class RunPart(Struct, frozen=True, array_like=True):
 
     @property
     def end(self) -> Cursor:
-        """Number of rows up to the end of each stretch."""
+        """Number of rows in each list up to the end of this part."""
         return Cursor(
             *(
                 start + len(rows)
@@ -119,7 +120,7 @@ class RunPart(Struct, frozen=True, array_like=True):
 
     @property
     def lists(self) -> tuple[Sequence[Any], ...]:
-        """The lists, in the order of a cursor."""
+        """The lists, in the order of the fields of `Cursor`."""
         return (self.events, self.draws, self.trials, self.notices, self.observations)
 
 
@@ -153,18 +154,18 @@ _COUNT_ROWS = """
 _NO_LIMIT = -1
 
 
-def _insert(table: str, columns: str) -> str:
+def _insert_statement(table: str, columns: str) -> str:
     return f"INSERT INTO {table} ({columns}) VALUES (?{', ?' * columns.count(',')})"
 
 
-_INSERT_RUN = _insert(
+_INSERT_RUN = _insert_statement(
     "run", "identity, id, host, whole, place, study, names, commands_digest, plan, started_at"
 )
-_INSERT_SITTING = _insert("sitting", "run, number, environment, started_at")
-_INSERT_SITTING_END = _insert("sitting_end", "run, sitting, ended_at, stopped_because")
-_INSERT_DRAW = _insert("draw", f"run, {DRAW_COLUMNS}")
-_INSERT_TRIAL = _insert("trial", f"number, run, {TRIAL_COLUMNS}")
-_INSERT_SAMPLE = _insert("sample", f"trial, place, {SAMPLE_COLUMNS}")
+_INSERT_SEGMENT = _insert_statement("sitting", "run, number, environment, started_at")
+_INSERT_SEGMENT_END = _insert_statement("sitting_end", "run, sitting, ended_at, stopped_because")
+_INSERT_DRAW = _insert_statement("draw", f"run, {DRAW_COLUMNS}")
+_INSERT_TRIAL = _insert_statement("trial", f"number, run, {TRIAL_COLUMNS}")
+_INSERT_SAMPLE = _insert_statement("sample", f"trial, place, {SAMPLE_COLUMNS}")
 
 
 def cursor_of(connection: sqlite3.Connection, run: int) -> Cursor:
@@ -185,32 +186,32 @@ def read_part(
     """Return the part of a run after a cursor, and whether there is more.
 
     The part begins with the last row before the cursor, so that a fork is detected. Draws come
-    before trials, and all other rows after the last trial, so that an incomplete copy has no end.
+    before trials, and all other rows after the last trial: an incomplete copy has no segment's end.
     """
-    have = cursor_of(connection, run)
-    anchors = (max(0, min(pair) - 1) for pair in zip(astuple(after), astuple(have), strict=True))
+    end = cursor_of(connection, run)
+    counts = (max(0, min(pair) - 1) for pair in zip(astuple(after), astuple(end), strict=True))
     # Observations may be large, and are not sent twice.
-    start = replace(Cursor(*anchors), observations=min(after.observations, have.observations))
+    start = replace(Cursor(*counts), observations=min(after.observations, end.observations))
     draws = _rows(connection, SELECT_DRAWS, run, start.draws, max_trials + 1)
-    drawn = start.draws + len(draws) == have.draws
-    most = max_trials + 1 if drawn else after.trials - start.trials
-    trials = _read_trials(connection, run, start.trials, most)
-    is_complete = drawn and start.trials + len(trials) == have.trials
+    has_all_draws = start.draws + len(draws) == end.draws
+    max_rows = max_trials + 1 if has_all_draws else after.trials - start.trials
+    trials = _read_trials(connection, run, start.trials, max_rows)
+    is_complete = has_all_draws and start.trials + len(trials) == end.trials
 
-    def rest(statement: str, begin: int, known: int) -> tuple[Row, ...]:
-        most = _NO_LIMIT if is_complete else known - begin
-        return _rows(connection, statement, run, begin, most)
+    def read_list(statement: str, begin: int, known: int) -> tuple[Row, ...]:
+        max_rows = _NO_LIMIT if is_complete else known - begin
+        return _rows(connection, statement, run, begin, max_rows)
 
     part = RunPart(
         _head(connection, run),
         start,
-        rest(_SELECT_EVENTS, start.events, max(after.events, 1)),
+        read_list(_SELECT_EVENTS, start.events, max(after.events, 1)),
         draws,
         trials,
-        rest(SELECT_NOTICES, start.notices, after.notices),
+        read_list(SELECT_NOTICES, start.notices, after.notices),
         _read_observations(connection, run, start.observations) if is_complete else (),
     )
-    return part, part.end != have
+    return part, part.end != end
 
 
 def add_part(connection: sqlite3.Connection, path: Path, part: RunPart) -> int:
@@ -227,22 +228,22 @@ def add_part(connection: sqlite3.Connection, path: Path, part: RunPart) -> int:
             run = insert_head(connection, part.head)
         else:
             check_part(connection, path, run, part)
-        have = cursor_of(connection, run)
-        if not have.reaches(part.start):
+        copy_end = cursor_of(connection, run)
+        if not copy_end.reaches(part.start):
             raise UnusableInput(
                 f"a slice of run {part.head.id} begins after the end of the copy in {path}",
-                hint="request the slice after the cursor of this copy",
+                hint="call Ledger.slice with Ledger.cursor of this copy",
             )
-        ends = astuple(have)
-        stretches = zip(_LISTS, part.lists, astuple(part.start), ends, strict=True)
-        for each, rows, start, end in stretches:
-            each.append(connection, run, rows[end - start :])
+        ends = astuple(copy_end)
+        lists = zip(_LISTS, part.lists, astuple(part.start), ends, strict=True)
+        for run_list, rows, start, end in lists:
+            run_list.append(connection, run, rows[end - start :])
     except (sqlite3.IntegrityError, sqlite3.ProgrammingError, OverflowError) as error:
         raise RunRefused(
-            f"run {part.head.id} is not one that Equipoise records: {error}",
+            f"run {part.head.id} has rows that Equipoise never records: {error}",
             hint="ask the sender for an undamaged copy",
         ) from error
-    return max(0, part.end.trials - have.trials)
+    return max(0, part.end.trials - copy_end.trials)
 
 
 def check_part(connection: sqlite3.Connection, path: Path, run: int, part: RunPart) -> None:
@@ -252,46 +253,46 @@ def check_part(connection: sqlite3.Connection, path: Path, run: int, part: RunPa
     """
     if _head(connection, run) != part.head:
         raise _fork(connection, path, run, "plan")
-    for each, start, rows in zip(_LISTS, astuple(part.start), part.lists, strict=True):
-        place = 0
-        while place < len(rows):
-            own = each.read(connection, run, start + place, len(rows) - place)
-            if own != rows[place : place + len(own)]:
-                raise _fork(connection, path, run, each.what)
-            if not own:
+    for run_list, start, rows in zip(_LISTS, astuple(part.start), part.lists, strict=True):
+        index = 0
+        while index < len(rows):
+            recorded = run_list.read(connection, run, start + index, len(rows) - index)
+            if recorded != rows[index : index + len(recorded)]:
+                raise _fork(connection, path, run, run_list.row_name)
+            if not recorded:
                 break
-            place += len(own)
+            index += len(recorded)
 
 
-def _fork(connection: sqlite3.Connection, path: Path, run: int, what: str) -> Fork:
+def _fork(connection: sqlite3.Connection, path: Path, run: int, row_name: str) -> Fork:
     name = name_of(connection, run)
     return Fork(
-        f"two copies of run {name} were continued differently: that in {path} has another {what}",
+        f"two copies of run {name} were continued differently: {path} has a different {row_name}",
         hint="resume a run in only one ledger; both copies stay unchanged",
     )
 
 
 def _reader(statement: str) -> Callable[[sqlite3.Connection, int, int, int], tuple[Any, ...]]:
-    return lambda connection, run, start, most: _rows(connection, statement, run, start, most)
+    return lambda connection, run, start, limit: _rows(connection, statement, run, start, limit)
 
 
 def _rows(
-    connection: sqlite3.Connection, statement: str, run: int, start: int, most: int
+    connection: sqlite3.Connection, statement: str, run: int, start: int, max_rows: int
 ) -> tuple[Row, ...]:
-    return tuple(connection.execute(f"{statement} LIMIT ? OFFSET ?", (run, most, start)))
+    return tuple(connection.execute(f"{statement} LIMIT ? OFFSET ?", (run, max_rows, start)))
 
 
 def _read_trials(
-    connection: sqlite3.Connection, run: int, start: int, most: int
+    connection: sqlite3.Connection, run: int, start: int, max_rows: int
 ) -> tuple[Any, ...]:
-    """Read up to ``most`` trials with their samples; fewer if these have very many samples."""
-    trials = _rows(connection, SELECT_TRIALS, run, start, most)
+    """Read up to ``max_rows`` trials with their samples; fewer if these have very many samples."""
+    trials = _rows(connection, SELECT_TRIALS, run, start, max_rows)
     if not trials:
         return ()
     samples: dict[int, list[Row]] = {}
     count = 0
-    stretch = (run, trials[0][0], trials[-1][0])
-    for trial, *sample in connection.execute(_SELECT_SAMPLES, stretch):
+    bounds = (run, trials[0][0], trials[-1][0])
+    for trial, *sample in connection.execute(_SELECT_SAMPLES, bounds):
         if trial not in samples and count >= _MAX_SAMPLES:
             trials = tuple(row for row in trials if row[0] < trial)
             break
@@ -307,7 +308,7 @@ def _read_observations(connection: sqlite3.Connection, run: int, start: int) -> 
     for row in connection.execute(statement, (run, _NO_LIMIT, start)):
         observations.append(row)
         size += len(row[5] or b"")
-        if size > _MAX_OBSERVED_BYTES:
+        if size > _MAX_OBSERVATION_BYTES:
             break
     return tuple(observations)
 
@@ -357,13 +358,13 @@ def insert_head(connection: sqlite3.Connection, head: Head) -> int:
 
 
 def append_events(connection: sqlite3.Connection, run: int, events: Sequence[Row]) -> None:
-    """Append beginnings and ends of segments, in the form of `RunPart`."""
+    """Append beginnings and ends of segments, as rows of `RunPart.events`."""
     for number, document, moment, because in events:
         if document is None:
-            connection.execute(_INSERT_SITTING_END, (run, number, moment, because))
+            connection.execute(_INSERT_SEGMENT_END, (run, number, moment, because))
         else:
             digest = insert_environment(connection, str(document))
-            connection.execute(_INSERT_SITTING, (run, number, digest, moment))
+            connection.execute(_INSERT_SEGMENT, (run, number, digest, moment))
 
 
 def append_draws(connection: sqlite3.Connection, run: int, draws: Sequence[Row]) -> None:
@@ -389,8 +390,8 @@ def append_trials(connection: sqlite3.Connection, run: int, trials: Sequence[Tri
     )
 
 
-def _append_with_place(table: str, columns: str) -> Callable[..., None]:
-    statement = _insert(table, f"run, place, {columns}")
+def _appender(table: str, columns: str) -> Callable[..., None]:
+    statement = _insert_statement(table, f"run, place, {columns}")
 
     def append(connection: sqlite3.Connection, run: int, rows: Sequence[Row]) -> None:
         count = f"SELECT count(*) FROM {table} WHERE run = ?"
@@ -402,12 +403,12 @@ def _append_with_place(table: str, columns: str) -> Callable[..., None]:
     return append
 
 
-append_notices = _append_with_place("notice", NOTICE_COLUMNS)
-append_observations = _append_with_place("observation", OBSERVATION_COLUMNS)
+append_notices = _appender("notice", NOTICE_COLUMNS)
+append_observations = _appender("observation", OBSERVATION_COLUMNS)
 
 
 class _RunList(NamedTuple):
-    what: str
+    row_name: str
     read: Callable[[sqlite3.Connection, int, int, int], tuple[Any, ...]]
     """Function from the number of a run, the first row and a maximum number of rows to rows."""
     append: Callable[..., None]
@@ -420,11 +421,11 @@ _LISTS = (
     _RunList("warning", _reader(SELECT_NOTICES), append_notices),
     _RunList("observation", _reader(SELECT_OBSERVATIONS), append_observations),
 )
-"""The lists of a run, in the order of a cursor."""
+"""The lists of a run, in the order of the fields of `Cursor`."""
 
 
 class _Slice(Struct, frozen=True, array_like=True):
-    form: int
+    format: int
     part: RunPart
 
 
@@ -435,7 +436,7 @@ _cursors = msgspec.msgpack.Decoder(Cursor)
 def slice_of(
     connection: sqlite3.Connection, run: int, after: bytes, max_trials: int
 ) -> tuple[bytes, bool]:
-    """Return the slice after a cursor, ``b""`` if nothing is new, and whether there is more.
+    """Return the slice after a cursor, and whether there is more; ``b""`` if nothing is new.
 
     Raise `UnusableInput` if ``after`` is not a cursor.
     """
@@ -443,11 +444,12 @@ def slice_of(
     part, more = read_part(connection, run, cursor, max_trials)
     if cursor.reaches(part.end):
         return b"", False
-    return zlib.compress(msgspec.msgpack.encode(_Slice(_SLICE_FORM, part)), _FAST_COMPRESSION), more
+    content = msgspec.msgpack.encode(_Slice(_SLICE_FORMAT, part))
+    return zlib.compress(content, _FAST_COMPRESSION), more
 
 
 def cursor_bytes(connection: sqlite3.Connection, identity: bytes) -> bytes:
-    """Return the end of a ledger's copy of a run; ``b""`` if it has none."""
+    """Return the end of a ledger's copy of a run as bytes; ``b""`` without a copy."""
     run = run_of(connection, identity)
     return b"" if run is None else msgspec.msgpack.encode(cursor_of(connection, run))
 
@@ -467,7 +469,7 @@ def part_from(content: bytes) -> RunPart:
     Raise `UnusableInput` if it is not a slice, or has rows that no campaign records.
     """
     try:
-        part = _unpack(content)
+        part = _decode_slice(content)
         with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
             migrate(connection)
             connection.execute("BEGIN")
@@ -475,35 +477,35 @@ def part_from(content: bytes) -> RunPart:
             check_small_tables(connection, _SLICE_NAME)
             check_run(connection, _SLICE_NAME, 1)
     except (UnusableInput, ValueError, TypeError, RecursionError, sqlite3.Error) as error:
-        what = error.what if isinstance(error, UnusableInput) else str(error)
+        reason = error.what if isinstance(error, UnusableInput) else str(error)
         raise UnusableInput(
-            f"a slice of a run cannot be used: {what}",
-            hint="install the same version of Equipoise on every host, and fetch it again",
+            f"a slice of a run cannot be used: {reason}",
+            hint="install the same version of Equipoise on every host, and fetch the run again",
         ) from error
     return part
 
 
-def _unpack(content: bytes) -> RunPart:
+def _decode_slice(content: bytes) -> RunPart:
     inflater = zlib.decompressobj()
     try:
         unpacked = inflater.decompress(content, MAX_SLICE_BYTES)
         if not inflater.eof:
-            raise ValueError(f"it is cut short, or larger than {MAX_SLICE_BYTES} bytes")
+            raise ValueError(f"it is truncated, or larger than {MAX_SLICE_BYTES} bytes")
         decoded = _slices.decode(unpacked)
     except (zlib.error, msgspec.MsgspecError) as error:
         raise ValueError(str(error)) from error
-    if decoded.form != _SLICE_FORM:
-        raise ValueError(f"its form is {decoded.form}, this Equipoise reads {_SLICE_FORM}")
+    if decoded.format != _SLICE_FORMAT:
+        raise ValueError(f"its format is {decoded.format}, this Equipoise reads {_SLICE_FORMAT}")
     if any(start < 0 for start in astuple(decoded.part.start)):
-        raise ValueError("it begins before the beginning")
-    for row in _every_row(decoded.part):
+        raise ValueError("its start is negative")
+    for row in _rows_of_part(decoded.part):
         for value in row:
-            if type(value) not in _KINDS:
-                raise ValueError(f"a row holds a value of the kind {type(value).__name__}")
+            if type(value) not in _SQLITE_TYPES:
+                raise ValueError(f"a row has a value of type {type(value).__name__}")
     return decoded.part
 
 
-def _every_row(part: RunPart) -> Iterator[Row]:
+def _rows_of_part(part: RunPart) -> Iterator[Row]:
     for rows in (part.events, part.draws, part.notices, part.observations):
         yield from rows
     for trial, samples in part.trials:

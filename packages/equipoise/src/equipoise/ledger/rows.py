@@ -84,10 +84,10 @@ def digest_of_commands(plan: Plan) -> bytes:
     """Return a digest of the commands and environments of a plan, 16 bytes.
 
     Names, hooks, budgets and seeds are left out: campaigns that differ only in these answer the
-    same question, unless the terms of their kind define it differently.
+    same question, unless their kind of campaign defines its question differently.
     """
-    runs = [_workload_of(condition) for condition in plan.conditions]
-    return digest_of_text(to_text(plan.rules.shared_part(runs)))
+    workloads = [_workload_of(condition) for condition in plan.conditions]
+    return digest_of_text(to_text(plan.rules.shared_part(workloads)))
 
 
 def _workload_of(condition: Condition) -> Sequence[Any]:
@@ -100,8 +100,8 @@ MAX_DOCUMENT_BYTES = 256 * 1024 * 1024
 """Maximum size of an observation as JSON; in practice the largest is a few MiB."""
 MAX_EVIDENCE_BYTES = 4 * MAX_DOCUMENT_BYTES
 """Maximum total size of the documents of a run."""
-_MAX_PLACES = 50_000_000
-"""Maximum of blocks times conditions, the size of the arrays of an analysis."""
+_MAX_TRIALS = 50_000_000
+"""Maximum number of trials (blocks times conditions), the size of the arrays of an analysis."""
 
 _MAX_SEED = 2**64
 _MAX_MIN_EFFECT = 1000.0
@@ -131,7 +131,7 @@ _SELECT_SAMPLES = (
 SELECT_DRAWS = f"SELECT {DRAW_COLUMNS} FROM draw WHERE run = ? ORDER BY number"
 SELECT_NOTICES = f"SELECT {NOTICE_COLUMNS} FROM notice WHERE run = ? ORDER BY place"
 SELECT_OBSERVATIONS = f"SELECT {OBSERVATION_COLUMNS} FROM observation WHERE run = ? ORDER BY place"
-_SELECT_SITTINGS = """
+_SELECT_SEGMENTS = """
     SELECT sitting.started_at, document, ended_at, stopped_because
     FROM sitting JOIN environment ON environment.digest = sitting.environment
         LEFT JOIN sitting_end
@@ -150,8 +150,8 @@ _make_trial: Callable[..., Trial] = Trial
 _whole_numbers_of: Callable[[Accounting], tuple[int | None, ...]] = attrgetter(*WHOLE_NUMBERS)
 
 
-class _Cache(dict[str, Decoded]):
-    """Decoded texts that very many rows share."""
+class _DecodedTexts(dict[str, Decoded]):
+    """Decoded JSON texts; each is decoded once, because many rows share it."""
 
     def __init__(self, decoder: msgspec.json.Decoder[Decoded]) -> None:
         self._decoder = decoder
@@ -227,7 +227,7 @@ def observation_row(observation: Observation) -> Row:
     """
     document, failure = observation.document, observation.failure
     if document is not None and len(document) > MAX_DOCUMENT_BYTES:
-        failure = f"it saw {len(document)} bytes; at most {MAX_DOCUMENT_BYTES} are kept"
+        failure = f"its document has {len(document)} bytes; at most {MAX_DOCUMENT_BYTES} are kept"
         document = None
     return (
         as_unicode(observation.source),
@@ -256,7 +256,7 @@ def recorded_run(connection: sqlite3.Connection, path: Path, run: int) -> RunRec
         return connection.execute(statement, (run,))
 
     identity, plan, started_at, host, host_name = rows(_SELECT_RUN).fetchone()
-    orders = _Cache(_ORDER)
+    orders = _DecodedTexts(_ORDER)
     record = RunRecord(
         id=name_of(connection, run),
         identity=identity.hex(),
@@ -264,16 +264,16 @@ def recorded_run(connection: sqlite3.Connection, path: Path, run: int) -> RunRec
         plan=plan_from_text(plan),
         started_at=started_at,
         segments=tuple(
-            Segment(begun, read_as(document, _ENVIRONMENT), ended, because)
-            for begun, document, ended, because in rows(_SELECT_SITTINGS)
+            Segment(started, read_as(environment, _ENVIRONMENT), ended, stop_reason)
+            for started, environment, ended, stop_reason in rows(_SELECT_SEGMENTS)
         ),
         draws=tuple(
             Draw(phase, block, orders[conditions], padding, layout)
             for phase, block, conditions, padding, layout in rows(SELECT_DRAWS)
         ),
-        trials=_trials(rows(SELECT_TRIALS), _samples(rows(_SELECT_SAMPLES))),
+        trials=_read_trials(rows(SELECT_TRIALS), _read_samples(rows(_SELECT_SAMPLES))),
         notices=tuple(RecordedWarning(*row) for row in rows(SELECT_NOTICES)),
-        observations=_observations(rows(SELECT_OBSERVATIONS)),
+        observations=_read_observations(rows(SELECT_OBSERVATIONS)),
     )
     _refuse_inconsistent(record)
     return record
@@ -291,24 +291,24 @@ def check_run(connection: sqlite3.Connection, path: Path, run: int) -> None:
     plan = plan_from_text(text)
     member = plan.membership
     expected = (None, None) if member is None else (bytes.fromhex(member.whole), member.place)
-    named = [condition.name for condition in plan.conditions]
-    if (study, from_text(names)) != (as_unicode(plan.study), named) or (whole, place) != expected:
+    described = (as_unicode(plan.study), [condition.name for condition in plan.conditions])
+    if (study, from_text(names)) != described or (whole, place) != expected:
         raise ValueError("the row of a run contradicts its plan")
 
 
-def _samples(rows: Iterable[Row]) -> dict[int, tuple[Sample, ...]]:
-    """Collect samples by the number of their trial."""
+def _read_samples(rows: Iterable[Row]) -> dict[int, tuple[Sample, ...]]:
     collected: dict[int, list[Sample]] = {}
-    for trial, metric, value, *rest in rows:
-        known = float("nan") if value is None else value
-        collected.setdefault(trial, []).append(Sample(metric, known, *rest))
+    for trial, metric, recorded, *rest in rows:
+        value = float("nan") if recorded is None else recorded
+        collected.setdefault(trial, []).append(Sample(metric, value, *rest))
     return {trial: tuple(samples) for trial, samples in collected.items()}
 
 
-def _trials(rows: Iterable[Row], samples: Mapping[int, tuple[Sample, ...]]) -> tuple[Trial, ...]:
-    """Convert rows to trials, fast enough for ledgers of 100,000 trials."""
-    # The facts that a machine cannot read are the same in every trial.
-    reasons = _Cache(_REASONS)
+def _read_trials(
+    rows: Iterable[Row], samples: Mapping[int, tuple[Sample, ...]]
+) -> tuple[Trial, ...]:
+    # The facts that a host cannot measure are the same in every trial.
+    reasons = _DecodedTexts(_REASONS)
     trials: list[Trial] = []
     for row in rows:
         counters, unknown, status, failure, kind, washout, error_tail, covariates = row[17:]
@@ -333,21 +333,20 @@ def _trials(rows: Iterable[Row], samples: Mapping[int, tuple[Sample, ...]]) -> t
     return tuple(trials)
 
 
-def _observations(rows: Iterable[Row]) -> tuple[Observation, ...]:
+def _read_observations(rows: Iterable[Row]) -> tuple[Observation, ...]:
     observations: list[Observation] = []
-    room = MAX_EVIDENCE_BYTES
+    remaining_bytes = MAX_EVIDENCE_BYTES
     for source, condition, repetition, position, at, document, failure in rows:
-        unpacked = None if document is None else _unpack(document, room)
-        room -= len(unpacked or b"")
+        unpacked = None if document is None else _decompress(document, remaining_bytes)
+        remaining_bytes -= len(unpacked or b"")
         observations.append(
             Observation(source, condition, repetition, position, at, unpacked, failure)
         )
     return tuple(observations)
 
 
-def _unpack(document: bytes, room: int) -> bytes:
-    """Decompress a document up to the maximum size."""
-    limit = min(MAX_DOCUMENT_BYTES, room)
+def _decompress(document: bytes, remaining_bytes: int) -> bytes:
+    limit = min(MAX_DOCUMENT_BYTES, remaining_bytes)
     inflater = zlib.decompressobj()
     try:
         unpacked = inflater.decompress(document, limit + 1)
@@ -356,10 +355,10 @@ def _unpack(document: bytes, room: int) -> bytes:
     if len(unpacked) > limit:
         raise ValueError(
             f"a document of evidence unpacks to more than {MAX_DOCUMENT_BYTES} bytes, "
-            f"or those of the run to more than {MAX_EVIDENCE_BYTES}"
+            f"or all documents of the run to more than {MAX_EVIDENCE_BYTES}"
         )
     if not inflater.eof:
-        raise ValueError("a document of evidence: it is cut short")
+        raise ValueError("a document of evidence is truncated")
     return unpacked
 
 
@@ -378,47 +377,47 @@ def plan_from_text(text: str) -> Plan:
 def _refuse_impossible_terms(plan: Plan) -> None:
     """Refuse numbers that no plan has, with which arithmetic would overflow or divide by zero."""
     judgement, stopping = plan.judgement, plan.stopping
-    holds = {
+    checks = {
         "alpha": 0.0 < judgement.alpha < 1.0,
         "smallest effect": 0.0 <= judgement.min_effect <= _MAX_MIN_EFFECT,
         "seed": 0 <= plan.seed < _MAX_SEED,
-        "number of blocks": stopping.blocks is None or 0 <= stopping.blocks <= _MAX_PLACES,
-        "smallest number of blocks": 0 <= stopping.min_blocks <= _MAX_PLACES,
-        "number of blocks before the budget": 0 <= stopping.blocks_before_budget <= _MAX_PLACES,
+        "number of blocks": stopping.blocks is None or 0 <= stopping.blocks <= _MAX_TRIALS,
+        "smallest number of blocks": 0 <= stopping.min_blocks <= _MAX_TRIALS,
+        "number of blocks before the budget": 0 <= stopping.blocks_before_budget <= _MAX_TRIALS,
         "tail": stopping.tail is None or 0.0 < stopping.tail < 100.0,
         "precision": stopping.precision is None or 0.0 < stopping.precision <= MAX_MEASURED_VALUE,
         "budget": 0.0 <= stopping.budget_s <= MAX_MEASURED_VALUE,
         "number of seconds": 0.0 <= stopping.min_seconds <= MAX_MEASURED_VALUE,
     }
-    for what, is_possible in holds.items():
+    for name, is_possible in checks.items():
         if not is_possible:
-            raise ValueError(f"a plan with an impossible {what}")
+            raise ValueError(f"a plan with an impossible {name}")
 
 
 def _refuse_inconsistent(record: RunRecord) -> None:
     """Refuse a run that is too large, or whose rows name conditions that its plan lacks."""
     plan, count = record.plan, len(record.plan.conditions)
-    named = {index for contrast in plan.contrasts for index in contrast.pair}
-    named |= {trial.condition for trial in record.trials}
-    named |= {observation.condition for observation in record.observations}
-    named |= {notice.condition for notice in record.notices if notice.condition is not None}
-    named.update(*{draw.order for draw in record.draws})
+    conditions = {index for contrast in plan.contrasts for index in contrast.pair}
+    conditions |= {trial.condition for trial in record.trials}
+    conditions |= {observation.condition for observation in record.observations}
+    conditions |= {notice.condition for notice in record.notices if notice.condition is not None}
+    conditions.update(*{draw.order for draw in record.draws})
     if plan.control is not None:
-        named.add(plan.control)
-    for index in named:
-        if not 0 <= index < count:
-            raise ValueError(f"condition {index} of a plan with {count}")
-    drawn = {(draw.phase, draw.block): draw.order for draw in record.draws}
-    washed = {(trial.phase, trial.block) for trial in record.trials if trial.washout}
+        conditions.add(plan.control)
+    for condition in conditions:
+        if not 0 <= condition < count:
+            raise ValueError(f"condition {condition} of a plan with {count}")
+    orders = {(draw.phase, draw.block): draw.order for draw in record.draws}
+    washout_blocks = {(trial.phase, trial.block) for trial in record.trials if trial.washout}
     for trial in record.trials:
         block = (trial.phase, trial.block)
         # A slice of a run may lack the draw, which was in an earlier slice.
-        order = drawn.get(block)
+        order = orders.get(block)
         if order is None or trial.washout:
             continue
         # A washout runs before each counted trial, which therefore has every other position.
-        place = trial.position // 2 if block in washed else trial.position
-        if order[place : place + 1] != (trial.condition,):
+        index = trial.position // 2 if block in washout_blocks else trial.position
+        if order[index : index + 1] != (trial.condition,):
             raise ValueError(f"a trial of block {trial.block} differs from its draw")
-    if count * len(record.draws) > _MAX_PLACES:
+    if count * len(record.draws) > _MAX_TRIALS:
         raise ValueError(f"{len(record.draws)} blocks of a plan with {count} conditions")

@@ -30,10 +30,11 @@ def new_run_id(started_at: float) -> str:
 
 
 LAST = "last"
+"""Reference to the latest run."""
 ORDER = "run.started_at, run.identity"
 """Order of runs in SQL."""
-_MAX_LISTED = 5
-_MIN_DIGITS = 4
+_MAX_LISTED_NAMES = 5
+_MIN_IDENTITY_DIGITS = 4
 
 
 class _Run(NamedTuple):
@@ -44,12 +45,11 @@ class _Run(NamedTuple):
 
     @property
     def full_name(self) -> str:
-        """The name with the whole identity, which is unique."""
+        """The id with all digits of the identity, which is unique."""
         return f"{self.id}-{self.identity}"
 
 
-def _select(connection: sqlite3.Connection, where: str = "", *values: str) -> list[_Run]:
-    """Return the runs that match a WHERE clause, in the order of runs."""
+def _select_runs(connection: sqlite3.Connection, where: str = "", *values: str) -> list[_Run]:
     statement = f"SELECT number, id, lower(hex(identity)), host FROM run {where} ORDER BY {ORDER}"
     return list(map(_Run._make, connection.execute(statement, values)))
 
@@ -57,8 +57,8 @@ def _select(connection: sqlite3.Connection, where: str = "", *values: str) -> li
 def find_run(connection: sqlite3.Connection, path: Path, reference: str) -> int:
     """Return the number of the run that ``reference`` names.
 
-    Raise `UnusableInput`, with the existing runs, if there is no run yet, or if none or several
-    match.
+    Raise `UnusableInput` if there is no run yet, or if no run or several runs match; the error
+    lists the runs.
 
     Parameters
     ----------
@@ -69,11 +69,11 @@ def find_run(connection: sqlite3.Connection, path: Path, reference: str) -> int:
         ledger.
     """
     if reference == LAST:
-        return _latest(connection, path)
-    return find_named(connection, path, reference)
+        return _latest_run(connection, path)
+    return find_run_by_name(connection, path, reference)
 
 
-def find_named(connection: sqlite3.Connection, path: Path, reference: str) -> int:
+def find_run_by_name(connection: sqlite3.Connection, path: Path, reference: str) -> int:
     """Return the number of the run with this name; like `find_run`, but without ``last``.
 
     The name may be shortened.
@@ -81,14 +81,14 @@ def find_named(connection: sqlite3.Connection, path: Path, reference: str) -> in
     candidates = _matching_runs(connection, reference)
     if len(candidates) == 1:
         return candidates[0].number
-    all_runs = _all_runs(connection, path)
+    all_runs = _existing_runs(connection, path)
     if not candidates:
         raise UnusableInput(
-            f"no run {reference!r} in {path}; it has {_listed_names(all_runs)}",
-            hint="give the id of a run or the beginning of one, or `last`; "
-            "`equipoise list runs` shows them all",
+            f"the ledger {path} has no run {reference!r}; its runs are {_list_names(all_runs)}",
+            hint="give the id of a run, the beginning of an id, or `last`; "
+            "`equipoise list runs` shows all runs",
         )
-    names = _names(all_runs)
+    names = _unique_names(all_runs)
     if {run.id for run in candidates} == {reference}:
         listed = ", ".join(names[run.number] for run in candidates)
         raise UnusableInput(
@@ -97,15 +97,15 @@ def find_named(connection: sqlite3.Connection, path: Path, reference: str) -> in
         )
     raise UnusableInput(
         f"{len(candidates)} runs in {path} begin with {reference!r}: "
-        f"{_listed_names(candidates, names)}",
-        hint="give more of the id",
+        f"{_list_names(candidates, names)}",
+        hint="give more characters of the id",
     )
 
 
-def find_mentioned(connection: sqlite3.Connection, path: Path, reference: str, run: int) -> int:
-    """Return the number of the run that the plan of ``run`` names; errors as in `find_run`.
+def find_mentioned_run(connection: sqlite3.Connection, path: Path, reference: str, run: int) -> int:
+    """Return the number of the run that the plan of ``run`` mentions; errors as in `find_run`.
 
-    If several runs match, the result is the run of the same host, because a plan names a run in the
+    If several runs match, the result is the run of the same host: a plan mentions runs of the
     ledger of its own host.
     """
     candidates = _matching_runs(connection, reference)
@@ -113,22 +113,22 @@ def find_mentioned(connection: sqlite3.Connection, path: Path, reference: str, r
     on_host = [candidate for candidate in candidates if candidate.host == host]
     if len(candidates) > 1 and len(on_host) == 1:
         return on_host[0].number
-    return find_named(connection, path, reference)
+    return find_run_by_name(connection, path, reference)
 
 
 def name_of(connection: sqlite3.Connection, run: int) -> str:
     """Return the shortest unique name of a run in this ledger."""
     (identifier,) = connection.execute("SELECT id FROM run WHERE number = ?", (run,)).fetchone()
     # The plus sign keeps SQLite from using its index: in a damaged file, it may lack the run.
-    return _names(_select(connection, "WHERE +id = ?", identifier))[run]
+    return _unique_names(_select_runs(connection, "WHERE +id = ?", identifier))[run]
 
 
 def names_of(connection: sqlite3.Connection) -> dict[int, str]:
     """Return the name of each run by its number, in the order of the runs."""
-    return _names(_select(connection))
+    return _unique_names(_select_runs(connection))
 
 
-def _names(runs: Sequence[_Run]) -> dict[int, str]:
+def _unique_names(runs: Sequence[_Run]) -> dict[int, str]:
     """Return the shortest unique names of runs, by number.
 
     If two runs have the same id, ``runs`` must contain both.
@@ -139,36 +139,37 @@ def _names(runs: Sequence[_Run]) -> dict[int, str]:
     return {
         run.number: run.id
         if len(runs_by_id[run.id]) == 1
-        else _longer_name(run, runs_by_id[run.id])
+        else _name_with_identity(run, runs_by_id[run.id])
         for run in runs
     }
 
 
-def _longer_name(run: _Run, same_id: Sequence[_Run]) -> str:
+def _name_with_identity(run: _Run, runs_of_id: Sequence[_Run]) -> str:
     """Return the id with enough digits of the identity to tell the runs of the same id apart."""
-    digits = _MIN_DIGITS
-    while len({other.identity[:digits] for other in same_id}) < len(same_id):
+    digits = _MIN_IDENTITY_DIGITS
+    while len({other.identity[:digits] for other in runs_of_id}) < len(runs_of_id):
         digits += 1
     return f"{run.id}-{run.identity[:digits]}"
 
 
 def _matching_runs(connection: sqlite3.Connection, reference: str) -> list[_Run]:
     """Return the runs with this id; if there are none, the runs whose name begins with it."""
-    return _select(connection, "WHERE id = ?", as_unicode(reference)) or [
+    return _select_runs(connection, "WHERE id = ?", as_unicode(reference)) or [
         run
-        for run in _select(connection)
+        for run in _select_runs(connection)
         if run.full_name.startswith(reference) or run.identity == reference
     ]
 
 
-def _latest(connection: sqlite3.Connection, path: Path) -> int:
-    """Return the number of the latest run, and skip runs as `find_run` describes."""
-    failed, members = _runs_failed_in_first_block(connection), _members_of_known_runs(connection)
-    future = _runs_starting_after(connection, time.time())
-    numbers = [run.number for run in _all_runs(connection, path)]
-    numbers = [number for number in numbers if number not in future] or numbers
-    candidates = [number for number in numbers if number not in members] or numbers
-    return ([number for number in candidates if number not in failed] or candidates)[-1]
+def _latest_run(connection: sqlite3.Connection, path: Path) -> int:
+    """Return the number of the latest run that `find_run` does not skip."""
+    failed_runs = _runs_failed_in_first_block(connection)
+    fleet_members = _runs_of_fleet_hosts(connection)
+    future_runs = _runs_starting_after(connection, time.time())
+    numbers = [run.number for run in _existing_runs(connection, path)]
+    numbers = [number for number in numbers if number not in future_runs] or numbers
+    candidates = [number for number in numbers if number not in fleet_members] or numbers
+    return ([number for number in candidates if number not in failed_runs] or candidates)[-1]
 
 
 def _runs_failed_in_first_block(connection: sqlite3.Connection) -> set[int]:
@@ -187,27 +188,27 @@ def _runs_starting_after(connection: sqlite3.Connection, moment: float) -> set[i
     return {int(run) for (run,) in rows}
 
 
-def _members_of_known_runs(connection: sqlite3.Connection) -> set[int]:
+def _runs_of_fleet_hosts(connection: sqlite3.Connection) -> set[int]:
     rows = connection.execute(
         "SELECT number FROM run WHERE whole IN (SELECT identity FROM run AS other)"
     )
     return {int(run) for (run,) in rows}
 
 
-def _all_runs(connection: sqlite3.Connection, path: Path) -> list[_Run]:
-    runs = _select(connection)
+def _existing_runs(connection: sqlite3.Connection, path: Path) -> list[_Run]:
+    runs = _select_runs(connection)
     if not runs:
         raise no_run_yet(path)
     return runs
 
 
 def no_run_yet(path: Path) -> UnusableInput:
-    """Return the error for a ledger without runs, or for a file that is not even a ledger yet."""
+    """Return the error for a ledger without runs, or for a file that is still empty."""
     return UnusableInput(f"the ledger {path} has no run yet", hint="run `equipoise compare` first")
 
 
-def _listed_names(runs: Sequence[_Run], names: dict[int, str] | None = None) -> str:
-    known = _names(runs) if names is None else names
-    latest = ", ".join(known[run.number] for run in runs[-_MAX_LISTED:])
-    older = len(runs) - _MAX_LISTED
-    return latest if older <= 0 else f"{latest} and {older} older"
+def _list_names(runs: Sequence[_Run], names: dict[int, str] | None = None) -> str:
+    known = _unique_names(runs) if names is None else names
+    latest = ", ".join(known[run.number] for run in runs[-_MAX_LISTED_NAMES:])
+    older_count = len(runs) - _MAX_LISTED_NAMES
+    return latest if older_count <= 0 else f"{latest} and {older_count} older"

@@ -146,8 +146,7 @@ _TABLES = {
 """Statements that create the tables, by name."""
 
 
-def _refusals(table: str) -> Statements:
-    """Return the triggers that make a table append-only."""
+def _append_only_triggers(table: str) -> Statements:
     return tuple(
         f"CREATE TRIGGER {table}_refuses_{action.lower()} BEFORE {action} ON {table} "
         f"BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: no {action} on {table}'); END"
@@ -162,7 +161,7 @@ CREATION: Statements = (
     "CREATE INDEX run_by_whole ON run (whole)",
     "CREATE INDEX trial_by_run ON trial (run)",
     "CREATE UNIQUE INDEX trial_by_place ON trial (run, phase, block, position, washout)",
-    *(trigger for table in _TABLES for trigger in _refusals(table)),
+    *(trigger for table in _TABLES for trigger in _append_only_triggers(table)),
 )
 """Script that creates a ledger of version 1. Keys are valid on any host, so ledgers can be
 merged."""

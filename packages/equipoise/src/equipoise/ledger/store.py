@@ -1,4 +1,4 @@
-"""The class `Ledger`, which records runs and reads them."""
+"""The class `Ledger`, which records runs and reads them. A run is the record of a campaign."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ from equipoise.ledger.rows import (
 from equipoise.ledger.run_reference import (
     LAST,
     ORDER,
-    find_mentioned,
-    find_named,
+    find_mentioned_run,
     find_run,
+    find_run_by_name,
     name_of,
     names_of,
     new_run_id,
@@ -87,7 +87,7 @@ _SELECT_MEMBER = """
     SELECT run.number FROM run JOIN host ON host.number = run.host
     WHERE run.identity = ? AND lower(hex(host.identity)) = ? AND lower(hex(whole)) = ? AND place = ?
 """
-_SELECT_WHOLES = """
+_SELECT_FLEETS = """
     SELECT number, lower(hex(identity)), plan FROM run WHERE identity IN (SELECT whole FROM run)
 """
 
@@ -105,7 +105,7 @@ class Ledger(LedgerFile):
     ) -> None:
         super().__init__(connection, path)
         self._host_name = host_name
-        self._numbers: dict[str, int] = {}
+        self._run_numbers: dict[str, int] = {}
 
     def begin_run(
         self,
@@ -118,7 +118,7 @@ class Ledger(LedgerFile):
         """Record a plan and open its first segment; return the run's id.
 
         The segment's number is `FIRST_SEGMENT`. The identity, 16 bytes, is unique; by default it is
-        random. If this ledger has a run with that identity and plan, nothing is recorded.
+        random. If this ledger has a run with that identity and plan, nothing new is recorded.
 
         Raise `UnusableInput` if the ledger has a run with that identity and another plan.
         """
@@ -128,7 +128,7 @@ class Ledger(LedgerFile):
             if number is None:
                 number = self._insert_run(plan, environment, started_at, host, identity)
             name = name_of(self.connection, number)
-        self._numbers[name] = number
+        self._run_numbers[name] = number
         return name
 
     def identity_of(self, run_id: str) -> str:
@@ -146,10 +146,10 @@ class Ledger(LedgerFile):
             return None if run is None else name_of(self.connection, run)
 
     def slice(self, identity: str, after: bytes = b"", *, max_trials: int) -> tuple[bytes, bool]:
-        """Return a slice of a run for `absorb` of another ledger, and whether there is more.
+        """Return a slice, the bytes of a part of a run, and whether the run has more rows.
 
-        The slice begins at the end of the other ledger's copy, given by its `cursor`. It has at
-        most ``max_trials`` trials, and as many blocks; it is ``b""`` if nothing is new.
+        The slice begins after ``after``, the `cursor` of the other ledger's copy. It has at most
+        ``max_trials`` trials, and at most ``max_trials`` blocks. It is ``b""`` if nothing is new.
 
         Raise `UnusableInput` if the ledger lacks the run, or ``after`` is not a cursor.
         """
@@ -157,20 +157,19 @@ class Ledger(LedgerFile):
             run = run_of(self.connection, bytes.fromhex(identity))
             if run is None:
                 raise UnusableInput(
-                    f"no run of identity {identity} in {self.path}",
-                    hint=f"name the ledger that has it: {option('ledger', 'FILE')}",
+                    f"the ledger {self.path} has no run with the identity {identity}",
+                    hint=f"use the ledger that has this run: {option('ledger', 'FILE')}",
                 )
             return slice_of(self.connection, run, after, max_trials)
 
-    def absorb(self, slice: bytes, *, check: Callable[[Head], None] | None = None) -> None:
+    def append_slice(self, slice: bytes, *, check: Callable[[Head], None] | None = None) -> None:
         """Append the rows of a slice that this ledger lacks; the same slice again changes nothing.
 
-        ``check`` raises if the run is not the requested run, so that a sender cannot substitute
-        another.
+        ``check`` raises an error if the sender substituted another run for the requested one.
 
-        Raise `Fork` if it contradicts this ledger's copy of the run. Raise `UnusableInput` if it is
-        not a slice, has rows that no campaign records, or begins after the end of this ledger's
-        copy.
+        Raise `Fork` if the slice contradicts this ledger's copy of the run. Raise `UnusableInput`
+        if ``slice`` is not a slice, has rows that no campaign records, or begins after the end of
+        this ledger's copy.
         """
         part = part_from(slice)
         if check is not None:
@@ -179,14 +178,14 @@ class Ledger(LedgerFile):
             add_part(self.connection, self.path, part)
 
     def cursor(self, identity: str) -> bytes:
-        """Return the end of this ledger's copy of a run, for `slice`; empty if it has none."""
+        """Return where this ledger's copy of a run ends, for `slice`; ``b""`` without a copy."""
         with self.reading():
             return cursor_bytes(self.connection, bytes.fromhex(identity))
 
     def record_import(self, record: RunRecord) -> str:
-        """Record a run measured by another tool, whole or not at all; return its id."""
+        """Record a complete run that another tool measured; return its id."""
         with self.writing():
-            # Its host is not known.
+            # The host of an imported run is unknown.
             run = self._insert_run(record.plan, record.environment, record.started_at, None, None)
             append_draws(self.connection, run, list(map(draw_row, record.draws)))
             append_trials(self.connection, run, list(map(trial_rows, record.trials)))
@@ -194,7 +193,7 @@ class Ledger(LedgerFile):
             end = (FIRST_SEGMENT, None, float(record.started_at), record.plan.kind.name)
             append_events(self.connection, run, [end])
             name = name_of(self.connection, run)
-        self._numbers[name] = run
+        self._run_numbers[name] = run
         return name
 
     def begin_segment(self, run_id: str, environment: dict[str, Any], started_at: float) -> int:
@@ -228,8 +227,8 @@ class Ledger(LedgerFile):
                 append_draws(self.connection, run, [draw_row(draw)])
             except sqlite3.IntegrityError as error:
                 raise UnusableInput(
-                    f"run {run_id} in {self.path} refuses a second draw of its {draw.phase} block "
-                    f"{draw.block}: another process continues it",
+                    f"{draw.phase} block {draw.block} of run {run_id} in {self.path} was already "
+                    "drawn: another process continues this run",
                     hint="run only one `equipoise resume` at a time for a run",
                 ) from error
 
@@ -266,9 +265,9 @@ class Ledger(LedgerFile):
     def read_run(self, reference: str = LAST) -> RunRecord:
         """Read a whole campaign at one moment, even while it runs.
 
-        A campaign of a history includes the earlier campaigns of its series, that of a coordinator
-        the campaigns of its hosts that are in this ledger. The reference is a run's id, the unique
-        beginning of an id, or ``last``.
+        A campaign of a history includes the earlier campaigns of its series. A campaign of a fleet
+        includes the campaigns of its hosts, as far as this ledger has them. The reference is a
+        run's id, the unique beginning of an id, or ``last``.
 
         Raise `UnusableInput` if no run or several match, or if the ledger lacks an earlier campaign
         of the series.
@@ -277,7 +276,7 @@ class Ledger(LedgerFile):
             run = find_run(self.connection, self.path, reference)
             record = recorded_run(self.connection, self.path, run)
             if record.plan.rules.earlier:
-                earlier = tuple(self._of_series(record.plan.rules.earlier, run))
+                earlier = tuple(self._read_series(record.plan.rules.earlier, run))
                 return replace(record, earlier=earlier)
             if record.plan.rules.has_members:
                 members = self._members(record.identity, record.plan)
@@ -291,34 +290,34 @@ class Ledger(LedgerFile):
         Raise `UnusableInput` if the ledger lacks a campaign.
         """
         with self.reading(), paused_garbage_collector():
-            return tuple(self._of_series(run_ids, None))
+            return tuple(self._read_series(run_ids, None))
 
-    def _of_series(self, run_ids: Sequence[str], later: int | None) -> Iterator[RunRecord]:
-        """Yield campaigns that the plan of a later campaign names, or that this ledger listed."""
+    def _read_series(self, run_ids: Sequence[str], later: int | None) -> Iterator[RunRecord]:
+        """Yield the campaigns with these ids, from the plan of ``later`` or from this ledger."""
         for run_id in run_ids:
             try:
                 run = (
                     find_run(self.connection, self.path, run_id)
                     if later is None
-                    else find_mentioned(self.connection, self.path, run_id, later)
+                    else find_mentioned_run(self.connection, self.path, run_id, later)
                 )
-            except UnusableInput as missing:
+            except UnusableInput as error:
                 raise UnusableInput(
-                    f"{self.path} lacks campaign {run_id}, which its series continues",
-                    hint=f"name the ledger that has it: {option('ledger', 'FILE')}",
-                ) from missing
+                    f"the ledger {self.path} lacks campaign {run_id} of the same series",
+                    hint=f"use the ledger that has this campaign: {option('ledger', 'FILE')}",
+                ) from error
             yield recorded_run(self.connection, self.path, run)
 
-    def _members(self, whole: str, plan: Plan) -> dict[int, HostReference]:
-        """Return the numbers of the members in this ledger, with their hosts.
+    def _members(self, fleet: str, plan: Plan) -> dict[int, HostReference]:
+        """Return the numbers of the runs of a fleet's hosts in this ledger, with the hosts.
 
-        Identity and host decide whether a run is a member. Any other run that claims a place of the
-        whole, perhaps from a merged ledger, is not a member.
+        Identity and host decide whether a run is a member of the fleet. Any other run with the
+        fleet's identity, perhaps from a merged ledger, is not a member.
         """
         members: dict[int, HostReference] = {}
-        for place, host in enumerate(plan.rules.member_hosts):
-            identity = bytes.fromhex(member_identity(whole, place))
-            key = (identity, host.identity, whole, place)
+        for index, host in enumerate(plan.rules.member_hosts):
+            identity = bytes.fromhex(member_identity(fleet, index))
+            key = (identity, host.identity, fleet, index)
             for (run,) in self.connection.execute(_SELECT_MEMBER, key):
                 members[run] = host
         return members
@@ -327,82 +326,87 @@ class Ledger(LedgerFile):
         """Return a summary of every campaign, in the order of their start."""
         return self._summaries("", ())
 
-    def same_commands(self, plan: Plan) -> list[RunSummary]:
-        """Return the campaigns of the same commands in the same environments, in order."""
+    def runs_with_same_commands(self, plan: Plan) -> list[RunSummary]:
+        """Return the campaigns of the same commands and environments, sorted by their start."""
         return self._summaries("WHERE commands_digest = ?", (digest_of_commands(plan),))
 
-    def explaining(self, run_id: str) -> tuple[str, ...]:
-        """Return the campaigns whose terms mention this campaign, the newest first."""
+    def runs_explaining(self, run_id: str) -> tuple[str, ...]:
+        """Return the names of the campaigns that explain this campaign, the newest first."""
         with self.reading():
             run = find_run(self.connection, self.path, run_id)
             (identifier,) = self.connection.execute(
                 "SELECT id FROM run WHERE number = ?", (run,)
             ).fetchone()
-            # Quotes inside a text are escaped there. The id may be the beginning of a name.
-            begins = f'"run":{to_text(identifier)[:-1]}'
+            # JSON escapes quotes in texts, so this matches only a key. A name may continue after
+            # the id.
+            json_prefix = f'"run":{to_text(identifier)[:-1]}'
             return tuple(
                 name
-                for number, name, plan in reversed(self._runs_whose_plan_has(begins))
-                if self._is_about(plan, number, run)
+                for number, name, plan in reversed(self._runs_whose_plan_contains(json_prefix))
+                if self._plan_mentions(plan, number, run)
             )
 
-    def _is_about(self, plan: str, number: int, run: int) -> bool:
+    def _plan_mentions(self, plan: str, plan_run: int, run: int) -> bool:
         for mentioned in plan_from_text(plan).rules.mentioned:
             with suppress(UnusableInput):
-                if find_mentioned(self.connection, self.path, mentioned, number) == run:
+                if find_mentioned_run(self.connection, self.path, mentioned, plan_run) == run:
                     return True
         return False
 
-    def over_layouts(self) -> tuple[str, ...]:
-        """Return the campaigns over memory layouts, the newest first."""
+    def runs_over_layouts(self) -> tuple[str, ...]:
+        """Return the names of the campaigns over memory layouts, the newest first."""
         with self.reading():
-            return tuple(name for _, name, _ in reversed(self._runs_whose_plan_has('"layouts":[{')))
+            return tuple(
+                name for _, name, _ in reversed(self._runs_whose_plan_contains('"layouts":[{'))
+            )
 
-    def of_series(self, series: str, study: str) -> tuple[str, ...]:
-        """Return the campaigns of a study and series, in the order of their start."""
+    def runs_of_series(self, series: str, study: str) -> tuple[str, ...]:
+        """Return the names of the campaigns of a study and series, in the order of their start."""
         with self.reading():
             return tuple(
                 name
-                for _, name, _ in self._runs_whose_plan_has(f'"series":{to_text(series)}', study)
+                for _, name, _ in self._runs_whose_plan_contains(
+                    f'"series":{to_text(series)}', study
+                )
             )
 
-    def _runs_whose_plan_has(
-        self, part: str, study: str | None = None
+    def _runs_whose_plan_contains(
+        self, text: str, study: str | None = None
     ) -> list[tuple[int, str, str]]:
         """Return number, name and plan of the runs whose plan contains a text, in order."""
         cursor = self.connection.execute(
             "SELECT number, plan FROM run WHERE instr(plan, ?1) AND (?2 IS NULL OR study = ?2) "
             f"ORDER BY {ORDER}",
-            (part, study),
+            (text, study),
         )
         return [(number, name_of(self.connection, number), plan) for number, plan in cursor]
 
-    def _summaries(self, which: str, parameters: tuple[Any, ...]) -> list[RunSummary]:
+    def _summaries(self, where: str, parameters: tuple[Any, ...]) -> list[RunSummary]:
         with self.reading():
             names = names_of(self.connection)
             members: dict[int, dict[int, HostReference]] = {}
-            for number, identity, plan in self.connection.execute(_SELECT_WHOLES):
+            for number, identity, plan in self.connection.execute(_SELECT_FLEETS):
                 # The list may have runs of kinds that no installed package has.
                 with suppress(ValueError):
                     members[number] = self._members(identity, plan_from_text(plan))
-            wholes = {member: whole for whole, hosts in members.items() for member in hosts}
-            statement = f"{_SELECT_SUMMARIES} {which} ORDER BY {ORDER}"
+            fleets = {member: fleet for fleet, hosts in members.items() for member in hosts}
+            statement = f"{_SELECT_SUMMARIES} {where} ORDER BY {ORDER}"
             rows = self.connection.execute(statement, parameters)
             return [
                 RunSummary(
                     id=names[run],
                     study=study,
-                    commands=tuple(shortened(name) for name in read_as(conditions, _NAMES)),
+                    commands=tuple(shortened(name) for name in read_as(condition_names, _NAMES)),
                     started_at=started_at,
-                    # A run with members has no trials of its own: those of its members are counted.
+                    # The run of a fleet has no trials: the trials of its hosts' runs count.
                     trials=sum(map(self._trial_count, (run, *members.get(run, ())))),
-                    stopped_because=ended,
+                    stopped_because=stop_reason,
                     host=host,
-                    whole=names.get(wholes.get(run, 0)),
+                    whole=names.get(fleets.get(run, 0)),
                     hosts=len({member.identity for member in members.get(run, {}).values()})
                     or None,
                 )
-                for run, study, conditions, started_at, ended, host in rows
+                for run, study, condition_names, started_at, stop_reason, host in rows
             ]
 
     def _trial_count(self, run: int) -> int:
@@ -419,7 +423,7 @@ class Ledger(LedgerFile):
                 raise UnusableInput(
                     f"run {name_of(self.connection, run)} in {self.path} has the same identity as "
                     "the new run, but another plan",
-                    hint="continue it with equipoise resume, or start a new run",
+                    hint="continue the recorded run with `equipoise resume`, or start a new run",
                 )
         return run
 
@@ -453,15 +457,15 @@ class Ledger(LedgerFile):
     def _unused_id(self, started_at: float) -> str:
         while True:
             identifier = new_run_id(started_at)
-            same = self.connection.execute("SELECT 1 FROM run WHERE id = ?", (identifier,))
-            if same.fetchone() is None:
+            rows = self.connection.execute("SELECT 1 FROM run WHERE id = ?", (identifier,))
+            if rows.fetchone() is None:
                 return identifier
 
     def _number_of(self, run_id: str) -> int:
-        if run_id not in self._numbers:
+        if run_id not in self._run_numbers:
             with self.reading():
-                self._numbers[run_id] = find_named(self.connection, self.path, run_id)
-        return self._numbers[run_id]
+                self._run_numbers[run_id] = find_run_by_name(self.connection, self.path, run_id)
+        return self._run_numbers[run_id]
 
     def _append(self, run_id: str, append: Callable[..., None], row: Row | TrialRows) -> None:
         run = self._number_of(run_id)

@@ -1,9 +1,9 @@
 """Checks of the content and the cost of a ledger's file, which may come from somebody else.
 
 A database is a program: a view, a trigger or a generated column in place of a table runs
-expressions of the file's author. So before the first query every object with one of our names is
-compared, letter by letter, with our own statement; and no query takes more steps than a file of its
-size can need.
+expressions of the file's author. So before the first query, the statement of every table, index
+and trigger of the ledger is compared with the statement in `schema.py`. `file.py` limits the steps
+of each query.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from itertools import chain
 from pathlib import Path
 from typing import get_args
 
-from equipoise.ledger.file import damaged
+from equipoise.ledger.file import damaged_ledger
 from equipoise.ledger.schema import IDENTITY_BYTES, Statements, scripts_up_to
 from equipoise.model.quantities import MAX_MEASURED_VALUE
 from equipoise.model.record import FailureKind
@@ -44,7 +44,7 @@ _DIGEST = f"typeof({{0}}) = 'blob' AND length({{0}}) = {IDENTITY_BYTES}"
 _OPTIONAL_DIGEST = f"({{0}} IS NULL OR {_DIGEST})"
 _RUN_ID = f"typeof({{0}}) = 'text' AND {{0}} GLOB '{'[0-9]' * 8}-{'[0-9]' * 6}-{'[0-9a-f]' * 4}'"
 """Condition on a run's id (`new_run_id`), which is never ``last`` or an identity."""
-_VIRTUAL = re.compile(r"\s*CREATE\s+VIRTUAL\b", re.IGNORECASE)
+_CREATES_VIRTUAL_TABLE = re.compile(r"\s*CREATE\s+VIRTUAL\b", re.IGNORECASE)
 _PHASE = "{0} IN ('warmup', 'measured')"
 
 WHOLE_NUMBERS = (
@@ -57,7 +57,7 @@ WHOLE_NUMBERS = (
     "block_writes",
     "output_bytes",
 )
-"""Columns of a trial, and fields of its accounting, with whole numbers."""
+"""Columns of a trial, and fields of its accounting, that are whole numbers."""
 
 _SMALL_TABLES: dict[str, dict[str, str]] = {
     "host": {"number": _COUNT, "identity": _DIGEST, "name": _TEXT},
@@ -87,7 +87,7 @@ _SMALL_TABLES: dict[str, dict[str, str]] = {
         "document": _TEXT,
     },
 }
-"""Conditions on the columns of tables with few rows for each run."""
+"""SQL conditions on the columns of tables with few rows for each run; ``{0}`` is the column."""
 
 _TABLES_OF_A_RUN: dict[str, dict[str, str]] = {
     "draw": {
@@ -142,7 +142,7 @@ def confine(connection: sqlite3.Connection) -> None:
 
 
 def refuse_foreign_objects(connection: sqlite3.Connection, file: Path, version: int) -> None:
-    """Refuse a file in which an object with one of our names is not ours.
+    """Refuse a file in which a table, index or trigger of the ledger is missing or different.
 
     A user may add tables and indexes, which are never used. An added view, trigger or virtual table
     is refused, whatever its name, because it is a program in the file. A missing trigger does not
@@ -150,7 +150,7 @@ def refuse_foreign_objects(connection: sqlite3.Connection, file: Path, version: 
 
     Raise `UnusableInput`; the error names the object.
     """
-    expected = _objects(scripts_up_to(version))
+    expected = _statements_of_objects(scripts_up_to(version))
     tables = {name for kind, name in expected if kind == "table"}
     missing = {(kind, name) for kind, name in expected if kind != "trigger"}
     for kind, name, table, statement in connection.execute(
@@ -160,16 +160,16 @@ def refuse_foreign_objects(connection: sqlite3.Connection, file: Path, version: 
             str(name).lower() not in tables
             and str(table).lower() not in tables
             and kind in ("table", "index")
-            and not _VIRTUAL.match(statement or "")
+            and not _CREATES_VIRTUAL_TABLE.match(statement or "")
         ):
             continue
         if kind == "index" and statement is None:
             continue
-        if expected.get((str(kind), str(name))) != _normalised(statement):
-            raise damaged(file, f"its {kind} {name!r} was not created by Equipoise")
+        if expected.get((str(kind), str(name))) != _with_single_blanks(statement):
+            raise damaged_ledger(file, f"its {kind} {name!r} was not created by Equipoise")
         missing.discard((str(kind), str(name)))
     for kind, name in sorted(missing, reverse=True):
-        raise damaged(file, f"its {kind} {name!r} is missing")
+        raise damaged_ledger(file, f"its {kind} {name!r} is missing")
 
 
 def check_small_tables(connection: sqlite3.Connection, file: Path) -> None:
@@ -199,38 +199,37 @@ def _refuse_rows(
     connection: sqlite3.Connection,
     file: Path,
     table: str,
-    source: str,
+    from_clause: str,
     columns: dict[str, str],
     *parameters: int,
 ) -> None:
     checks = {name: f"({check.format(name)})" for name, check in columns.items()}
     # A comparison with NULL is NULL, which counts as a refusal.
     query = (
-        f"SELECT {', '.join(checks.values())} {source} "
+        f"SELECT {', '.join(checks.values())} {from_clause} "
         f"NOT coalesce({' AND '.join(checks.values())}, 0) LIMIT 1"
     )
     results = connection.execute(query, parameters).fetchone()
     if results is not None:
-        wrong = next(name for name, holds in zip(checks, results, strict=True) if not holds)
-        column = f"{table}.{wrong.rpartition('.')[2]}"
-        raise damaged(file, f"{column} has a value that no campaign records")
+        column = next(name for name, holds in zip(checks, results, strict=True) if not holds)
+        name = f"{table}.{column.rpartition('.')[2]}"
+        raise damaged_ledger(file, f"{name} has a value that no campaign records")
 
 
 @functools.cache
-def _objects(scripts: tuple[Statements, ...]) -> Mapping[tuple[str, str], str]:
-    """Return the statements of the objects that scripts create, in SQLite's own form."""
+def _statements_of_objects(scripts: tuple[Statements, ...]) -> Mapping[tuple[str, str], str]:
+    """Return the statements of the objects that scripts create, as SQLite stores them."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as fresh:
         for statement in chain.from_iterable(scripts):
             fresh.execute(statement)
         return {
-            (kind, name): _normalised(statement)
+            (kind, name): _with_single_blanks(statement)
             for kind, name, statement in fresh.execute(
                 "SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL"
             )
         }
 
 
-def _normalised(statement: object) -> str:
-    """Return a statement with normalised blanks."""
+def _with_single_blanks(statement: object) -> str:
     line = re.sub(r"\s+", " ", str(statement)).strip()
     return re.sub(r" ?([(),]) ?", r"\1", line)

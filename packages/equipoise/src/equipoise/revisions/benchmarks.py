@@ -26,11 +26,11 @@ class Benchmark(Struct, frozen=True):
 
     name: str
     command: tuple[str, ...]
-    """Words of the command. A program with a slash in its name is searched in each revision."""
+    """Program and arguments. A program with a slash in its name is searched in each revision."""
 
 
 _MAX_BYTES = 1 << 20
-_FORM = """as in: build = "make" and, under [benchmarks], parse = "./bench parse\""""
+_SUITE_HINT = """write build = "make" and, under [benchmarks], parse = "./bench parse\""""
 
 
 class Suite(Struct, frozen=True):
@@ -41,25 +41,25 @@ class Suite(Struct, frozen=True):
 
 
 def read_suite(path: Path) -> Suite:
-    """Return the suite in a file.
+    """Return the suite of benchmarks in a TOML file.
 
     Raise `UnusableInput` if the file cannot be read, is not TOML, or does not contain a suite.
     """
-    content = read_whole(path, hint="check the name", max_bytes=_MAX_BYTES)
+    content = read_whole(path, hint="check the path", max_bytes=_MAX_BYTES)
     if len(content) > _MAX_BYTES:
-        raise UnusableInput(f"{path} is larger than {_MAX_BYTES >> 20} MiB", hint=_FORM)
+        raise UnusableInput(f"{path} is larger than {_MAX_BYTES >> 20} MiB", hint=_SUITE_HINT)
     try:
         suite = tomllib.loads(content.decode())
     except (ValueError, RecursionError) as error:
-        raise UnusableInput(f"{path} is not TOML: {error}", hint=_FORM) from error
+        raise UnusableInput(f"{path} is not TOML: {error}", hint=_SUITE_HINT) from error
     unknown = sorted(suite.keys() - {"build", "benchmarks"})
     if unknown:
-        raise UnusableInput(f"{path}: a suite has no key {unknown[0]!r}", hint=_FORM)
+        raise UnusableInput(f"{path} has the unknown key {unknown[0]!r}", hint=_SUITE_HINT)
     build, benchmarks = suite.get("build"), suite.get("benchmarks")
     if build is not None and not isinstance(build, str):
-        raise UnusableInput(f"{path}: build is not a line for a shell", hint=_FORM)
+        raise UnusableInput(f"{path}: the value of build is not a text", hint=_SUITE_HINT)
     if not isinstance(benchmarks, dict) or not benchmarks:
-        raise UnusableInput(f"{path}: [benchmarks] has no benchmark", hint=_FORM)
+        raise UnusableInput(f"{path} has no benchmark under [benchmarks]", hint=_SUITE_HINT)
     return Suite(
         tuple(
             Benchmark(name, _split_command(line, f"{path}: benchmarks.{name}"))
@@ -70,7 +70,7 @@ def read_suite(path: Path) -> Suite:
 
 
 def parse_benchmarks(texts: tuple[str, ...]) -> tuple[Benchmark, ...]:
-    """Return the benchmarks of texts of the form ``NAME=CMD``.
+    """Return the benchmarks in texts such as ``NAME=CMD``.
 
     Raise `UnusableInput` if a text has no name or no command, or two have the same name.
     """
@@ -80,7 +80,7 @@ def parse_benchmarks(texts: tuple[str, ...]) -> tuple[Benchmark, ...]:
         if not name.strip() or not line.strip():
             raise UnusableInput(
                 f"{option('bench')} {text!r} is not of the form NAME=CMD",
-                hint=f"as in {option('bench')} 'parse=./bench parse'",
+                hint=f"give a name and a command: {option('bench')} 'parse=./bench parse'",
             )
         if name in benchmarks:
             raise UnusableInput(f"two benchmarks are called {name!r}", hint="rename one of them")
@@ -89,11 +89,14 @@ def parse_benchmarks(texts: tuple[str, ...]) -> tuple[Benchmark, ...]:
 
 
 def _split_command(line: Any, where: str) -> tuple[str, ...]:
-    words = split_command(line, f"{where}: cannot split") if isinstance(line, str) else line
-    is_list = isinstance(words, list) and words
-    if not is_list or not all(isinstance(word, str) and "\0" not in word for word in words):
-        raise UnusableInput(f"{where} is not a command", hint="give a line, or a list of words")
-    return tuple(words)
+    command = split_command(line, f"{where}: cannot split") if isinstance(line, str) else line
+    is_list = isinstance(command, list) and command
+    if not is_list or not all(isinstance(word, str) and "\0" not in word for word in command):
+        raise UnusableInput(
+            f"{where} is not a command",
+            hint='write the command as "./bench parse" or as ["./bench", "parse"]',
+        )
+    return tuple(command)
 
 
 READER = "equipoise.helpers.benchmark_tool"
@@ -104,14 +107,13 @@ class Listing(Struct, frozen=True):
     """Options with which a program lists its benchmarks, and runs one of them."""
 
     list_option: str
-    """Makes the program print the names of the benchmarks that its other options choose, one name
-    a line."""
+    """Option with which the program prints the names of its chosen benchmarks, one in each line."""
     option_for: Callable[[str], str]
-    """Return the option that chooses one benchmark, whatever earlier options choose."""
+    """Function that returns the option to choose one benchmark; it overrides earlier options."""
     none_option: str
     """Option that chooses no benchmark: the lines that the program prints with it are not names."""
     duration_option: str
-    """Option for the time that a benchmark repeats its loop, unless the command has it."""
+    """Option for the time that a benchmark repeats its loop; an option in the command wins."""
 
     def command_for(self, name: str, command: tuple[str, ...]) -> tuple[str, ...]:
         """Return a program's command with the options that run one benchmark."""
@@ -124,7 +126,7 @@ class Listing(Struct, frozen=True):
 class BenchmarkTool(Struct, frozen=True):
     """A language's benchmark tool.
 
-    In its environment ``{tree}`` stands for the working tree of a revision and ``{own}`` for the
+    In ``environment``, ``{tree}`` stands for the working tree of a revision and ``{own}`` for the
     user's own working tree.
     """
 
@@ -132,10 +134,11 @@ class BenchmarkTool(Struct, frozen=True):
     command: tuple[str, ...] = ()
     """Default command; empty if the user has to name a program."""
     build: str | None = None
-    """Default line for a shell that builds the benchmarks."""
+    """Default shell line that builds the benchmarks."""
     environment: Mapping[str, str] = field(default_factory=dict)
     listing: Listing | None = None
-    """If given, each benchmark runs in separate processes and reports the metric ``time_s``."""
+    """Options to list the benchmarks. With them, each benchmark runs in separate processes and
+    reports the metric ``time_s``."""
 
     def reading_command(self, command: tuple[str, ...]) -> tuple[str, ...]:
         """Return the command that runs a benchmark command and reads its results."""
@@ -143,12 +146,12 @@ class BenchmarkTool(Struct, frozen=True):
         return (sys.executable, "-P", "-m", READER, self.name, "--", *command)
 
 
-_SPECIAL = re.compile(r"[.\[\\()*+?{|^$]")
+_SPECIAL_CHARACTERS = re.compile(r"[.\[\\()*+?{|^$]")
 """Special characters of POSIX extended regular expressions."""
 
 
 def _google_benchmark_option(name: str) -> str:
-    return "--benchmark_filter=^" + _SPECIAL.sub(r"\\\g<0>", name) + "$"
+    return "--benchmark_filter=^" + _SPECIAL_CHARACTERS.sub(r"\\\g<0>", name) + "$"
 
 
 TOOLS = {

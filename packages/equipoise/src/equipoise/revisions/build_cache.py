@@ -1,9 +1,9 @@
 """Builds of revisions that are kept on this host, and used by later bisections and gates.
 
 The key of a build is a digest of everything that decides its content: the sources (the tree of the
-commit, changes of the working tree, and the submodules that are checked out), the folder and the
+commit, changes of the working tree, and the submodules that are checked out), the folder, the shell
 line that builds, the toolchain, and the environment. Variables about the terminal or the session
-are left out: with them no build would ever be used again.
+are left out, because with them no build would ever be used again.
 
 A build stays in the folder ``FOLDER/KEY/tree/PROJECT`` where it was made, because programs may
 contain the path of their build. All keys are equally long, and so are all paths. A build is
@@ -50,9 +50,8 @@ from equipoise.revisions.benchmarks import BenchmarkTool
 from equipoise.revisions.checkout import changes_of_working_tree, check_out, submodules_present
 from equipoise.revisions.git import Repository, without_git_variables
 
-DIGITS = 32
-"""Number of hexadecimal digits of a key. It is the same for all keys, as all paths must be equally
-long."""
+KEY_DIGITS = 32
+"""Number of hexadecimal digits of a key; all keys, and so all paths, are equally long."""
 _KEY_VERSION = 1
 _TOOLS = (
     *("cc", "c++", "gcc", "g++", "clang", "clang++", "ld", "ld.lld", "mold", "as", "ar", "nasm"),
@@ -62,7 +61,7 @@ _TOOLS = (
 )
 """Programs that a build may use, and whose versions may change."""
 _VERSION_COMMANDS = (("rustc", "-vV"), ("go", "version"))
-"""Commands of programs that only start the toolchain of their choice."""
+"""Commands that print the version of the toolchain which the program itself starts."""
 _VERSION_TIMEOUT_S = 20.0
 _SESSION_VARIABLES = frozenset(
     "PWD OLDPWD SHLVL _ TERM COLORTERM COLUMNS LINES DISPLAY WAYLAND_DISPLAY WINDOWID STY TMUX "
@@ -78,25 +77,23 @@ _SESSION_PREFIXES = ("SSH_", "XDG_", "VTE_", "KONSOLE_", "ITERM_", "TERM_") + (
 LIMIT_VARIABLE = "EQUIPOISE_BUILDS_GIB"
 """Variable that sets the limit of the cache, in GiB."""
 DEFAULT_GIB = 10.0
-_KEY = re.compile(f"[0-9a-f]{{{DIGITS}}}")
-_RECORD = "build.json"
-_TREE = "tree"
-_LOCK = ".lock"
+_KEY = re.compile(f"[0-9a-f]{{{KEY_DIGITS}}}")
+_RECORD_NAME = "build.json"
+_TREE_FOLDER = "tree"
+_LOCK_SUFFIX = ".lock"
 _POLL_S = 0.05
 _GIB = 1 << 30
 _BLOCK_BYTES = 512
 """Unit of ``st_blocks`` (stat(2))."""
 
 
-class _Record(Struct, frozen=True):
-    """Record of a complete build."""
-
+class _BuildRecord(Struct, frozen=True):
     seconds: float
     size: int
     """Bytes on the disk."""
     completed_ns: int
     files: str
-    """Digest of the files that existed at that time."""
+    """Digest of the files at that time."""
 
 
 class MissingFolder(UnusableInput):
@@ -104,7 +101,7 @@ class MissingFolder(UnusableInput):
 
 
 class Build(Struct, frozen=True):
-    """A complete build, which is kept while the cache is open."""
+    """A complete build, which stays on the disk while the cache is open."""
 
     tree: Path
     """Root of the working tree."""
@@ -125,7 +122,7 @@ def cache_folder(environment: Mapping[str, str]) -> Path:
     parent = home if os.path.isabs(home) else os.path.expanduser("~/.cache")
     if not os.path.isabs(parent):
         raise UnusableInput(
-            f"user {os.geteuid()} has no home folder to keep builds in",
+            f"user {os.geteuid()} has no home folder in which builds can be kept",
             hint=f"set {BUILDS_VARIABLE} to a folder of your own",
         )
     return Path(parent, "equipoise", "builds")
@@ -144,7 +141,7 @@ def cache_limit(environment: Mapping[str, str]) -> int:
     if not 0.0 <= limit < 1 << 62:
         raise UnusableInput(
             f"{LIMIT_VARIABLE}={text} is not the size of a cache",
-            hint="give GiB, such as 10 or 0.5",
+            hint=f"set a number of GiB, such as {LIMIT_VARIABLE}=10",
         )
     return int(limit)
 
@@ -152,7 +149,7 @@ def cache_limit(environment: Mapping[str, str]) -> int:
 def open_cache(
     repository: Repository, line: str | None, tool: BenchmarkTool | None, campaign: Path
 ) -> BuildCache:
-    """Return the builds of a repository on this host, made by a line and a tool.
+    """Return the cache of a repository's builds on this host, made by a shell line and a tool.
 
     ``campaign`` is the campaign's private folder. If the user's cache folder cannot be used, the
     builds are in that private folder, and are removed with it.
@@ -171,7 +168,7 @@ def open_cache(
 
 
 class BuildCache:
-    """The builds of one recipe that are kept on this host.
+    """The builds that are kept on this host, made by one recipe.
 
     ``campaign`` is the campaign's private folder. The environment of a build names it, so that the
     build can be found and ended if this process is killed (`equipoise.measure.leftovers`).
@@ -185,40 +182,40 @@ class BuildCache:
         self._folder = _make_private_folder(folder)
         self._max_bytes = max_bytes
         self._descriptors: dict[str, int] = {}
-        """Descriptors of the shared locks, by key."""
-        self._descriptors_lock = threading.Lock()
+        """File descriptors of the shared locks, by key."""
+        self._descriptor_guard = threading.Lock()
         self._building: set[Path] = set()
         self._stopped = threading.Event()
 
     def __enter__(self) -> Self:
         """Remove the incomplete builds of killed processes."""
-        self._trim(())
+        self._remove_old_builds(())
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Let other processes remove the builds, and keep the limit."""
+        """Let other processes remove the builds, and remove old builds above the limit."""
         for key in tuple(self._descriptors):
             os.close(self._descriptors.pop(key))
-        self._trim(())
+        self._remove_old_builds(())
 
     def tree_of(self, source: Source) -> Path:
-        """Return the root of the working tree of a build, whether it exists or not."""
+        """Return the path of a build's working tree, which may not exist."""
         project = self.recipe.repository.top.name
-        return self._folder / key_of(self.recipe, source) / _TREE / project
+        return self._folder / key_of(self.recipe, source) / _TREE_FOLDER / project
 
     def seconds_of(self, source: Source) -> float | None:
-        """Return the seconds that a complete build took; ``None`` if there is none."""
-        record = self._record(key_of(self.recipe, source))
+        """Return the seconds that a complete build took; ``None`` if it is missing."""
+        record = self._read_record(key_of(self.recipe, source))
         return None if record is None else record.seconds
 
     def get(self, source: Source, label: str, needed: Collection[Source] = ()) -> Build:
         """Return a build, and make it if it is missing. Several threads may call this at once.
 
-        ``needed`` are the sources of builds that must be kept, whatever the limit of the cache.
+        The builds of the ``needed`` sources are kept, even above the limit of the cache.
 
-        Raise `ConditionFailed` if the source cannot be built. Raise `MissingFolder` if it lacks the
-        user's current folder. Raise `UnusableInput` if it cannot be checked out, or the working
-        tree has changed since the source was read.
+        Raise `ConditionFailed` if the source cannot be built. Raise `MissingFolder` if the source
+        lacks the user's current folder. Raise `UnusableInput` if the source cannot be checked out,
+        or the working tree has changed since the source was read.
         """
         key = key_of(self.recipe, source)
         tree = self.tree_of(source)
@@ -226,20 +223,22 @@ class BuildCache:
         reused = True
         try:
             while True:
-                record = self._use(key)
+                record = self._lock_for_use(key)
                 if record is not None:
                     return Build(tree, record.seconds, reused)
-                if self._make(key, source, tree, label):
+                if self._make_build(key, source, tree, label):
                     reused = False
-                    self._trim({key, *(key_of(self.recipe, other) for other in needed)})
+                    self._remove_old_builds(
+                        {key, *(key_of(self.recipe, other) for other in needed)}
+                    )
         except OSError as error:
             raise UnusableInput(
                 f"cannot keep a build in {self._folder}: {error.strerror}",
-                hint=f"make room there, or set {BUILDS_VARIABLE} to a folder of another disk",
+                hint=f"free space there, or set {BUILDS_VARIABLE} to a folder of another disk",
             ) from None
 
     def stop(self) -> None:
-        """End the builds of other threads, whose calls raise an error."""
+        """End the running builds of other threads, so that their calls of `get` raise an error."""
         self._stopped.set()
         for tree in tuple(self._building):
             end_build(str(tree))
@@ -247,47 +246,47 @@ class BuildCache:
     def _discard_changed(self, key: str, tree: Path) -> None:
         """Remove a build if a trial has changed one of its files: a new build would differ.
 
-        Files that trials add do not count: the first trial of a campaign, which is never analysed,
-        adds them again.
+        Files that trials add are ignored, because the first trial of a campaign, which is never
+        analysed, adds them again.
         """
-        record = None if key in self._descriptors else self._record(key)
+        record = None if key in self._descriptors else self._read_record(key)
         if record is not None and digest_of_files(tree, record.completed_ns) != record.files:
             self._discard(key)
 
-    def _use(self, key: str) -> _Record | None:
-        """Share the lock of a complete build; return its record, or ``None`` if it is missing."""
+    def _lock_for_use(self, key: str) -> _BuildRecord | None:
+        """Lock a complete build as a user; return its record, or ``None`` if it is missing."""
         if key not in self._descriptors:
             while (descriptor := self._try_to_lock(key, fcntl.LOCK_SH)) is None:
                 self._pause()
-            if self._record(key) is None:
+            if self._read_record(key) is None:
                 os.close(descriptor)
                 return None
-            self._hold(key, descriptor)
+            self._keep_lock(key, descriptor)
         with contextlib.suppress(OSError):
-            os.utime(self._folder / key / _RECORD)
-        return self._record(key)
+            os.utime(self._folder / key / _RECORD_NAME)
+        return self._read_record(key)
 
-    def _make(self, key: str, source: Source, tree: Path, label: str) -> bool:
+    def _make_build(self, key: str, source: Source, tree: Path, label: str) -> bool:
         """Make a build under the exclusive lock; return ``False`` if another process made it."""
-        with self._lock_to_make(key) as is_missing:
+        with self._lock_to_make_build(key) as is_missing:
             if not is_missing:
                 return False
-            _remove(self._folder / key, tree)
-            began = time.monotonic()
+            _remove_build(self._folder / key, tree)
+            started_s = time.monotonic()
             self._building.add(tree)
             try:
                 self._build(source, tree, label)
             except BaseException:
-                _remove(self._folder / key, tree)
+                _remove_build(self._folder / key, tree)
                 raise
             finally:
                 self._building.discard(tree)
-            seconds, completed_ns = time.monotonic() - began, time.time_ns()
+            seconds, completed_ns = time.monotonic() - started_s, time.time_ns()
             files = digest_of_files(tree, completed_ns)
-            record = _Record(seconds, _size(self._folder / key), completed_ns, files)
-            part = self._folder / key / f"{_RECORD}.part"
-            part.write_bytes(msgspec.json.encode(record))
-            part.rename(self._folder / key / _RECORD)
+            record = _BuildRecord(seconds, _size_on_disk(self._folder / key), completed_ns, files)
+            unfinished = self._folder / key / f"{_RECORD_NAME}.part"
+            unfinished.write_bytes(msgspec.json.encode(record))
+            unfinished.rename(self._folder / key / _RECORD_NAME)
             return True
 
     def _build(self, source: Source, tree: Path, label: str) -> None:
@@ -306,7 +305,7 @@ class BuildCache:
         if not folder.is_dir():
             raise MissingFolder(
                 f"{label} has no folder {repository.inside}",
-                hint="run it in a folder that every revision has",
+                hint="change to a folder that every revision has, and run the command there",
             )
         if self.recipe.line is None:
             return
@@ -319,27 +318,27 @@ class BuildCache:
             raise EquipoiseError("the build was stopped")
         build_revision(self.recipe.line, folder, tree, environment, label)
 
-    def _record(self, key: str) -> _Record | None:
+    def _read_record(self, key: str) -> _BuildRecord | None:
         try:
-            content = (self._folder / key / _RECORD).read_bytes()
-            return msgspec.json.decode(content, type=_Record)
+            content = (self._folder / key / _RECORD_NAME).read_bytes()
+            return msgspec.json.decode(content, type=_BuildRecord)
         except (OSError, msgspec.MsgspecError):
             return None
 
-    def _trim(self, needed: Collection[str]) -> None:
+    def _remove_old_builds(self, needed: Collection[str]) -> None:
         """Remove incomplete builds of killed processes, then the oldest builds above the limit."""
         complete: list[tuple[float, int, str]] = []
         for name in sorted(os.listdir(self._folder)):
-            key = name.removesuffix(_LOCK)
+            key = name.removesuffix(_LOCK_SUFFIX)
             if not _KEY.fullmatch(key):
                 continue
-            record = self._record(key)
+            record = self._read_record(key)
             if record is None:
                 self._discard(key)
             elif name == key:
                 with contextlib.suppress(OSError):
-                    used = (self._folder / key / _RECORD).stat().st_mtime
-                    complete.append((used, record.size, key))
+                    used_at = (self._folder / key / _RECORD_NAME).stat().st_mtime
+                    complete.append((used_at, record.size, key))
         excess = sum(size for _, size, _ in complete) - self._max_bytes
         for _, size, key in sorted(complete):
             if excess <= 0:
@@ -357,32 +356,32 @@ class BuildCache:
         try:
             folder = self._folder / key
             with contextlib.suppress(OSError):
-                (folder / _RECORD).unlink()
-            _remove(folder, folder / _TREE / self.recipe.repository.top.name)
+                (folder / _RECORD_NAME).unlink()
+            _remove_build(folder, folder / _TREE_FOLDER / self.recipe.repository.top.name)
             with contextlib.suppress(OSError):
-                (self._folder / f"{key}{_LOCK}").unlink()
+                (self._folder / f"{key}{_LOCK_SUFFIX}").unlink()
         finally:
             os.close(descriptor)
         return True
 
-    def _hold(self, key: str, descriptor: int) -> None:
+    def _keep_lock(self, key: str, descriptor: int) -> None:
         """Keep a shared lock, unless another thread has one already."""
-        with self._descriptors_lock:
+        with self._descriptor_guard:
             if self._descriptors.setdefault(key, descriptor) != descriptor:
                 os.close(descriptor)
 
     @contextlib.contextmanager
-    def _lock_to_make(self, key: str) -> Iterator[bool]:
+    def _lock_to_make_build(self, key: str) -> Iterator[bool]:
         """Lock a missing build; yield ``False`` if another process has made it.
 
         That process keeps a shared lock on its build, so waiting for the exclusive lock would never
         end.
         """
-        while self._record(key) is None:
+        while self._read_record(key) is None:
             descriptor = self._try_to_lock(key, fcntl.LOCK_EX)
             if descriptor is not None:
                 try:
-                    yield self._record(key) is None
+                    yield self._read_record(key) is None
                 finally:
                     os.close(descriptor)
                 return
@@ -390,15 +389,15 @@ class BuildCache:
         yield False
 
     def _pause(self) -> None:
-        """Wait a moment for a lock, outside the kernel, so that `stop` can end the wait."""
+        """Wait a moment before the next attempt to lock; `stop` ends the wait."""
         if self._stopped.wait(_POLL_S):
             raise EquipoiseError("the build was stopped")
 
-    def _try_to_lock(self, key: str, kind: int) -> int | None:
-        path = self._folder / f"{key}{_LOCK}"
+    def _try_to_lock(self, key: str, operation: int) -> int | None:
+        path = self._folder / f"{key}{_LOCK_SUFFIX}"
         descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
-            fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, operation | fcntl.LOCK_NB)
             # Another process may have removed the build with its lock file.
             if os.path.samestat(os.fstat(descriptor), os.stat(path)):
                 return descriptor
@@ -424,12 +423,12 @@ def _make_private_folder(folder: Path) -> Path:
     if status.st_uid != os.geteuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise UnusableInput(
             f"others own the folder of builds {folder} or may write to it",
-            hint=f"chmod go-w {folder}, or set {BUILDS_VARIABLE} to a folder of your own",
+            hint=f"run `chmod go-w {folder}`, or set {BUILDS_VARIABLE} to a folder of your own",
         )
     return Path(os.path.realpath(folder))
 
 
-def _remove(folder: Path, tree: Path) -> None:
+def _remove_build(folder: Path, tree: Path) -> None:
     """Remove a build, and end the processes that still make it."""
     if folder.exists():
         end_build(str(tree))
@@ -447,8 +446,7 @@ def _remove_unwritable(function: object, path: str, error: object) -> None:
             os.unlink(path)
 
 
-def _size(folder: Path) -> int:
-    """Return the bytes of a folder on the disk."""
+def _size_on_disk(folder: Path) -> int:
     total = 0
     for parent, folders, files in os.walk(folder):
         for name in (*folders, *files):
@@ -462,7 +460,7 @@ class Recipe(Struct, frozen=True):
 
     repository: Repository
     line: str | None
-    """Line for a shell that builds a revision; ``None`` if a checkout is enough."""
+    """Shell line that builds a revision; ``None`` if a checkout is enough."""
     tool: BenchmarkTool | None
     tools: str
     """Digest of the toolchain and the host; empty without a line."""
@@ -499,21 +497,23 @@ def recipe_of(
     tool: BenchmarkTool | None,
     environment: Mapping[str, str],
 ) -> Recipe:
-    """Return the recipe on this host, with its present tools."""
+    """Return the recipe on this host, with the tools that it has now."""
     submodules = submodules_present(repository)
     if line is None:
         return Recipe(repository, line, tool, "", "", submodules)
-    kept = {
+    build_environment = {
         name: value
         for name, value in without_git_variables(environment).items()
         if name not in _SESSION_VARIABLES and not name.startswith(_SESSION_PREFIXES)
     }
     tools = digest_of_toolchain(line, environment, repository)
-    return Recipe(repository, line, tool, tools, digest(sorted(kept.items())), submodules)
+    return Recipe(
+        repository, line, tool, tools, digest(sorted(build_environment.items())), submodules
+    )
 
 
 def digest_of_toolchain(line: str, environment: Mapping[str, str], repository: Repository) -> str:
-    """Return the digest of the tools that a line for a shell may use, and of the processor."""
+    """Return the digest of the processor and of the tools that a shell line may use."""
     search_path = environment.get("PATH", os.defpath)
     return digest(sorted(set(_toolchain(line, search_path, repository))))
 
@@ -551,9 +551,9 @@ def key_of(recipe: Recipe, source: Source) -> str:
 
 
 def digest_of_files(tree: Path, until_ns: int) -> str:
-    """Return the digest of names, sizes and times of the files that did not change after a time.
+    """Return the digest of names, sizes and times of the files not changed after ``until_ns``.
 
-    The time is the inode's (ctime), as a program can set the time of the content back.
+    The time of a file is that of its inode (ctime), because a program can set the other times back.
     """
     files = []
     for parent, _, names in os.walk(tree):
@@ -569,16 +569,16 @@ def digest_of_files(tree: Path, until_ns: int) -> str:
 def _toolchain(line: str, search_path: str, repository: Repository) -> Iterator[str]:
     """Yield the properties of a toolchain: programs, their versions, and the host."""
     try:
-        words = shlex.split(line, comments=True)
+        line_words = shlex.split(line, comments=True)
     except ValueError:
-        words = line.split()
-    for name in (*_TOOLS, *words):
+        line_words = line.split()
+    for name in (*_TOOLS, *line_words):
         program = shutil.which(name, path=search_path)
         # A program of the repository belongs to its sources.
         if program is not None and os.path.isabs(program):
             status = os.stat(program)
-            real = os.path.realpath(program)
-            yield f"{program} {real} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}"
+            target = os.path.realpath(program)
+            yield f"{program} {target} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}"
     for name, option in _VERSION_COMMANDS:
         program = shutil.which(name, path=search_path)
         if program is not None:
@@ -598,17 +598,17 @@ def _version_text(program: str, option: str, repository: Repository) -> str:
             check=False,
         )
         if result.returncode < 0:
-            # Without a version the key would be that of another toolchain.
+            # Without the version the key would not distinguish toolchains.
             raise subprocess.CalledProcessError(result.returncode, result.args)
     except (OSError, subprocess.SubprocessError) as error:
         raise UnusableInput(
             f"{program} {option} does not print its version: {error}",
-            hint="run it by hand in the repository, or remove it from PATH",
+            hint=f"run `{program} {option}` in the repository, or remove the program from PATH",
         ) from None
     return result.stdout.decode("utf-8", "replace")
 
 
 def digest(content: object) -> str:
-    """Return the digest of nested lists, numbers and texts."""
+    """Return the digest of nested lists of numbers and texts."""
     # Paths and variables may contain bytes that are not text; `ascii` keeps them distinct.
-    return hashlib.sha256(ascii(content).encode("ascii")).hexdigest()[:DIGITS]
+    return hashlib.sha256(ascii(content).encode("ascii")).hexdigest()[:KEY_DIGITS]

@@ -1,9 +1,9 @@
 """Revisions of a git repository, each in a separate working tree in a private folder.
 
-A tree is a separate repository that borrows the user's objects (``objects/info/alternates``,
-gitrepository-layout(5)), not a `git worktree`. Therefore nothing is written into the user's
-repository, none of its hooks runs, and a killed gate leaves one folder. Submodules that are checked
-out in the user's tree are checked out in the same way, from there.
+A tree is a separate repository that reads the objects of the user's repository
+(``objects/info/alternates``, gitrepository-layout(5)), not a `git worktree`. Therefore nothing is
+written into the user's repository, none of its hooks runs, and a killed gate leaves one folder.
+Submodules that are checked out in the user's tree are copied from there in the same way.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from equipoise.revisions.git import (
 
 WORKING_TREE = "the working tree"
 """Name of the default candidate."""
-SIDES = ("old", "new")
-"""Folders of the two revisions. Their names, and therefore all paths, have equal length."""
+REVISION_FOLDERS = ("old", "new")
+"""Folders of a gate's two revisions. Their names, and therefore all paths, have equal length."""
 
 _GITLINK = "160000"
 _ENCODING_FILTERS = ("lfs", "git-crypt")
-"""Filters without which a file is a pointer or encrypted, whatever the configuration is."""
+"""Filters that every checkout needs: without them a file is a pointer or encrypted."""
 UNSHALLOW = (
-    "a shallow clone has it only after `git fetch --unshallow` (GitHub: fetch-depth: 0, "
+    "a shallow clone lacks old commits before `git fetch --unshallow` (GitHub: fetch-depth: 0, "
     "GitLab: GIT_DEPTH: 0)"
 )
 
@@ -54,7 +54,7 @@ def repository_at(folder: Path) -> Repository:
     if top.returncode != 0:
         raise UnusableInput(
             f"{folder} is not in a readable git working tree{reason_of(top)}",
-            hint="run it in the repository whose revisions you want to compare",
+            hint="run the command in the repository whose revisions you want to compare",
         )
     inside = line_of(folder, "rev-parse", "--show-prefix")
     return Repository(Path(text_of(top)), inside.removesuffix("/"))
@@ -81,10 +81,10 @@ def _hint_for_missing(name: str) -> str:
     """Return the hint for the name of a revision that is not a commit."""
     if name and not name.strip("0"):
         # CI services write zeros for the commit before the first commit of a branch.
-        return "the branch is new and has no earlier commit: name the branch that it comes from"
+        return "the branch is new and has no earlier commit: name the branch from which it comes"
     if ".." in name:
         return "name one commit, not a range"
-    return f"check its spelling; {UNSHALLOW}"
+    return f"check the spelling of the revision; {UNSHALLOW}"
 
 
 def fork_point(repository: Repository, baseline: Revision, candidate: Revision) -> Revision:
@@ -106,7 +106,7 @@ def fork_point(repository: Repository, baseline: Revision, candidate: Revision) 
 
 
 def revision_of_working_tree(repository: Repository) -> Revision:
-    """Return HEAD, with the later changes of tracked files.
+    """Return HEAD, or the working tree if its tracked files have changed since HEAD.
 
     Raise `UnusableInput` if the repository has no commit yet.
     """
@@ -131,7 +131,7 @@ def is_changed(repository: Repository, path: str) -> bool:
 
 
 def changed_submodules(repository: Repository) -> tuple[str, ...]:
-    """Return the submodules that are not at the commit that HEAD names, or have changes."""
+    """Return the submodules that differ from the commit in HEAD, or have uncommitted changes."""
     result = _diff(repository, "--raw", "-z", "--no-renames", "--no-ext-diff", "HEAD")
     fields = result.stdout.split(b"\0")
     return tuple(
@@ -144,10 +144,10 @@ def changed_submodules(repository: Repository) -> tuple[str, ...]:
 def warnings_of_working_tree(
     repository: Repository, excluded_from: str, owner: str
 ) -> Iterator[CampaignWarning]:
-    """Yield warnings of changes in the working tree that do not take part.
+    """Yield warnings of changes in the working tree that are not measured.
 
-    ``excluded_from`` is a phrase such as "neither revision"; ``owner`` is the revision that the
-    changes may belong to, such as "the candidate".
+    ``excluded_from`` is a phrase such as "neither revision". ``owner`` is the revision to which the
+    changes may belong, such as "the candidate".
     """
     submodules = changed_submodules(repository)
     if submodules:
@@ -155,7 +155,7 @@ def warnings_of_working_tree(
             "changed_submodules",
             f"changes in submodules are in {excluded_from}: {len(submodules)}, "
             f"{submodules[0]} among them",
-            "commit them in the submodule, then commit its new revision here",
+            "commit the changes in the submodule, then commit its new revision here",
         )
     untracked = untracked_files(repository)
     if untracked:
@@ -163,7 +163,7 @@ def warnings_of_working_tree(
             "untracked_files",
             f"untracked files of the working tree are in {excluded_from}: "
             f"{len(untracked)}, {untracked[0]} among them",
-            f"git add what belongs to {owner}; .gitignore the rest",
+            f"`git add` the files of {owner}, and add all others to .gitignore",
         )
 
 
@@ -187,16 +187,16 @@ def submodules_present(repository: Repository) -> tuple[str, ...]:
 
 
 def check_out(
-    repository: Repository, revision: Revision, side: Path, changes: bytes | None = None
+    repository: Repository, revision: Revision, parent: Path, changes: bytes | None = None
 ) -> Path:
-    """Check a revision out into a new folder of the repository's own name; return that folder.
+    """Check a revision out into a new folder with the repository's name; return that folder.
 
-    ``side`` is an existing folder for this revision alone. ``changes`` are the changes of the
-    working tree, if the revision is uncommitted; by default the present ones.
+    The new folder is in ``parent``, an existing folder for this revision alone. If the revision is
+    uncommitted, ``changes`` are applied; by default the present changes of the working tree.
 
-    Raise `CheckoutFailed` if git cannot check it out, or a filter of its files is not applied.
+    Raise `CheckoutFailed` if git cannot check the revision out, or misses a filter of its files.
     """
-    tree = side / repository.top.name
+    tree = parent / repository.top.name
     _check_out_commit(repository.top, revision.commit, tree)
     if revision.uncommitted:
         patch = changes_of_working_tree(repository) if changes is None else changes
@@ -204,13 +204,13 @@ def check_out(
     return tree
 
 
-def _diff_to_head(repository: Repository, *form_options: str) -> subprocess.CompletedProcess[bytes]:
+def _diff_to_head(repository: Repository, *options: str) -> subprocess.CompletedProcess[bytes]:
     """Return the changes of tracked files since HEAD, by default as a patch."""
-    options = (
+    patch_options = (
         *("--binary", "--full-index", "--no-color", "--no-ext-diff", "--no-textconv"),
         *("--src-prefix=a/", "--dst-prefix=b/", "--no-renames", "--ignore-submodules=all"),
     )
-    return _diff(repository, *options, *form_options, "HEAD")
+    return _diff(repository, *patch_options, *options, "HEAD")
 
 
 def _diff(repository: Repository, *arguments: str) -> subprocess.CompletedProcess[bytes]:
@@ -226,9 +226,9 @@ def _diff(repository: Repository, *arguments: str) -> subprocess.CompletedProces
 
 def _check_out_commit(source: Path, commit: str, tree: Path) -> None:
     label = f"{commit} of {source}"
-    # An old git lacks this option; all of its repositories use SHA-1.
-    kind = line_of(source, "rev-parse", "--show-object-format") or "sha1"
-    init = ("init", "--quiet", "--template=", f"--object-format={kind}")
+    # An old git lacks this option, and its repositories use SHA-1.
+    object_format = line_of(source, "rev-parse", "--show-object-format") or "sha1"
+    init = ("init", "--quiet", "--template=", f"--object-format={object_format}")
     run_checkout_step(label, source, *init, str(tree))
     repository = tree / ".git"
     objects, shallow = (
@@ -251,9 +251,9 @@ def _check_out_commit(source: Path, commit: str, tree: Path) -> None:
 
 
 def _refuse_unapplied_filters(source: Path, tree: Path, label: str) -> None:
-    """Refuse a checkout whose files are in git's stored form, which a build cannot read.
+    """Refuse a checkout in which git has not converted files with their filters.
 
-    A filter such as LFS or git-crypt converts the stored form to the readable one
+    A filter such as LFS or git-crypt converts stored files to files that a build can read
     (gitattributes(5)). A checkout has the filters of the user's and the system's configuration,
     but not those of the repository's own configuration.
     """
@@ -262,14 +262,14 @@ def _refuse_unapplied_filters(source: Path, tree: Path, label: str) -> None:
             name in _ENCODING_FILTERS or _filter_program(source, name) is not None
         ):
             raise CheckoutFailed(
-                f"{path} of {label} needs the filter {name}, which the checkout does not have",
-                hint=f"install the program of {name}, and configure it for your user: "
+                f"{path} of {label} needs the git filter {name}, which is not configured",
+                hint=f"install the program of {name}, and configure the filter for your user: "
                 f"git config --global filter.{name}.smudge …",
             )
 
 
 def _filtered_files(tree: Path) -> dict[str, str]:
-    """Return the filters of the files of a checkout, each with one of its files."""
+    """Return the names of the filters in a checkout, each with the path of a filtered file."""
     files = run_git(tree, "ls-files", "-z").stdout
     attributes = run_git(tree, "check-attr", "-z", "--stdin", "filter", stdin=files).stdout
     fields = [os.fsdecode(field) for field in attributes.split(b"\0")]
@@ -281,13 +281,11 @@ def _filtered_files(tree: Path) -> dict[str, str]:
 
 
 def _filter_program(folder: Path, name: str) -> str | None:
-    """Return the program that a filter runs on a checkout, or ``None``."""
     keys = (f"filter.{name}.process", f"filter.{name}.smudge")
     return next(filter(None, (line_of(folder, "config", "--get", key) for key in keys)), None)
 
 
 def _submodules(tree: Path, commit: str) -> list[tuple[str, str]]:
-    """Return the path and the commit of each submodule."""
     entries = run_git(tree, "ls-tree", "-r", "-z", commit).stdout.split(b"\0")
     submodules = []
     for entry in filter(None, entries):

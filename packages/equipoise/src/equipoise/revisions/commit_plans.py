@@ -1,6 +1,8 @@
 """Commits as conditions: the user's request, the builds, and the plan of a campaign.
 
-Each command has one condition for each commit, whether the commit is built or not.
+A campaign over commits runs each command in each commit. The plan has one condition for each
+command and commit, whether the commit is built or not. A commit's index is its position among the
+commits of the campaign, from 0.
 """
 
 from __future__ import annotations
@@ -16,12 +18,7 @@ from msgspec.structs import replace
 
 from equipoise.design.command_line import command_of_plan
 from equipoise.model.errors import ConditionFailed, UnusableInput
-from equipoise.model.plan import (
-    Condition,
-    Judgement,
-    Plan,
-    Stopping,
-)
+from equipoise.model.plan import Condition, Judgement, Plan, Stopping
 from equipoise.model.record import CampaignWarning
 from equipoise.model.revisions import BENCHMARK, BENCHMARK_SUFFIX, REVISION, Commit, Revision
 from equipoise.revisions.benchmarks import TOOLS, Benchmark, BenchmarkTool
@@ -46,22 +43,18 @@ BUDGET_S = 900.0
 
 
 class NeededCommit(Struct, frozen=True):
-    """A commit that a campaign cannot do without: it must build and run."""
+    """A commit that must build and run; otherwise the campaign ends."""
 
-    place: int
-    """Place among the commits of the campaign, from 0."""
+    index: int
     role: str
-    """Name of its role in messages, such as ``good revision`` or ``baseline``."""
+    """Name of the commit in messages, such as ``good revision`` or ``baseline``."""
     revision: Revision
     option: str
     """Option with which the user names the commit."""
 
 
 class CommitBuilds:
-    """The builds of a campaign's commits in an open cache, for `equipoise.revisions.judging`.
-
-    Methods identify a commit by its place among the commits of the campaign, from 0.
-    """
+    """The builds of a campaign's commits in an open cache, for `equipoise.revisions.judging`."""
 
     def __init__(self, cache: BuildCache, commits: Sequence[Commit]) -> None:
         self._cache = cache
@@ -77,29 +70,29 @@ class CommitBuilds:
         self._seconds = self._read_seconds()
 
     def built_commits(self) -> Collection[int]:
-        """Return the places of the commits that are built."""
+        """Return the indices of the commits that are built."""
         return self._seconds.keys()
 
     def typical_seconds(self) -> float:
         """Return the median of the seconds that builds took; 0 before the first build."""
         return statistics.median(self._seconds.values()) if self._seconds else 0.0
 
-    def make(self, commits: tuple[int, ...]) -> Mapping[int, str]:
-        """Build the commits with these places at once; return the reason for each failed build.
+    def make(self, indices: tuple[int, ...]) -> Mapping[int, str]:
+        """Build several commits at once; return the reason of each failure, by index.
 
-        A commit that git cannot check out counts as one that does not build.
+        A failed checkout by git counts as a failed build.
 
         Raise `UnusableInput` if the working tree has changed.
         """
-        needed = [self._sources[place] for place in commits]
+        needed = [self._sources[index] for index in indices]
         # Commits with the same files share one build.
-        first_places = {self.trees[place]: place for place in reversed(commits)}
+        first_indices = {self.trees[index]: index for index in reversed(indices)}
         max_builds = max(_MIN_BUILDS_AT_ONCE, os.cpu_count() or 1)
-        with ThreadPoolExecutor(max_workers=min(len(first_places), max_builds)) as threads:
+        with ThreadPoolExecutor(max_workers=min(len(first_indices), max_builds)) as threads:
             trees_of_builds: dict[Future[Build], Path] = {}
-            for tree, place in first_places.items():
-                label = f"commit {self._commits[place].short}"
-                build = threads.submit(self._cache.get, self._sources[place], label, needed)
+            for tree, index in first_indices.items():
+                label = f"commit {self._commits[index].short}"
+                build = threads.submit(self._cache.get, self._sources[index], label, needed)
                 trees_of_builds[build] = tree
             try:
                 wait(trees_of_builds)
@@ -116,43 +109,45 @@ class CommitBuilds:
             elif error is not None:
                 raise error
         failures = {
-            place: reasons[self.trees[place]] for place in commits if self.trees[place] in reasons
+            index: reasons[self.trees[index]] for index in indices if self.trees[index] in reasons
         }
-        if any(place not in self._seconds for place in commits):
+        if any(index not in self._seconds for index in indices):
             self._seconds = self._read_seconds()
         return failures
 
     def make_needed(self, needed: Sequence[NeededCommit]) -> None:
-        """Build the commits that a campaign cannot do without.
+        """Build the commits without which the campaign ends.
 
         Raise `ConditionFailed` if a commit does not build.
         """
-        by_place = {commit.place: commit for commit in needed}
-        for place, reason in self.make(tuple(by_place)).items():
-            commit = by_place[place]
+        by_index = {commit.index: commit for commit in needed}
+        for index, reason in self.make(tuple(by_index)).items():
+            commit = by_index[index]
             raise ConditionFailed(
                 f"the {commit.role}: {reason}",
-                hint=f"name another commit as {commit.option}, or correct {option('build')}: it "
+                hint=f"name another commit as {commit.option}, or correct {option('build')}, which "
                 "runs in a fresh clone",
             )
 
     def _read_seconds(self) -> dict[int, float]:
-        """Return the seconds that each build took, by the place of its commit."""
+        """Return the seconds of each complete build, by the index of its commit."""
         all_seconds = map(self._cache.seconds_of, self._sources)
-        return {place: seconds for place, seconds in enumerate(all_seconds) if seconds is not None}
+        return {index: seconds for index, seconds in enumerate(all_seconds) if seconds is not None}
 
 
 def builds_of_plan(plan: Plan, cache: BuildCache) -> CommitBuilds:
     """Return the builds with which a recorded campaign can be resumed.
 
-    Raise `UnusableInput` if a commit no longer exists, or would now build differently: with another
-    toolchain, in another environment, or from a working tree that has changed.
+    Raise `UnusableInput` if a commit no longer exists, or if a build would now be different: the
+    toolchain, the environment or the working tree has changed.
     """
     terms = commits_of(plan)
-    builds = CommitBuilds(cache, terms.every_commit)
+    builds = CommitBuilds(cache, terms.commits_with_branches)
     # All commands run in the builds of the first command.
-    conditions = plan.conditions[: len(terms.every_commit)]
-    for commit, condition, tree in zip(terms.every_commit, conditions, builds.trees, strict=True):
+    conditions = plan.conditions[: len(terms.commits_with_branches)]
+    for commit, condition, tree in zip(
+        terms.commits_with_branches, conditions, builds.trees, strict=True
+    ):
         if condition.process.working_folder != str(tree / terms.folder):
             reason = (
                 "the working tree has changed"
@@ -160,7 +155,7 @@ def builds_of_plan(plan: Plan, cache: BuildCache) -> CommitBuilds:
                 else "the toolchain or the environment of builds has changed"
             )
             raise UnusableInput(
-                f"{reason} since the {terms.noun} began: its builds and new ones cannot be "
+                f"{reason} since the {terms.noun} began, so its builds and new builds cannot be "
                 "compared",
                 hint=f"{terms.restart_hint}: {command_of_plan(plan)}",
             )
@@ -175,8 +170,8 @@ def repository_of(terms: CommitsPlan) -> Repository:
     top = Path(terms.repository)
     if not (top / ".git").exists():
         raise UnusableInput(
-            f"the repository {top} of the {terms.noun} is gone",
-            hint="put it back, then resume",
+            f"the repository {top} of the {terms.noun} does not exist any more",
+            hint="put the repository back, then resume",
         )
     return Repository(top, terms.folder)
 
@@ -187,7 +182,7 @@ def tool_of(terms: CommitsPlan) -> BenchmarkTool | None:
 
 
 def revision_of(commit: Commit) -> Revision:
-    """Return a commit as a revision with its short name."""
+    """Return a commit as a revision that has the commit's short name."""
     return Revision(commit.short, commit.hash, commit.uncommitted)
 
 
@@ -198,40 +193,40 @@ class CommitsRequest(RevisionsRequest, frozen=True, kw_only=True):
     metrics: str | None = None
 
     @property
-    def every_commit(self) -> tuple[Commit, ...]:
-        """The commit of each condition."""
+    def commits_with_branches(self) -> tuple[Commit, ...]:
+        """The commits, and in a bisection those of branches: a command has a condition for each."""
         return self.commits
 
     @property
     def needed(self) -> tuple[NeededCommit, ...]:
-        """The commits that the campaign cannot do without."""
+        """The commits without which the campaign ends."""
         raise NotImplementedError
 
 
 def plan_of_commits(
     study: str, request: CommitsRequest, builds: CommitBuilds, scratch: Path
 ) -> tuple[Plan, CommitsPlan, tuple[CampaignWarning, ...]]:
-    """Return a plan with one condition for each command and commit, common terms, and warnings.
+    """Return a plan with one condition for each command and commit, its commits, and warnings.
 
-    The common terms are those of all kinds of campaign with commits. The caller adds the terms of
-    its own kind, such as a bisection, and puts them into the plan. The warnings name benchmarks
-    that are left out. The needed commits must be built.
+    The caller adds the fields of its own kind of campaign, such as a bisection, to the
+    `CommitsPlan` and puts it into the plan. The warnings name benchmarks that are left out. The
+    needed commits must be built.
 
     Raise `UnusableInput` if the program does not exist in a needed commit, or the request names a
     benchmark that does not exist. Raise `ConditionFailed` if the tool's benchmarks fail in the run
     that lists their metrics.
     """
     tool, checkouts = request.tool, _checkouts(request, builds)
-    places = [commit.place for commit in request.needed]
-    needed_checkouts = [checkouts[place] for place in places]
-    commands, unlisted = common_benchmarks(request, needed_checkouts)
+    needed_indices = [commit.index for commit in request.needed]
+    needed_checkouts = [checkouts[index] for index in needed_indices]
+    commands, listing_warnings = common_benchmarks(request, needed_checkouts)
     if tool is not None and tool.listing is not None:
         all_names = [command.name for command in commands]
         names = chosen_benchmarks(tool, request.metrics, all_names)
         commands = tuple(command for command in commands if command.name in names)
     conditions = _conditions(request, commands, checkouts)
-    needed_conditions = [conditions[place] for place in places]
-    metrics, unreported = _metrics(request, needed_checkouts, needed_conditions, scratch)
+    needed_conditions = [conditions[index] for index in needed_indices]
+    metrics, metric_warnings = _metrics(request, needed_checkouts, needed_conditions, scratch)
     plan = request.plan(
         study,
         conditions,
@@ -249,13 +244,13 @@ def plan_of_commits(
         tool=None if tool is None else tool.name,
         benchmarks=_several_benchmarks(commands, metrics),
     )
-    return replace(plan, ranking=False), terms, (*unlisted, *unreported)
+    return replace(plan, ranking=False), terms, (*listing_warnings, *metric_warnings)
 
 
 def _several_benchmarks(
     commands: Sequence[Benchmark], metrics: Sequence[str]
 ) -> tuple[CommitBenchmark, ...]:
-    """Return the benchmarks: several commands or several metrics; empty for a single benchmark."""
+    """Return a benchmark for each command, or for each metric; empty for a single benchmark."""
     if len(commands) > 1:
         return tuple(
             CommitBenchmark(command.name, metrics[0], process)
@@ -270,11 +265,13 @@ def _several_benchmarks(
 
 def _checkouts(request: CommitsRequest, builds: CommitBuilds) -> tuple[Checkout, ...]:
     """Return the checkout of each commit, which exists only if the commit is built."""
-    needed = {commit.place: (commit.role, commit.revision) for commit in request.needed}
+    needed = {commit.index: (commit.role, commit.revision) for commit in request.needed}
     checkouts: list[Checkout] = []
-    for place, (commit, tree) in enumerate(zip(request.every_commit, builds.trees, strict=True)):
-        role, revision = needed.get(place, ("commit", revision_of(commit)))
-        is_built = place in needed
+    for index, (commit, tree) in enumerate(
+        zip(request.commits_with_branches, builds.trees, strict=True)
+    ):
+        role, revision = needed.get(index, ("commit", revision_of(commit)))
+        is_built = index in needed
         checkouts.append(Checkout(role, revision, tree, request.repository, is_built=is_built))
     return tuple(checkouts)
 
@@ -286,15 +283,15 @@ def _conditions(
 
     Raise `UnusableInput` if a built commit does not have the program of a command.
     """
-    names = [commit.short for commit in request.every_commit]
+    names = [commit.short for commit in request.commits_with_branches]
     if len(set(names)) < len(names):
-        names = [commit.name for commit in request.every_commit]
+        names = [commit.name for commit in request.commits_with_branches]
     conditions: list[Condition] = []
     for benchmark in commands:
-        stratum = {BENCHMARK: benchmark.name} if len(commands) > 1 else {}
-        prefix = f"{benchmark.name}: " if stratum else ""
+        benchmark_level = {BENCHMARK: benchmark.name} if len(commands) > 1 else {}
+        prefix = f"{benchmark.name}: " if benchmark_level else ""
         for name, checkout in zip(names, checkouts, strict=True):
-            levels = {**stratum, REVISION: name}
+            levels = {**benchmark_level, REVISION: name}
             full_name = prefix + name
             conditions.append(condition_in(checkout, benchmark, request.tool, full_name, levels))
     return tuple(conditions)
@@ -321,10 +318,10 @@ def chosen_benchmarks(
 ) -> tuple[str, ...]:
     """Return the benchmarks that ``--metrics`` names; all benchmarks without it.
 
-    The names are separated by commas, but a name may contain commas itself. The longest part of the
-    text that is a name is therefore taken first.
+    Commas separate the names, but a name may contain commas itself. Therefore each name in the
+    text is the longest that fits.
 
-    Raise `UnusableInput` if a part of the text is not the name of a benchmark.
+    Raise `UnusableInput` if the text contains something else than names of benchmarks.
     """
     if text is None:
         return tuple(names)
@@ -337,7 +334,7 @@ def chosen_benchmarks(
         if end is None:
             raise UnusableInput(
                 f"{tool.name} has no benchmark {','.join(parts)}; it has {', '.join(names[:20])}",
-                hint=f"name the benchmarks, with commas between: {option('metrics', 'NAME,NAME')}",
+                hint=f"separate names of benchmarks by commas: {option('metrics', 'NAME,NAME')}",
             )
         chosen.append(known[",".join(parts[:end])])
         parts = parts[end:]

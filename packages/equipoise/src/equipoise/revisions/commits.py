@@ -1,6 +1,6 @@
 """The commits between two revisions along first parents, and their data from git.
 
-No other program than git runs.
+Indices of commits are positions in the given sequence, from 0. Only git runs.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from equipoise.shared.safe_text import shortened
 from equipoise.shared.spelling import option
 
 PROSE_SUFFIXES = frozenset({".adoc", ".markdown", ".md", ".rst"})
-"""Suffixes of files that people read, and builds do not."""
+"""Suffixes of files that people read, but that no build reads."""
 PROSE_NAMES = frozenset(
     {"authors", "changelog", "changes", "contributing", "copying", "license", "news", "readme"}
 )
-"""Names of such files without a suffix, in small letters."""
+"""Lower-case names of such files without a suffix."""
 PROSE_FOLDERS = frozenset({"doc", "docs"})
-"""Folders at the top of a repository in which more suffixes count as prose."""
+"""Folders at the top of a repository in which `SUFFIXES_IN_PROSE_FOLDERS` count as prose, too."""
 SUFFIXES_IN_PROSE_FOLDERS = frozenset({".gif", ".jpg", ".png", ".svg", ".txt"})
 
 _FIELDS = ("%H", "%P", "%an", "%aI", "%s")
@@ -42,32 +42,31 @@ _LOG = (
     "--format=" + "%x00".join(_FIELDS),
 )
 MAX_SUBJECT_LETTERS = 60
-"""Number of letters of a subject that a sentence shows."""
+"""Maximum length of a commit's subject in a sentence."""
 MAX_DIFF_BYTES = 1 << 20
-"""Number of bytes of a patch that are kept."""
-_MAX_FILES = 20
+"""Maximum size of a patch in a result; the rest is cut off."""
+_MAX_LISTED_FILES = 20
 _DIFF_OPTIONS = (
     *("--no-ext-diff", "--no-textconv", "--no-color", "--find-renames"),
     *("--src-prefix=a/", "--dst-prefix=b/"),
 )
-_STAT = (f"--stat=100,{_MAX_FILES * 3},30", f"--stat-count={_MAX_FILES}")
+_STAT = (f"--stat=100,{_MAX_LISTED_FILES * 3},30", f"--stat-count={_MAX_LISTED_FILES}")
 LIKELY_WEIGHT = 10.0
-"""Weight of a commit that changes a likely path; other commits have weight 1. Even if many commits
-are likely, no commit starts with less than a tenth of an equal weight (the floor of
-docs/methods/bisect.md)."""
+"""Weight of a commit that changes a path of ``--likely``; other commits have weight 1. So each
+commit starts with at least a tenth of the average weight (docs/methods/bisect.md)."""
 
 MAX_MERGED_COMMITS = 2000
-"""Largest number of commits on branches in a search; a merge that exceeds it stays one commit."""
+"""Maximum number of commits on branches in a search; further merges stay single commits."""
 
 
 class MergedBranch(Struct, frozen=True):
-    """The branch of a merge, which is searched if the merge is the result of the search."""
+    """The branch of a merge, which is searched if the search ends at the merge."""
 
     merge: int
     """Condition of the merge."""
     commits: tuple[int, ...]
-    """Conditions from the commit where the branch begins to the merge's other parent. The first
-    parent of each commit is the commit before it."""
+    """Conditions from the commit where the branch begins to the merge's second or later parent. The
+    first parent of each commit is the commit before it."""
 
 
 class MergedCommits(Struct, frozen=True):
@@ -79,7 +78,7 @@ class MergedCommits(Struct, frozen=True):
 
 
 class EndNames(Struct, frozen=True):
-    """Names of the two ends of a stretch of commits."""
+    """Names of the earliest and the latest of several commits, and the options that set them."""
 
     early: str
     early_option: str
@@ -100,93 +99,90 @@ CURVE_ENDS = EndNames(
 
 
 def commits_between(
-    repository: Repository, good: Revision, bad: Revision, names: EndNames = BISECTION_ENDS
+    repository: Repository, early: Revision, late: Revision, names: EndNames = BISECTION_ENDS
 ) -> tuple[Commit, ...]:
-    """Return the commits from one revision to a later one along first parents, both included.
+    """Return the commits from an early to a late revision along first parents, both included.
 
     The working tree counts as a commit after the commit that it was changed from.
 
-    Raise `UnusableInput` if there is nothing between them, or the early revision is not on the
-    line of the late one. The hint then names the latest commit on that line.
+    Raise `UnusableInput` if the revisions are the same, or if the first parents of the late
+    revision do not lead to the early one. The hint then names a commit to which they lead.
     """
-    range_ = f"{good.commit}..{bad.commit}"
-    later = _commits(repository, "--first-parent", "--reverse", range_)
-    first = later[0].parents[:1] if later else (bad.commit,)
-    if first != (good.commit,):
-        raise _not_on_its_line(repository, good, bad, first, names)
-    commits = (*_commits(repository, "--no-walk", good.commit), *later)
-    if bad.uncommitted:
-        subject = f"{bad.asked}, with its changes"
-        commits = (*commits, Commit(bad.commit, subject, "", "", (bad.commit,), True))
+    commit_range = f"{early.commit}..{late.commit}"
+    later = _commits(repository, "--first-parent", "--reverse", commit_range)
+    first = later[0].parents[:1] if later else (late.commit,)
+    if first != (early.commit,):
+        raise _not_reached(repository, early, late, first, names)
+    commits = (*_commits(repository, "--no-walk", early.commit), *later)
+    if late.uncommitted:
+        subject = f"{late.asked}, with its changes"
+        commits = (*commits, Commit(late.commit, subject, "", "", (late.commit,), True))
     if len(commits) == 1:
         raise UnusableInput(
-            f"{names.early} and {names.late} are the same commit {good.commit}",
+            f"{names.early} and {names.late} are the same commit {early.commit}",
             hint=names.same_commit_hint,
         )
     return commits
 
 
-def _not_on_its_line(
-    repository: Repository,
-    good: Revision,
-    bad: Revision,
-    fork: tuple[str, ...],
-    names: EndNames,
+def _not_reached(
+    repository: Repository, early: Revision, late: Revision, fork: tuple[str, ...], names: EndNames
 ) -> UnusableInput:
-    """Return the error that the early revision does not lead to the late one on first parents."""
-    early, late = names.early, names.late
+    """Return the error that the first parents of the late revision miss the early revision."""
+    early_label, late_label = f"{names.early} {early.label}", f"{names.late} {late.label}"
     if not fork:
         return UnusableInput(
-            f"{early} {good.label} and {late} {bad.label} have no commit in common in "
+            f"{early_label} and {late_label} have no commit in common in "
             f"{repository.top}{shallow_suffix(repository)}",
-            hint=f"name an older commit of {bad.asked} as {names.early_option}; {UNSHALLOW}",
+            hint=f"name an older commit of {late.asked} as {names.early_option}; {UNSHALLOW}",
         )
-    if fork == (bad.commit,):
+    if fork == (late.commit,):
         return UnusableInput(
-            f"{late} {bad.label} is older than {early} {good.label}",
-            hint=f"exchange {names.early_option} and {names.late_option}; the later revision may "
-            "be the faster one",
+            f"{late_label} is older than {early_label}",
+            hint=f"exchange the revisions of {names.early_option} and {names.late_option}; the "
+            "later revision may be the faster one",
         )
-    ancestry = run_git(repository.top, "merge-base", "--is-ancestor", good.commit, bad.commit)
+    ancestry = run_git(repository.top, "merge-base", "--is-ancestor", early.commit, late.commit)
     reason = (
-        f"came to {late} by a merge, not along first parents"
+        f"came to {names.late} by a merge, not along first parents"
         if ancestry.returncode == 0
-        else f"is not an ancestor of {late} {bad.label}"
+        else f"is not an ancestor of {late_label}"
     )
     return UnusableInput(
-        f"{early} {good.label} {reason}",
-        hint=f"name the commit where the two parted: {names.early_option} {fork[0]}",
+        f"{early_label} {reason}",
+        hint=f"name the commit where their branches separated: {names.early_option} {fork[0]}",
     )
 
 
 def merged_commits(repository: Repository, line: Sequence[Commit]) -> MergedCommits:
-    """Return the branches of the merges on a line of commits, and of the merges on branches.
+    """Return the branches of the merges on a line of first parents, and of merges on branches.
 
-    Each commit belongs to one line: the line of the oldest merge that contains it. A parent of a
-    merge begins no branch if it is on another line already, or has no ancestor in common.
+    Each commit belongs to one line: if several merges contain the commit, to that of the oldest
+    merge. A merged commit that is on a line already, or has no ancestor on a line, has no branch.
     """
     last = next(commit for commit in reversed(line) if not commit.uncommitted)
     if not any(commit.is_merge for commit in line[1:]):
         return MergedCommits()
-    range_ = f"{line[0].hash}..{last.hash}"
-    known = {commit.hash: commit for commit in _commits(repository, range_)}
-    lines = _Lines(line)
+    commit_range = f"{line[0].hash}..{last.hash}"
+    known = {commit.hash: commit for commit in _commits(repository, commit_range)}
+    lines = _CommitLines(line)
     for merge in [commit for commit in line[1:] if commit.is_merge and not commit.uncommitted]:
         lines.add_branches(merge, known)
     # A branch may have begun before the good commit.
-    names = [*lines.places][len(line) :]
-    older = [name for name in names if name not in known]
-    if older:
-        known |= {commit.hash: commit for commit in _commits(repository, "--no-walk", *older)}
+    names = [*lines.indices][len(line) :]
+    older_names = [name for name in names if name not in known]
+    if older_names:
+        older = _commits(repository, "--no-walk", *older_names)
+        known |= {commit.hash: commit for commit in older}
     return MergedCommits(tuple(known[name] for name in names), tuple(lines.branches))
 
 
-class _Lines:
-    """The lines of commits of a search."""
+class _CommitLines:
+    """Lines of first parents that a search covers: the main line, and branches."""
 
     def __init__(self, line: Sequence[Commit]) -> None:
-        self.places = {commit.name: place for place, commit in enumerate(line)}
-        """Condition of each commit by its name, in the order of conditions."""
+        self.indices = {commit.name: index for index, commit in enumerate(line)}
+        """Index of each commit's condition, by the name of the commit."""
         self.branches: list[MergedBranch] = []
         self._max_commits = len(line) + MAX_MERGED_COMMITS
 
@@ -198,33 +194,33 @@ class _Lines:
             for tip in merge.parents[1:]:
                 chain: list[str] = []
                 name = tip
-                while name in known and name not in self.places and known[name].parents:
+                while name in known and name not in self.indices and known[name].parents:
                     chain.append(name)
                     name = known[name].parents[0]
-                has_no_fork = name in known and name not in self.places
-                is_full = len(self.places) + len(chain) >= self._max_commits
+                has_no_fork = name in known and name not in self.indices
+                is_full = len(self.indices) + len(chain) >= self._max_commits
                 if not chain or has_no_fork or is_full:
                     continue
                 branch = (name, *reversed(chain))
                 for commit in branch:
-                    self.places.setdefault(commit, len(self.places))
-                commits = tuple(self.places[commit] for commit in branch)
-                self.branches.append(MergedBranch(self.places[merge.hash], commits))
+                    self.indices.setdefault(commit, len(self.indices))
+                commits = tuple(self.indices[commit] for commit in branch)
+                self.branches.append(MergedBranch(self.indices[merge.hash], commits))
                 merges += [known[commit] for commit in branch[1:] if known[commit].is_merge]
 
 
 def trees_of(repository: Repository, commits: Sequence[str]) -> dict[str, str]:
-    """Return the names of the trees of commits, by the names of the commits.
+    """Return the hash of each commit's tree, by the hash of the commit.
 
     Raise `UnusableInput` if the repository lacks a commit.
     """
     query = "".join(f"{commit}\n" for commit in commits).encode()
-    words = ("log", "--no-walk=unsorted", "--stdin", "--format=%H %T")
-    result = run_git(repository.top, *words, stdin=query)
+    arguments = ("log", "--no-walk=unsorted", "--stdin", "--format=%H %T")
+    result = run_git(repository.top, *arguments, stdin=query)
     if result.returncode != 0:
         raise UnusableInput(
             f"{repository.top} lacks a commit of the campaign{reason_of(result)}",
-            hint="fetch it again, or start again with commits that the repository has",
+            hint="fetch the commit with git, or start again with commits that the repository has",
         )
     lines = (line.partition(" ") for line in text_of(result).splitlines())
     return {commit: tree for commit, _, tree in lines}
@@ -241,15 +237,15 @@ def weights_by_path(
     last = next(commit for commit in reversed(commits) if not commit.uncommitted)
     folder = repository.top / repository.inside
     for path in paths:
-        range_ = f"{commits[0].hash}..{last.hash}"
-        words = ("rev-list", "--first-parent", range_, "--", path)
-        changing = {(name, False) for name in text_of(run_git(folder, *words)).split()}
+        commit_range = f"{commits[0].hash}..{last.hash}"
+        arguments = ("rev-list", "--first-parent", commit_range, "--", path)
+        changing = {(name, False) for name in text_of(run_git(folder, *arguments)).split()}
         if commits[-1].uncommitted and is_changed(repository, path):
             changing.add((commits[-1].hash, True))
         if not changing:
             raise UnusableInput(
-                f"{option('likely', path)}: no commit between good and bad touches it",
-                hint="check its spelling: a file or a folder, from the current folder",
+                f"{option('likely', path)}: no commit between good and bad changes this path",
+                hint="check the spelling of the path, which begins in the current folder",
             )
         likely |= changing
     return tuple(
@@ -259,38 +255,39 @@ def weights_by_path(
 
 
 def prose_commits(repository: Repository, commits: Sequence[Commit]) -> tuple[int, ...]:
-    """Return the places of the commits that change only files of prose, against the first parent.
+    """Return the indices of the commits that change only files of prose.
 
-    They include commits that change nothing, but neither the working tree nor a root. The names of
-    files decide, because the files that a build reads are unknown.
+    Each commit is compared with its first parent. A commit that changes nothing is included; the
+    working tree and a commit without a parent are not. The names of files decide, because the files
+    that a build reads are unknown.
 
     Raise `UnusableInput` if git fails.
     """
     comparisons = {
-        commit.hash: (place, commit.parents[0])
-        for place, commit in enumerate(commits)
+        commit.hash: (index, commit.parents[0])
+        for index, commit in enumerate(commits)
         if commit.parents and not commit.uncommitted
     }
     lines = (f"{commit} {parent}\n" for commit, (_, parent) in comparisons.items())
-    words = ("diff-tree", "--stdin", "-r", "-z", "--name-only", "--no-renames")
-    result = run_git(repository.top, *words, stdin="".join(lines).encode())
+    arguments = ("diff-tree", "--stdin", "-r", "-z", "--name-only", "--no-renames")
+    result = run_git(repository.top, *arguments, stdin="".join(lines).encode())
     if result.returncode != 0:
         raise UnusableInput(
             f"git cannot compare the commits of {repository.top}{reason_of(result)}",
             hint="run `git fsck` in your repository",
         )
-    prose = {place for place, _ in comparisons.values()}
-    place = -1
+    prose = {index for index, _ in comparisons.values()}
+    index = -1
     for name in text_of(result).split("\0"):
         if name in comparisons:
-            place = comparisons[name][0]
+            index = comparisons[name][0]
         elif name and not is_prose(name):
-            prose.discard(place)
+            prose.discard(index)
     return tuple(sorted(prose))
 
 
 def is_prose(path: str) -> bool:
-    """Return whether people read a file and builds do not, by its name."""
+    """Return whether a file is prose, which no build reads, by its name."""
     file = PurePosixPath(path)
     if file.suffix.lower() in PROSE_SUFFIXES or file.name.lower() in PROSE_NAMES:
         return True
@@ -299,55 +296,57 @@ def is_prose(path: str) -> bool:
 
 
 def every_nth_commit(commits: Sequence[Commit], step: int) -> tuple[int, ...]:
-    """Return the places of every ``step``-th commit, and of the first and the last."""
+    """Return the indices of every ``step``-th commit, and of the first and the last."""
     return _with_ends(commits, range(0, len(commits), step))
 
 
 def tagged_commits(repository: Repository, commits: Sequence[Commit]) -> tuple[int, ...]:
-    """Return the places of the commits that have a tag, and of the first and the last.
+    """Return the indices of the commits that have a tag, and of the first and the last.
 
     Raise `UnusableInput` if no commit after the first has a tag.
     """
     # An annotated tag is a separate object, and *objectname is its commit.
-    form = "--format=%(objectname) %(*objectname)"
-    names = set(text_of(run_git(repository.top, "for-each-ref", form, "refs/tags")).split())
-    places = [place for place, commit in enumerate(commits) if place and commit.hash in names]
-    if not places:
+    arguments = ("for-each-ref", "--format=%(objectname) %(*objectname)", "refs/tags")
+    names = set(text_of(run_git(repository.top, *arguments)).split())
+    indices = [index for index, commit in enumerate(commits) if index and commit.hash in names]
+    if not indices:
         raise UnusableInput(
             f"{option('tags')}: no commit after the baseline has a tag",
-            hint="fetch them: git fetch --tags, or measure every tenth commit: "
+            hint="fetch the tags with `git fetch --tags`, or measure every tenth commit: "
             f"{option('every', 10)}",
         )
-    return _with_ends(commits, places)
+    return _with_ends(commits, indices)
 
 
 def commits_since(repository: Repository, commits: Sequence[Commit], date: str) -> tuple[int, ...]:
-    """Return the places of the commits since a date, as git reads it, and of the two ends.
+    """Return the indices of the commits since a date, and of the first and the last.
+
+    Git reads the date, so it may also be a text such as ``3 months ago``.
 
     Raise `UnusableInput` if there is no such commit.
     """
-    range_ = f"{commits[0].hash}..{commits[-1].hash}"
-    words = ("rev-list", "--first-parent", f"--since={date}", range_, "--")
-    names = set(text_of(run_git(repository.top, *words)).split())
-    places = [place for place, commit in enumerate(commits) if commit.hash in names]
-    if not places:
+    commit_range = f"{commits[0].hash}..{commits[-1].hash}"
+    arguments = ("rev-list", "--first-parent", f"--since={date}", commit_range, "--")
+    names = set(text_of(run_git(repository.top, *arguments)).split())
+    indices = [index for index, commit in enumerate(commits) if commit.hash in names]
+    if not indices:
         raise UnusableInput(
             f"{option('since', date)}: no commit after the baseline is that late",
             hint=f"give an earlier date, such as {option('since', '2026-01-31')} or "
             f"{option('since')} '3 months ago'",
         )
-    return _with_ends(commits, places)
+    return _with_ends(commits, indices)
 
 
 def last_commit_before(repository: Repository, latest: Revision, date: str) -> Revision | None:
-    """Return the last commit before a date along first parents, or ``None``."""
-    words = ("rev-list", "--first-parent", "--max-count=1", f"--before={date}", latest.commit)
-    commit = line_of(repository.top, *words, "--")
+    """Return the last commit before a date along the first parents of ``latest``, or ``None``."""
+    arguments = ("rev-list", "--first-parent", "--max-count=1", f"--before={date}", latest.commit)
+    commit = line_of(repository.top, *arguments, "--")
     return Revision(commit, commit) if commit else None
 
 
-def _with_ends(commits: Sequence[Commit], places: Sequence[int]) -> tuple[int, ...]:
-    return tuple(sorted({0, *places, len(commits) - 1}))
+def _with_ends(commits: Sequence[Commit], indices: Sequence[int]) -> tuple[int, ...]:
+    return tuple(sorted({0, *indices, len(commits) - 1}))
 
 
 def diff_between(repository: Repository, parent: Commit, commit: Commit) -> CommitDiff | None:
@@ -359,8 +358,8 @@ def diff_between(repository: Repository, parent: Commit, commit: Commit) -> Comm
         return None
     ends = (parent.hash, commit.hash)
 
-    def diff(*form: str) -> bytes:
-        arguments = ("diff-tree", "-r", *form, *_DIFF_OPTIONS, *ends)
+    def diff(*format_options: str) -> bytes:
+        arguments = ("diff-tree", "-r", *format_options, *_DIFF_OPTIONS, *ends)
         return first_bytes_of_git(repository.top, *arguments, max_bytes=MAX_DIFF_BYTES)
 
     files, patch = diff(*_STAT), diff("--patch", "--unified=3")
@@ -388,7 +387,7 @@ def _parse_commits(log: str) -> Iterator[Commit]:
 
 
 def commit_phrase(commit: str, subject: str, not_built: Sequence[str]) -> str:
-    """Return a commit with its subject, and the commits right before it that do not build."""
+    """Return a phrase that names a commit, and the unbuilt commits right before it."""
     phrase = f"{short_name(commit)} ({shortened(subject, MAX_SUBJECT_LETTERS)})"
     if not not_built:
         return phrase

@@ -1,4 +1,4 @@
-"""Git in the user's repository, without hooks, without questions to the user, without writing."""
+"""Run git in the user's repository without hooks, questions to the user, or changes."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def shallow_suffix(repository: Repository) -> str:
 
 
 def line_of(folder: Path, *arguments: str) -> str:
-    """Return the line that git prints."""
+    """Return the single line that git prints."""
     return text_of(run_git(folder, *arguments))
 
 
@@ -76,13 +76,13 @@ def run_git(
         )
     except FileNotFoundError:
         raise UnusableInput(
-            "git, which reads the revisions of a repository, is not installed",
-            hint="apt-get install git, or compare two builds with equipoise compare",
+            "git is not installed, and Equipoise needs it to read revisions",
+            hint="run `apt-get install git`, or compare two builds with `equipoise compare`",
         ) from None
 
 
 def first_bytes_of_git(folder: Path, *arguments: str, max_bytes: int) -> bytes:
-    """Return the beginning of git's output; at most one byte more than ``max_bytes``.
+    """Return the beginning of git's output, at most ``max_bytes`` plus one byte.
 
     Raise `UnusableInput` if git fails.
     """
@@ -121,7 +121,7 @@ def run_checkout_step(
 def require_success(
     result: subprocess.CompletedProcess[bytes], label: str
 ) -> subprocess.CompletedProcess[bytes]:
-    """Return the result of a checkout step; raise `CheckoutFailed` if the step failed."""
+    """Return the result of a checkout step; raise `CheckoutFailed` if git failed."""
     if result.returncode != 0:
         raise CheckoutFailed(
             f"git cannot check out {label}{reason_of(result)}",
@@ -132,5 +132,5 @@ def require_success(
 
 
 def reason_of(result: subprocess.CompletedProcess[bytes]) -> str:
-    """Return git's error message as the end of a message."""
+    """Return git's error message as the end of a sentence."""
     return stderr_suffix(result.stderr.decode("utf-8", "replace")).replace("; stderr: ", ": ")

@@ -2,13 +2,13 @@
 
 A block runs some of the commits, with one command or with several. Before the block its commits are
 built, while nothing is measured, and new builds are warmed up. A commit that does not build is left
-out of all later blocks. A commit whose command fails is left out of later blocks of the benchmarks
-that this command measures. The ledger has its name, the reason, and the number of the first block
-without it.
+out of all later blocks. A commit whose command ends_campaign is left out of later blocks of the benchmarks
+that this command measures. The ledger has the commit, the reason, and the number of the first block
+without the commit.
 
-All results of a judge are a function of the recorded blocks and of the commits left out.
-
-The terms of such campaigns are reported without the values of environment variables.
+The judge chooses the commits of each block and the end of the search. All its results are a
+function of the recorded blocks and of the commits left out. Here a commit, and a benchmark, is an
+index into the commits or benchmarks of the plan.
 """
 
 from __future__ import annotations
@@ -21,10 +21,7 @@ from typing import Any, Literal, Protocol
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from equipoise.analysis.assignments import (
-    Replace,
-    replace_values,
-)
+from equipoise.analysis.assignments import Replace, replace_values
 from equipoise.analysis.kind import AnalysisKind
 from equipoise.analysis.redaction import TextReplacements
 from equipoise.campaign.blocks import BlockRead, complete_blocks, cost_function, read_block
@@ -40,20 +37,18 @@ from equipoise.stats.verdict import earliest_block
 NOT_BUILT = "not_built"
 """Code of the warning that a commit does not build."""
 NOT_RUN = "not_run"
-"""Code of the warning that the command fails in a commit."""
+"""Code of the warning that the command ends_campaign in a commit."""
 REFERENCE_COMMIT = 0
-"""Commit that the others are compared with: the good revision, or the baseline."""
+"""Index of the commit with which all others are compared: the good revision, or the baseline."""
 
 
 class Withdrawal(Struct, frozen=True):
     """A commit that is left out of a benchmark from one block on."""
 
     commit: int
-    """Place of the commit."""
     block: int
     """Number of the first measured block without it."""
     benchmark: int = 0
-    """Place of the benchmark in the plan."""
 
 
 class Builds(Protocol):
@@ -70,7 +65,7 @@ class Builds(Protocol):
 
 
 def withdrawals_of(record: RunRecord) -> tuple[Withdrawal, ...]:
-    """Return the commits that were left out, in the order of the first block without each."""
+    """Return the commits that were left out, ordered by the first block without the commit."""
     plan, terms = record.plan, commits_of(record.plan)
     first_blocks: dict[tuple[int, int], int] = {}
     for notice in record.notices:
@@ -79,7 +74,7 @@ def withdrawals_of(record: RunRecord) -> tuple[Withdrawal, ...]:
             continue
         for benchmark in range(len(benchmarks_of(plan))):
             first_blocks.setdefault((terms.commit_of(condition), benchmark), block)
-    # Failed trials count without a warning: a campaign may be killed before it records one.
+    # Failed trials count even without a warning: a campaign may be killed before it records one.
     latest = 0
     for trial in record.trials:
         if trial.phase == "measured":
@@ -89,27 +84,25 @@ def withdrawals_of(record: RunRecord) -> tuple[Withdrawal, ...]:
             earlier = first_blocks.get((commit, benchmark), latest + 1)
             first_blocks[commit, benchmark] = min(latest + 1, earlier)
     in_order = sorted(first_blocks.items(), key=lambda item: (item[1], item[0]))
-    return tuple(Withdrawal(commit, block, place) for (commit, place), block in in_order)
+    return tuple(Withdrawal(commit, block, benchmark) for (commit, benchmark), block in in_order)
 
 
 def _unmeasured_benchmarks(plan: Plan, trial: Trial) -> tuple[int, ...]:
-    """Return the benchmarks that a trial of a dispensable commit did not measure, but should."""
+    """Return the benchmarks that a trial failed to measure; empty for indispensable commits."""
     terms = commits_of(plan)
     if terms.commit_of(trial.condition) in terms.indispensable:
-        # A failure of such a commit ends the campaign.
+        # A failure of this commit ends the campaign.
         return ()
     return tuple(
-        place
-        for place, benchmark in enumerate(benchmarks_of(plan))
+        index
+        for index, benchmark in enumerate(benchmarks_of(plan))
         if benchmark.process == terms.process_of(trial.condition)
         and (ends_campaign(plan, trial) or cost_function(benchmark.metric)(trial) is None)
     )
 
 
 class CommitsJudge(Judge, ABC):
-    """The judge of a campaign over commits: it chooses the next block until the search is over.
-
-    Its choices are a function of the recorded blocks and of the commits that are left out.
+    """The judge of a campaign over commits, which chooses each block until the search is over.
 
     Parameters
     ----------
@@ -123,7 +116,7 @@ class CommitsJudge(Judge, ABC):
         self.plan = plan
         self.terms = commits_of(plan)
         self.left_out: set[tuple[int, int]] = set()
-        """Commits that are left out, each with the benchmark."""
+        """Pairs of a commit and the benchmark from which it is left out."""
         self._builds = builds
         self._later_withdrawals: list[Withdrawal] = []
         """Withdrawals of earlier segments that come after the blocks added so far."""
@@ -138,36 +131,36 @@ class CommitsJudge(Judge, ABC):
         self.recall(record)
         for block in complete_blocks(record.draws, record.trials).values():
             self.add(block)
-        # The commits, too, that were left out before a last block that was interrupted.
+        # Some commits were left out before a last block that was interrupted.
         for withdrawal in self._later_withdrawals:
             self.leave_out(withdrawal.commit, withdrawal.benchmark)
         self._later_withdrawals = []
 
     def add(self, block: tuple[Trial, ...]) -> None:
-        """Add one complete block, without the benchmarks of a command that failed in it.
+        """Add a complete block, without the benchmarks of commands that failed in the block.
 
         See docs/methods/bisect.md.
         """
         self._withdraw_before(block[0].block)
         self._trial_s += [t.accounting.wall_s for t in block if t.accounting.wall_s is not None]
         reads: dict[int, BlockRead] = {}
-        for place, benchmark in enumerate(benchmarks_of(self.plan)):
+        for index, benchmark in enumerate(benchmarks_of(self.plan)):
             trials = tuple(
                 trial
                 for trial in block
                 if self.terms.process_of(trial.condition) == benchmark.process
             )
             has_failed = any(
-                ends_campaign(self.plan, trial) or place in _unmeasured_benchmarks(self.plan, trial)
+                ends_campaign(self.plan, trial) or index in _unmeasured_benchmarks(self.plan, trial)
                 for trial in trials
             )
             if trials and not has_failed:
-                reads[place] = self._read(trials, benchmark)
+                reads[index] = self._read(trials, benchmark)
         if reads:
             self._add_costs(block[0].block, reads)
 
     def _read(self, trials: tuple[Trial, ...], benchmark: CommitBenchmark) -> BlockRead:
-        """Return the costs and places in a block by commit, instead of by condition."""
+        """Return the costs and positions in a block by commit, instead of by condition."""
         read = read_block(trials, self.plan, benchmark.metric)
         commit_of = self.terms.commit_of
         return replace(
@@ -203,7 +196,7 @@ class CommitsJudge(Judge, ABC):
         return self._next_block()
 
     def tolerates(self, trial: Trial) -> bool:
-        """Return whether the search goes on without the commit of a failed trial."""
+        """Return whether the search can go on without the commit of a failed trial."""
         return self.terms.commit_of(trial.condition) not in self.terms.indispensable
 
     def earliest_block(self) -> int:
@@ -231,9 +224,9 @@ class CommitsJudge(Judge, ABC):
         Parameters
         ----------
         built
-            Commits that can run without a build.
+            Commits that are already built.
         build_trials
-            Measured time of a build, in trials.
+            Time of a build, as a multiple of the time of a trial.
         """
 
 
@@ -261,18 +254,17 @@ class CommitsSegment(SegmentInProgress, kw_only=True):
             built = self.builds.built_commits()
             unbuilt = tuple(commit for commit in commits if commit not in built)
             if unbuilt:
-                self.listener.building(tuple(map(self._name, unbuilt)))
+                self.listener.building(tuple(map(self._name_of_commit, unbuilt)))
             failures = self.builds.make(commits)
             for commit, reason in failures.items():
                 self._withdraw(commit, all_benchmarks, block, NOT_BUILT, reason)
             if not failures and self._warm_up_new(runner, conditions, block):
                 return conditions
-            is_over = self._elapsed_s() >= self.stopping.budget_s
-            if is_over and not self.stopping.min_blocks_explicit:
+            is_budget_used = self._elapsed() >= self.stopping.budget_s
+            if is_budget_used and not self.stopping.min_blocks_explicit:
                 return ()
 
-    def _name(self, commit: int) -> str:
-        """Return the name of a commit in the conditions."""
+    def _name_of_commit(self, commit: int) -> str:
         condition = self.plan.conditions[commit]
         return condition.levels.get(REVISION, condition.name)
 
@@ -303,28 +295,26 @@ class CommitsSegment(SegmentInProgress, kw_only=True):
         for trial in trials:
             commit = terms.commit_of(trial.condition)
             unmeasured = _unmeasured_benchmarks(self.plan, trial)
-            places = tuple(
-                place for place in unmeasured if (commit, place) not in self.judge.left_out
-            )
-            if not places:
+            new = tuple(index for index in unmeasured if (commit, index) not in self.judge.left_out)
+            if not new:
                 continue
             has_new = True
             reason = f"{trial.failure}{stderr_suffix(trial.error_tail)}"
             if trial.failure is None:
-                metrics = joined(benchmarks[place].metric for place in places)
+                metrics = joined(benchmarks[index].metric for index in new)
                 reason = f"it does not report {metrics}"
-            elif len(places) < len(benchmarks):
-                reason = f"{joined(benchmarks[place].name for place in places)}: {reason}"
-            self._withdraw(commit, places, block, NOT_RUN, reason)
+            elif len(new) < len(benchmarks):
+                reason = f"{joined(benchmarks[index].name for index in new)}: {reason}"
+            self._withdraw(commit, new, block, NOT_RUN, reason)
         return has_new
 
     def _withdraw(
         self, commit: int, benchmarks: Collection[int], block: int, code: str, reason: str
     ) -> None:
         assert isinstance(self.judge, CommitsJudge), "a campaign over commits has its own judge"
-        name = commits_of(self.plan).every_commit[commit].hash
+        name = commits_of(self.plan).commits_with_branches[commit].hash
         summary = f"commit {name} is left out from block {block} on: {reason}"
-        hint = f"to see why, run it by hand after: git checkout {name}"
+        hint = f"run `git checkout {name}` and then the build and the command, to see why"
         notice = RecordedWarning(code, summary, hint, condition=commit, without_from=block)
         self.store.record_notice(self.run_id, notice)
         for benchmark in benchmarks:
@@ -332,14 +322,11 @@ class CommitsSegment(SegmentInProgress, kw_only=True):
 
 
 class CommitsAnalysis(AnalysisKind):
-    """Common part of the analyses of campaigns over commits."""
+    """Base of the analyses of campaigns over commits."""
 
     def replace_in_terms(self, terms: Any, replacement: Replace) -> Any:
-        """Return the terms with replaced values of the variables that their build sets."""
-        return replace(
-            terms,
-            build=terms.build and replace_values(terms.build, replacement),
-        )
+        """Return the terms with replaced values of the variables in the line that builds."""
+        return replace(terms, build=terms.build and replace_values(terms.build, replacement))
 
     def hide_in_terms(self, terms: Any, hidden: TextReplacements) -> Any:
         """Return the terms without hidden values in the names of benchmarks."""

@@ -1,4 +1,4 @@
-"""Revisions as conditions; the command line that searches the commits between two."""
+"""Revisions as conditions of a plan, and the command line that finds the commit of a change."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ class RevisionsRequest(Struct, frozen=True, kw_only=True):
     repository: Repository
     benchmarks: tuple[Benchmark, ...]
     build: str | None = None
-    """Line for a shell that builds a revision."""
+    """Shell line that builds a revision."""
     tool: BenchmarkTool | None = None
     """Tool that reads the results of the commands."""
     metrics: str | tuple[str, ...] | None = None
-    """A gate has several metrics: by default the wall time, or the benchmarks that both revisions
-    report to the tool. Other campaigns have one metric, by default the wall time. With a tool they
-    have names of benchmarks with commas between, by default all of the needed commits."""
+    """Metrics of a gate as a tuple; by default the wall time, or the benchmarks that both revisions
+    report to the tool. Other campaigns have a text: without a tool one metric, by default the wall
+    time; with a tool the names of benchmarks, separated by commas, by default all benchmarks."""
     limits: CampaignLimits = CampaignLimits()
 
     def plan(
@@ -68,7 +68,7 @@ class RevisionsRequest(Struct, frozen=True, kw_only=True):
         stopping: Stopping,
         judgement: Judgement,
     ) -> Plan:
-        """Return a plan without the terms of its kind; the request's limits replace defaults."""
+        """Return a plan without `Plan.terms`; the request's limits replace the given defaults."""
         limits = self.limits
         return Plan(
             study=study,
@@ -83,17 +83,17 @@ class RevisionsRequest(Struct, frozen=True, kw_only=True):
 
 
 class Checkout(Struct, frozen=True):
-    """A revision in a separate working tree, which exists now or once it is built."""
+    """A revision in a separate working tree, which may not exist before it is built."""
 
     role: str
-    """``baseline`` or ``candidate``."""
+    """Name of the revision in messages, such as ``baseline``."""
     revision: Revision
     tree: Path
     """Root of the working tree."""
     repository: Repository
     """The user's repository."""
     is_built: bool = True
-    """Whether its programs must exist already."""
+    """Whether the programs in ``tree`` exist already."""
 
     @property
     def folder(self) -> Path:
@@ -102,7 +102,7 @@ class Checkout(Struct, frozen=True):
 
     @property
     def label(self) -> str:
-        """Role, name and commit, as in ``candidate HEAD (1a2b3c4d5e)``."""
+        """Role, name and commit, such as ``candidate HEAD (1a2b3c4d5e)``."""
         return f"{self.role} {self.revision.label}"
 
 
@@ -111,10 +111,10 @@ def common_benchmarks(
 ) -> tuple[tuple[Benchmark, ...], tuple[CampaignWarning, ...]]:
     """Return the benchmarks that the programs of all checkouts list.
 
-    Without a listing the result is the request's benchmarks. Warnings name the benchmarks that
-    only one checkout has.
+    Programs that cannot list benchmarks are benchmarks themselves. Warnings name the benchmarks
+    that only one checkout has.
 
-    Raise `UnusableInput` if a program lists no benchmark, or the checkouts have none in common.
+    Raise `UnusableInput` if a program lists no benchmark, or if no benchmark is in all checkouts.
     """
     tool, programs = request.tool, request.benchmarks
     if tool is None or tool.listing is None:
@@ -124,7 +124,7 @@ def common_benchmarks(
     for program in programs:
         conditions, _ = conditions_of_gate([program], checkouts, None)
         all_names = [
-            _listed_names(condition, tool.name, tool.listing, request.limits.timeout_s)
+            _list_benchmarks(condition, tool.name, tool.listing, request.limits.timeout_s)
             for condition in conditions
         ]
         names, program_warnings = _common_names(tool.name, checkouts, all_names)
@@ -137,8 +137,8 @@ def common_benchmarks(
     return tuple(benchmarks), tuple(warnings)
 
 
-def _listed_names(
-    condition: Condition, kind: str, listing: Listing, timeout_s: float
+def _list_benchmarks(
+    condition: Condition, tool_name: str, listing: Listing, timeout_s: float
 ) -> tuple[str, ...]:
     """Return the names of the benchmarks that the program of a condition lists."""
 
@@ -149,40 +149,40 @@ def _listed_names(
             try:
                 status = run_untimed(command, own_environment(), folder, timeout_s, errors, output)
             except subprocess.TimeoutExpired:
-                problem = f"it ran for {timeout_s:g} s"
-                raise _not_a_program_of(kind, condition, problem) from None
+                problem = f"it did not end within {timeout_s:g} s"
+                raise _listing_error(tool_name, condition, problem) from None
             except OSError as error:
-                raise _not_a_program_of(kind, condition, error.strerror) from None
+                raise _listing_error(tool_name, condition, error.strerror) from None
             error_tail = tail(errors.fileno())
             if status != 0:
                 problem = f"{describe_status(status)}{stderr_suffix(error_tail)}"
-                raise _not_a_program_of(kind, condition, problem)
+                raise _listing_error(tool_name, condition, problem)
             output.seek(0)
             text = output.read(_MAX_LISTED_BYTES).decode("utf-8", "replace")
         return [line for line in text.splitlines() if line and line.isprintable()]
 
-    # A program may print other lines, too, whichever benchmarks are chosen.
-    others = {*printed_lines(listing.list_option, listing.none_option)}
+    # Some programs print other lines, too, even if no benchmark is chosen.
+    other_lines = {*printed_lines(listing.list_option, listing.none_option)}
     lines = printed_lines(listing.list_option)
-    names = tuple(dict.fromkeys(line for line in lines if line not in others))
+    names = tuple(dict.fromkeys(line for line in lines if line not in other_lines))
     if not names:
-        problem = f"with {listing.list_option} it lists no benchmark"
-        raise _not_a_program_of(kind, condition, problem)
+        problem = f"it lists no benchmark with {listing.list_option}"
+        raise _listing_error(tool_name, condition, problem)
     return names
 
 
-def _not_a_program_of(kind: str, condition: Condition, problem: str | None) -> UnusableInput:
+def _listing_error(tool_name: str, condition: Condition, problem: str | None) -> UnusableInput:
     return UnusableInput(
-        f"{condition.name}: {os.path.basename(condition.command[0])} is not a program of {kind}, "
-        f"or its options choose no benchmark: {problem}",
-        hint=f"leave {option('kind', kind)} out to time the whole program; else check its options",
+        f"{condition.name}: {os.path.basename(condition.command[0])} is not a program of "
+        f"{tool_name}, or its options choose no benchmark: {problem}",
+        hint=f"remove {option('kind', tool_name)} to time the whole program, or check its options",
     )
 
 
 def _common_names(
-    kind: str, checkouts: Sequence[Checkout], all_names: Sequence[Sequence[str]]
+    tool_name: str, checkouts: Sequence[Checkout], all_names: Sequence[Sequence[str]]
 ) -> tuple[tuple[str, ...], tuple[CampaignWarning, ...]]:
-    """Return the benchmarks that all checkouts have, and a warning of each other benchmark."""
+    """Return the benchmarks that all checkouts have, and a warning for each other benchmark."""
     common = [
         name for name in dict.fromkeys(all_names[0]) if all(name in names for names in all_names)
     ]
@@ -191,7 +191,7 @@ def _common_names(
         subject = "the two revisions have" if several else f"the {checkouts[0].label} has"
         in_common = " in common" if several else ""
         raise UnusableInput(
-            f"{subject} no benchmark of {kind}{in_common}",
+            f"{subject} no benchmark of {tool_name}{in_common}",
             hint="see docs/how-to/gate-benchmark-suites.md for the results that Equipoise reads",
         )
     roles = {
@@ -216,10 +216,10 @@ def metrics_of(
     conditions: Sequence[Condition],
     scratch: Path,
 ) -> tuple[tuple[str, ...], tuple[CampaignWarning, ...]]:
-    """Return the requested metrics, the wall time, or the benchmarks of the tool in all checkouts.
+    """Return the requested metrics, the wall time, or the tool's benchmarks in all checkouts.
 
-    A tool without a listing has one command, which runs once in each checkout, as one condition.
-    Warnings name the benchmarks that only one checkout has.
+    A tool that cannot list benchmarks has one command, which runs once in each checkout to find
+    them. Warnings name the benchmarks that only one checkout has.
 
     Raise `UnusableInput` if the checkouts have no benchmark in common. Raise `ConditionFailed` if
     the benchmarks failed.
@@ -247,18 +247,18 @@ def metrics_of(
 def conditions_of_gate(
     benchmarks: Sequence[Benchmark], checkouts: Sequence[Checkout], tool: BenchmarkTool | None
 ) -> tuple[tuple[Condition, ...], tuple[Contrast, ...]]:
-    """Return each benchmark of both revisions as a condition, and their contrasts.
+    """Return a condition for each benchmark and revision, and the contrasts between revisions.
 
     Raise `UnusableInput` if a program does not exist, or is in the user's own working tree.
     """
     conditions: list[Condition] = []
     contrasts: list[Contrast] = []
     for benchmark in benchmarks:
-        stratum = {BENCHMARK: benchmark.name} if len(benchmarks) > 1 else {}
-        contrasts.append(Contrast(len(conditions), len(conditions) + 1, REVISION, stratum))
+        benchmark_level = {BENCHMARK: benchmark.name} if len(benchmarks) > 1 else {}
+        contrasts.append(Contrast(len(conditions), len(conditions) + 1, REVISION, benchmark_level))
         for checkout in checkouts:
             levels = {BENCHMARK: benchmark.name, REVISION: checkout.label}
-            name = f"{benchmark.name}: {checkout.label}" if stratum else checkout.label
+            name = f"{benchmark.name}: {checkout.label}" if benchmark_level else checkout.label
             conditions.append(condition_in(checkout, benchmark, tool, name, levels))
     return tuple(conditions), tuple(contrasts)
 
@@ -270,7 +270,7 @@ def condition_in(
     name: str,
     levels: dict[str, str],
 ) -> Condition:
-    """Return a benchmark in a revision as a condition; the tool, if any, reads its results.
+    """Return a benchmark in a revision as a condition; ``tool``, if given, reads its results.
 
     Raise `UnusableInput` if the program does not exist, or is in the user's own working tree.
     """
@@ -290,31 +290,31 @@ def _program_path(checkout: Checkout, name: str) -> str:
     if "/" not in name:
         return find_program(name, native_programs(), own_environment())
     top = checkout.repository.top
-    real, own_tree = os.path.realpath(name), os.path.realpath(top)
-    if os.path.isabs(name) and real.startswith(own_tree + os.sep):
+    target, own_tree = os.path.realpath(name), os.path.realpath(top)
+    if os.path.isabs(name) and target.startswith(own_tree + os.sep):
         raise UnusableInput(
-            f"{name} is a program of your own working tree: it would run for each revision",
-            hint=f"name it by its path in the repository, ./{os.path.relpath(name, top)}",
+            f"{name} is a program of your own working tree and would run for every revision",
+            hint=f"give its path in the repository: ./{os.path.relpath(name, top)}",
         )
     path = os.path.normpath(os.path.join(checkout.folder, name))
     if not checkout.is_built:
         return path
-    # The program with the first layout represents those with other layouts.
+    # The program of the first memory layout stands for the programs of all layouts.
     file = path.replace(LAYOUT, "1")
     if os.path.isfile(file) and not os.access(file, os.X_OK):
         problem = f"{name} of the {checkout.label} cannot be executed"
-        raise UnusableInput(problem, hint="chmod +x it")
+        raise UnusableInput(problem, hint=f"run `chmod +x {name}` in the build")
     if not os.path.isfile(file):
         raise UnusableInput(
             f"the {checkout.label} has no program {name}",
-            hint=f"let {option('build')} make it; the path is from the folder in which you run "
-            "the command",
+            hint=f"build the program with {option('build')}, and give its path from the current "
+            "folder",
         )
     return path
 
 
 SEARCH = "bisect"
-"""Kind of campaign, and command, that finds the commit that made a difference."""
+"""Kind of campaign, and command, that finds the commit with which a program changed."""
 
 
 def bisect_command(
@@ -326,21 +326,25 @@ def bisect_command(
     kind: str | None = None,
     metric: str = PRIMARY_METRIC,
 ) -> tuple[str, ...] | None:
-    """Return the words of the command line that finds the commit that made a difference.
+    """Return the arguments of the command line that finds the commit of a change.
 
-    The result is ``None`` if no search of commits is installed. ``bad`` is by default the working
-    tree. ``kind`` is the tool that reads the results of benchmarks; ``metric`` is then one of them.
+    The result is ``None`` if the kind of campaign `SEARCH` is not installed. If ``bad`` is
+    ``None``, the command uses the working tree. ``kind`` is the tool that reads the results of
+    benchmarks, and ``metric`` is then the name of a benchmark.
     """
     if place_of(SEARCH) is None:
         return None
     options = {"--bad": bad, "--build": build, "--kind": kind}
     if metric != PRIMARY_METRIC:
         options["--metrics"] = metric
-    words = [word for name, value in options.items() if value is not None for word in (name, value)]
-    return ("equipoise", SEARCH, "--good", good, *words, "--", *command)
+    arguments: list[str] = []
+    for name, value in options.items():
+        if value is not None:
+            arguments += (name, value)
+    return ("equipoise", SEARCH, "--good", good, *arguments, "--", *command)
 
 
 def bisect_line(good: str, bad: str | None, command: Sequence[str], **options: Any) -> str | None:
-    """Return `bisect_command` as a line for a shell."""
-    words = bisect_command(good, bad, command, **options)
-    return None if words is None else shell_line_with_placeholders(words)
+    """Return `bisect_command` as a shell line."""
+    arguments = bisect_command(good, bad, command, **options)
+    return None if arguments is None else shell_line_with_placeholders(arguments)

@@ -1,4 +1,8 @@
-"""The terms of campaigns whose conditions are commits, each built before its first block."""
+"""The terms of campaigns over commits: the part of a plan that all such campaigns have.
+
+Each commit is built before the first block in which it runs. Methods identify a commit by its
+index, from 0.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +19,9 @@ from equipoise.model.revisions import Commit
 Pair = tuple[int, int]
 """Two commits by index, the earlier one first."""
 CHEAP_BUILD_TRIALS = 2.0
-"""Cost of a build, in trials, below which it hardly counts in the choice of a pair."""
+"""Cost of a build, in trials, below which the choice of a pair hardly depends on the build."""
 MAX_STEP_HALF_WIDTH = 0.5
-"""Largest half-width of the interval of a reported step, as a fraction of the step."""
+"""Maximum half-width of the interval of a reported step, as a fraction of the step."""
 
 
 class CommitBenchmark(Struct, frozen=True):
@@ -27,11 +31,11 @@ class CommitBenchmark(Struct, frozen=True):
     """Name; empty if there is only one benchmark."""
     metric: str
     process: int = 0
-    """Number of the command that measures it, from 0; a command may measure several benchmarks."""
+    """Index of the command that measures the benchmark; a command may measure several."""
 
 
 class CommitsPlan(Struct, Terms, frozen=True, kw_only=True):
-    """A stretch of commits, and their build: the common terms of searches and curves."""
+    """Consecutive commits, their build and their benchmarks."""
 
     noun: ClassVar[str] = "campaign"
     ranks: ClassVar[bool] = False
@@ -39,21 +43,21 @@ class CommitsPlan(Struct, Terms, frozen=True, kw_only=True):
     runs_whole_blocks: ClassVar[bool] = False
     shows_every_condition: ClassVar[bool] = False
     restart_hint: ClassVar[str] = "measure again"
-    """Advice if the campaign cannot go on."""
+    """Hint if the campaign cannot be resumed."""
     commits: tuple[Commit, ...]
-    """Commits along first parents, the earliest first. Each command of a plan has one condition for
-    each commit, in this order, followed by the commits of branches. The commands follow each
-    other."""
+    """Commits along first parents, the earliest first. The conditions of a plan are those of its
+    first command, then those of the next. Each command has one condition for each of these commits,
+    in this order, followed by the commits of branches."""
     build: str | None = None
-    """Line for a shell that builds a commit."""
+    """Shell line that builds a commit."""
     repository: str = ""
-    """Root of the working tree in which the commits are."""
+    """Root of the user's working tree."""
     folder: str = ""
     """Folder below ``repository`` in which builds and trials run; empty for the root."""
     tool: str | None = None
-    """Tool that reads the results of the benchmark, by its name in `equipoise.revisions`."""
+    """Name of the tool in `TOOLS` that reads the results of the benchmark."""
     benchmarks: tuple[CommitBenchmark, ...] = ()
-    """Benchmarks, if there are several."""
+    """Benchmarks; empty if there is only one."""
 
     @property
     def indispensable(self) -> tuple[int, ...]:
@@ -62,40 +66,41 @@ class CommitsPlan(Struct, Terms, frozen=True, kw_only=True):
 
     def condition_of(self, process: int, commit: int) -> int:
         """Return the condition that runs a command in a commit."""
-        return process * len(self.every_commit) + commit
+        return process * len(self.commits_with_branches) + commit
 
     def process_of(self, condition: int) -> int:
-        """Return the number of the command that a condition runs, from 0."""
-        return condition // len(self.every_commit)
+        """Return the index of the command that a condition runs."""
+        return condition // len(self.commits_with_branches)
 
     def commit_of(self, condition: int) -> int:
-        """Return the place of the commit in which a condition runs."""
-        return condition % len(self.every_commit)
+        """Return the index of the commit in which a condition runs."""
+        return condition % len(self.commits_with_branches)
 
     @property
-    def every_commit(self) -> tuple[Commit, ...]:
-        """The commit of each condition."""
+    def commits_with_branches(self) -> tuple[Commit, ...]:
+        """The commits, and in a bisection those of branches: a command has a condition for each."""
         return self.commits
 
     def execution_order(self, order: list[int]) -> list[int]:
-        """Return the order with the conditions of each command next to each other."""
+        """Return a block's order with the conditions of each command next to each other."""
         return adjacent(order, self.process_of)
 
     def with_initial_conditions(self, plan: Plan) -> Plan:
-        """Return the plan with the commits that exist before the first block.
+        """Return the plan with only the commits that are built before the first block.
 
-        Each other commit is built before its own first block.
+        All other commits are built later, each before its own first block.
         """
         built = self.indispensable
-        places = [place for place in range(len(plan.conditions)) if self.commit_of(place) in built]
-        firsts = range(0, len(places), len(built)) if len(built) > 1 else ()
-        contrasts = tuple(Contrast(first, first + 1) for first in firsts)
-        conditions = tuple(plan.conditions[place] for place in places)
+        indices = range(len(plan.conditions))
+        initial = [index for index in indices if self.commit_of(index) in built]
+        baselines = range(0, len(initial), len(built)) if len(built) > 1 else ()
+        contrasts = tuple(Contrast(baseline, baseline + 1) for baseline in baselines)
+        conditions = tuple(plan.conditions[index] for index in initial)
         return replace(plan, conditions=conditions, chosen_contrasts=contrasts)
 
 
 def commits_of(plan: Plan) -> CommitsPlan:
-    """Return the commits that are the conditions of a plan."""
+    """Return the terms of a plan whose conditions are commits."""
     assert isinstance(plan.terms, CommitsPlan), "its conditions are not commits"
     return plan.terms
 
@@ -107,10 +112,10 @@ def benchmarks_of(plan: Plan) -> tuple[CommitBenchmark, ...]:
 
 
 def adjacent(order: Sequence[int], group_of: Callable[[int], int]) -> list[int]:
-    """Move the members of each group to the place of its first member.
+    """Move the members of each group to the position of its first member.
 
-    If two members of a group exchange their places, the places of all groups stay the same. So the
-    order within each group remains a separate coin.
+    If two members of a group exchange their positions, the positions of all groups stay the same.
+    So the order within each group remains a separate coin.
     """
     groups: dict[int, list[int]] = {}
     for member in order:

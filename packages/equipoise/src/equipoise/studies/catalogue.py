@@ -1,7 +1,7 @@
-"""The built-in studies of installed packages, each a folder with a ``study.toml``.
+"""The built-in studies of installed packages. Each study is a folder with a ``study.toml``.
 
 A package registers its studies under the entry point group ``equipoise.studies``. The entry point
-names a package in which each folder is a study. Its function ``study_data`` converts an
+names a package whose folders are studies. The function ``study_data`` of that package converts an
 `equipoise.model.result.ResultDocument` to the argument of the studies' functions.
 """
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from equipoise.figures.gallery import Figure
 
 ENTRY_POINTS = "equipoise.studies"
-"""Group of the entry points by which packages register studies; each names a package."""
-FILE = "study.toml"
-ANALYSIS = "analysis.py"
-CHARTS = "charts.py"
+"""Group of the entry points by which packages register studies."""
+STUDY_FILE = "study.toml"
+ANALYSIS_FILE = "analysis.py"
+CHARTS_FILE = "charts.py"
 
 
 class BuiltInStudy(Struct, frozen=True):
-    """One built-in study, and the analysis of its own result if it has one.
+    """A built-in study, with its analysis and its charts, if it has them.
 
     The folder of a study may have two modules::
 
@@ -41,8 +41,8 @@ class BuiltInStudy(Struct, frozen=True):
 
     ``figures`` may be in ``analysis`` if it does not import altair. Both functions are pure: the
     same result gives the same sentences and charts. They also receive results of ``--quick``, of
-    chosen levels and of interrupted campaigns: data missing in a result are left out or reported as
-    missing, without an error.
+    chosen levels and of interrupted campaigns. They leave out missing data or report it as missing,
+    without an error.
     """
 
     folder: Path
@@ -51,7 +51,7 @@ class BuiltInStudy(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """Name of the study, which is that of its folder."""
+        """Name of the study and of its folder."""
         return self.folder.name
 
     @property
@@ -63,16 +63,18 @@ class BuiltInStudy(Struct, frozen=True):
     @property
     def file(self) -> Path:
         """File of the study."""
-        return self.folder / FILE
+        return self.folder / STUDY_FILE
 
     def findings(self, document: ResultDocument) -> Findings:
         """Return the tables and paragraphs of the study."""
-        return cast(Findings, self._module(ANALYSIS).findings(self._data(document)))
+        return cast(Findings, self._module(ANALYSIS_FILE).findings(self._data(document)))
 
     def figures(self, document: ResultDocument) -> tuple[Figure, ...]:
         """Return the charts of the study, each with a name for its file."""
-        has_charts = (self.folder / CHARTS).is_file()
-        figures = getattr(self._module(CHARTS if has_charts else ANALYSIS), "figures", None)
+        has_charts = (self.folder / CHARTS_FILE).is_file()
+        figures = getattr(
+            self._module(CHARTS_FILE if has_charts else ANALYSIS_FILE), "figures", None
+        )
         return () if figures is None else tuple(figures(self._data(document)))
 
     def _data(self, document: ResultDocument) -> Any:
@@ -84,17 +86,17 @@ class BuiltInStudy(Struct, frozen=True):
 
 
 def built_in_studies() -> tuple[BuiltInStudy, ...]:
-    """Return the built-in studies, by name."""
+    """Return the built-in studies, sorted by name."""
     studies = (
         BuiltInStudy(file.parent, package)
         for package in registered(ENTRY_POINTS).values()
-        for file in folder_of(package).glob(f"*/{FILE}")
+        for file in folder_of(package).glob(f"*/{STUDY_FILE}")
     )
     return tuple(sorted(studies, key=lambda study: study.name))
 
 
 def find_study(reference: str) -> tuple[Path, str]:
-    """Return the file of a study, by path or name, and its name for errors.
+    """Return the file of a study with a path or name, and the name of the file in errors.
 
     Raise `UnusableInput` if there is no such file and no built-in study with that name.
     """
@@ -102,8 +104,8 @@ def find_study(reference: str) -> tuple[Path, str]:
     if path.is_file() or path.suffix == ".toml" or "/" in reference:
         if not path.is_file():
             raise UnusableInput(
-                f"there is no study {reference}: no such file",
-                hint="check the path, or see `equipoise list studies`",
+                f"the study's file {reference} does not exist",
+                hint="check the path, or run `equipoise list studies` to see the built-in studies",
             )
         return path, reference
     studies = {study.name: study for study in built_in_studies()}
@@ -113,18 +115,18 @@ def find_study(reference: str) -> tuple[Path, str]:
         from equipoise.studies.reader.toml_file import one_of
 
         raise UnusableInput(
-            f"there is no study {reference!r}: neither a file nor a built-in one",
+            f"{reference!r} is neither a file nor a built-in study",
             hint=one_of(reference, list(studies)),
         )
-    return studies[reference].file, f"{reference}/{FILE}"
+    return studies[reference].file, f"{reference}/{STUDY_FILE}"
 
 
 def analysis_of(study: str) -> BuiltInStudy | None:
-    """Return the built-in study with a name, if it has an analysis; else ``None``."""
+    """Return the built-in study with this name; ``None`` if it has no analysis."""
     if study == COMPARE_STUDY:
         return None
     built_in = next((known for known in built_in_studies() if known.name == study), None)
-    has_analysis = built_in is not None and (built_in.folder / ANALYSIS).is_file()
+    has_analysis = built_in is not None and (built_in.folder / ANALYSIS_FILE).is_file()
     return built_in if has_analysis else None
 
 
@@ -144,7 +146,6 @@ def with_findings(document: ResultDocument) -> ResultDocument:
             return replace(document, findings=analysis.findings(document))
     except ValueError as error:
         raise UnusableInput(
-            f"run {document.run.id} is of the study {study}, but the tables of the study cannot be "
-            f"computed: {error}",
-            hint=f"see `equipoise list studies`, and the levels of {study} there",
+            f"the tables of {study} cannot be computed for run {document.run.id}: {error}",
+            hint=f"run `equipoise list studies`, and use levels that {study} has",
         ) from error

@@ -20,12 +20,12 @@ from equipoise.model.record import CampaignWarning
 from equipoise.model.study import Study
 from equipoise.shared.spelling import option
 
-DATA = "data"
-"""Folder next to the ledger."""
+DATA_FOLDER = "data"
+"""Folder next to the ledger for the files of rows."""
 
 
 def with_data(study: Study, ledger: Path) -> tuple[Study, tuple[CampaignWarning, ...]]:
-    """Return the study with the file of its rows or, if they are missing, with made-up rows.
+    """Return the study with its file of rows, or with made-up rows and a warning.
 
     Raise `UnusableInput` if the file cannot be written.
     """
@@ -35,14 +35,14 @@ def with_data(study: Study, ledger: Path) -> tuple[Study, tuple[CampaignWarning,
     data_set = DATA_SETS[name]
     try:
         rows = data_set.text()
-    except UnusableInput as missing:
-        word = data_set.fallback_argument
-        summary = f"{name}: {missing.what}; {word} rows replace them"
-        hint = missing.hint or "see docs/reference/study.md"
+    except UnusableInput as error:
+        argument = data_set.fallback_argument
+        summary = f"{name}: {error.what}; {argument} rows replace them"
+        hint = error.hint or "see docs/reference/study.md"
         warnings: tuple[CampaignWarning, ...] = (CampaignWarning("data_missing", summary, hint),)
     else:
-        word, warnings = str(data_file(name, rows, ledger.parent / DATA)), ()
-    return replace(study, workload=replace(study.workload, data_word=word)), warnings
+        argument, warnings = str(data_file(name, rows, ledger.parent / DATA_FOLDER)), ()
+    return replace(study, workload=replace(study.workload, data_word=argument)), warnings
 
 
 def named_data(study: Study) -> str | None:
@@ -51,18 +51,18 @@ def named_data(study: Study) -> str | None:
 
 
 def require_data(plan: Plan, ledger: Path) -> None:
-    """Refuse to resume a campaign whose rows are gone, because each trial would fail.
+    """Refuse to resume a campaign without its file of rows, because each trial would fail.
 
-    Raise `UnusableInput` if a file of rows that a command names is gone.
+    Raise `UnusableInput` if a file of rows in a command does not exist.
     """
-    home = (ledger.parent / DATA).absolute()
-    for word in dict.fromkeys(word for condition in plan.conditions for word in condition.command):
-        file = Path(word)
-        if file.parent == home and not file.is_file():
+    folder = (ledger.parent / DATA_FOLDER).absolute()
+    commands = (condition.command for condition in plan.conditions)
+    for argument in dict.fromkeys(argument for command in commands for argument in command):
+        file = Path(argument)
+        if file.parent == folder and not file.is_file():
             raise UnusableInput(
-                f"the rows of this campaign are gone: there is no {file}",
-                hint="restore the file (`equipoise run` of the study writes it again), "
-                "or start the study again",
+                f"the file with the rows of this campaign does not exist any more: {file}",
+                hint="restore the file, or start the study again with `equipoise run`",
             )
 
 
@@ -70,26 +70,26 @@ class DataSet(Struct, frozen=True):
     """Rows that a workload reads."""
 
     text: Callable[[], str]
-    """Function that returns the rows as CSV; it raises `UnusableInput` without their package."""
+    """Function that returns the rows as CSV; raises `UnusableInput` without the package."""
     fallback_argument: str
     """Argument with which the workload makes up similar rows."""
 
 
-def data_file(name: str, rows: str, home: Path) -> Path:
-    """Write the rows of a data set into ``home``, unless the file exists; return the file.
+def data_file(name: str, rows: str, folder: Path) -> Path:
+    """Write the rows of a data set into a folder, unless the file exists; return the file.
 
     The name of the file contains a fingerprint of the rows, so that another version of the package
-    never overwrites the rows of a campaign, which can still be resumed.
+    never overwrites the rows of a campaign that can be resumed.
 
     Raise `UnusableInput` if the file cannot be written.
     """
     content = rows.encode()
     fingerprint = hashlib.sha256(content).hexdigest()[:12]
-    file = home.absolute() / f"{name}-{fingerprint}.csv"
+    file = folder.absolute() / f"{name}-{fingerprint}.csv"
     if file.exists():
         return file
     try:
-        home.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
         write_whole(file, content)
     except OSError as error:
         raise UnusableInput(
@@ -106,4 +106,4 @@ def _lalonde() -> str:
 
 
 DATA_SETS: Mapping[str, DataSet] = {"lalonde": DataSet(_lalonde, "made-up")}
-"""Data sets, by their name in ``[workload] data``."""
+"""Data sets by name; the key ``data`` of ``[workload]`` has such a name."""

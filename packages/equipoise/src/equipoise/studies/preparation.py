@@ -1,4 +1,4 @@
-"""A study before its campaign: quick form, levels, things missing on this host, and builds."""
+"""A study before its campaign: quick form, chosen levels, levels missing on this host, builds."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from equipoise.studies.catalogue import find_study
 from equipoise.studies.data_sets import with_data
 from equipoise.studies.reader.study import read_study
 
-BUILDS = "builds"
+BUILDS_FOLDER = "builds"
 """Folder next to the ledger for the programs of levels that are built."""
 
 
 class StudyOptions(Struct, frozen=True, kw_only=True):
-    """A study, and changes to it.
+    """The study that the user wants to run, and changes to it.
 
     Parameters
     ----------
@@ -41,11 +41,11 @@ class StudyOptions(Struct, frozen=True, kw_only=True):
     quick
         Whether to run the study's quick form.
     command
-        Program that replaces its workload.
+        Program that replaces the study's workload.
     factors
-        ``NAME=LEVEL,LEVEL``: the levels of a factor to run.
+        Levels to run, as ``NAME=LEVEL,LEVEL`` for each factor.
     layouts, aslr
-        As for a comparison; ``None`` for the study's own.
+        Number of memory layouts, and address randomisation; ``None`` keeps the study's value.
     """
 
     study: str
@@ -57,7 +57,7 @@ class StudyOptions(Struct, frozen=True, kw_only=True):
 
 
 class PreparedStudy(Struct, frozen=True):
-    """A study that this host can run, and warnings about parts left out."""
+    """A study that this host can run, and warnings about factors and levels left out."""
 
     study: Study
     site: Site
@@ -66,18 +66,18 @@ class PreparedStudy(Struct, frozen=True):
     """Shell lines that build levels, by the level's name; empty if nothing is built."""
 
     def grid(self, builds: Mapping[str, str]) -> Grid:
-        """Return the grid, given the folders of the levels that were built."""
+        """Return the grid of conditions, given the folders of the built levels."""
         return grid_of(self.study, self.site, builds)
 
-    def built(self, ledger: Path) -> Mapping[str, str]:
-        """Build the levels next to the ledger, and return their folders."""
+    def build(self, ledger: Path) -> Mapping[str, str]:
+        """Build the levels in a folder next to the ledger; return the folder of each level."""
         return build_levels(
-            self.build_lines, ledger.parent / BUILDS, own_environment(), os.getcwd()
+            self.build_lines, ledger.parent / BUILDS_FOLDER, own_environment(), os.getcwd()
         )
 
     @contextmanager
     def errors_at_settings(self, plan: Plan) -> Iterator[None]:
-        """Add the place in the study's file to errors about settings without effect."""
+        """Name the study's file and line in an error about a setting without effect."""
         try:
             yield
         except TookNoEffect as error:
@@ -93,18 +93,19 @@ class PreparedStudy(Struct, frozen=True):
 def prepare_study(options: StudyOptions, ledger: Path) -> PreparedStudy:
     """Read a study, apply the options, and adapt it to this host.
 
-    Raise `UnusableInput` if there is no such study, factor or level, or nothing of it can run on
-    this host.
+    Raise `UnusableInput` if the study, a factor or a level does not exist, or if this host can run
+    no condition of the study.
     """
     site = host_site()
-    study, idle = without_idle_factors(_study_of(options))
-    study, missing = remove_missing_levels(study, site)
-    study, stand_in = with_data(study, ledger)
-    return PreparedStudy(study, site, (*idle, *missing, *stand_in), build_lines(study))
+    study, factor_warnings = without_idle_factors(_read_changed_study(options))
+    study, level_warnings = remove_missing_levels(study, site)
+    study, data_warnings = with_data(study, ledger)
+    warnings = (*factor_warnings, *level_warnings, *data_warnings)
+    return PreparedStudy(study, site, warnings, build_lines(study))
 
 
-def _study_of(options: StudyOptions) -> Study:
-    """Return the study of the options, with their changes."""
+def _read_changed_study(options: StudyOptions) -> Study:
+    """Read the study, and apply the changes of the options."""
     study = read_study(*find_study(options.study), counters=COUNTERS)
     if options.quick:
         study = quick_form(study)
@@ -131,7 +132,7 @@ def quick_form(study: Study) -> Study:
     if quick is None:
         raise UnusableInput(
             f"the study {study.name} has no quick form",
-            hint=f"give it a table [quick], or use {option('budget')} and {option('factor')}",
+            hint=f"add a table [quick], or use {option('budget')} and {option('factor')}",
         )
     measure, workload = study.measure, study.workload
     measure = replace(
@@ -162,7 +163,7 @@ def with_command(study: Study, command: Words) -> Study:
     if study.workload.server is not None:
         raise UnusableInput(
             f"the workload of {study.name} is a server: {option('command')} cannot replace it",
-            hint="change [workload.server] in its file",
+            hint="change [workload.server] in the study's file",
         )
     workload = replace(study.workload, command=command, command_place=Place("--command"))
     return replace(study, workload=workload, measure=replace(study.measure, about=None))
@@ -171,7 +172,7 @@ def with_command(study: Study, command: Words) -> Study:
 def chosen_levels(study: Study, texts: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Return the levels chosen by ``--factor NAME=LEVEL,LEVEL``, by factor.
 
-    Raise `UnusableInput` if a text does not have that form, or does not name a factor.
+    Raise `UnusableInput` if a text is not ``NAME=LEVEL,LEVEL``, or does not name a factor.
     """
     chosen: dict[str, tuple[str, ...]] = {}
     known = ", ".join(factor.name for factor in study.factors)
@@ -180,12 +181,12 @@ def chosen_levels(study: Study, texts: Sequence[str]) -> dict[str, tuple[str, ..
         if not equals or not levels:
             raise UnusableInput(
                 f"{option('factor')} {text!r} is not of the form NAME=LEVEL,LEVEL",
-                hint=f"the factors are {known}",
+                hint=f"name a factor ({known}) and its levels",
             )
         if study.factor(name) is None:
             raise UnusableInput(
                 f"{option('factor')} {text!r}: the study {study.name} has no factor {name!r}",
-                hint=f"there are {known}",
+                hint=f"use one of {known}",
             )
         if name in chosen:
             raise UnusableInput(
@@ -198,9 +199,9 @@ def chosen_levels(study: Study, texts: Sequence[str]) -> dict[str, tuple[str, ..
 def with_levels(study: Study, chosen: Mapping[str, tuple[str, ...]]) -> Study:
     """Return the study with chosen levels of factors.
 
-    If the baseline is not among them, the first chosen level is the baseline. All chosen levels are
-    compared: the study's ``not_at`` no longer applies to their factors. Raise `UnusableInput` if a
-    factor has no such level.
+    If the baseline is not a chosen level, the first chosen level is the baseline. All chosen levels
+    are compared: the study's ``not_at`` no longer applies to their factors. Raise `UnusableInput`
+    if a factor lacks a chosen level.
     """
     factors = tuple(
         _with_levels(factor, chosen[factor.name]) if factor.name in chosen else factor
@@ -229,7 +230,7 @@ def _with_levels(factor: Factor, names: tuple[str, ...]) -> Factor:
         if name not in known and not factor.plain:
             raise UnusableInput(
                 f"the factor {factor.name} has no level {name!r}",
-                hint=f"there are {', '.join(known)}",
+                hint=f"use one of {', '.join(known)}",
             )
     # Levels that the quick form leaves out can still be chosen.
     choices = factor.choices if factor.plain else tuple(known.values())
@@ -240,8 +241,9 @@ def _with_levels(factor: Factor, names: tuple[str, ...]) -> Factor:
 def without_idle_factors(study: Study) -> tuple[Study, tuple[CampaignWarning, ...]]:
     """Return the study without idle factors, and warnings about them.
 
-    An idle factor is plain, and no text contains its name. This lets a program replace the workload
-    of a study without using its sizes. Raise `UnusableInput` if the compared factor is idle.
+    An idle factor is a plain list of levels, and no text of the study contains its name in braces.
+    So a program can replace the workload of a study and ignore its sizes. Raise `UnusableInput` if
+    the compared factor is idle.
     """
     factors: list[Factor] = []
     warnings: list[CampaignWarning] = []
@@ -249,8 +251,8 @@ def without_idle_factors(study: Study) -> tuple[Study, tuple[CampaignWarning, ..
         if not factor.plain or any(f"{{{factor.name}}}" in text for text in study.texts()):
             factors.append(factor)
             continue
-        what = f"the factor {factor.name} changes nothing: no text names {{{factor.name}}}"
-        hint = f"write {{{factor.name}}} where its level belongs, as in the command"
+        what = f"the factor {factor.name} changes nothing: no text contains {{{factor.name}}}"
+        hint = f"write {{{factor.name}}} in the command, where its level belongs"
         if study.compared is not None and study.compared.factor == factor.name:
             raise study.places.table("factors", factor.name).fail(what, hint)
         warnings.append(CampaignWarning("factor_idle", f"{what}; it is left out", hint))

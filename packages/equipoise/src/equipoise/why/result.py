@@ -21,8 +21,8 @@ from equipoise.why.kind import why_kind
 class ExperimentReader(Protocol):
     """Methods of the ledger that find experiments."""
 
-    def explaining(self, run_id: str) -> tuple[str, ...]:
-        """Return the ids of the campaigns that explain this one, the latest first."""
+    def runs_explaining(self, run_id: str) -> tuple[str, ...]:
+        """Return the campaigns that explain this one, the latest first."""
 
     def read_run(self, reference: str) -> RunRecord:
         """Return the complete record of one campaign."""
@@ -56,7 +56,7 @@ def latest_experiment(
 
     With a contrast, only experiments about the gap of that contrast count.
     """
-    for run_id in ledger.explaining(record.id):
+    for run_id in ledger.runs_explaining(record.id):
         experiment = ledger.read_run(run_id)
         if not complete_blocks(experiment.draws, experiment.trials):
             continue

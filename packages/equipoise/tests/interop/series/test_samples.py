@@ -62,19 +62,19 @@ def test_old_results_of_asv_are_brought_up_to_date_first(tmp_path: Path) -> None
     folder = tmp_path / "results"
     shutil.copytree(SAMPLES / "asv", folder)
     (folder / "here" / "old.json").write_text('{"version": 1, "results": {}}')
-    with pytest.raises(UnusableInput, match="its version is '1', not 2") as refusal:
+    with pytest.raises(UnusableInput, match="the version of the file is '1', not 2") as refusal:
         series_of(folder)
     assert "asv update" in str(refusal.value.hint)
 
 
 def test_a_folder_without_results_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UnusableInput, match="no values over commits"):
+    with pytest.raises(UnusableInput, match="no values of commits"):
         series_of(tmp_path)
     with pytest.raises(UnusableInput, match=r"contains benchmarks\.json"):
         series_of(tmp_path, form="asv")
-    with pytest.raises(UnusableInput, match="it is a folder"):
+    with pytest.raises(UnusableInput, match="this is a folder"):
         series_of(SAMPLES / "asv", form="csv")
-    with pytest.raises(UnusableInput, match="it is a file"):
+    with pytest.raises(UnusableInput, match="this is a file"):
         series_of(SAMPLES / "asv" / "benchmarks.json", form="asv")
 
 

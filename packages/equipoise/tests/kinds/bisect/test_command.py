@@ -226,7 +226,7 @@ def test_the_branch_of_a_named_merge_is_searched(bisect: Bisect, project: MadeRe
     assert [commit.subject for commit in terms(record).commits][1:] == ["a note", "a merge", "more"]
     assert culprits_of(record) == ["a merge"]
     (branch,) = read_searches(record)[0].bisection.lines()[1:]
-    every = terms(record).every_commit
+    every = terms(record).commits_with_branches
     assert [every[branch.commits[step.last]].subject for step in branch.state.named_steps] == [
         "side 1"
     ]
@@ -287,7 +287,7 @@ def test_a_working_tree_that_has_changed_does_not_go_on_with_a_search(
     project.path.mkdir()
     answer = bisect("last", "--quiet", "--ledger", "../ledger.db", command="resume")
     assert answer.status == 2
-    assert "of the bisection is gone" in answer.err
+    assert "of the bisection does not exist any more" in answer.err
 
 
 @pytest.mark.parametrize(

@@ -116,7 +116,7 @@ def test_the_culprit_is_explained_with_its_diff(
         # The kernel forbids samples: the answer says so.
         assert extra["unseen"]["profile"]
     with open_for_reading(tmp_path / "ledger.db") as ledger:
-        experiments = ledger.explaining(document["run"]["id"])
+        experiments = ledger.runs_explaining(document["run"]["id"])
         record = ledger.read_run(document["run"]["id"])
     # The campaign that tested the causes, if anything here can test one.
     assert explained["run"] == next(iter(experiments), None)

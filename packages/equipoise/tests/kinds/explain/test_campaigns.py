@@ -255,5 +255,5 @@ def test_the_ledger_finds_the_campaigns_that_explain_another(tmp_path: Path) -> 
     repeated = with_terms(plan, run=of)
     first, second = (stage.start(msgspec.structs.replace(repeated, seed=seed)) for seed in (2, 3))
     stage.start(plan)
-    assert stage.ledger.explaining(of) == (second, first)
-    assert stage.ledger.explaining(first) == ()
+    assert stage.ledger.runs_explaining(of) == (second, first)
+    assert stage.ledger.runs_explaining(first) == ()

@@ -172,7 +172,7 @@ def test_a_program_without_google_benchmark_is_refused_with_a_hint(
     assert answer.status == 2, answer
     assert "bench is not a program of google-benchmark" in answer.err
     assert problem in answer.err
-    assert "leave --kind google-benchmark out to time the whole program" in answer.err
+    assert "remove --kind google-benchmark to time the whole program" in answer.err
 
 
 def test_several_programs_of_google_benchmark_have_distinct_names(

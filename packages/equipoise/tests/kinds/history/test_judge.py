@@ -213,5 +213,5 @@ def test_the_ledger_has_the_campaigns_of_a_series(tmp_path: Path) -> None:
     other = plan_of_history(2, stopping=short)
     night(stage, replace(other, terms=replace(history_of(other), series="another")))
     third = night(stage, plan_of_history(2, [first], stopping=short))
-    assert stage.ledger.of_series("5e1e5", STUDY) == (first.id, third.id)
-    assert stage.ledger.of_series("5e", STUDY) == ()
+    assert stage.ledger.runs_of_series("5e1e5", STUDY) == (first.id, third.id)
+    assert stage.ledger.runs_of_series("5e", STUDY) == ()

@@ -256,7 +256,7 @@ def test_an_import_cannot_be_resumed_or_pooled(folder: Path) -> None:
 
 
 def test_an_unusable_file_is_not_recorded(folder: Path) -> None:
-    with pytest.raises(UnusableInput, match="its format is unknown"):
+    with pytest.raises(UnusableInput, match="the format of the file is unknown"):
         run_import(str(written(folder, "poem.txt", "the quick brown fox")))
     with pytest.raises(UnusableInput, match="2 files but 1 names"):
         run_import("-n", "old", "a.json", "b.json")

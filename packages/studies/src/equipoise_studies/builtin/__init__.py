@@ -1,9 +1,9 @@
 """The built-in studies, one folder each.
 
-study.toml   the programs and their comparison
-analysis.py  ``findings``: tables and paragraphs that the study adds to its result
-charts.py    ``figures``: the charts
-page.md      the description of the study
+- ``study.toml``: the programs and their comparison
+- ``analysis.py``: ``findings``: tables and paragraphs that the study adds to its result
+- ``charts.py``: ``figures``: the charts
+- ``page.md``: the description of the study
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def study_data(document: ResultDocument) -> StudyData:
-    """Return a result in the form that the modules of the studies read."""
+    """Return a result as the modules of the studies read it."""
     from equipoise_studies.study_data import StudyData
 
     return StudyData(document)

@@ -1,6 +1,6 @@
-"""The common part of load generators: run one and report its results.
+"""Run a load generator of a database server, and report its results.
 
-A server's password reaches the generator in a file that only this user may read.
+The generator gets the server's password in a file that only this user may read.
 """
 
 from __future__ import annotations
@@ -21,15 +21,17 @@ from equipoise.helpers.equipoise_metrics import VARIABLE, report
 PERCENTILES = (50, 95, 99)
 _LAST_LINES = 3
 PASSWORD_OPTION = "--password-file="
-"""Option of both helpers. Other users can read command lines and environments, but not this file.
-In a study: ``--password-file={password_file}``."""
+"""Option of both clients: in a study, ``--password-file={password_file}``.
+
+Other users can read command lines and environments, but not this file.
+"""
 _MAX_PASSWORD_BYTES = 1024
 _PLAIN_PASSWORD = re.compile(r"[A-Za-z0-9_-]{1,512}")
 """Passwords that need no quotes in any configuration file."""
 
 
 class Interval(Struct, frozen=True):
-    """One interval of a run, usually one second."""
+    """An interval of a run, usually one second."""
 
     throughput_per_s: float
     latency_p99_s: float | None
@@ -37,10 +39,10 @@ class Interval(Struct, frozen=True):
 
 
 class Load(Struct, frozen=True):
-    """Results of clients of a server; times in seconds.
+    """Results of the clients of a server; times in seconds.
 
-    At a fixed rate, a latency begins when the request was due, not when a client was free to send
-    it. So requests that wait during a stall count.
+    At a fixed rate, a latency begins when the request was due, even if no client was free to send
+    it. So the latency includes the wait during a stall.
     """
 
     throughput_per_s: float
@@ -61,8 +63,8 @@ def run_and_report(
 ) -> None:
     """Run a load generator to its end, and report its results through ``EQUIPOISE_METRICS``.
 
-    Raise `SystemExit` with its last lines if it cannot be started, fails, or writes output that
-    cannot be read.
+    Raise `SystemExit` with the last lines of the output if the program cannot be started, fails, or
+    writes output that cannot be read.
 
     Parameters
     ----------
@@ -117,13 +119,13 @@ def split_password_file(arguments: Sequence[str]) -> tuple[list[str], str | None
 
     Raise `SystemExit` if the file cannot be read, or does not contain a plain password.
     """
-    files = [word for word in arguments if word.startswith(PASSWORD_OPTION)]
-    others = [word for word in arguments if word not in files]
-    return others, read_password(files[-1].removeprefix(PASSWORD_OPTION)) if files else None
+    options = [argument for argument in arguments if argument.startswith(PASSWORD_OPTION)]
+    others = [argument for argument in arguments if argument not in options]
+    return others, read_password(options[-1].removeprefix(PASSWORD_OPTION)) if options else None
 
 
 def read_password(path: str) -> str:
-    """Return the first line of a regular file, which is opened without following a link.
+    """Return the first line of a regular file; a link is not followed.
 
     Raise `SystemExit` if the file cannot be read, or does not contain a plain password.
     """
@@ -143,10 +145,10 @@ def read_password(path: str) -> str:
 
 @contextmanager
 def private_folder() -> Iterator[Path]:
-    """Make a folder that only this user may enter; it is removed after the block.
+    """Make a folder that only this user may enter, and remove the folder after the block.
 
-    It is in the folder of ``EQUIPOISE_METRICS``, which Equipoise removes even if this process is
-    killed.
+    Its parent is the folder of ``EQUIPOISE_METRICS``, which Equipoise removes even if this process
+    is killed.
     """
     metrics_file = os.environ.get(VARIABLE)
     parent = None if metrics_file is None else os.path.dirname(metrics_file)

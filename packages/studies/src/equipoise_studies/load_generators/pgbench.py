@@ -4,8 +4,8 @@
 
     python -m equipoise_studies.load_generators.pgbench --client=4 --jobs=4 --time=10 …
 
-Percentiles come from its log of all transactions, which is in a temporary folder.
-``--password-file=FILE`` gives it a password through ``PGPASSFILE``.
+Percentiles come from pgbench's log of all transactions, which is in a temporary folder. With
+``--password-file=FILE`` pgbench gets a password through ``PGPASSFILE``.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ _LATENCY, _SECOND = 2, 4
 def read(output: str, logs: Iterable[Path]) -> Load:
     """Read the output and the logs of pgbench 14 or later.
 
-    Raise `ValueError` if the output has another form, or no transaction ended.
+    Raise `ValueError` if the output has another format, or no transaction ended.
     """
     transactions = [transaction for log in logs for transaction in _transactions(log)]
     latencies = sorted(latency for latency, _ in transactions)
     if not latencies:
-        raise ValueError("its log has no transaction")
+        raise ValueError("the log has no transaction")
     throughput = re.search(r"tps = ([\d.]+)", output)
     if throughput is None:
-        raise ValueError("it has no line of the form tps = …")
+        raise ValueError("there is no line with tps = …")
     failed = re.search(r"number of failed transactions: (\d+)", output)
     return Load(
         throughput_per_s=float(throughput[1]),
@@ -57,7 +57,7 @@ def read(output: str, logs: Iterable[Path]) -> Load:
 
 
 def _transactions(log: Path) -> Iterator[tuple[float, int]]:
-    """Yield the latency and the second of the end of each successful transaction."""
+    """Yield each successful transaction's latency, and the second in which it ended."""
     for line in log.read_text().splitlines():
         columns = line.split()
         if columns[_LATENCY].isdigit():
@@ -65,7 +65,7 @@ def _transactions(log: Path) -> Iterator[tuple[float, int]]:
 
 
 def _intervals_by_second(transactions: list[tuple[float, int]]) -> Iterator[Interval]:
-    """Yield the seconds of the clock, without the first and the last, which are incomplete."""
+    """Yield an interval for each second of the clock, without the incomplete first and last."""
     by_second = defaultdict(list)
     for latency, second in transactions:
         by_second[second].append(latency)
@@ -77,7 +77,7 @@ def _intervals_by_second(transactions: list[tuple[float, int]]) -> Iterator[Inte
 
 
 def _percentile(latencies: list[float], percent: int) -> float:
-    """Return the smallest latency that a percentage of the latencies does not exceed."""
+    """Return the smallest latency that at least ``percent`` of the latencies do not exceed."""
     return latencies[max(0, -(-percent * len(latencies) // 100) - 1)]
 
 

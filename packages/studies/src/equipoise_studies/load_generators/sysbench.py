@@ -4,8 +4,8 @@
 
     python -m equipoise_studies.load_generators.sysbench --threads=4 --time=10 … oltp_read_only run
 
-Percentiles come from its histogram, whose steps are 1.8 % wide. ``--password-file=FILE`` gives
-it a password through ``--config-file``.
+Percentiles come from sysbench's histogram, whose steps are 1.8 % wide. With
+``--password-file=FILE`` sysbench gets a password through ``--config-file``.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _BUCKET = re.compile(r"^\s*([\d.]+) \|\**\s+(\d+)$", re.M)
 def read(output: str) -> Load:
     """Read the output of sysbench 1.0.
 
-    Raise `ValueError` if the output has another form.
+    Raise `ValueError` if the output has another format.
     """
     buckets = [(float(end) * _MS, int(count)) for end, count in _BUCKET.findall(output)]
     if not buckets:
@@ -57,14 +57,14 @@ def read(output: str) -> Load:
 
 def _percentile(buckets: list[tuple[float, int]], percent: int) -> float:
     totals = list(accumulate(count for _, count in buckets))
-    place = bisect_left(totals, percent / 100 * totals[-1])
-    return buckets[place][0]
+    index = bisect_left(totals, percent / 100 * totals[-1])
+    return buckets[index][0]
 
 
 def _number(output: str, pattern: str) -> float:
     match = re.search(pattern, output)
     if match is None:
-        raise ValueError(f"it has no line of the form {pattern}")
+        raise ValueError(f"there is no line with {pattern}")
     return float(match[1])
 
 

@@ -1,11 +1,13 @@
 """Primitives of the operating system: `equipoise os`, and the report of probes.
 
-rows      the rows and the metrics of the probes, and the amount of measurement
-probes    the program that contains the probes: its rows, and their availability on this host
-plan      the plan of a campaign, and its rules
-report    the answer, the tables and the charts
-charts    a dot for each process, by row
-command   ``equipoise os``
+A probe is a small benchmark of one operation. A row is a probe with its options. In reading order:
+
+- ``rows.py``: the rows and the metrics of the probes, and the amount of measurement
+- ``probes.py``: the program that contains the probes: its rows, and their availability on this host
+- ``plan.py``: the plan of a campaign, and its rules
+- ``report.py``: the answer, the tables and the charts
+- ``charts.py``: a dot for each process, by row
+- ``command.py``: ``equipoise os``
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ def primitives(document: ResultDocument, metric: str) -> alt.LayerChart | None:
     )
     axis = alt.Axis(
         title=None,
-        # A reader starts a long figure at its top.
+        # A long figure is read from its top.
         orient="top",
         values=quantity.ticks() or alt.Undefined,
         labelExpr=_LABEL if quantity.unit == "µs" else alt.Undefined,
@@ -60,10 +60,10 @@ def primitives(document: ResultDocument, metric: str) -> alt.LayerChart | None:
     x = alt.X("value:Q", scale=quantity_scale(quantity), axis=axis)
     rows = _rows(document, values, quantity)
     placements = list(PLACEMENTS.values())
-    places = sorted({placements.index(row["placement"]) for row in rows})
-    legend = top_legend(columns=1) if len(places) > 1 else None
-    names = [placements[place] for place in places]
-    color, shape = color_and_shape("placement", names, places, legend)
+    indices = sorted({placements.index(row["placement"]) for row in rows})
+    legend = top_legend(columns=1) if len(indices) > 1 else None
+    names = [placements[index] for index in indices]
+    color, shape = color_and_shape("placement", names, indices, legend)
     tooltip = tooltips(
         ("class:N",),
         ("row:N",),

@@ -18,14 +18,7 @@ from equipoise.measure.environment import snapshot
 from equipoise.measure.trials import own_environment
 from equipoise.model.errors import UnusableInput
 from equipoise_studies.primitives.plan import primitives_plan
-from equipoise_studies.primitives.rows import (
-    ALPHA,
-    FULL,
-    MIN_BLOCKS,
-    MIN_EFFECT,
-    QUICK,
-    TIMEOUT_S,
-)
+from equipoise_studies.primitives.rows import ALPHA, FULL, MIN_BLOCKS, MIN_EFFECT, QUICK, TIMEOUT_S
 
 
 class OsRequest(Struct, frozen=True, kw_only=True):
@@ -119,13 +112,13 @@ def command(request: OsRequest) -> int:
 
 
 def probe_names(text: str | None) -> tuple[str, ...]:
-    """Return the names of ``--only``, each once."""
+    """Return the names in the value of ``--only``, without repetitions."""
     if text is None:
         return ()
     names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
     if not all(names):
         raise UnusableInput(
             f"--only {text!r} contains an empty name",
-            hint="separate names by one comma, as in --only null_call,pipe",
+            hint="separate names by one comma: --only null_call,pipe",
         )
     return names

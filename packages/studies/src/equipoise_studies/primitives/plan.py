@@ -1,4 +1,4 @@
-"""The plan of a campaign of primitives, and its special rules."""
+"""The plan of a campaign of operating system primitives, and its special rules."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def primitives_plan(names: tuple[str, ...], limits: CampaignLimits, *, quick: bo
     """
     program = probes.probe_program()
     rows = probes.chosen_rows(probes.probe_rows(program), names)
-    form = QUICK if quick else FULL
-    blocks = limits.blocks or form.blocks
-    default = Stopping(blocks, min(MIN_BLOCKS, blocks), True, form.budget_s)
+    effort = QUICK if quick else FULL
+    blocks = limits.blocks or effort.blocks
+    default = Stopping(blocks, min(MIN_BLOCKS, blocks), True, effort.budget_s)
     return Plan(
         study=OS_STUDY,
-        conditions=probes.conditions_of_rows(rows, program, form),
+        conditions=probes.conditions_of_rows(rows, program, effort),
         # A row that cannot be measured here is reported, and must not end the campaign.
         measure=limits.measure(Measure(os.getcwd(), timeout_s=TIMEOUT_S, ignore_failure=True)),
         stopping=limits.stopping(default),
@@ -60,10 +60,10 @@ class PrimitivesRules(Terms):
 
 
 class PrimitivesAnalysis(AnalysisKind):
-    """Comparison of results of primitives: each row by the metric of its probe."""
+    """Analysis of a campaign of primitives, which compares each row by the metric of its probe."""
 
     keeps_rows_with_failures = True
 
     def row_metrics(self, document: Any) -> tuple[str, ...]:
-        """Return the metrics of probes; each probe reports one of them."""
+        """Return the metrics of probes; each probe reports one metric."""
         return PRIMITIVE_METRICS

@@ -21,7 +21,7 @@ from equipoise_studies.primitives.rows import (
     PLACEMENT,
     PROBE,
     PROBE_PROGRAM,
-    Form,
+    Effort,
     ProbeRow,
 )
 
@@ -35,7 +35,7 @@ class _Row(Struct, frozen=True):
 
 
 class _ListedProbe(msgspec.Struct, frozen=True, rename={"group": "class"}):
-    """The fields that are used here of a line of ``equipoise-probe --list``."""
+    """A line of ``equipoise-probe --list``, without the fields that Equipoise does not use."""
 
     name: str
     metric: str
@@ -68,7 +68,7 @@ def probe_rows(program: Path) -> tuple[ProbeRow, ...]:
 
 
 def chosen_rows(rows: Sequence[ProbeRow], names: Sequence[str]) -> tuple[ProbeRow, ...]:
-    """Return the rows that names choose, in the order of the rows; all rows without a name.
+    """Return the rows with the given names, in the order of ``rows``; all rows without a name.
 
     A name may belong to a row, a probe or a table. Raise `UnusableInput` if it is unknown.
     """
@@ -77,23 +77,23 @@ def chosen_rows(rows: Sequence[ProbeRow], names: Sequence[str]) -> tuple[ProbeRo
     known = {name for row in rows for name in (row.name, row.probe, row.group)}
     for name in names:
         if name not in known:
-            close = get_close_matches(name, sorted(known), 1)
-            guess = f"is it {close[0]}? " if close else ""
+            similar = get_close_matches(name, sorted(known), 1)
+            guess = f"did you mean {similar[0]}? " if similar else ""
             raise UnusableInput(
                 f"{option('only', name)}: there is no such row, probe or table",
-                hint=f"{guess}`equipoise list probes` lists all of them",
+                hint=f"{guess}run `equipoise list probes` to see all rows",
             )
     return tuple(row for row in rows if {row.name, row.probe, row.group}.intersection(names))
 
 
 def conditions_of_rows(
-    rows: Sequence[ProbeRow], program: Path, form: Form
+    rows: Sequence[ProbeRow], program: Path, effort: Effort
 ) -> tuple[Condition, ...]:
     """Return a condition for each row, with the name of the row."""
     return tuple(
         Condition(
             name=row.name,
-            command=(str(program), row.probe, *row.options, *form.options),
+            command=(str(program), row.probe, *row.options, *effort.options),
             levels={CLASS: row.group, PROBE: row.probe, PLACEMENT: row.placement},
             reports=(row.metric,),
         )
@@ -120,7 +120,7 @@ def why_unavailable(program: Path, row: ProbeRow) -> str | None:
     if result.returncode == 0:
         return None
     if result.returncode < 0:
-        return f"the system ended it: {describe_signal(-result.returncode)}"
+        return f"the system ended {program.name}: {describe_signal(-result.returncode)}"
     reason = unavailable_reason(result.returncode, result.stderr)
     return reason or f"exit status {result.returncode}: {result.stderr.strip()}"
 
@@ -139,8 +139,8 @@ def _rows_of(line: bytes) -> Iterator[ProbeRow]:
         )
 
 
-def _option(words: tuple[str, ...], name: str) -> str | None:
-    return words[words.index(name) + 1] if name in words[:-1] else None
+def _option(options: tuple[str, ...], name: str) -> str | None:
+    return options[options.index(name) + 1] if name in options[:-1] else None
 
 
 def listed_probes() -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:

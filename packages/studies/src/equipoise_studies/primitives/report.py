@@ -1,7 +1,7 @@
 """The report of primitives: a table for each class, and each row with its own metric.
 
-It is for results in which every condition is a probe and nothing was compared: of `equipoise os`,
-and of studies that register a kind with this report.
+The report is for results in which every condition is a probe and nothing was compared: results of
+`equipoise os`, and of studies that register a kind of campaign with this report.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ class PrimitivesReport(ReportKind):
             return None
         known = (document.environment.get(key) for key in ("system", "kernel"))
         system = " ".join(str(value) for value in known if value) or "this system"
-        machine = document.environment.get("cpu_model")
-        on = f" on {machine}" if machine else ""
-        return f"Operating system primitives: {system}{on}", _sentences(document)
+        cpu = document.environment.get("cpu_model")
+        on_cpu = f" on {cpu}" if cpu else ""
+        return f"Operating system primitives: {system}{on_cpu}", _sentences(document)
 
     def tables(self, document: ResultDocument) -> tuple[Table, ...]:
         """Return a table for each class, in the order of the plan."""
@@ -60,14 +60,14 @@ class PrimitivesReport(ReportKind):
         return (_brief_table(document),) if is_of_primitives(document) else ()
 
     def tiles(self, document: ResultDocument) -> Iterator[tuple[str, str]]:
-        """Yield the first row of each class that has a number, as its name and its median."""
+        """Yield name and median of the first row of each class that has a number."""
         if is_of_primitives(document) and document.against is None:
             yield from _tiles(document)
 
     def metric_of(self, document: ResultDocument, condition: ConditionResult) -> str:
         """Return the metric that a row's probe reports."""
-        own = probe_metric(condition) if is_of_primitives(document) else None
-        return own or document.primary_metric
+        metric = probe_metric(condition) if is_of_primitives(document) else None
+        return metric or document.primary_metric
 
 
 class PrimitivesFigures(FiguresKind):
@@ -79,7 +79,7 @@ class PrimitivesFigures(FiguresKind):
 
 
 def is_of_primitives(document: ResultDocument) -> bool:
-    """Return whether every condition is a probe, measured by Equipoise without a comparison."""
+    """Return whether Equipoise measured only probes, and compared nothing."""
     are_probes = [probe_metric(condition) is not None for condition in document.conditions]
     is_comparison = bool(document.comparisons) or not document.has_random_order
     return bool(are_probes) and not is_comparison and all(are_probes)
@@ -100,36 +100,35 @@ def _figures(document: ResultDocument) -> Iterator[Figure]:
 
 
 def _tables(document: ResultDocument) -> Iterator[Table]:
-    """Build a table for each class, in the order of the plan."""
-    groups: dict[str, list[ConditionResult]] = {}
+    classes: dict[str, list[ConditionResult]] = {}
     for condition in document.conditions:
-        group = condition.levels.get(CLASS, document.run.study).replace("_", " ")
-        groups.setdefault(group, []).append(condition)
+        class_name = condition.levels.get(CLASS, document.run.study).replace("_", " ")
+        classes.setdefault(class_name, []).append(condition)
     processes: dict[str, list[TrialRow]] = {condition.name: [] for condition in document.conditions}
     for trial in document.trials:
         if trial.analysed and trial.condition in processes:
             processes[trial.condition].append(trial)
-    for group, conditions in groups.items():
+    for class_name, conditions in classes.items():
         rows = headed(_row(condition, processes[condition.name]) for condition in conditions)
-        yield Table(*rows, title=group or "row")
+        yield Table(*rows, title=class_name or "row")
 
 
 def _first_of_each_class(document: ResultDocument) -> Iterator[tuple[str, str, ConditionResult]]:
-    """Yield each class with the metric and the condition of its first row that has a number."""
+    """Yield each class, with the metric and condition of its first row that has a number."""
     classes = set()
     for condition in document.conditions:
-        group = condition.levels.get(CLASS, document.run.study).replace("_", " ")
+        class_name = condition.levels.get(CLASS, document.run.study).replace("_", " ")
         metric = probe_metric(condition)
-        if group not in classes and metric in condition.metrics:
-            classes.add(group)
-            yield group, metric, condition
+        if class_name not in classes and metric in condition.metrics:
+            classes.add(class_name)
+            yield class_name, metric, condition
 
 
 def _tiles(document: ResultDocument) -> Iterator[tuple[str, str]]:
-    """Yield the first row of each class that has a number, as its name and its median."""
-    for group, metric, condition in _first_of_each_class(document):
+    """Yield name and median of the first row of each class that has a number."""
+    for class_name, metric, condition in _first_of_each_class(document):
         median = metric_formatter(metric)(condition.metrics[metric].median)
-        yield f"{group}: {condition.name}", median
+        yield f"{class_name}: {condition.name}", median
 
 
 def _brief_table(document: ResultDocument) -> Table:
@@ -144,27 +143,27 @@ def _brief_table(document: ResultDocument) -> Table:
                 "spread:number": spread_text(summary),
             }
         )
-    more = len(document.conditions) - len(rows)
-    rest = f"{counted(more, 'more row')}: {option('verbose')}, or the page of {option('report')}"
-    notes = (f"The first row of each class; {rest}.",) if more else ()
+    hidden = len(document.conditions) - len(rows)
+    more = f"{counted(hidden, 'more row')}: {option('verbose')}, or the page of {option('report')}"
+    notes = (f"The first row of each class; {more}.",) if hidden else ()
     return Table(*headed(rows), notes=notes)
 
 
 def _sentences(document: ResultDocument) -> tuple[str, ...]:
     """Return the sentences on rows that vary or have no number, and on the scope."""
     rows = len(document.conditions)
-    unknown = sum(1 for condition in document.conditions if condition.unknown)
-    wide = sum(1 for condition in document.conditions if condition.spread_because)
+    unknown_count = sum(1 for condition in document.conditions if condition.unknown)
+    wide_count = sum(1 for condition in document.conditions if condition.spread_because)
     sentences = []
-    if wide:
+    if wide_count:
         sentences.append(
-            f"{wide} of {rows} rows {'varies' if wide == 1 else 'vary'} by more than "
+            f"{wide_count} of {rows} rows {'varies' if wide_count == 1 else 'vary'} by more than "
             f"{WIDE_PERCENT} % between processes; the full table names what they vary with."
         )
-    if unknown:
-        have = "has" if unknown == 1 else "have"
+    if unknown_count:
+        have = "has" if unknown_count == 1 else "have"
         sentences.append(
-            f"{unknown} of {rows} rows {have} no number here; the full table has the reasons."
+            f"{unknown_count} of {rows} rows {have} no number here; the full table has the reasons."
         )
     medians = (
         "Medians and intervals are over processes; each process gives the median of its batches."

@@ -14,12 +14,12 @@ PRIMITIVE_METRICS = (LATENCY, BANDWIDTH)
 """Metrics of probes; each probe reports one of them."""
 
 CLASS, PROBE, PLACEMENT = "class", "probe", "placement"
-"""Factors of a row's condition."""
+"""Factors of the condition of a row."""
 
 PROBE_PROGRAM = "equipoise-probe"
 
 MIN_BLOCKS = 6
-"""Smallest number of processes for an exact interval of a row's median at 95 %
+"""Minimum number of processes for an exact 95 % interval of a row's median
 (docs/methods/distribution.md)."""
 TIMEOUT_S = 60.0
 ALPHA, MIN_EFFECT = 0.05, 5.0
@@ -27,7 +27,7 @@ ALPHA, MIN_EFFECT = 0.05, 5.0
 
 
 class ProbeRow(Struct, frozen=True):
-    """A row: a probe with its options."""
+    """A row: a probe with its options. A probe is a small benchmark of one operation."""
 
     name: str
     probe: str
@@ -38,11 +38,11 @@ class ProbeRow(Struct, frozen=True):
     metric: str
     options: tuple[str, ...] = ()
     placement: str = "none"
-    """Placement of its sides: ``none``, ``same_cpu`` or ``across_cpus``."""
+    """CPUs of its two processes: ``same_cpu`` or ``across_cpus``; ``none`` for one process."""
 
 
-class Form(Struct, frozen=True):
-    """Amount of measurement in a campaign, and in each process of a probe."""
+class Effort(Struct, frozen=True):
+    """Amount of measurement: of a campaign, and of each process of a probe."""
 
     batches: int
     """Number of batches in one process."""
@@ -57,7 +57,7 @@ class Form(Struct, frozen=True):
         return ("--batches", str(self.batches), "--batch-ms", str(self.batch_ms))
 
 
-QUICK = Form(batches=7, batch_ms=4, blocks=13, budget_s=42.0)
-"""Form for all rows in less than a minute: a trial takes about 35 ms and a process start."""
-FULL = Form(batches=11, batch_ms=10, blocks=15, budget_s=230.0)
-"""Form for all rows in less than five minutes."""
+QUICK = Effort(batches=7, batch_ms=4, blocks=13, budget_s=42.0)
+"""Effort for all rows in less than a minute: a trial takes about 35 ms and a process start."""
+FULL = Effort(batches=11, batch_ms=10, blocks=15, budget_s=230.0)
+"""Effort for all rows in less than five minutes."""

@@ -1,10 +1,10 @@
-"""criterion.rs's folder ``target/criterion``: all samples of a saved run belong to one process.
+"""Read criterion.rs's folder ``target/criterion``: a saved run is one process.
 
 Each benchmark has a folder for each saved run: ``new`` is the latest run, ``base`` the run before
-it, and ``--save-baseline`` names others. ``base`` is mostly a copy of ``new``, because a plain
+it, and ``--save-baseline`` names other runs. ``base`` is mostly a copy of ``new``, because a plain
 ``cargo bench`` copies it at the end. ``sample.json`` has the number of iterations of each sample
-and the nanoseconds of all of them together; ``benchmark.json`` has the benchmark's name. The saved
-runs of one benchmark are compared.
+and their total time in nanoseconds; ``benchmark.json`` has the benchmark's name. The saved runs of
+one benchmark are compared.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from equipoise.interop.reading import (
 SAVED = "saved"
 _SAMPLE = "sample.json"
 _LATEST, _BEFORE = "new", "base"
-_PREFERRED = {_LATEST: 1, _BEFORE: 2}
-"""Rank of each name of a run; names from ``--save-baseline`` come first."""
+_COPY_RANK = {_LATEST: 1, _BEFORE: 2}
+"""Rank of a run among its copies; only the lowest rank is kept, a run of ``--save-baseline``."""
 ITERATIONS = "iterations_of_sample"
 
 
@@ -66,38 +66,38 @@ def _samples(file: SourceFile) -> list[Path]:
     try:
         samples = sorted(
             (path for path in file.path.rglob(_SAMPLE) if path.exists() and not path.is_dir()),
-            key=lambda path: (path.parent.parent, _rank(path)),
+            key=lambda path: (path.parent.parent, _run_order(path)),
         )
         size = sum(path.stat().st_size for path in samples)
     except OSError as error:
         raise file.error(
             f"{error.filename}: {(error.strerror or str(error)).lower()}",
-            "name a folder that you may read",
+            "check the permissions of the folder",
         ) from error
     if not samples:
         raise file.error(
             f"this folder has no {_SAMPLE} of criterion",
-            "name the folder target/criterion, after cargo bench",
+            "run cargo bench, and give the folder target/criterion",
         )
     if size > MAX_BYTES:
         raise file.error(
             f"its samples are larger than {MAX_BYTES // 2**20} MiB",
-            "name the folder of one benchmark in it",
+            "give the folder of one benchmark in it",
         )
     return samples
 
 
 def _without_copies(samples: list[Path]) -> list[Path]:
-    """Return one sample of each run, as ``new`` and ``base`` are mostly the same run."""
+    """Return one sample of each run; ``new`` and ``base`` are mostly the same run."""
     first: dict[tuple[Path, bytes], Path] = {}
-    for path in sorted(samples, key=lambda path: _PREFERRED.get(path.parent.name, 0)):
+    for path in sorted(samples, key=lambda path: _COPY_RANK.get(path.parent.name, 0)):
         content = read_within_bounds(str(path), path).content
         first.setdefault((path.parent.parent, content), path)
     return [path for path in samples if path in first.values()]
 
 
-def _rank(path: Path) -> tuple[int, str]:
-    """Return the rank of a run: saved baselines, the run before the latest, the latest."""
+def _run_order(path: Path) -> tuple[int, str]:
+    """Return a sort key: saved baselines come first, then ``base``, then ``new``."""
     saved = path.parent.name
     return ({_BEFORE: 1, _LATEST: 2}.get(saved, 0), saved)
 
@@ -106,7 +106,7 @@ def _processes(file: SourceFile, samples: list[Path]) -> Iterator[Process]:
     for path in samples:
         sample = _decode(path, _Sample)
         if len(sample.iters) != len(sample.times) or not all(count > 0 for count in sample.iters):
-            raise file.error(f"{path} has no iterations for each of its times")
+            raise file.error(f"{path} does not have a number of iterations for each time")
         times = [
             1e-9 * total / count for total, count in zip(sample.times, sample.iters, strict=True)
         ]
@@ -123,8 +123,8 @@ def _name(sample: Path) -> str:
     return sample.parent.parent.name
 
 
-def _decode(path: Path, kind: type[Decoded]) -> Decoded:
-    return read_within_bounds(str(path), path).decode(kind, "criterion")
+def _decode(path: Path, content_type: type[Decoded]) -> Decoded:
+    return read_within_bounds(str(path), path).decode(content_type, "criterion")
 
 
 FORMAT = Format(

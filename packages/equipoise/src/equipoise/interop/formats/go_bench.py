@@ -1,7 +1,7 @@
-"""The text of ``go test -bench``: lines of ``-count`` are iterations of one test process.
+"""Read the text of ``go test -bench``: the lines of a benchmark are iterations of a process.
 
 A process ends at ``PASS``, ``ok`` or ``FAIL`` and begins at ``goos:`` or ``pkg:``, so a file with
-the text of several runs of ``go test`` has several processes. The form is the Go benchmark data
+the text of several runs of ``go test`` has several processes. The format is the Go benchmark data
 format (golang/proposal 14313): a name, a count of iterations, then pairs of a value and its unit.
 """
 
@@ -21,8 +21,8 @@ from equipoise.interop.reading import (
 )
 
 PACKAGE = "package"
-_LINE = re.compile(r"Benchmark\S*\s+\d+\s+\S")
-_HEAD = re.compile(r"(goos|goarch|cpu): (.*)")
+_BENCHMARK_LINE = re.compile(r"Benchmark\S*\s+\d+\s+\S")
+_HOST_LINE = re.compile(r"(goos|goarch|cpu): (.*)")
 _NANOSECONDS = "ns/op"
 _ITERATIONS = "loop_iterations"
 _Benchmark = tuple[int, str, str]
@@ -31,7 +31,7 @@ _Benchmark = tuple[int, str, str]
 
 def _recognises(file: SourceFile) -> bool:
     head = file.beginning(65536)
-    return re.search(rf"^{_LINE.pattern}", head, re.MULTILINE) is not None
+    return re.search(rf"^{_BENCHMARK_LINE.pattern}", head, re.MULTILINE) is not None
 
 
 def _read(file: SourceFile) -> Reading:
@@ -39,7 +39,7 @@ def _read(file: SourceFile) -> Reading:
     iterations: dict[_Benchmark, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     package, process = "", 0
     for number, line in file.lines():
-        if _LINE.match(line):
+        if _BENCHMARK_LINE.match(line):
             name, values = _values(file, number, line)
             for metric, value in values.items():
                 iterations[process, package, name][metric].append(value)
@@ -47,7 +47,7 @@ def _read(file: SourceFile) -> Reading:
             process += 1
             if line.startswith("pkg: "):
                 package = line.removeprefix("pkg: ")
-        if head := _HEAD.match(line):
+        if head := _HOST_LINE.match(line):
             environment.setdefault(head[1], head[2])
     return Reading(
         tool="go test -bench",
@@ -72,7 +72,7 @@ def _values(file: SourceFile, number: int, line: str) -> tuple[str, dict[str, fl
         values[metric] = value * factor
     if len(pairs) % 2 or TIME not in values:
         raise file.error(
-            f"line {number} is cut off or has no {_NANOSECONDS}: {quote(line.strip())}"
+            f"line {number} is truncated or has no {_NANOSECONDS}: {quote(line.strip())}"
         )
     return name, values
 

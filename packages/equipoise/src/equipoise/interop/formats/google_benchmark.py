@@ -1,7 +1,7 @@
-"""Google Benchmark's JSON: a file has one process, and repetitions are its iterations.
+"""Read Google Benchmark's JSON: a file has one process, and repetitions are its iterations.
 
-Times are for one iteration of the benchmark's own loop, in ``time_unit``. Counters of the user are
-more numbers in the same object. Aggregates (mean, median, stddev, cv) are left out.
+Times are for one iteration of the benchmark's own loop, in ``time_unit``. The user's counters are
+further numbers in the same object. Aggregates (mean, median, stddev, cv) are left out.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _read(file: SourceFile) -> Reading:
                 repetitions[name][metric].append(value)
     if aggregates and not repetitions:
         raise file.error(
-            "it has only aggregates",
+            "the file has only aggregates",
             "run the benchmark without --benchmark_report_aggregates_only",
         )
     return Reading(
@@ -82,14 +82,14 @@ def _read(file: SourceFile) -> Reading:
 def _values(file: SourceFile, name: str, entry: dict[str, Any]) -> dict[str, float]:
     unit = entry.get("time_unit", "ns")
     factor = seconds_per(str(unit))
-    times = {"real_time": TIME, "cpu_time": "cpu_s"}
+    time_metrics = {"real_time": TIME, "cpu_time": "cpu_s"}
     if factor is None or not isinstance(entry.get("real_time"), int | float):
         raise file.error(
             f"{quote(name)} has no real_time in a known unit (time_unit {quote(unit)})"
         )
     try:
         return {
-            times.get(key, key): float(value) * (factor if key in times else 1.0)
+            time_metrics.get(key, key): float(value) * (factor if key in time_metrics else 1.0)
             for key, value in entry.items()
             if isinstance(value, int | float)
             and not isinstance(value, bool)

@@ -1,15 +1,15 @@
-"""hyperfine's files: reads its JSON; writes its JSON, CSV, Markdown, AsciiDoc and Org-mode.
+"""Read hyperfine's JSON; write hyperfine's JSON, CSV, Markdown, AsciiDoc and Org-mode.
 
 Reading: a run of a command is a process. Versions 1.x have one list of times for each command, with
 lists of exit codes and, from 1.19 on, of peak memory. They have only the means of user and system
-time, so trials have no values for them. Versions 2.x (``schema_version`` 2) have an object for each
-run, and name the primary metric, which is compared. Counters of the processor have no unit in them.
+time, so trials have no values for these. Versions 2.x (``schema_version`` 2) have an object for
+each run, and name the primary metric, which is compared. Their processor counters have no unit.
 
-Writing: the layout is that of hyperfine 1.15 with ``memory_usage_byte`` of 1.19. The figures are
-hyperfine's: means and standard deviations over trials, and in Markdown a ratio to the fastest mean
-whose ± propagates the standard deviations. They describe the trials and do not contain the verdict.
-Only analysed trials of the phase ``measured`` with a known wall time count. If the run was imported
-from hyperfine 1.x, the means of user and system time are those of the imported file.
+Writing: the layout is that of hyperfine 1.15, with ``memory_usage_byte`` of 1.19. The numbers are
+computed as in hyperfine: means and standard deviations over trials, and in Markdown a ratio to the
+fastest mean whose ± propagates the standard deviations. They do not contain the verdict. Only
+analysed trials of the phase ``measured`` with a known wall time count. If the run was imported from
+hyperfine 1.x, the means of user and system time are those of the imported file.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from equipoise.model.plan import COMMAND
 from equipoise.model.result import ConditionResult, ResultDocument, TrialRow
 from equipoise.shared.safe_text import as_unicode, csv_text
 
-_OWN_NAMES = {
+_METRIC_NAMES = {
     "time_wall_clock": "wall_s",
     "time_cpu": "cpu_s",
     "time_user": "user_s",
@@ -48,11 +48,11 @@ _OWN_NAMES = {
     "peak_memory_usage": "max_rss_bytes",
 }
 
-_BYTES = {"byte": 1.0, "kibibyte": 2.0**10, "mebibyte": 2.0**20, "gibibyte": 2.0**30}
+_BYTES_PER_UNIT = {"byte": 1.0, "kibibyte": 2.0**10, "mebibyte": 2.0**20, "gibibyte": 2.0**30}
 MEANS = "mean_cpu_seconds"
-"""Key of the mean user and system time of each command in the file's facts."""
-_Code = Annotated[int, msgspec.Meta(ge=-(2**31), lt=2**31)]
-_Bytes = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+"""Key in the file's facts for the mean user and system time of each command."""
+_ExitCode = Annotated[int, msgspec.Meta(ge=-(2**31), lt=2**31)]
+_ByteCount = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
 
 class _Quantity(msgspec.Struct):
@@ -70,11 +70,11 @@ class _Result(msgspec.Struct):
     user: float | None = None
     system: float | None = None
     times: list[float] | None = None
-    exit_codes: list[_Code | None] = []
-    memory_usage_byte: list[_Bytes | None] = []
+    exit_codes: list[_ExitCode | None] = []
+    memory_usage_byte: list[_ByteCount | None] = []
     parameters: dict[str, str | int | float | _Parameter] = {}
     environment: dict[str, str] = {}
-    measurements: list[dict[str, _Quantity | _Code | None]] | None = None
+    measurements: list[dict[str, _Quantity | _ExitCode | None]] | None = None
 
 
 class _Metadata(msgspec.Struct, frozen=True):
@@ -96,7 +96,7 @@ def _recognises(file: SourceFile) -> bool:
 def _read(file: SourceFile) -> Reading:
     export = file.decode(_Export, "hyperfine")
     processes = tuple(process for result in export.results for process in _processes(file, result))
-    primary = _OWN_NAMES.get(export.primary_metric, export.primary_metric)
+    primary = _METRIC_NAMES.get(export.primary_metric, export.primary_metric)
     return Reading(
         tool=with_version("hyperfine", export.metadata.hyperfine_version),
         # A machine may lack a counter for some commands; every run has its wall time.
@@ -108,7 +108,6 @@ def _read(file: SourceFile) -> Reading:
 
 
 def _environment(export: _Export) -> dict[str, Any]:
-    """Return the facts about the host and about each command."""
     environment: dict[str, Any] = dict(export.metadata.platform)
     if export.metadata.start_time is not None:
         environment["start_time"] = export.metadata.start_time
@@ -136,24 +135,24 @@ def _processes(file: SourceFile, result: _Result) -> Iterator[Process]:
         factor: level.value if isinstance(level, _Parameter) else str(level)
         for factor, level in result.parameters.items()
     }
-    for place, (values, codes) in enumerate(_runs(file, result), start=1):
+    for run_number, (values, codes) in enumerate(_runs(file, result), start=1):
         if "wall_s" not in values:
-            raise file.error(f"run {place} of {quote(name)} has no time_wall_clock")
+            raise file.error(f"run {run_number} of {quote(name)} has no time_wall_clock")
         code = next(iter(codes), None)
         failure = f"exit status {code}" if code else None
         if codes and code is None:
-            failure = "it was ended by a signal"
+            failure = "a signal ended the process"
         yield Process(name, values, levels=levels, exit=code, failure=failure)
 
 
 def _runs(
     file: SourceFile, result: _Result
 ) -> Iterator[tuple[dict[str, float], Sequence[int | None]]]:
-    """Yield the values of each run, and its exit code if the file has one."""
+    """Yield the values of each run, and a list with its exit code or without any."""
     if result.measurements is not None:
         for run in result.measurements:
             values = {
-                _OWN_NAMES.get(metric, metric): _in_base_unit(quantity)
+                _METRIC_NAMES.get(metric, metric): _in_base_unit(quantity)
                 for metric, quantity in run.items()
                 if isinstance(quantity, _Quantity)
             }
@@ -164,22 +163,22 @@ def _runs(
     if times is None:
         raise file.error(
             f"{name} has no times of its runs, only summaries",
-            "export JSON with hyperfine itself: a summary does not contain the runs",
+            "export JSON with `hyperfine --export-json FILE`",
         )
     for field in ("exit_codes", "memory_usage_byte"):
         count = len(getattr(result, field))
         if count not in (0, len(times)):
             raise file.error(f"{name} has {len(times)} times but {count} {field}")
-    for place, seconds in enumerate(times):
+    for index, seconds in enumerate(times):
         values = {"wall_s": seconds}
-        for peak in result.memory_usage_byte[place : place + 1]:
+        for peak in result.memory_usage_byte[index : index + 1]:
             if peak is not None:
                 values["max_rss_bytes"] = float(peak)
-        yield values, result.exit_codes[place : place + 1]
+        yield values, result.exit_codes[index : index + 1]
 
 
 def _in_base_unit(quantity: _Quantity) -> float:
-    factor = seconds_per(quantity.unit) or _BYTES.get(quantity.unit, 1.0)
+    factor = seconds_per(quantity.unit) or _BYTES_PER_UNIT.get(quantity.unit, 1.0)
     return quantity.value * factor
 
 
@@ -189,7 +188,7 @@ _NOT_AVAILABLE = "n/a"
 
 
 class _ExportedResult(msgspec.Struct, omit_defaults=True):
-    """One entry of ``results``, in hyperfine's order; times in seconds."""
+    """An entry of ``results``, with keys in hyperfine's order and times in seconds."""
 
     command: str
     mean: float | None
@@ -210,7 +209,7 @@ class _Unit(Struct, frozen=True):
     per_second: float
     digits: int
 
-    def show(self, seconds: float | None) -> str:
+    def format(self, seconds: float | None) -> str:
         return _NOT_AVAILABLE if seconds is None else f"{seconds * self.per_second:.{self.digits}f}"
 
 
@@ -230,15 +229,15 @@ _UNITS = {
 def to_json(document: ResultDocument) -> bytes:
     """Return JSON like that of ``hyperfine --export-json``, indented, with a final newline.
 
-    Unknown figures are null. ``memory_usage_byte`` is left out if no trial has it, and
-    ``parameters`` (the levels of the condition) if there are none.
+    Unknown numbers are null. ``memory_usage_byte`` is left out if no trial has a value, and
+    ``parameters`` (the levels of the condition) if the condition has no levels.
     """
     encoded = msgspec.json.encode({"results": _results(document)})
     return msgspec.json.format(encoded, indent=2) + b"\n"
 
 
 def to_csv(document: ResultDocument) -> str:
-    """Return CSV like that of ``hyperfine --export-csv``; unknown figures are empty."""
+    """Return CSV like that of ``hyperfine --export-csv``; unknown numbers are empty."""
     results = _results(document)
     parameters = sorted({name for result in results for name in result.parameters})
     header = [*CSV_COLUMNS, *(f"parameter_{name}" for name in parameters)]
@@ -259,7 +258,7 @@ def to_markdown(document: ResultDocument, unit: str | None = None) -> str:
     second, else seconds. In names, bars are escaped, and line ends and other control characters
     become spaces.
     """
-    first, *others = (f"| {' | '.join(row)} |" for row in _table(document, unit, _code))
+    first, *others = (f"| {' | '.join(row)} |" for row in _table(document, unit, _markdown_code))
     return "\n".join([first, "|:---|---:|---:|---:|---:|", *others]) + "\n"
 
 
@@ -278,9 +277,9 @@ def to_orgmode(document: ResultDocument, unit: str | None = None) -> str:
 
 
 def _table(
-    document: ResultDocument, unit: str | None, show_name: Callable[[str], str]
+    document: ResultDocument, unit: str | None, format_name: Callable[[str], str]
 ) -> list[list[str]]:
-    """Return the rows of a table, the headings first."""
+    """Return the rows of a table; the first row has the headings."""
     results = _results(document)
     means = [result.mean for result in results if result.mean is not None]
     default_unit = "s" if not means or means[0] >= 1.0 else "ms"
@@ -289,21 +288,21 @@ def _table(
     columns = (f"{column} [{table_unit.name}]" for column in ("Mean", "Min", "Max"))
     rows = [["Command", *columns, "Relative"]]
     for result in results:
-        spread = "" if result.stddev is None else f" ± {table_unit.show(result.stddev)}"
-        mean = f"{table_unit.show(result.mean)}{spread}"
-        low, high = table_unit.show(result.min), table_unit.show(result.max)
-        name = show_name(result.command)
+        spread = "" if result.stddev is None else f" ± {table_unit.format(result.stddev)}"
+        mean = f"{table_unit.format(result.mean)}{spread}"
+        low, high = table_unit.format(result.min), table_unit.format(result.max)
+        name = format_name(result.command)
         rows.append([name, mean, low, high, _relative(result, fastest)])
     return rows
 
 
 def _results(document: ResultDocument) -> list[_ExportedResult]:
-    document.check_one_host("hyperfine's form")
+    document.check_one_host("hyperfine's format")
     rows: dict[str, list[TrialRow]] = defaultdict(list)
     for row in document.trials:
         if row.analysed and row.phase == "measured" and row.wall_s is not None:
             rows[row.condition].append(row)
-    # Means that an imported file has for each command, but not for each run.
+    # A file imported from hyperfine 1.x has these means for each command, not for each run.
     facts = document.environment.get(FILE_FACTS)
     means = facts.get(MEANS, {}) if isinstance(facts, dict) else {}
     return [
@@ -361,7 +360,6 @@ def _relative(result: _ExportedResult, fastest: _ExportedResult | None) -> str:
 
 
 def _monospace(text: str, mark: str) -> str:
-    """Return a text between two marks, for a cell of a table."""
     return f"{mark}{_in_one_line(text)}{mark}".replace("|", r"\|")
 
 
@@ -369,9 +367,9 @@ def _in_one_line(text: str) -> str:
     return "".join(character if character.isprintable() else " " for character in text)
 
 
-def _code(text: str) -> str:
+def _markdown_code(text: str) -> str:
     """Return a text as code, for a cell of a Markdown table."""
     line = _in_one_line(text)
     ticks = "`" * (1 + max(map(len, re.findall("`+", line)), default=0))
-    edge = " " if line.startswith("`") or line.endswith("`") or not line.strip() else ""
-    return f"{ticks}{edge}{line}{edge}{ticks}".replace("|", r"\|")
+    padding = " " if line.startswith("`") or line.endswith("`") or not line.strip() else ""
+    return f"{ticks}{padding}{line}{padding}{ticks}".replace("|", r"\|")

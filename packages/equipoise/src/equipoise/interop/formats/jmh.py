@@ -1,7 +1,7 @@
-"""JMH's JSON: each fork is a process, and its measurements are iterations.
+"""Read JMH's JSON: each fork is a process, and its measurements are iterations.
 
-A throughput (``ops/s``) becomes iterations of ``operations_per_s``; the cost that is compared is
-its inverse, the seconds of an operation. In mode ``sample`` each iteration has a histogram: pairs
+A throughput (``ops/s``) becomes iterations of ``operations_per_s``; the compared cost is the
+inverse, the seconds of an operation. In mode ``sample`` each iteration has a histogram: pairs
 of a time and a count.
 """
 
@@ -27,7 +27,7 @@ from equipoise.interop.reading import (
 
 OPERATIONS = "operations_per_s"
 HISTOGRAM_TIMES, HISTOGRAM_COUNTS = f"{TIME}_seen", f"{TIME}_times"
-"""Metrics of a histogram: the times, and the count of each."""
+"""Metrics of a histogram: the times, and the number of calls with each time."""
 _Count = Annotated[int, msgspec.Meta(lt=2**53)]
 
 
@@ -70,30 +70,31 @@ def _forks(file: SourceFile, benchmark: _Benchmark) -> Iterator[Process]:
     name, metric = benchmark.benchmark, benchmark.primary
     factor, is_rate = _unit(file, benchmark)
     levels = {"mode": benchmark.mode, **benchmark.params}
-    for place, fork in enumerate(metric.histogram):
+    for fork_index, fork in enumerate(metric.histogram):
         histograms = [
             [(score * factor, count) for score, count in histogram if count > 0]
             for histogram in fork
         ]
-        whole = list(chain.from_iterable(histograms))
-        if whole:
+        times = list(chain.from_iterable(histograms))
+        if times:
             iterations = {
                 TIME: [_histogram_mean(histogram) for histogram in histograms if histogram],
-                HISTOGRAM_TIMES: [seconds for seconds, _ in whole],
-                HISTOGRAM_COUNTS: [float(count) for _, count in whole],
-                **_profiler_metrics(benchmark, place),
+                HISTOGRAM_TIMES: [seconds for seconds, _ in times],
+                HISTOGRAM_COUNTS: [float(count) for _, count in times],
+                **_profiler_metrics(benchmark, fork_index),
             }
-            yield Process(name, {TIME: _histogram_mean(whole)}, iterations, levels)
-    for place, scores in enumerate(metric.raw_data):
+            yield Process(name, {TIME: _histogram_mean(times)}, iterations, levels)
+    for fork_index, scores in enumerate(metric.raw_data):
         if not scores:
             continue
         series = [score * factor for score in scores]
-        typical = mean(series)
-        if is_rate and typical <= 0:
+        mean_score = mean(series)
+        if is_rate and mean_score <= 0:
             raise file.error(f"{quote(name)} has a throughput that is not above 0")
         metric_name = OPERATIONS if is_rate else TIME
-        iterations = {metric_name: series, **_profiler_metrics(benchmark, place)}
-        yield Process(name, {TIME: 1.0 / typical if is_rate else typical}, iterations, levels)
+        iterations = {metric_name: series, **_profiler_metrics(benchmark, fork_index)}
+        cost = 1.0 / mean_score if is_rate else mean_score
+        yield Process(name, {TIME: cost}, iterations, levels)
 
 
 def _histogram_mean(histogram: list[tuple[float, int]]) -> float:
@@ -101,25 +102,26 @@ def _histogram_mean(histogram: list[tuple[float, int]]) -> float:
     return total_s / sum(count for _, count in histogram)
 
 
-def _profiler_metrics(benchmark: _Benchmark, place: int) -> dict[str, list[float]]:
+def _profiler_metrics(benchmark: _Benchmark, fork_index: int) -> dict[str, list[float]]:
     """Return the metrics of profilers for one fork, in their own units."""
     return {
-        name: other.raw_data[place]
-        for name, other in benchmark.secondary.items()
-        if place < len(other.raw_data) and other.raw_data[place]
+        name: metric.raw_data[fork_index]
+        for name, metric in benchmark.secondary.items()
+        if fork_index < len(metric.raw_data) and metric.raw_data[fork_index]
     }
 
 
 def _unit(file: SourceFile, benchmark: _Benchmark) -> tuple[float, bool]:
     """Return the factor of a score's unit, and whether the score is a throughput."""
-    above, _, below = benchmark.primary.score_unit.partition("/")
-    seconds = seconds_per(below if above == "ops" else above)
+    numerator, _, denominator = benchmark.primary.score_unit.partition("/")
+    is_rate = numerator == "ops"
+    seconds = seconds_per(denominator if is_rate else numerator)
     if seconds is None:
         raise file.error(
             f"{quote(benchmark.benchmark)} has scores in {quote(benchmark.primary.score_unit)}, "
             "which is neither a time nor a throughput"
         )
-    return (1.0 / seconds, True) if above == "ops" else (seconds, False)
+    return (1.0 / seconds if is_rate else seconds), is_rate
 
 
 FORMAT = Format("jmh", "java -jar benchmarks.jar -rf json -rff FILE", _recognises, _read)

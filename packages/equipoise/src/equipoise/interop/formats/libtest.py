@@ -1,4 +1,4 @@
-"""The text of ``cargo bench`` without criterion, and of criterion's ``--output-format bencher``.
+"""Read the text of ``cargo bench`` without criterion, or of criterion's ``bencher`` format.
 
 Each benchmark has a line: ``test NAME ... bench:  1,234 ns/iter (+/- 56)``, in newer compilers with
 decimals. The number is libtest's median over many samples. The text does not contain the samples,
@@ -36,7 +36,7 @@ def _read(file: SourceFile) -> Reading:
             if name in processes:
                 raise file.error(
                     f"line {number}: two benchmarks are called {quote(name)}",
-                    "run them separately, or rename one",
+                    "rename one of them, or run them separately",
                 )
             if seconds is None:
                 raise file.error(f"line {number}: {quote(match['value'])} is not a number")
@@ -44,7 +44,7 @@ def _read(file: SourceFile) -> Reading:
         elif _BENCHMARK_LINE.match(line):
             raise file.error(
                 f"line {number}: a benchmark has no readable time",
-                "save the output of cargo bench unchanged",
+                "save the unchanged output of cargo bench",
             )
     return Reading(tool="cargo bench", metric=TIME, processes=tuple(processes.values()))
 

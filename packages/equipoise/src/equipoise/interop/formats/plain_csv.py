@@ -1,7 +1,7 @@
-"""A plain CSV: a row is a trial, with the columns ``condition`` and ``value``.
+"""Read a plain CSV: a row is a trial, with the columns ``condition`` and ``value``.
 
 The columns ``block``, ``order`` and ``host`` are optional. Conditions are compared within blocks;
-``order`` is any number that grows with time. A value is a cost: less is better. The column of
+``order`` is any number that grows with time. A value is a cost: lower is better. The column of
 values may also have the name of a metric that ends in ``_s`` (seconds) or ``_bytes``.
 """
 
@@ -34,13 +34,13 @@ def _read(file: SourceFile) -> Reading:
     column = value_column(header)
     if CONDITION not in header or column is None:
         raise file.error(
-            "its first line does not name the columns condition and value",
+            "the first line does not name the columns condition and value",
             "begin the file with a line such as condition,value,block,order,host",
         )
     repeated = sorted({name for name in header if header.count(name) > 1})
     if repeated:
         raise file.error(f"more than one column {quote(', '.join(repeated))}", "rename all but one")
-    others = [name for name in header if name not in _OTHER_COLUMNS and name != column]
+    unused = [name for name in header if name not in _OTHER_COLUMNS and name != column]
     return Reading(
         tool=None,
         metric=column,
@@ -48,7 +48,7 @@ def _read(file: SourceFile) -> Reading:
             _process(file, number, row, column) for number, row in csv_rows(file, header)
         ),
         compared_factor=BENCHMARK,
-        notes=(f"columns that are not used: {quote(', '.join(others))}",) if others else (),
+        notes=(f"columns that are not used: {quote(', '.join(unused))}",) if unused else (),
     )
 
 
@@ -58,7 +58,7 @@ def _process(file: SourceFile, number: int, row: dict[str, str], column: str) ->
         raise file.error(f"line {number} has no {column}", "leave out rows without a value")
     block = _number(file, number, row, BLOCK)
     if block is None and row.get(BLOCK) is not None:
-        raise file.error(f"line {number} has no block", "give every row a block, or none")
+        raise file.error(f"line {number} has no block", "give a block in every row, or in no row")
     if block is not None and block != int(block):
         raise file.error(f"line {number}: block {quote(row[BLOCK])} is not a whole number")
     return Process(

@@ -1,4 +1,4 @@
-"""pyperf's JSON: each run is a worker process, and its values are iterations.
+"""Read pyperf's JSON: each run is a worker process, and its values are iterations.
 
 Warm-up values become iterations of ``warmup_<metric>``. Runs that only calibrate have no value and
 are left out. A file may have one benchmark or a suite. Common metadata of several runs is in the
@@ -37,7 +37,7 @@ class _Benchmark(msgspec.Struct):
 
 
 class Suite(msgspec.Struct):
-    """A whole file."""
+    """The content of a file."""
 
     benchmarks: list[_Benchmark]
     metadata: dict[str, Any] = {}
@@ -77,7 +77,7 @@ def _read(file: SourceFile) -> Reading:
 
 
 def _version(suite: Suite) -> str | None:
-    """Return pyperf's version, which pyperf writes at the highest level that shares it."""
+    """Return pyperf's version, which is in the metadata of the file, a benchmark or a run."""
     levels = [suite.metadata]
     for benchmark in suite.benchmarks[:1]:
         levels += [benchmark.metadata, *(run.metadata for run in benchmark.runs[:1])]

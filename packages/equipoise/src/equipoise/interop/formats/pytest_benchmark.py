@@ -1,7 +1,7 @@
-"""pytest-benchmark's JSON: all rounds of a file are iterations of one process, that of pytest.
+"""Read pytest-benchmark's JSON: all rounds are iterations of one process, that of pytest.
 
-``stats.data`` has the seconds of a call in each round. ``--benchmark-save`` leaves ``data`` out, so
-that only the mean is known.
+``stats.data`` has the seconds of a call in each round. ``--benchmark-save`` leaves ``data`` out;
+then only the mean is known.
 """
 
 from __future__ import annotations

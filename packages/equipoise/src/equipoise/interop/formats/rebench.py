@@ -1,10 +1,10 @@
-"""ReBench's data file: an invocation is a process, its iterations are iterations.
+"""Read ReBench's data file: an invocation is a process.
 
 The file is tab-separated. Newer versions name the columns in a line that begins with
 ``invocation``; older versions have the first 12 or 13 of `_COLUMNS` and no such line. Lines that
 begin with ``#`` are comments. The criterion ``total`` is compared; other criteria become more
-metrics. Executors are compared on the same benchmark. ReBench may start again in the same file,
-with a comment; the same invocation number then means another process.
+metrics. Executors are compared on the same benchmark. A comment marks a new start of ReBench in the
+same file; after it, the same invocation number means another process.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from equipoise.interop.reading import (
 EXECUTOR = "executor"
 _TOTAL = "total"
 _REQUIRED = ("invocation", "iteration", "value", "unit", "criterion", "benchmark")
-_LEVELS = (EXECUTOR, "suite", "extraArgs", "cores", "inputSize", "varValue")
-_COLUMNS = (*_REQUIRED, *_LEVELS, "machine")
+_FACTORS = (EXECUTOR, "suite", "extraArgs", "cores", "inputSize", "varValue")
+_COLUMNS = (*_REQUIRED, *_FACTORS, "machine")
 _MIN_COLUMNS = len(_COLUMNS) - 1
-_NOT_LEVELS = frozenset({*_REQUIRED, "runId"})
-_START = "# Execution Start: "
-_HOST = "# Environment: "
-_HEADER = "invocation\t"
+_NOT_FACTORS = frozenset({*_REQUIRED, "runId"})
+_START_PREFIX = "# Execution Start: "
+_HOST_PREFIX = "# Environment: "
+_HEADER_PREFIX = "invocation\t"
 
 
-class _Key(Struct, frozen=True):
-    """Key of one invocation."""
+class _Invocation(Struct, frozen=True):
+    """An invocation of a benchmark, as the key of its values."""
 
     execution: int
     invocation: str
@@ -52,14 +52,14 @@ class _Key(Struct, frozen=True):
 
 def _recognises(file: SourceFile) -> bool:
     for line in file.beginning(65536).splitlines():
-        if line and not line.startswith(("#", _HEADER)):
-            parts = line.split("\t")
-            return len(parts) >= _MIN_COLUMNS and parts[0].isdigit() and parts[1].isdigit()
+        if line and not line.startswith(("#", _HEADER_PREFIX)):
+            cells = line.split("\t")
+            return len(cells) >= _MIN_COLUMNS and cells[0].isdigit() and cells[1].isdigit()
     return False
 
 
 def _read(file: SourceFile) -> Reading:
-    by_key: dict[_Key, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    values: dict[_Invocation, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     environment: dict[str, Any] = {}
     columns: tuple[str, ...] = _COLUMNS
     execution = 0
@@ -67,18 +67,19 @@ def _read(file: SourceFile) -> Reading:
         if line.startswith("#!"):
             execution += 1
             environment.setdefault("command", line.removeprefix("#!"))
-        elif line.startswith(_START):
-            environment.setdefault("started", line.removeprefix(_START))
-        elif line.startswith(_HOST):
-            environment.setdefault("host", _host(file, number, line.removeprefix(_HOST)))
-        elif line.startswith(_HEADER):
+        elif line.startswith(_START_PREFIX):
+            environment.setdefault("started", line.removeprefix(_START_PREFIX))
+        elif line.startswith(_HOST_PREFIX):
+            environment.setdefault("host", _host(file, number, line.removeprefix(_HOST_PREFIX)))
+        elif line.startswith(_HEADER_PREFIX):
             columns = tuple(line.split("\t"))
         elif line and not line.startswith("#"):
-            key, metric, value = _measurement(file, number, _cells(file, number, line, columns))
-            by_key[replace(key, execution=execution)][metric].append(value)
+            cells = _cells(file, number, line, columns)
+            invocation, metric, value = _measurement(file, number, cells)
+            values[replace(invocation, execution=execution)][metric].append(value)
     processes = tuple(
-        Process(key.benchmark, _means(iterations), iterations, dict(key.levels))
-        for key, iterations in by_key.items()
+        Process(invocation.benchmark, _means(iterations), iterations, dict(invocation.levels))
+        for invocation, iterations in values.items()
     )
     return Reading(
         tool="ReBench",
@@ -97,18 +98,18 @@ def _host(file: SourceFile, number: int, text: str) -> dict[str, Any]:
 
 
 def _cells(file: SourceFile, number: int, line: str, columns: tuple[str, ...]) -> dict[str, str]:
-    parts = line.split("\t")
-    if len(parts) != len(columns) and (columns != _COLUMNS or len(parts) != _MIN_COLUMNS):
-        raise file.error(
-            f"line {number} has {len(parts)} columns, not {len(columns)}: is it cut off?"
-        )
-    cells = dict(zip(columns, parts, strict=False))
+    texts = line.split("\t")
+    if len(texts) != len(columns) and (columns != _COLUMNS or len(texts) != _MIN_COLUMNS):
+        raise file.error(f"line {number} has {len(texts)} columns, not {len(columns)}")
+    cells = dict(zip(columns, texts, strict=False))
     if missing := [name for name in _REQUIRED if name not in cells]:
         raise file.error(f"line {number} has no column {missing[0]}")
     return cells
 
 
-def _measurement(file: SourceFile, number: int, cells: dict[str, str]) -> tuple[_Key, str, float]:
+def _measurement(
+    file: SourceFile, number: int, cells: dict[str, str]
+) -> tuple[_Invocation, str, float]:
     value = finite_number(cells["value"])
     if value is None:
         raise file.error(f"line {number}: {quote(cells['value'])} is not a number")
@@ -121,10 +122,10 @@ def _measurement(file: SourceFile, number: int, cells: dict[str, str]) -> tuple[
     levels = tuple(
         (name, level)
         for name, level in cells.items()
-        if name not in _NOT_LEVELS and level not in ("", "None")
+        if name not in _NOT_FACTORS and level not in ("", "None")
     )
-    key = _Key(0, cells["invocation"], cells["benchmark"], levels)
-    return key, metric, value * factor
+    invocation = _Invocation(0, cells["invocation"], cells["benchmark"], levels)
+    return invocation, metric, value * factor
 
 
 def _means(iterations: dict[str, list[float]]) -> dict[str, float]:

@@ -1,9 +1,8 @@
-"""The text that sysbench 1.x prints: one run is one process, and one trial.
+"""Read the text that sysbench 1.x prints: a run is a process.
 
 The mean time of an event is compared: total time divided by the number of events, the inverse of
-the throughput. Other figures become more metrics (latencies, queries, the balance between threads),
-and the lines of ``--report-interval`` are iterations. Several runs in one file are several trials.
-The condition has the name of the file.
+the throughput. Other numbers become more metrics (latencies, queries, the balance between threads),
+and the lines of ``--report-interval`` are iterations. The condition has the name of the file.
 """
 
 from __future__ import annotations
@@ -49,8 +48,8 @@ _NUMBER = re.compile(rf"\s+(.+?):\s+{_DECIMAL}s?\s*(\(.*)?$")
 
 
 class _Run(Struct):
-    figures: dict[str, float] = field(default_factory=dict)
-    """Figures by the names that sysbench prints."""
+    numbers: dict[str, float] = field(default_factory=dict)
+    """Numbers by the names that sysbench prints."""
     metrics: dict[str, float] = field(default_factory=dict)
     """Values by metric."""
     intervals: dict[str, list[float]] = field(default_factory=dict)
@@ -80,7 +79,6 @@ def _read(file: SourceFile) -> Reading:
 
 
 def _read_line(run: _Run, line: str) -> None:
-    """Add the figures of a line to a run."""
     if line and not line[0].isspace():
         run.is_in_latency = line.startswith("Latency (ms)")
     if _INTERVAL.match(line):
@@ -94,7 +92,7 @@ def _read_line(run: _Run, line: str) -> None:
         if run.is_in_latency:
             run.metrics.update(_latency(name, value))
         else:
-            run.figures.setdefault(name, value)
+            run.numbers.setdefault(name, value)
 
 
 def _latency(name: str, milliseconds: float) -> dict[str, float]:
@@ -104,15 +102,13 @@ def _latency(name: str, milliseconds: float) -> dict[str, float]:
 
 
 def _processes(file: SourceFile, runs: list[_Run]) -> Iterator[Process]:
-    for place, run in enumerate(runs, start=1):
-        total, events = run.figures.get(_TOTAL_TIME), run.figures.get(_EVENTS)
+    for run_number, run in enumerate(runs, start=1):
+        total, events = run.numbers.get(_TOTAL_TIME), run.numbers.get(_EVENTS)
         if not total or not events:
-            raise file.error(
-                f"run {place} of sysbench has no total time or no events: is it cut off?"
-            )
+            raise file.error(f"run {run_number} of sysbench has no total time or no events")
         values = {METRIC: total / events, "wall_s": total, "events": events, **run.metrics}
         values |= {
-            metric: run.figures[name] for name, metric in _COUNTS.items() if name in run.figures
+            metric: run.numbers[name] for name, metric in _COUNTS.items() if name in run.numbers
         }
         yield Process(file.path.stem, values, run.intervals)
 

@@ -1,11 +1,11 @@
 """Series of other tools: a value for each commit, one file for each tool.
 
-reading.py   the values of files, and the series of these values
-asv.py       airspeed velocity's folder of results
-bencher.py   Bencher: the values of ``bencher perf``, or one file in its metric format per commit
-conbench.py  Conbench's answers to ``/api/history`` and ``/api/benchmark-results``
-pyperf.py    pyperf: a suite for each commit
-table.py     a CSV with the columns commit, date and value
+- ``reading.py``: the values of files, and the series of these values
+- ``asv.py``: airspeed velocity's folder of results
+- ``bencher.py``: Bencher: the values of ``bencher perf``, or a file of its metric format per commit
+- ``conbench.py``: Conbench's responses to ``/api/history`` and ``/api/benchmark-results``
+- ``pyperf.py``: pyperf: a suite for each commit
+- ``plain_csv.py``: a CSV with the columns commit, date and value
 
 A new format needs a file and an entry in `SERIES_FORMATS`.
 """
@@ -13,10 +13,10 @@ A new format needs a file and an entry in `SERIES_FORMATS`.
 from __future__ import annotations
 
 from equipoise.interop.reading import Format
-from equipoise.interop.series import asv, bencher, conbench, pyperf, table
+from equipoise.interop.series import asv, bencher, conbench, plain_csv, pyperf
 from equipoise.interop.series.reading import SeriesReading
 
 SERIES_FORMATS: dict[str, Format[SeriesReading]] = {
-    module.FORMAT.name: module.FORMAT for module in (asv, pyperf, conbench, bencher, table)
+    module.FORMAT.name: module.FORMAT for module in (asv, pyperf, conbench, bencher, plain_csv)
 }
 """Formats by name. A file is read in the first format that recognises it."""

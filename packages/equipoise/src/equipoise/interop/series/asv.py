@@ -1,9 +1,9 @@
-"""asv's folder of results: a file for each machine, commit and environment (asv 0.6, version 2).
+"""Read asv's folder of results: a file for each machine, commit and environment.
 
 ``results/benchmarks.json`` has units and parameters, ``results/MACHINE/COMMIT-ENV.json`` the values
-(asv documentation, "Developer docs", "Benchmark suite layout and file formats"). A value is asv's
-own median, or the return value of a ``track_`` benchmark. As in asv, the results of other versions
-of a benchmark do not count.
+(asv 0.6 documentation, "Developer docs", "Benchmark suite layout and file formats", version 2). A
+value is asv's own median, or the return value of a ``track_`` benchmark. As in asv, results of
+other versions of a benchmark are left out.
 """
 
 from __future__ import annotations
@@ -41,9 +41,7 @@ class _Benchmark(Struct):
     param_names: list[str] = []
 
 
-class _Results(Struct):
-    """One file of results."""
-
+class _ResultsFile(Struct):
     commit_hash: str
     result_columns: list[str]
     results: dict[str, list[Any]]
@@ -71,28 +69,28 @@ def _read(file: SourceFile) -> SeriesReading:
     folder = _results_folder(file.path) if file.is_folder else None
     if folder is None:
         raise file.error(
-            f"it is not a results folder of asv, which contains {BENCHMARKS}",
-            "name the folder in `results_dir` of asv.conf.json",
+            f"this is not a results folder of asv, which contains {BENCHMARKS}",
+            "give the folder that asv.conf.json names as results_dir",
         )
     benchmarks = _benchmarks(_inner_file(folder / BENCHMARKS))
     paths = [path for path in sorted(folder.glob("*/*.json")) if path.name != MACHINE]
     if len(paths) > MAX_FILES:
-        raise file.error(f"it has more than {MAX_FILES} files", "import fewer at a time")
+        raise file.error(f"the folder has more than {MAX_FILES} files", "import fewer at a time")
     values: list[SeriesValue] = []
-    old = 0
+    outdated_count = 0
     for path in paths:
-        inner = _inner_file(path)
-        results = convert(inner, _decode(inner), _Results, "asv")
+        results_file = _inner_file(path)
+        results = convert(results_file, _decode(results_file), _ResultsFile, "asv")
         for name, row in results.results.items():
             columns = dict(zip(results.result_columns, row, strict=False))
             benchmark = benchmarks.get(name)
             if benchmark is None or columns.get("version") not in (None, benchmark.version):
-                old += 1
+                outdated_count += 1
                 continue
-            values += _values(inner, name, benchmark, results, columns)
+            values += _values(results_file, name, benchmark, results, columns)
     values.sort(key=lambda value: value.date or "")
-    note = f"{counted(old, 'result')} of another version of its benchmark left out."
-    return SeriesReading("asv", tuple(values), (note,) if old else ())
+    note = f"{counted(outdated_count, 'result')} of another version of its benchmark left out."
+    return SeriesReading("asv", tuple(values), (note,) if outdated_count else ())
 
 
 def _inner_file(path: Path) -> SourceFile:
@@ -102,21 +100,21 @@ def _inner_file(path: Path) -> SourceFile:
 def _decode(file: SourceFile) -> Mapping[str, Any]:
     """Return the object in a file; asv writes NaN and Infinity, which are not JSON."""
     try:
-        whole = json.loads(file.content)
+        content = json.loads(file.content)
     except (ValueError, RecursionError) as error:
         raise file.error(f"not a result of asv: {error}") from error
-    if not isinstance(whole, dict):
-        raise file.error("not a result of asv: it is not a JSON object")
-    if whole.get("version") != _VERSION:
-        what = f"its version is {quote(whole.get('version'))}, not {_VERSION}"
+    if not isinstance(content, dict):
+        raise file.error("not a result of asv: not a JSON object")
+    if content.get("version") != _VERSION:
+        what = f"the version of the file is {quote(content.get('version'))}, not {_VERSION}"
         raise file.error(what, _UPDATE_HINT)
-    return whole
+    return content
 
 
 def _benchmarks(file: SourceFile) -> dict[str, _Benchmark]:
     return {
-        name: convert(file, part, _Benchmark, "asv")
-        for name, part in _decode(file).items()
+        name: convert(file, description, _Benchmark, "asv")
+        for name, description in _decode(file).items()
         if name != "version"
     }
 
@@ -125,10 +123,10 @@ def _values(
     file: SourceFile,
     name: str,
     benchmark: _Benchmark,
-    results: _Results,
+    results: _ResultsFile,
     columns: Mapping[str, Any],
 ) -> Iterator[SeriesValue]:
-    """Yield the value of each combination of parameters; NaN if it failed."""
+    """Yield the value of each combination of parameters; NaN if the benchmark failed."""
     params, numbers = columns.get("params") or [], columns.get("result")
     if not isinstance(params, list) or not all(isinstance(levels, list) for levels in params):
         raise file.error(f"{quote(name)} has parameters that are not lists")
@@ -163,8 +161,8 @@ def _with_levels(name: str, names: Sequence[str], levels: Sequence[Any]) -> str:
     if not levels:
         return name
     pairs = itertools.zip_longest(names[: len(levels)], levels, fillvalue="")
-    words = (f"{param}={level}" if param else str(level) for param, level in pairs)
-    return f"{name}({', '.join(words)})"
+    parameters = (f"{param}={level}" if param else str(level) for param, level in pairs)
+    return f"{name}({', '.join(parameters)})"
 
 
 FORMAT = Format(

@@ -1,4 +1,4 @@
-"""Bencher: the values of ``bencher perf``, or a file in its metric format, which is written, too.
+"""Read the values of ``bencher perf`` or Bencher's metric format; write the metric format.
 
 ``bencher perf`` prints a series for each branch, testbed, benchmark and measure; a series has
 values with their versions (Bencher's API documentation, ``JsonPerf``). A file in Bencher Metric
@@ -26,13 +26,13 @@ from equipoise.shared.safe_text import as_unicode
 
 LATENCY = "latency"
 MAX_NAME_LETTERS = 1024
-"""Largest number of characters in the name of a benchmark."""
+"""Maximum length of the name of a benchmark."""
 _NANOSECONDS = 1e9
 _NOT_BENCHMARKS = frozenset({"results", "project", "benchmarks", "version", "schema", "data"})
 """Keys of other formats, which are not names of benchmarks."""
 
 
-class _Named(Struct):
+class _NamedObject(Struct):
     name: str
     units: str | None = None
 
@@ -62,10 +62,10 @@ class _Value(Struct):
 
 
 class _Series(Struct):
-    branch: _Named
-    testbed: _Named
-    benchmark: _Named
-    measure: _Named
+    branch: _NamedObject
+    testbed: _NamedObject
+    benchmark: _NamedObject
+    measure: _NamedObject
     metrics: list[_Value]
     variant: _Variant | None = None
 
@@ -90,9 +90,9 @@ def _read(file: SourceFile) -> SeriesReading:
         return SeriesReading("Bencher", tuple(_metric_format_values(file)))
     all_series = file.decode(_Perf, "`bencher perf`").results
     values = tuple(value for series in all_series for value in _series_values(series))
-    unnamed = sum(len(series.metrics) for series in all_series) - len(values)
-    note = f"{counted(unnamed, 'value')} without the hash of a commit left out."
-    return SeriesReading("Bencher", values, (note,) if unnamed else ())
+    unnamed_count = sum(len(series.metrics) for series in all_series) - len(values)
+    note = f"{counted(unnamed_count, 'value')} without the hash of a commit left out."
+    return SeriesReading("Bencher", values, (note,) if unnamed_count else ())
 
 
 def _series_values(series: _Series) -> Iterator[SeriesValue]:
@@ -142,7 +142,7 @@ FORMAT = Format(
 def to_bmf(document: ResultDocument) -> bytes:
     """Return the metrics of all conditions with a finite median in Bencher Metric Format, indented.
 
-    Raise `UnusableInput` if the document is a fleet's.
+    Raise `UnusableInput` if the document is that of a fleet.
     """
     document.check_one_host("Bencher Metric Format")
     benchmarks: dict[str, dict[str, _WrittenMetric]] = {}

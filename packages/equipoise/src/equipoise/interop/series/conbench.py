@@ -1,4 +1,4 @@
-"""Conbench's answers to ``/api/history/…`` and ``/api/benchmark-results/``.
+"""Read Conbench's responses to ``/api/history/…`` and ``/api/benchmark-results/``.
 
 Both are lists, in later versions inside ``data``. A history has the hash of a commit with each
 value; a list of results has a commit with its own fields (Conbench's API documentation,
@@ -38,7 +38,7 @@ class _Stats(Struct):
 
 
 class _Result(Struct):
-    """One value in either answer."""
+    """A value in a response of either kind."""
 
     commit: _Commit | None = None
     commit_hash: str | None = None
@@ -56,34 +56,33 @@ class _Result(Struct):
 def _recognises(file: SourceFile) -> bool:
     if file.is_folder:
         return False
-    begin = file.beginning(65536)
+    text = file.beginning(65536)
     return (
-        begin.lstrip()[:1] in ("[", "{")
-        and ('"commit_hash"' in begin or '"commit"' in begin)
-        and any(name in begin for name in ('"single_value_summary"', '"zscorestats"', '"stats"'))
-        and '"machine_info"' not in begin
+        text.lstrip()[:1] in ("[", "{")
+        and ('"commit_hash"' in text or '"commit"' in text)
+        and any(name in text for name in ('"single_value_summary"', '"zscorestats"', '"stats"'))
+        and '"machine_info"' not in text
     )
 
 
 def _read(file: SourceFile) -> SeriesReading:
     try:
-        whole = msgspec.json.decode(file.content)
+        response = msgspec.json.decode(file.content)
     except DECODE_ERRORS as error:
-        raise file.error(f"not an answer of Conbench: {error}") from error
-    rows = whole.get("data") if isinstance(whole, dict) else whole
+        raise file.error(f"not a response of Conbench: {error}") from error
+    rows = response.get("data") if isinstance(response, dict) else response
     if not isinstance(rows, list):
         raise file.error(
-            "not an answer of Conbench: it has no list", "save the answer of /api/history/"
+            "not a response of Conbench: there is no list", "save the response to /api/history/"
         )
     results = [convert(file, row, _Result, "Conbench") for row in rows]
     values = tuple(_values(file, results))
-    unnamed = len(results) - len(values)
-    note = f"{counted(unnamed, 'value')} of unknown commits left out."
-    return SeriesReading("Conbench", values, (note,) if unnamed else ())
+    unnamed_count = len(results) - len(values)
+    note = f"{counted(unnamed_count, 'value')} of unknown commits left out."
+    return SeriesReading("Conbench", values, (note,) if unnamed_count else ())
 
 
 def _values(file: SourceFile, results: list[_Result]) -> Iterator[SeriesValue]:
-    """Yield the value of each result that has a commit."""
     for result in results:
         commit, stats = result.commit or _Commit(), result.stats or _Stats()
         name = result.commit_hash or commit.sha or commit.hash
@@ -107,24 +106,24 @@ def _benchmark(tags: Mapping[str, Any] | None, case: str | None) -> str:
     """Return a benchmark with its parameters; a history has only the id of the case."""
     if not tags:
         return f"case {case}" if case else "benchmark"
-    rest = ", ".join(f"{key}={value}" for key, value in sorted(tags.items()) if key != "name")
+    parameters = ", ".join(f"{key}={value}" for key, value in sorted(tags.items()) if key != "name")
     name = str(tags.get("name", "benchmark"))
-    return f"{name}({rest})" if rest else name
+    return f"{name}({parameters})" if parameters else name
 
 
 def _value(file: SourceFile, result: _Result, stats: _Stats) -> float:
-    """Return the value, NaN if the benchmark failed. Older versions write numbers as text."""
+    """Return the value; NaN if the benchmark failed. Older versions write numbers as text."""
     values = (result.single_value_summary, result.mean, stats.mean)
     value = next((value for value in values if value is not None), None)
     try:
         return float("nan") if value is None else float(value)
     except ValueError as error:
-        raise file.error("not an answer of Conbench: a mean is not a number") from error
+        raise file.error("not a response of Conbench: a mean is not a number") from error
 
 
 FORMAT = Format(
     "conbench",
-    "the answer of Conbench's /api/history/ or /api/benchmark-results/",
+    "the response of Conbench to /api/history/ or /api/benchmark-results/",
     _recognises,
     _read,
 )

@@ -1,6 +1,7 @@
-"""pyperf: a suite for each commit; ``commit_id`` and ``commit_date`` are in the metadata.
+"""Read pyperf's JSON with a suite for each commit; the commit and date are in the metadata.
 
-pyperformance writes both. A file without them has the name of its revision: ``v1.2.json``. The
+pyperformance writes ``commit_id`` and ``commit_date``. A file without them is named after its
+revision: ``v1.2.json``. The
 value of a commit is the mean over its processes of the mean within each process.
 """
 
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from equipoise.interop.formats.pyperf import FORMAT as ONE_FILE
+from equipoise.interop.formats.pyperf import FORMAT as RESULT_FORMAT
 from equipoise.interop.formats.pyperf import Suite
 from equipoise.interop.reading import Format, Process, SourceFile, mean
 from equipoise.interop.series.reading import SeriesReading, SeriesValue, revision_of_file, utc_time
@@ -18,7 +19,7 @@ _UNITS = {"time_s": "seconds", "memory_bytes": "bytes"}
 
 
 def _read(file: SourceFile) -> SeriesReading:
-    reading = ONE_FILE.read(file)
+    reading = RESULT_FORMAT.read(file)
     suite = file.decode(Suite, "pyperf")
     first = suite.benchmarks[0].metadata if suite.benchmarks else {}
     metadata: Mapping[str, Any] = {**first, **suite.metadata}
@@ -42,5 +43,5 @@ def _read(file: SourceFile) -> SeriesReading:
 
 
 FORMAT = Format(
-    "pyperf", "a file of `pyperf … -o FILE` for each commit", ONE_FILE.recognises, _read
+    "pyperf", "a file of `pyperf … -o FILE` for each commit", RESULT_FORMAT.recognises, _read
 )

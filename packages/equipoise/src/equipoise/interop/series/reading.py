@@ -1,4 +1,7 @@
-"""Values of many commits in other tools' files, and the series of these values."""
+"""Read the values of many commits in other tools' files, and join the values to series.
+
+A series has a value of one metric of one benchmark for each commit.
+"""
 
 from __future__ import annotations
 
@@ -22,15 +25,15 @@ from equipoise.shared.safe_text import as_unicode
 Target = TypeVar("Target")
 MAX_SERIES = 5000
 MAX_COMMITS = 10_000
-"""Largest number of commits in one series; the search for change-points takes the square of it."""
-_MAX_NAME_LETTERS = 500
-"""Number of letters of a name that are kept."""
+"""Maximum number of commits in a series; the time to find changes grows with its square."""
+_MAX_NAME_LENGTH = 500
+"""Number of characters of a name that are kept."""
 _REVISION = re.compile(r"[0-9A-Za-z_][0-9A-Za-z_./+@^~-]{0,199}")
-"""Form of a commit's name, which is neither an option of git nor special in a shell."""
+"""Names of commits, without options of git or characters that are special in a shell."""
 
 
 class SeriesValue(Struct, frozen=True):
-    """One value of one commit."""
+    """A value of a metric in a commit."""
 
     benchmark: str
     metric: str
@@ -39,13 +42,13 @@ class SeriesValue(Struct, frozen=True):
     """Further properties that distinguish series of one benchmark; may be empty."""
     commit: str
     date: str | None
-    """Time in the form of `utc_time`."""
+    """Time as `utc_time` returns it."""
     value: float
     """Value; infinite or NaN if the benchmark failed."""
 
 
 class SeriesReading(Struct, frozen=True):
-    """The content of one file or folder."""
+    """The values in a file or folder."""
 
     tool: str
     """Name of the tool, with its version if the file has it."""
@@ -65,8 +68,8 @@ def read_series(
     A commit with several values has their median. Commits are in the order of their dates if all
     have one, else in the order of the files. A benchmark that always failed is left out.
 
-    Raise `UnusableInput` if the format of a file is unknown, if no value has a ratio, or if a file
-    is too large.
+    Raise `UnusableInput` if the format of a file is unknown, if no value is finite and above 0, or
+    if there are too many series or commits.
 
     Parameters
     ----------
@@ -74,14 +77,14 @@ def read_series(
         Name of the format; if ``None``, the content of each file decides.
     """
     readings = [_read(file, format_name, formats) for file in files]
-    source = _source(files)
+    source = _describe_files(files)
     groups: dict[tuple[str, str, str | None, str], list[SeriesValue]] = {}
     for value in (value for reading in readings for value in reading.values):
         key = (value.benchmark, value.metric, value.unit, value.setting)
         groups.setdefault(key, []).append(value)
     if len(groups) > MAX_SERIES:
         raise UnusableInput(
-            f"{source}: it has {len(groups)} series, more than {MAX_SERIES}",
+            f"{source}: {len(groups)} series are more than {MAX_SERIES}",
             hint="import fewer benchmarks at a time",
         )
     notes = tuple(dict.fromkeys(note for reading in readings for note in reading.notes))
@@ -89,8 +92,8 @@ def read_series(
     all_series = tuple(series for series in candidates if series.points)
     if not all_series:
         raise UnusableInput(
-            f"{source}: no value in it is finite and greater than 0",
-            hint="import benchmarks that did not fail; a change of level is a ratio",
+            f"{source}: no value is finite and greater than 0",
+            hint="import benchmarks that did not fail",
         )
     return all_series
 
@@ -117,17 +120,17 @@ def utc_time_of_seconds(seconds: float) -> str | None:
 
 
 def revision_of_file(path: Path) -> str:
-    """Return the revision in the name of a file: v1.2 for ``v1.2.json``."""
+    """Return the revision that the name of a file contains: v1.2 for ``v1.2.json``."""
     return path.name.removesuffix(path.suffix)
 
 
-def convert(file: SourceFile, part: object, kind: type[Target], tool: str) -> Target:
-    """Return a part of decoded JSON as a struct of this kind.
+def convert(file: SourceFile, value: object, target: type[Target], tool: str) -> Target:
+    """Return a value of decoded JSON as a struct.
 
-    Raise `UnusableInput`, which names the place, if it is of another kind.
+    Raise `UnusableInput`, which names the wrong key, if the value has another type.
     """
     try:
-        return msgspec.convert(part, kind)
+        return msgspec.convert(value, target)
     except (msgspec.ValidationError, OverflowError) as error:
         reason = str(error).partition("\n")[0]
         raise file.error(f"not a result of {tool}: {reason}") from error
@@ -136,10 +139,10 @@ def convert(file: SourceFile, part: object, kind: type[Target], tool: str) -> Ta
 def _read(
     file: SourceFile, format_name: str | None, formats: Mapping[str, Format[SeriesReading]]
 ) -> SeriesReading:
-    unknown = "it has no values over commits in a known format"
-    file_format, reading = read_by_format(file, format_name, formats, unknown, "give {}")
+    message = "the file has no values of commits in a known format"
+    file_format, reading = read_by_format(file, format_name, formats, message, "give {}")
     if not reading.values:
-        what = f"it has no value of a commit ({file_format.name})"
+        what = f"this {file_format.name} file has no value of a commit"
         raise file.error(what, f"give {file_format.written_by}")
     for value in reading.values:
         if _REVISION.fullmatch(value.commit) is None:
@@ -150,10 +153,10 @@ def _read(
     return reading
 
 
-def _source(files: Sequence[SourceFile]) -> str:
+def _describe_files(files: Sequence[SourceFile]) -> str:
     """Return a short phrase for the files, such as ``v1.json and 7 more files``."""
-    rest = len(files) - 1
-    return files[0].name if rest == 0 else f"{files[0].name} and {counted(rest, 'more file')}"
+    more = len(files) - 1
+    return files[0].name if more == 0 else f"{files[0].name} and {counted(more, 'more file')}"
 
 
 def _series(
@@ -172,39 +175,38 @@ def _series(
         points.sort(key=lambda point: point.date or "")
     return ImportedSeries(
         source=source,
-        tool=_text(tool),
-        benchmark=_text(first.benchmark),
-        metric=_text(first.metric),
-        unit=None if first.unit is None else _text(first.unit),
-        setting=_text(first.setting),
+        tool=_short_text(tool),
+        benchmark=_short_text(first.benchmark),
+        metric=_short_text(first.metric),
+        unit=None if first.unit is None else _short_text(first.unit),
+        setting=_short_text(first.setting),
         points=tuple(points),
         notes=(*notes, *_left_out_notes(values, points)),
     )
 
 
 def _points(values: Iterable[SeriesValue]) -> Iterator[SeriesPoint]:
-    """Yield a point for each commit, in the order of the values."""
     by_commit: dict[str, list[SeriesValue]] = {}
     for value in values:
         by_commit.setdefault(value.commit, []).append(value)
-    for commit, of_commit in by_commit.items():
-        date = next((value.date for value in of_commit if value.date is not None), None)
-        yield SeriesPoint(commit, date, statistics.median(value.value for value in of_commit))
+    for commit, commit_values in by_commit.items():
+        date = next((value.date for value in commit_values if value.date is not None), None)
+        yield SeriesPoint(commit, date, statistics.median(value.value for value in commit_values))
 
 
 def _left_out_notes(values: Sequence[SeriesValue], points: Sequence[SeriesPoint]) -> Iterator[str]:
-    """Yield a sentence on each kind of value without a ratio, and on commits without a date."""
+    """Yield sentences on values that are left out, and on commits without a date."""
     failed = sum(not math.isfinite(value.value) for value in values)
     if failed:
         yield f"{counted(failed, 'value')} of failed benchmarks left out."
-    low = sum(math.isfinite(value.value) and value.value <= 0.0 for value in values)
-    if low:
-        yield f"{counted(low, 'value')} of 0 or less left out: they have no ratio."
+    nonpositive = sum(math.isfinite(value.value) and value.value <= 0.0 for value in values)
+    if nonpositive:
+        yield f"{counted(nonpositive, 'value')} of 0 or less left out: they have no ratio."
     undated = sum(point.date is None for point in points)
     if 0 < undated < len(points):
         without_date = f"{counted(undated, 'commit')} without a date"
         yield f"{without_date}: commits are in the order of the file."
 
 
-def _text(text: str) -> str:
-    return as_unicode(text)[:_MAX_NAME_LETTERS]
+def _short_text(text: str) -> str:
+    return as_unicode(text)[:_MAX_NAME_LENGTH]

@@ -194,7 +194,7 @@ class _SearchRecord(Struct, frozen=True):
     @property
     def commits(self) -> tuple[Commit, ...]:
         """The commits by their places in the whole bisection."""
-        return self.terms.every_commit
+        return self.terms.commits_with_branches
 
     @property
     def trials(self) -> Counter[int]:

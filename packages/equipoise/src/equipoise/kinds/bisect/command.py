@@ -80,7 +80,7 @@ class BisectRequest(CommitsRequest, frozen=True, kw_only=True):
     """Number of memory layouts, of which one is drawn for each block."""
 
     @property
-    def every_commit(self) -> tuple[Commit, ...]:
+    def commits_with_branches(self) -> tuple[Commit, ...]:
         """The commit of each condition."""
         return (*self.commits, *self.merged.commits)
 
@@ -131,7 +131,7 @@ def bisect_plan(
         layout_spread=layout_spread,
     )
     gaps: list[Contrast] = []
-    for first in range(0, len(plan.conditions), len(request.every_commit)):
+    for first in range(0, len(plan.conditions), len(request.commits_with_branches)):
         levels = plan.conditions[first].levels
         stratum = {factor: level for factor, level in levels.items() if factor != REVISION}
         gaps.append(Contrast(first, first + terms.last, REVISION, stratum))
@@ -200,7 +200,7 @@ def command(bisect_options: BisectOptions) -> int:
     request = _request(bisect_options)
     with scratch_folder() as scratch, measuring(output) as (ledger, listener):
         with open_cache(request.repository, request.build, request.tool, scratch) as cache:
-            builds = CommitBuilds(cache, request.every_commit)
+            builds = CommitBuilds(cache, request.commits_with_branches)
             listener.building((f"good {request.good.label}", f"bad {request.bad.label}"))
             builds.make_needed(request.needed)
             spread = _layout_spread(ledger, request.repository)
@@ -338,7 +338,9 @@ def _build_gap(record: RunRecord, gap: Gap, builds: CommitBuilds, ledger: Ledger
     ):
         return
     diff = diff_between(
-        repository_of(terms), terms.every_commit[parent], terms.every_commit[commit]
+        repository_of(terms),
+        terms.commits_with_branches[parent],
+        terms.commits_with_branches[commit],
     )
     if diff is not None:
         document = msgspec.json.encode(diff)
@@ -387,7 +389,7 @@ def _layout_spread(ledger: Ledger, repository: Repository) -> LayoutSpread | Non
 
     It is the spread of the latest such campaign; ``None`` if no campaign has measured it.
     """
-    for run_id in ledger.over_layouts():
+    for run_id in ledger.runs_over_layouts():
         record = ledger.read_run(run_id)
         terms = record.plan.terms
         folder = record.plan.measure.working_folder

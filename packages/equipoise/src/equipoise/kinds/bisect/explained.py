@@ -103,7 +103,7 @@ def _named_culprits(record: RunRecord, blocks: Blocks) -> Iterator[NamedGap]:
     A merge is left out if a commit of its branch is named.
     """
     plan, terms = record.plan, bisection_of(record.plan)
-    places = {commit.name: place for place, commit in enumerate(terms.every_commit)}
+    places = {commit.name: place for place, commit in enumerate(terms.commits_with_branches)}
     results = bisect_results(record, blocks)
     yielded: set[tuple[int, int]] = set()
     for benchmark, result in zip(benchmarks_of(plan), results, strict=bool(results)):
@@ -153,8 +153,8 @@ def _explained_culprit(
     diff = _diff_of(record, contrast.candidate)
     hunks = [] if diff is None else list(_hunks_of(diff.patch, functions))
     return ExplainedCulprit(
-        commit=terms.every_commit[terms.commit_of(contrast.candidate)].name,
-        parent=terms.every_commit[terms.commit_of(contrast.baseline)].name,
+        commit=terms.commits_with_branches[terms.commit_of(contrast.candidate)].name,
+        parent=terms.commits_with_branches[terms.commit_of(contrast.baseline)].name,
         run=None if experiment is None else experiment.id,
         functions=functions,
         files=() if diff is None else tuple(diff.files.splitlines()),

@@ -66,7 +66,7 @@ class BisectPlan(CommitsPlan, frozen=True, kw_only=True, tag_field=TAG, tag="bis
         return (0, self.last)
 
     @property
-    def every_commit(self) -> tuple[Commit, ...]:
+    def commits_with_branches(self) -> tuple[Commit, ...]:
         """The commit of each condition."""
         return (*self.commits, *self.branch_commits)
 

@@ -38,7 +38,7 @@ from equipoise.report.renderers.markdown import to_markdown
 from equipoise.revisions.benchmarks import Benchmark
 from equipoise.revisions.build_cache import BuildCache, open_cache, source_of
 from equipoise.revisions.checkout import (
-    SIDES,
+    REVISION_FOLDERS,
     check_out,
     find_revision,
     fork_point,
@@ -90,7 +90,7 @@ def check_out_and_build(
     for role, revision in zip(("baseline", "candidate"), revisions, strict=True):
         if builds is None:
             say(f"checking out the {role} {revision.label}")
-            parent = scratch / SIDES[len(sides)]
+            parent = scratch / REVISION_FOLDERS[len(sides)]
             parent.mkdir()
             tree = check_out(repository, revision, parent)
         else:

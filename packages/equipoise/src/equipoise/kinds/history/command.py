@@ -323,7 +323,7 @@ def _measure(
     plan, warnings = history_plan(request, builds, scratch)
     series = history_of(plan).series
     with conduct.series_lock(series, ledger):
-        earlier = ledger.read_campaigns(ledger.of_series(series, STUDY))
+        earlier = ledger.read_campaigns(ledger.runs_of_series(series, STUDY))
         if earlier:
             plan = plan_after(plan, [campaign.id for campaign in earlier])
         judge = HistoryJudge(plan, plan.stopping, builds, earlier)
@@ -365,7 +365,7 @@ def resume_history(
     """
     terms = history_of(record.plan)
     with conduct.series_lock(terms.series, ledger):
-        latest = ledger.of_series(terms.series, STUDY)[-1]
+        latest = ledger.runs_of_series(terms.series, STUDY)[-1]
         if latest != record.id:
             raise UnusableInput(
                 f"campaign {record.id} of the history is followed by {latest}, which depends on it",

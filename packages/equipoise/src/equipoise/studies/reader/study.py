@@ -1,7 +1,7 @@
 """Reading a study's TOML file (docs/reference/study.md) as a `Study`.
 
-Each table has a form (``Form``): its keys and their types, which msgspec checks. Rules beyond types
-are checked here, with the same file, line and key in the message.
+Each table has a `TableSchema`: its keys and their types, which msgspec checks. This module checks
+all further rules, and its messages also name the file, the line and the key.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from equipoise.model.study import (
     is_size,
 )
 from equipoise.studies.data_sets import DATA_SETS, named_data
-from equipoise.studies.reader.toml_file import Form, Table, one_of, read_toml
+from equipoise.studies.reader.toml_file import Table, TableSchema, one_of, read_toml
 
 METRICS = tuple(
     name for name in Accounting.__struct_fields__ if name not in ("counters", "unknown")
@@ -56,7 +56,7 @@ _LIFE_METRICS = ("server_voluntary_switches", "server_involuntary_switches")
 """Metrics that are known only after the end of the server."""
 _SERVER_PLACEHOLDERS = ("folder", "port", "password_file")
 """Placeholders in the commands of a server and its client, in addition to the factors."""
-_RESERVED = ("study", "python", "helpers", "build", "data", "folder", "port")
+_RESERVED_NAMES = ("study", "python", "helpers", "build", "data", "folder", "port")
 _NAME = re.compile(r"[A-Za-z0-9][\w .-]*")
 _FACTOR = re.compile(r"[A-Za-z_][\w-]*")
 _CPUS = re.compile(r"\d{1,4}(-\d{1,4})?(,\d{1,4}(-\d{1,4})?)*")
@@ -65,7 +65,7 @@ _PLACEHOLDER = re.compile(r"(?<!\{)\{([A-Za-z_][\w-]*)\}(?!\})")
 Values = dict[str, Any]
 Texts = Annotated[str | list[str], Meta(description="a string or an array of strings")]
 Command = Annotated[str | list[str], Meta(description="a command: a string or an array of strings")]
-Cpus = Annotated[int | str, Meta(description='CPUs, as in cpu = 0 or cpu = "0-1,4"')]
+Cpus = Annotated[int | str, Meta(description='CPUs, such as cpu = 0 or cpu = "0-1,4"')]
 Positive = Annotated[float, Meta(gt=0, description="a number above 0")]
 NotNegative = Annotated[float, Meta(ge=0, description="a number from 0 up")]
 Alpha = Annotated[float, Meta(gt=0, lt=0.5, description="a number above 0 and below 0.5")]
@@ -74,7 +74,7 @@ Warmup = Annotated[int, Meta(ge=0, le=1000, description="a whole number from 0 t
 Layouts = Annotated[int, Meta(ge=2, le=1000, description="a whole number from 2 to 1000")]
 
 
-class _File(Form, frozen=True):
+class _File(TableSchema, frozen=True):
     study: Values = {}
     workload: Values = {}
     factors: Values = {}
@@ -84,12 +84,12 @@ class _File(Form, frozen=True):
     quick: Values | None = None
 
 
-class _Header(Form, frozen=True):
+class _Header(TableSchema, frozen=True):
     name: Annotated[str, Meta(examples=['[study] name = "allocators"'])]
     summary: str = ""
 
 
-class _Workload(Form, frozen=True):
+class _Workload(TableSchema, frozen=True):
     command: Command | None = None
     server: Values | None = None
     folder: str | None = None
@@ -97,7 +97,7 @@ class _Workload(Form, frozen=True):
     data: str | None = None
 
 
-class _Server(Form, frozen=True):
+class _Server(TableSchema, frozen=True):
     client: Annotated[Command, Meta(examples=['client = ["curl", "…"]'])]
     start: Annotated[Command, Meta(examples=['start = ["python3", "-m", "http.server"]'])]
     install: Command | None = None
@@ -113,13 +113,13 @@ class _Server(Form, frozen=True):
     trial: ServerTrial = "life"
 
 
-class _Factor(Form, frozen=True):
+class _Factor(TableSchema, frozen=True):
     role: Role = "treatment"
     kind: str | None = None
     levels: list[str | int | float] | None = None
 
 
-class _Level(Form, frozen=True):
+class _Level(TableSchema, frozen=True):
     env: Values = {}
     preload: Texts = []
     library_path: Texts = []
@@ -138,12 +138,12 @@ class _Level(Form, frozen=True):
     summary: str = ""
 
 
-class _Client(Form, frozen=True):
+class _Client(TableSchema, frozen=True):
     args: Texts = []
     cpu: Cpus | None = None
 
 
-class _Measure(Form, frozen=True):
+class _Measure(TableSchema, frozen=True):
     metrics: Texts = PRIMARY_METRIC
     min_effect: NotNegative | None = None
     alpha: Alpha | None = None
@@ -162,13 +162,13 @@ class _Measure(Form, frozen=True):
     aslr: Literal["drawn", "on", "off"] | None = None
 
 
-class _Compare(Form, frozen=True):
+class _Compare(TableSchema, frozen=True):
     factor: str | None = None
     baseline: str | None = None
     not_at: Values = {}
 
 
-class _Quick(Form, frozen=True):
+class _Quick(TableSchema, frozen=True):
     factors: Values = {}
     not_at: Values = {}
     command: Command | None = None
@@ -189,7 +189,7 @@ def read_study(path: Path, name: str | None = None, *, counters: Collection[str]
     name
         Name of the file in errors; by default its path.
     counters
-        Counters that each trial can have, which can be metrics.
+        Names of the counters that can be metrics, because each trial can measure them.
     """
     file = read_toml(path, str(path) if name is None else name)
     sections = file.read_as(_File)
@@ -220,17 +220,10 @@ def read_study(path: Path, name: str | None = None, *, counters: Collection[str]
 
 
 def _workload(table: Table, folder: str) -> Workload:
-    form = table.read_as(_Workload)
-    server: ServerWorkload | None = None
-    command, place = table.command("command") or (), table.place("command")
-    if form.server is not None:
-        if command:
-            raise table.fail(
-                "command", "a workload with a server has a client", "move it to [workload.server]"
-            )
-        server, command = _server(table.table("server"))
-        place = table.table("server").place("client")
-    working_folder = None if form.folder is None else os.path.join(folder, form.folder)
+    settings = table.read_as(_Workload)
+    server, command = _server_and_command(table)
+    place = table.place("command") if server is None else table.table("server").place("client")
+    working_folder = None if settings.folder is None else os.path.join(folder, settings.folder)
     if working_folder is not None and not os.path.isdir(working_folder):
         raise table.fail(
             "folder",
@@ -241,27 +234,34 @@ def _workload(table: Table, folder: str) -> Workload:
     for metric in reports:
         if not metric or reports.count(metric) > 1:
             raise table.fail(
-                "reports", f"{metric!r} is empty, or there twice", "name each metric once"
+                "reports", f"{metric!r} is empty or appears twice", "name each metric once"
             )
         if metric in METRICS:
-            raise table.fail("reports", f"every trial has {metric} anyway", "leave it out")
-    if form.data is not None:
-        table.choose("data", form.data, list(DATA_SETS), "there is no data set")
+            raise table.fail("reports", f"every trial measures {metric} anyway", "remove it")
+    if settings.data is not None:
+        table.require_one_of("data", settings.data, list(DATA_SETS), "there is no data set")
     return Workload(
-        command=command,
+        command=command or (),
         command_place=place,
         server=server,
         working_folder=working_folder,
         reports=reports,
-        data=form.data,
+        data=settings.data,
     )
 
 
-def _server(table: Table) -> tuple[ServerWorkload, Words]:
-    """Return a server, and the command of its client."""
-    form = table.read_as(_Server)
-    if f"SIG{form.signal.removeprefix('SIG')}" not in signal.Signals.__members__:
-        raise table.fail("signal", f"there is no signal {form.signal}", "as in TERM or INT")
+def _server_and_command(workload: Table) -> tuple[ServerWorkload | None, Words | None]:
+    """Return the server of a workload or level, if it has one, and the command of its trials."""
+    command = workload.command("command")
+    if "server" not in workload.values:
+        return None, command
+    if command is not None:
+        what, hint = "a server has a client instead", "write the command as client of the server"
+        raise workload.fail("command", what, hint)
+    table = workload.table("server")
+    settings = table.read_as(_Server)
+    if f"SIG{settings.signal.removeprefix('SIG')}" not in signal.Signals.__members__:
+        raise table.fail("signal", f"there is no signal {settings.signal}", 'write "TERM"')
     start, ready = table.command("start") or (), table.command("ready")
     if ready is None and not any("{port}" in word or word.endswith(SOCKET) for word in start):
         raise table.fail(
@@ -274,99 +274,95 @@ def _server(table: Table) -> tuple[ServerWorkload, Words]:
         prepare=table.command("prepare"),
         ready=ready,
         stop=table.command("stop"),
-        stop_signal=form.signal,
-        ready_s=form.ready_s,
+        stop_signal=settings.signal,
+        ready_s=settings.ready_s,
         path=table.texts("path"),
         needs=table.environment("needs"),
-        unprivileged=form.unprivileged,
-        trial=form.trial,
+        unprivileged=settings.unprivileged,
+        trial=settings.trial,
     )
-    return server, table.command("client") or ()
+    return server, table.command("client")
 
 
 def _factors(table: Table, folder: str) -> tuple[Factor, ...]:
     """Return the factors; relative paths start from ``folder``."""
     factors = tuple(_factor(table, name, folder) for name in table.values)
     if not factors:
-        raise table.fail(None, "there are no factors", "as in [factors.size] levels = [1, 2]")
-    building = [factor for factor in factors if any(level.build for level in factor.levels)]
-    if len(building) > 1:
+        raise table.fail(None, "there are no factors", "add [factors.size] levels = [1, 2]")
+    built_factors = [factor for factor in factors if any(level.build for level in factor.levels)]
+    if len(built_factors) > 1:
+        first, second = (factor.name for factor in built_factors[:2])
         raise table.fail(
-            building[1].name,
-            f"{building[0].name} has levels that are built already",
-            "build in one factor, and use the other's name in its lines",
+            second,
+            f"{first} has build lines, and only one factor can have them",
+            f"remove them here, and write {{{second}}} in the build lines of {first}",
         )
     return factors
 
 
 def _factor(factors: Table, name: str, folder: str) -> Factor:
-    if not _FACTOR.fullmatch(name) or name in _RESERVED:
+    if not _FACTOR.fullmatch(name) or name in _RESERVED_NAMES:
         raise factors.fail(name, f"a factor cannot be called {name!r}", "give it another name")
     table = factors.table(name)
-    settings = {key: table.values[key] for key in table.values if key in _FACTOR_KEYS}
-    form = Table(table.places, settings, table.path).read_as(_Factor)
-    described_names = [key for key in table.values if key not in settings]
-    if form.levels is not None and described_names and form.kind is None:
+    own_values = {key: table.values[key] for key in table.values if key in _FACTOR_KEYS}
+    settings = Table(table.places, own_values, table.path).read_as(_Factor)
+    level_tables = [key for key in table.values if key not in own_values]
+    if settings.levels is not None and level_tables and settings.kind is None:
         raise table.fail(
-            described_names[0],
+            level_tables[0],
             "a factor has levels = [...] or a table for each level, not both",
             "write each level as a table",
         )
-    described = tuple(_level(table.table(level), level, folder) for level in described_names)
-    if form.kind is not None:
-        table.choose("kind", form.kind, sorted(KINDS), "there is no kind")
-        choices = KINDS[form.kind].choices
-        levels = (*_levels_of_kind(table, KINDS[form.kind], described), *described)
+    described = tuple(_level(table.table(level), level, folder) for level in level_tables)
+    if settings.kind is not None:
+        table.require_one_of("kind", settings.kind, sorted(KINDS), "there is no kind")
+        choices = KINDS[settings.kind].choices
+        levels = (*_levels_of_kind(table, KINDS[settings.kind], described), *described)
     else:
         choices, levels = (), described or tuple(map(Level, table.names("levels")))
     if not levels:
-        raise table.fail(None, "it has no levels", "as in levels = [1, 2]")
-    for level in levels if form.role == "size" else ():
+        raise table.fail(None, "the factor has no levels", "add levels, such as levels = [1, 2]")
+    for level in levels if settings.role == "size" else ():
         if not is_size(level.name):
             raise table.fail(
                 level.name if level.name in table.values else "levels",
                 f"{level.name!r} is not a size",
                 'give numbers above 0, or role = "stratum" for other levels',
             )
-    plain = form.levels is not None and form.kind is None
-    return Factor(name, levels, form.role, plain=plain, choices=choices)
+    plain = settings.levels is not None and settings.kind is None
+    return Factor(name, levels, settings.role, plain=plain, choices=choices)
 
 
 _FACTOR_KEYS = frozenset(_Factor.__struct_fields__)
 
 
 def _levels_of_kind(table: Table, kind: Kind, described: Sequence[Level]) -> tuple[Level, ...]:
-    """Return the levels of a kind for a factor: those that it lists, or the usual levels."""
+    """Return the levels that a factor lists of a kind of libraries, or the kind's usual levels."""
     if "levels" not in table.values:
         return () if described else kind.usual
     names = table.names("levels")
     for level in described:
         if level.name in names:
-            raise table.fail(level.name, "it is also in levels", "leave one of them out")
+            raise table.fail(level.name, "the level is also in levels", "remove one of the two")
     choices = {level.name: level for level in kind.choices}
     for name in names:
-        table.choose("levels", name, [*choices], "there is no level")
+        table.require_one_of("levels", name, [*choices], "there is no level")
     return tuple(choices[name] for name in names)
 
 
 def _level(table: Table, name: str, folder: str) -> Level:
-    form = table.read_as(_Level)
-    server: ServerWorkload | None = None
-    command = table.command("command")
-    if form.server is not None:
-        if command is not None:
-            raise table.fail("command", "a server has a client", "move it to the table server")
-        server, command = _server(table.table("server"))
+    settings = table.read_as(_Level)
+    server, command = _server_and_command(table)
     client = table.table("client")
     client_cpus = client.read_as(_Client).cpu
     preload = table.texts("preload")
-    package = form.package
+    package = settings.package
     if package is None:
         package = next((PACKAGES[library] for library in preload if library in PACKAGES), None)
     return Level(
         name,
         environment=table.environment("env"),
-        # The loader looks for a plain file name; a path starts from the study.
+        # The loader searches for a plain file name; a relative path starts from the study.
         preload=tuple(os.path.join(folder, name) if "/" in name else name for name in preload),
         library_path=tuple(os.path.join(folder, path) for path in table.texts("library_path")),
         arguments=table.texts("args"),
@@ -375,16 +371,16 @@ def _level(table: Table, name: str, folder: str) -> Level:
         client_arguments=client.texts("args"),
         client_cpus=_cpus(client, client_cpus),
         process=Process(
-            None if form.folder is None else os.path.join(folder, form.folder),
-            _cpus(table, form.cpu),
-            form.aslr,
-            form.huge_pages,
+            None if settings.folder is None else os.path.join(folder, settings.folder),
+            _cpus(table, settings.cpu),
+            settings.aslr,
+            settings.huge_pages,
         ),
-        build=form.build,
+        build=settings.build,
         instructions=table.texts("instructions"),
         tuned_for=table.texts("tuned_for"),
         package=package,
-        summary=form.summary,
+        summary=settings.summary,
     )
 
 
@@ -393,23 +389,25 @@ def _cpus(table: Table, value: int | str | None) -> tuple[int, ...] | None:
     if value is None:
         return None
     cpus: set[int] = set()
-    for part in str(value).split(",") if _CPUS.fullmatch(str(value)) else ():
-        first, _, last = part.partition("-")
+    for cpu_range in str(value).split(",") if _CPUS.fullmatch(str(value)) else ():
+        first, _, last = cpu_range.partition("-")
         cpus.update(range(int(first), int(last or first) + 1))
     if not cpus:
-        raise table.fail("cpu", f"{value!r} does not name CPUs", 'as in cpu = 0 or cpu = "0-1,4"')
+        raise table.fail("cpu", f"{value!r} does not name CPUs", 'write cpu = 0 or cpu = "0-1,4"')
     return tuple(sorted(cpus))
 
 
 def _exclusion(table: Table, factors: tuple[Factor, ...]) -> Exclusion:
     levels = _levels_by_factor(table, factors)
     if not levels:
-        raise table.fail(None, "it excludes everything", "name at least one factor and its level")
+        raise table.fail(
+            None, "this excludes every condition", "name at least one factor and its level"
+        )
     return levels
 
 
 def _levels_by_factor(table: Table, factors: Iterable[Factor]) -> Exclusion:
-    """Return the levels of factors, by factor, that a table names."""
+    """Return the levels that a table names, by factor."""
     by_name = {factor.name: factor for factor in factors}
     for key in table.values:
         if key not in by_name:
@@ -422,42 +420,44 @@ def _levels_by_factor(table: Table, factors: Iterable[Factor]) -> Exclusion:
 
 def _check_levels(table: Table, factor: Factor, levels: Sequence[str]) -> None:
     if not levels:
-        raise table.fail(factor.name, "it has no levels", "name at least one")
+        raise table.fail(factor.name, "the list of levels is empty", "name at least one level")
     known = list(dict.fromkeys(_names((*factor.levels, *factor.choices))))
     for level in levels:
         if factor.role == "size" and not is_size(level):
             raise table.fail(factor.name, f"{level!r} is not a size", "give numbers above 0")
         if not factor.plain:
-            table.choose(factor.name, level, known, f"{factor.name} has no level")
+            table.require_one_of(factor.name, level, known, f"{factor.name} has no level")
 
 
 def _measure(
     table: Table, workload: Workload, factors: tuple[Factor, ...], counters: Collection[str]
 ) -> StudyMeasure:
-    form = table.read_as(_Measure)
+    settings = table.read_as(_Measure)
     metrics = table.texts("metrics") if "metrics" in table.values else (PRIMARY_METRIC,)
     if not metrics:
-        raise table.fail("metrics", "it is empty", 'as in metrics = ["wall_s"]')
+        raise table.fail("metrics", "the list is empty", 'write metrics = ["wall_s"]')
     known = (*METRICS, *counters, *_server_metrics(workload, factors), *workload.reports)
     for metric in metrics:
         if metric not in known:
             raise table.fail(
                 "metrics",
                 f"there is no metric {metric!r}",
-                f"{one_of(metric, known)}; name the metrics that the workload itself reports in "
+                f"{one_of(metric, known)}; list metrics that the workload itself reports in "
                 "[workload] reports",
             )
         if metrics.count(metric) > 1:
-            raise table.fail("metrics", f"{metric} appears twice", "leave one of them out")
-    if form.blocks is not None and form.min_blocks is not None and form.min_blocks > form.blocks:
+            raise table.fail("metrics", f"{metric} appears twice", "remove one of the two")
+    blocks, min_blocks = settings.blocks, settings.min_blocks
+    if blocks is not None and min_blocks is not None and min_blocks > blocks:
         raise table.fail(
-            "min_blocks", f"it is {form.min_blocks}, more than blocks = {form.blocks}", "lower it"
+            "min_blocks",
+            f"{min_blocks} is more than blocks = {blocks}",
+            "lower min_blocks, or raise blocks",
         )
-    return StudyMeasure(**asdict(form) | {"metrics": metrics})
+    return StudyMeasure(**asdict(settings) | {"metrics": metrics})
 
 
 def _server_metrics(workload: Workload, factors: tuple[Factor, ...]) -> list[str]:
-    """Return the metrics of all servers of a study."""
     servers = _servers(workload, factors)
     lives = all(server.trial == "life" for server in servers)
     return [
@@ -466,23 +466,22 @@ def _server_metrics(workload: Workload, factors: tuple[Factor, ...]) -> list[str
 
 
 def _servers(workload: Workload, factors: Iterable[Factor]) -> tuple[ServerWorkload, ...]:
-    """Return every server of a study: the workload's own and those of levels."""
     levels = (level.server for factor in factors for level in factor.levels)
     return tuple(server for server in (workload.server, *levels) if server is not None)
 
 
 def _compared_factor(table: Table, factors: tuple[Factor, ...]) -> ComparedFactor | None:
-    form = table.read_as(_Compare)
+    settings = table.read_as(_Compare)
     treatments = [factor for factor in factors if factor.role == "treatment"]
-    name = form.factor
+    name = settings.factor
     if name is None:
-        if form.baseline is not None or len(treatments) > 1:
+        if settings.baseline is not None or len(treatments) > 1:
             names = ", ".join(_names(treatments))
             raise table.fail(None, "factor is missing", f"name the compared factor: {names}")
         if not treatments:
             return None
         return ComparedFactor(treatments[0].name, treatments[0].levels[0].name)
-    table.choose("factor", name, _names(factors), "there is no factor")
+    table.require_one_of("factor", name, _names(factors), "there is no factor")
     factor = next(factor for factor in factors if factor.name == name)
     if factor.role != "treatment":
         raise table.fail(
@@ -491,48 +490,48 @@ def _compared_factor(table: Table, factors: tuple[Factor, ...]) -> ComparedFacto
             f"compare another factor at each {factor.role}",
         )
     levels = _names(factor.levels)
-    baseline = levels[0] if form.baseline is None else form.baseline
-    table.choose("baseline", baseline, levels, f"{name} has no level")
+    baseline = levels[0] if settings.baseline is None else settings.baseline
+    table.require_one_of("baseline", baseline, levels, f"{name} has no level")
     others = [other for other in factors if other != factor]
     return ComparedFactor(name, baseline, _levels_by_factor(table.table("not_at"), others))
 
 
 def _quick_form(table: Table, factors: tuple[Factor, ...]) -> QuickForm:
-    form = table.read_as(_Quick)
+    settings = table.read_as(_Quick)
     return QuickForm(
         levels=_levels_by_factor(table.table("factors"), factors),
         not_at=_levels_by_factor(table.table("not_at"), factors),
         command=table.command("command"),
         command_place=table.place("command"),
-        budget=form.budget,
-        blocks=form.blocks,
+        budget=settings.budget,
+        blocks=settings.blocks,
     )
 
 
 def _check_whole(file: Table, study: Study) -> None:
-    """Check rules across tables: there are a command, one kind of trial, and conditions to run."""
+    """Refuse a study without a command, with trials of two kinds, or without conditions."""
     has_commands = any(
         all(level.command is not None for level in factor.levels) for factor in study.factors
     )
     if not study.workload.command and not has_commands:
         raise file.table("workload").fail(
-            None, "command is missing", 'as in command = ["sort", "words"]'
+            None, "command is missing", 'add one, such as command = ["sort", "words"]'
         )
     # Server lifetimes and intervals have different sources of variance.
     if len({server.trial for server in _servers(study.workload, study.factors)}) > 1:
         raise file.table("factors").fail(
             None,
-            "a trial is a whole life of one server and an interval of another",
-            "give every server the same trial",
+            "a trial is the whole life of one server, but an interval of another server's life",
+            "give every server the same value of trial",
         )
     if next(iter(kept_settings(study)), None) is None:
         raise file.tables("exclude")[-1].fail(
-            None, "with it, nothing is left to run", "leave out one level from it"
+            None, "this exclusion leaves nothing to run", "remove one level from it"
         )
 
 
 def _check_placeholders(file: Table, study: Study) -> None:
-    """Refuse an unknown name in braces, and any name in braces in a path."""
+    """Refuse unknown placeholders, and every placeholder in a path."""
     known = {"study", "python", "helpers", *_names(study.factors)}
     if any(level.build is not None for factor in study.factors for level in factor.levels):
         known.add("build")
@@ -541,7 +540,7 @@ def _check_placeholders(file: Table, study: Study) -> None:
     if study.measure.layouts is not None:
         if "layout" in known:
             raise file.table("measure").fail(
-                "layouts", "there is a factor called layout already", "leave out one of them"
+                "layouts", "there is a factor called layout already", "rename the factor"
             )
         known.add("layout")
     if _servers(study.workload, study.factors):
@@ -557,18 +556,18 @@ def _check_placeholders(file: Table, study: Study) -> None:
             if key not in _PATHS and name not in known:
                 raise table.fail(
                     key,
-                    f"{{{name}}} is unknown",
+                    f"{{{name}}} is not a placeholder",
                     f"{one_of(name, sorted(known))}; write {{{{{name}}}}} for the braces "
                     "themselves",
                 )
     if study.workload.data is not None and named_data(study) is None:
         raise file.table("workload").fail(
-            "data", "no text contains {data}", "write {data} where the file of the rows belongs"
+            "data", "no text contains {data}", "write {data} in the command, for the file of rows"
         )
 
 
 _PATHS = frozenset({"preload", "library_path", "folder"})
-"""Keys of a level with paths."""
+"""Keys of a level whose values are paths."""
 
 
 def _texts_with_placeholders(file: Table, study: Study) -> Iterator[tuple[Table, str, Words]]:

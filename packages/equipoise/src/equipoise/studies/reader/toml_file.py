@@ -1,7 +1,7 @@
 """A TOML file whose errors name the file, the line and the key.
 
-tomllib reads the values, and `Table.read_as` checks each value against the field of a form, by
-msgspec. ``key_lines`` finds the line of every key for the messages.
+tomllib reads the values, and `Table.read_as` checks each value against the field of a schema, by
+msgspec. `key_lines` finds the line of every key for the messages.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ MAX_BYTES = 16 * 2**20
 """Maximum size of a study's file; the largest built-in file has 20 KB."""
 _MAX_WHOLE_NUMBER = 10**300
 """Maximum whole number, below the largest float, so that it can be compared and printed."""
-_SHORTER = "give a number that fits in 64 bits, as TOML requires; put a longer one in quotes"
-_KINDS = {
+_FILE_HINT = "give the path of a study's file"
+_WHOLE_NUMBER_HINT = "give a number that fits in 64 bits, or put the digits in quotes"
+_TYPE_NAMES = {
     "str": "a string",
     "bool": "true or false",
     "int": "a whole number",
@@ -36,53 +37,53 @@ _KINDS = {
     "list": "an array",
     "dict": "a table",
 }
-"""Names of the types of TOML, by the names in Python."""
+"""Descriptions of the types of TOML, by the names of the types in Python."""
 
 
-class Form(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class TableSchema(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The keys of one table, with their types.
 
-    A field's ``msgspec.Meta`` may have a ``description`` of valid values, and an example line for
-    the message about a missing key.
+    In a message, the ``description`` of a field's `msgspec.Meta` stands for valid values, and its
+    example shows a missing key.
     """
 
 
-AnyForm = TypeVar("AnyForm", bound=Form)
+AnySchema = TypeVar("AnySchema", bound=TableSchema)
 
 
 class Table(Struct, frozen=True):
-    """One table of a file."""
+    """A table of a file."""
 
     places: Places
     values: Mapping[str, Any]
     path: Keys = ()
     """Keys that lead to the table from the top of the file."""
 
-    def read_as(self, form: type[AnyForm]) -> AnyForm:
-        """Check the values, and return them as a form.
+    def read_as(self, schema: type[AnySchema]) -> AnySchema:
+        """Check the values, and return them as an instance of the schema.
 
         Raise `UnusableInput` if a key is unknown or missing, or if its value has the wrong type or
         is out of bounds.
         """
-        types = get_type_hints(form, include_extras=True)
+        types = get_type_hints(schema, include_extras=True)
         for key, value in self.values.items():
             if key not in types:
                 raise self.unknown(key, one_of(key, sorted(types)))
             if not _fits(value, types[key]):
-                raise self._misfit(key, form)
-        for field in structs.fields(form):
+                raise self._misfit(key, schema)
+        for field in structs.fields(schema):
             if field.required and field.name not in self.values:
-                hint = f"as in {_example(form, field.name)}"
+                hint = f"add it, for example {_example(schema, field.name)}"
                 raise self.fail(None, f"{field.name} is missing", hint)
-        values = msgspec.convert(self.values, form)
-        for key in form.__struct_fields__:
+        values = msgspec.convert(self.values, schema)
+        for key in schema.__struct_fields__:
             value = getattr(values, key)
             if isinstance(value, float) and not math.isfinite(value):
-                raise self.fail(key, f"it is {value:g}", f"give {_description(form, key)}")
+                raise self.fail(key, f"the value is {value:g}", f"give {_description(schema, key)}")
         return values
 
     def place(self, key: str) -> Place:
-        """Return the place of a key of this table."""
+        """Return the place of a key of this table, for error messages."""
         return self.places.key(*self.path, key)
 
     def fail(self, key: str | None, what: str, hint: str) -> UnusableInput:
@@ -90,8 +91,8 @@ class Table(Struct, frozen=True):
         place = self.places.table(*self.path) if key is None else self.place(key)
         return place.fail(what, hint)
 
-    def choose(self, key: str, value: str, choices: Sequence[str], what: str) -> None:
-        """Refuse a value of a key that is not among the choices: ``there is no kind 'x'``."""
+    def require_one_of(self, key: str, value: str, choices: Sequence[str], what: str) -> None:
+        """Refuse a value that is not a choice; ``what`` begins the error: ``there is no kind``."""
         if value not in choices:
             raise self.fail(key, f"{what} {value!r}", one_of(value, choices))
 
@@ -99,7 +100,7 @@ class Table(Struct, frozen=True):
         """Return a table within this table; empty if the key is missing."""
         value = self.values.get(key, {})
         if not isinstance(value, dict):
-            raise self.fail(key, f"it is {_kind(value)}, not a table", "give a table")
+            raise self.fail(key, f"the value is {_type_name(value)}, not a table", "write a table")
         return Table(self.places, value, (*self.path, key))
 
     def tables(self, key: str) -> tuple[Table, ...]:
@@ -115,7 +116,7 @@ class Table(Struct, frozen=True):
         return (value,) if isinstance(value, str) else tuple(value)
 
     def command(self, key: str) -> tuple[str, ...] | None:
-        """Return the words of a command; a string is split like in a POSIX shell."""
+        """Return a program and its arguments; a string is split like in a POSIX shell."""
         value = self.values.get(key)
         if value is None:
             return None
@@ -123,10 +124,10 @@ class Table(Struct, frozen=True):
             words = tuple(shlex.split(value) if isinstance(value, str) else value)
         except ValueError as error:
             raise self.fail(
-                key, f"it cannot be split into words: {str(error).lower()}", "close the quote"
+                key, f"the command cannot be split: {str(error).lower()}", "close the quote"
             ) from None
         if not words or not words[0]:
-            raise self.fail(key, "it is empty", "write the program to run")
+            raise self.fail(key, "the command is empty", "write the program to run")
         return words
 
     def names(self, key: str) -> tuple[str, ...]:
@@ -135,9 +136,9 @@ class Table(Struct, frozen=True):
         names: list[str] = []
         for name in value if isinstance(value, list) else [value]:
             if isinstance(name, bool) or not isinstance(name, str | int | float):
-                raise self.fail(key, f"{name!r} is neither a string nor a number", "write a value")
+                raise self.fail(key, f"{name!r} is neither a string nor a number", "write a text")
             if str(name) in names:
-                raise self.fail(key, f"{name} appears twice", "leave one of them out")
+                raise self.fail(key, f"{name} appears twice", "remove one of the two")
             names.append(str(name))
         return tuple(names)
 
@@ -146,32 +147,33 @@ class Table(Struct, frozen=True):
         table = self.table(key)
         for name, value in table.values.items():
             if isinstance(value, bool) or not isinstance(value, str | int | float):
-                raise table.fail(name, "it is neither a string nor a number", f'as in {name} = "1"')
+                raise table.fail(name, "the value is not a string or number", f'write {name} = "1"')
             if not name or "=" in name:
                 raise table.fail(
-                    name, f"no variable can be called {name!r}", 'as in env = { NAME = "value" }'
+                    name, f"no variable can be called {name!r}", 'write env = { NAME = "value" }'
                 )
         return {name: str(value) for name, value in table.values.items()}
 
-    def _misfit(self, key: str, form: type[Form]) -> UnusableInput:
+    def _misfit(self, key: str, schema: type[TableSchema]) -> UnusableInput:
         """Return the error for a value that its field does not accept."""
-        value, description = self.values[key], _description(form, key)
-        accepted = tuple(_alternatives(get_type_hints(form)[key]))
+        value, description = self.values[key], _description(schema, key)
+        accepted = tuple(_alternatives(get_type_hints(schema)[key]))
         for alternative in accepted:
             if get_origin(alternative) is list and isinstance(value, list):
-                (of_element,) = get_args(alternative)
-                element = next(part for part in value if not _fits(part, of_element))
+                (element_type,) = get_args(alternative)
+                element = next(element for element in value if not _fits(element, element_type))
                 hint = f"give {description}" if description else f'write "{element}"'
-                return self.fail(key, f"it contains {_kind(element)}", hint)
+                return self.fail(key, f"the array contains {_type_name(element)}", hint)
             if get_origin(alternative) is Literal and isinstance(value, str):
                 hint = one_of(value, get_args(alternative))
                 return self.fail(key, f"there is no {key} {value!r}", hint)
-        kinds = [_kind_of_type(alternative) for alternative in accepted]
+        type_names = [_type_name_of(alternative) for alternative in accepted]
+        value_type, whole, number = _type_name(value), _TYPE_NAMES["int"], _TYPE_NAMES["float"]
         # A whole number is also a number.
-        if _kind(value) in kinds or (_kind(value) == _KINDS["int"] and _KINDS["float"] in kinds):
-            return self.fail(key, f"it is {value}", f"give {description}")
-        expected = description or kinds[0]
-        return self.fail(key, f"it is {_kind(value)}, not {expected}", f"give {expected}")
+        if value_type in type_names or (value_type == whole and number in type_names):
+            return self.fail(key, f"the value is {value}", f"give {description}")
+        expected = description or type_names[0]
+        return self.fail(key, f"the value is {value_type}, not {expected}", f"give {expected}")
 
     def unknown(self, key: str, hint: str) -> UnusableInput:
         """Return the error for an unknown key or table."""
@@ -193,13 +195,13 @@ def read_toml(path: Path, name: str) -> Table:
     """
     try:
         # Some editors write a byte order mark.
-        text = _content(path, name).decode("utf-8-sig")
+        text = _read_limited(path, name).decode("utf-8-sig")
     except OSError as error:
-        raise UnusableInput(f"{name}: {error.strerror}", hint="name the file of a study") from None
+        raise UnusableInput(f"{name}: {error.strerror}", hint=_FILE_HINT) from None
     except UnicodeDecodeError as error:
         line = 1 + error.object.count(b"\n", 0, error.start)
         raise UnusableInput(
-            f"{name}:{line}: it is not UTF-8", hint="save it as UTF-8, as TOML requires"
+            f"{name}:{line}: the file is not UTF-8", hint="save the file as UTF-8"
         ) from None
     try:
         values = tomllib.loads(text)
@@ -207,45 +209,45 @@ def read_toml(path: Path, name: str) -> Table:
         raise _not_toml(name, text, str(error)) from None
     except RecursionError:
         raise UnusableInput(
-            f"{name}: its arrays or tables are nested too deeply",
-            hint="a study needs three levels at most: see docs/reference/study.md",
+            f"{name}: arrays or tables are nested too deeply",
+            hint="use at most three levels, as in docs/reference/study.md",
         ) from None
     except ValueError as error:
         # Python refuses to read a whole number with thousands of digits.
-        raise UnusableInput(f"{name}: {str(error).lower()}", hint=_SHORTER) from None
+        raise UnusableInput(f"{name}: {str(error).lower()}", hint=_WHOLE_NUMBER_HINT) from None
     places = Places(name, key_lines(text))
     for keys, value in _leaves(values):
         if isinstance(value, int) and abs(value) > _MAX_WHOLE_NUMBER:
-            raise places.key(*keys).fail("it has hundreds of digits", _SHORTER)
+            raise places.key(*keys).fail("the number has hundreds of digits", _WHOLE_NUMBER_HINT)
         if isinstance(value, str) and "\0" in value:
-            raise places.key(*keys).fail("it contains a null byte", "leave out the null byte")
+            raise places.key(*keys).fail("the text contains a null byte", "remove the null byte")
     return Table(places, values)
 
 
 def one_of(wrong: str, choices: Sequence[str]) -> str:
-    """Return a hint: the closest choice, and all choices."""
-    close = get_close_matches(wrong, choices, 1)
-    guess = f"is it {close[0]}? " if close else ""
-    return f"{guess}there are {', '.join(choices)}" if choices else f"leave {wrong} out"
+    """Return a hint: the choice that is most similar to a wrong word, and all choices."""
+    if len(choices) < 2:
+        return f"use {choices[0]}" if choices else f"remove {wrong}"
+    similar = get_close_matches(wrong, choices, 1)
+    guess = f"did you mean {similar[0]}? " if similar else ""
+    return f"{guess}use one of {', '.join(choices)}"
 
 
-def _content(path: Path, name: str) -> bytes:
+def _read_limited(path: Path, name: str) -> bytes:
     """Return the bytes of a regular file of limited size; a device could be endless."""
     if path.exists() and not path.is_file() and not path.is_dir():
-        raise UnusableInput(f"{name}: it is not a regular file", hint="name the file of a study")
+        raise UnusableInput(f"{name} is not a regular file", hint=_FILE_HINT)
     with path.open("rb") as file:
         content = file.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
-        raise UnusableInput(
-            f"{name}: it is larger than {MAX_BYTES >> 20} MiB", hint="name the file of a study"
-        )
+        raise UnusableInput(f"{name} is larger than {MAX_BYTES >> 20} MiB", hint=_FILE_HINT)
     return content
 
 
 def _not_toml(name: str, text: str, message: str) -> UnusableInput:
-    what, _, place = message.rpartition(" (at ")
-    if place.startswith("line "):
-        line = int(place.removeprefix("line ").split(",")[0])
+    what, _, position = message.rpartition(" (at ")
+    if position.startswith("line "):
+        line = int(position.removeprefix("line ").split(",")[0])
     else:
         line = 1 + text.rstrip("\n").count("\n")
     if what.startswith(("Cannot overwrite", "Cannot declare")):
@@ -254,7 +256,7 @@ def _not_toml(name: str, text: str, message: str) -> UnusableInput:
             hint="remove one of the two definitions",
         )
     return UnusableInput(
-        f"{name}:{line}: it is not TOML: {what or message}",
+        f"{name}:{line}: this is not TOML: {what or message}",
         hint="see https://toml.io for the format",
     )
 
@@ -275,18 +277,17 @@ def _leaves(value: Any, keys: Keys = ()) -> Iterator[tuple[Keys, Any]]:
 _DATE = "a date or a time"
 
 
-def _kind(value: Any) -> str:
-    return _KINDS.get(type(value).__name__, _DATE)
+def _type_name(value: Any) -> str:
+    return _TYPE_NAMES.get(type(value).__name__, _DATE)
 
 
-def _kind_of_type(alternative: Any) -> str:
-    """Return the name of the values of a type."""
+def _type_name_of(alternative: Any) -> str:
+    """Return the description of the TOML type for a type in Python."""
     origin = get_origin(alternative) or alternative
-    return _KINDS["str" if origin is Literal else origin.__name__]
+    return _TYPE_NAMES["str" if origin is Literal else origin.__name__]
 
 
 def _fits(value: Any, annotation: Any) -> bool:
-    """Return whether a value has a type and is within its bounds."""
     try:
         msgspec.convert(value, annotation)
     except msgspec.ValidationError:
@@ -306,24 +307,26 @@ def _alternatives(annotation: Any) -> Iterator[Any]:
 AnyPart = TypeVar("AnyPart")
 
 
-def _parts(form: type[Form], key: str, kind: type[AnyPart]) -> Iterator[AnyPart]:
-    """Yield the parts of one kind of a field's annotation, the outermost first."""
-    waiting = [get_type_hints(form, include_extras=True)[key]]
-    while waiting:
-        annotation = waiting.pop(0)
-        if isinstance(annotation, kind):
+def _annotation_parts(
+    schema: type[TableSchema], key: str, part_type: type[AnyPart]
+) -> Iterator[AnyPart]:
+    """Yield the parts of a field's annotation that have a type, the outermost first."""
+    pending = [get_type_hints(schema, include_extras=True)[key]]
+    while pending:
+        annotation = pending.pop(0)
+        if isinstance(annotation, part_type):
             yield annotation
-        waiting.extend(get_args(annotation))
+        pending.extend(get_args(annotation))
 
 
-def _description(form: type[Form], key: str) -> str:
-    """Return the form's description of a key; empty if there is none."""
-    metas = _parts(form, key, msgspec.Meta)
+def _description(schema: type[TableSchema], key: str) -> str:
+    """Return the schema's description of a key; empty without a description."""
+    metas = _annotation_parts(schema, key, msgspec.Meta)
     return next((meta.description for meta in metas if meta.description), "")
 
 
-def _example(form: type[Form], key: str) -> str:
-    metas = _parts(form, key, msgspec.Meta)
+def _example(schema: type[TableSchema], key: str) -> str:
+    metas = _annotation_parts(schema, key, msgspec.Meta)
     return next((str(meta.examples[0]) for meta in metas if meta.examples), f"{key} = …")
 
 
@@ -339,78 +342,83 @@ _BARE = re.compile(r"[^\s,\]}#]+(?: \d[\d:.]+\S*)?")
 
 def key_lines(text: str) -> dict[Keys, int]:
     """Return the line, from 1, of each key and each element of an array, by its path."""
-    return _Walk(text).document()
+    return _KeyScanner(text).scan()
 
 
-class _Walk:
+class _KeyScanner:
+    """A scan of a TOML text that tomllib accepts, which notes the line of each key."""
+
     def __init__(self, text: str) -> None:
         self.lines: dict[Keys, int] = {}
         self._text = text
-        self._at = 0
+        self._position = 0
         self._arrays: Counter[Keys] = Counter()
 
-    def document(self) -> dict[Keys, int]:
+    def scan(self) -> dict[Keys, int]:
         table: Keys = ()
         while not self._skip_blank():
-            if self._text[self._at] != "[":
+            if self._text[self._position] != "[":
                 self._pair(table)
                 continue
-            brackets = 2 if self._text.startswith("[[", self._at) else 1
-            self._at += brackets
+            brackets = 2 if self._text.startswith("[[", self._position) else 1
+            self._position += brackets
             table = self._within_arrays(self._key())
             if brackets == 2:
                 self._arrays[table] += 1
                 table = (*table, self._arrays[table] - 1)
             for length in range(1, len(table) + 1):
                 self._note(table[:length])
-            self._at += brackets
+            self._position += brackets
         return self.lines
 
     def _pair(self, table: Keys) -> None:
-        start = self._at
+        start = self._position
         path = (*table, *self._key())
         for length in range(len(table) + 1, len(path) + 1):
             self._note(path[:length], start)
-        self._at += 1
+        self._position += 1
         self._value(path)
 
     def _value(self, path: Keys) -> None:
         self._skip_blank()
-        opening = self._text[self._at]
+        opening = self._text[self._position]
         if opening == "{":
-            self._at += 1
-            while not self._closes("}"):
+            self._position += 1
+            while not self._ends_with("}"):
                 self._pair(path)
         elif opening == "[":
-            self._at += 1
+            self._position += 1
             number = 0
-            while not self._closes("]"):
+            while not self._ends_with("]"):
                 self._note((*path, number))
                 self._value((*path, number))
                 number += 1
         else:
-            value = _STRING.match(self._text, self._at) or _BARE.match(self._text, self._at)
-            self._at = value.end() if value else len(self._text)
+            value = _STRING.match(self._text, self._position) or _BARE.match(
+                self._text, self._position
+            )
+            self._position = value.end() if value else len(self._text)
 
-    def _closes(self, bracket: str) -> bool:
+    def _ends_with(self, bracket: str) -> bool:
+        """Skip blanks and a comma, and the bracket if it follows; return whether it followed."""
         if self._skip_blank():
             return True
-        if self._text[self._at] == ",":
-            self._at += 1
+        if self._text[self._position] == ",":
+            self._position += 1
             self._skip_blank()
-        if not self._text.startswith(bracket, self._at):
+        if not self._text.startswith(bracket, self._position):
             return False
-        self._at += 1
+        self._position += 1
         return True
 
     def _key(self) -> Keys:
         parts: list[str] = []
-        while key := _KEY.match(self._text, self._at):
+        while key := _KEY.match(self._text, self._position):
             parts.append(next(part for part in key.groups() if part is not None))
-            self._at = key.end()
-            if not self._text.startswith(".", self._at):
+            self._position = key.end()
+            if not self._text.startswith(".", self._position):
                 break
-            self._at += 1
+            self._position += 1
         return tuple(parts)
 
     def _within_arrays(self, name: Keys) -> Keys:
@@ -424,10 +432,10 @@ class _Walk:
 
     def _skip_blank(self) -> bool:
         """Skip blanks and comments; return whether the text ends there."""
-        blank = _BLANK.match(self._text, self._at)
-        self._at = blank.end() if blank else self._at
-        return self._at >= len(self._text)
+        blank = _BLANK.match(self._text, self._position)
+        self._position = blank.end() if blank else self._position
+        return self._position >= len(self._text)
 
-    def _note(self, path: Keys, at: int | None = None) -> None:
-        place = self._at if at is None else at
-        self.lines.setdefault(path, 1 + self._text.count("\n", 0, place))
+    def _note(self, path: Keys, position: int | None = None) -> None:
+        end = self._position if position is None else position
+        self.lines.setdefault(path, 1 + self._text.count("\n", 0, end))

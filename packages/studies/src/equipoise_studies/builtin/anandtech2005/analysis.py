@@ -10,7 +10,7 @@ from msgspec import Struct
 from equipoise.figures.values import LATENCY
 from equipoise.model.quantities import joined
 from equipoise.model.result import Findings, FindingTable
-from equipoise_studies.study_data import UNKNOWN, StudyData, findings_of, short
+from equipoise_studies.study_data import UNKNOWN, StudyData, findings_of, number_text
 
 MACHINES = (
     ("G5 2.7 GHz", "Darwin", "2700"),
@@ -28,7 +28,7 @@ class Column(Struct, frozen=True):
 
     heading: str
     rows: tuple[str, ...]
-    """Rows of `equipoise os` whose mean is compared; rows of two processes have ``{placement}``."""
+    """Rows of `equipoise os` whose mean is compared; names of rows may have ``{placement}``."""
     microseconds: tuple[float, float, float, float]
     """Published times of the four machines, in their order."""
 
@@ -113,8 +113,8 @@ def _has_placements(column: Column) -> bool:
 
 def _published_table(data: StudyData, table: Table) -> FindingTable:
     published = tuple(
-        (*machine, *(f"{column.microseconds[place]:g}" for column in table.columns))
-        for place, machine in enumerate(MACHINES)
+        (*machine, *(f"{column.microseconds[index]:g}" for column in table.columns))
+        for index, machine in enumerate(MACHINES)
     )
     system = str(data.document.environment.get("system") or UNKNOWN)
 
@@ -127,11 +127,11 @@ def _published_table(data: StudyData, table: Table) -> FindingTable:
             _megahertz(data),
             *(
                 # A column without placements has one value, in the first row.
-                _cell(data, column, placement) if place == 0 or _has_placements(column) else ""
+                _cell(data, column, placement) if index == 0 or _has_placements(column) else ""
                 for column in table.columns
             ),
         )
-        for place, (placement, name) in enumerate(placements.items())
+        for index, (placement, name) in enumerate(placements.items())
     )
     return FindingTable(
         table.title,
@@ -143,7 +143,7 @@ def _published_table(data: StudyData, table: Table) -> FindingTable:
 
 def _cell(data: StudyData, column: Column, placement: str) -> str:
     value = on_this_host(data, column, placement)
-    return UNKNOWN if value is None else short(value)
+    return UNKNOWN if value is None else number_text(value)
 
 
 def _megahertz(data: StudyData) -> str:
@@ -154,7 +154,7 @@ def _megahertz(data: StudyData) -> str:
 
 
 def _reasons(data: StudyData, table: Table) -> Iterator[str]:
-    """Yield a line for each reason why rows have no number."""
+    """Yield each reason why rows have no number, with the names of the rows."""
     by_reason: dict[str, list[str]] = {}
     rows = (row for column in table.columns for row in column.rows)
     row_names = (row.format(placement=placement) for row in rows for placement in PLACEMENTS)
@@ -174,7 +174,7 @@ def _thread_table(data: StudyData) -> FindingTable:
         "Threads, which readers of the article missed, µs",
         ("", THIS_HOST),
         tuple(
-            (name, short(1e6 * medians[name]))
+            (name, number_text(1e6 * medians[name]))
             for name in ("thread", "fork", "exec")
             if "thread" in medians and name in medians
         ),
@@ -208,16 +208,16 @@ def _against_quickest(data: StudyData, table: Table) -> str:
     quicker = sum(ratio < 1.0 for ratio in ratios.values())
     lowest, highest = min(ratios, key=ratios.__getitem__), max(ratios, key=ratios.__getitem__)
     where = ", on the same CPU" if any(map(_has_placements, table.columns)) else ""
-    largest = f", {highest} ×{short(ratios[highest])}" if highest != lowest else ""
+    largest = f", {highest} ×{number_text(ratios[highest])}" if highest != lowest else ""
     return (
         f"{table.title.removesuffix(', µs')}{where}: in {quicker} of {len(ratios)} columns this "
         f"host is faster than the fastest of the four; relative to it, {lowest} takes "
-        f"×{short(ratios[lowest])}{largest}."
+        f"×{number_text(ratios[lowest])}{largest}."
     )
 
 
 def _systems() -> str:
-    """Return the article's conclusion from the two machines with one processor."""
+    """Return the article's conclusion from its two machines with the same processor."""
     ratios = {
         column.heading: column.microseconds[DARWIN] / column.microseconds[LINUX_ON_G5]
         for column in COLUMNS
@@ -227,13 +227,14 @@ def _systems() -> str:
     highest = max(ratios, key=ratios.__getitem__)
     return (
         f"On the two G5s, Darwin took longer than Linux in {slower} of {len(ratios)} columns, "
-        f"×{short(mean)} in the geometric mean and ×{short(ratios[highest])} for {highest}. The "
-        "article blames the operating system for this. Only this system was measured here."
+        f"×{number_text(mean)} in the geometric mean and ×{number_text(ratios[highest])} for "
+        f"{highest}. The article blames the operating system for this. Only this system was "
+        "measured here."
     )
 
 
 def _placement(data: StudyData) -> str:
-    """Return the effect of the placement on CPUs, and the differences between the machines."""
+    """Return how much slower two CPUs are than one, and the differences between the machines."""
     ratios: list[str] = []
     for column in filter(_has_placements, IPC.columns):
         across, same = (
@@ -242,7 +243,7 @@ def _placement(data: StudyData) -> str:
         ratio = data.ratio(LATENCY, "row", across, same)
         if ratio is not None:
             machines = max(column.microseconds) / min(column.microseconds)
-            ratios.append(f"{column.heading} {ratio.text()} (machines: ×{short(machines)})")
+            ratios.append(f"{column.heading} {ratio.text()} (machines: ×{number_text(machines)})")
     if not ratios:
         return ""
     return (
@@ -255,9 +256,9 @@ def _thread(data: StudyData) -> str:
     ratio = data.ratio(LATENCY, "row", "fork", "thread")
     if ratio is None:
         return ""
-    if ratio.surely_above:
+    if ratio.is_certainly_above:
         verdict = "a fork costs more than a thread here"
-    elif ratio.surely_below:
+    elif ratio.is_certainly_below:
         verdict = "a thread costs more than a fork here"
     elif None in ratio.ratio_ci:
         verdict = "too few blocks for a verdict"

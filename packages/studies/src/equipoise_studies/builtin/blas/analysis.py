@@ -1,4 +1,4 @@
-"""Speeds of BLAS libraries by size, and the effects of core types and huge pages."""
+"""Compare the speeds of BLAS libraries by size, core type and huge pages."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from msgspec.structs import replace
 from equipoise.model.quantities import joined
 from equipoise.model.result import Findings, FindingTable
 from equipoise_studies.ranking import Ranking
-from equipoise_studies.study_data import StudyData, findings_of, short, times
+from equipoise_studies.study_data import StudyData, factor_text, findings_of, number_text
 
 TIME = "work_s"
 OTHER_FACTORS = ("huge_pages", "threads")
 BASE_LEVELS = {"threads": "one", "huge_pages": "off"}
-"""Levels of the other factors in the comparison of core types."""
+"""Levels of `OTHER_FACTORS` in the comparison of core types."""
 CORE_TYPE_SEPARATOR = "_"
-"""Sign between the name of a library and the core type that it is set to."""
+"""Separator of a library's name and its core type, in a level such as ``blis_zen``."""
 OPERATIONS = {"dgemm": 2.0, "invert": 2.0}
-"""Floating point operations over N³: a product; a factorisation (2/3) plus an inverse (4/3)."""
+"""Floating point operations over N³; ``invert`` is a factorisation (2/3) and an inverse (4/3)."""
 
 
 def findings(data: StudyData) -> Findings:
@@ -36,20 +36,21 @@ def findings(data: StudyData) -> Findings:
 
 
 def _answer(data: StudyData) -> str:
-    """Return the fastest library at the largest size of the first task, and its lead."""
+    """Return a sentence on the fastest and the slowest library at the largest size."""
     sizes = data.levels("size")
     if not sizes:
         return ""
     task, size = data.levels("task")[0], max(sizes, key=float)
-    known = data.medians(TIME, "library", task=task, size=size)
-    medians = {library: known[library] for library in _default_libraries(data) if library in known}
+    measured = data.medians(TIME, "library", task=task, size=size)
+    defaults = _default_libraries(data)
+    medians = {library: measured[library] for library in defaults if library in measured}
     if not medians:
         return ""
     best, slowest = min(medians, key=medians.__getitem__), max(medians, key=medians.__getitem__)
     return (
         f"{task} of {size} rows: {best} is the fastest by the median with "
         f"{_speed(task, size, medians[best])} Gflop/s; the slowest is {slowest} with "
-        f"{times(medians[slowest] / medians[best])} in time."
+        f"{factor_text(medians[slowest] / medians[best])} in time."
     )
 
 
@@ -64,18 +65,18 @@ def _select_size(data: StudyData, size: str) -> StudyData:
 
 
 def _default_libraries(data: StudyData) -> list[str]:
-    """Return the libraries that detect their core type themselves."""
+    """Return the levels without a core type: these libraries detect it themselves."""
     libraries = data.levels("library")
     return [library for library in libraries if CORE_TYPE_SEPARATOR not in library]
 
 
 def _speed(task: str, size: str, median: float | None) -> str:
     operations = OPERATIONS.get(task, 0.0) * float(size) ** 3
-    return "" if median is None else short(operations / median / 1e9)
+    return "" if median is None else number_text(operations / median / 1e9)
 
 
 def _core_types(data: StudyData) -> FindingTable:
-    """Return the change of a library's time if its core type is set by hand."""
+    """Return a table of the changes in time if a library's core type is set by hand."""
     rows: list[tuple[str, ...]] = []
     others = {name: level for name, level in BASE_LEVELS.items() if data.levels(name)}
     for tuned in data.levels("library"):
@@ -85,7 +86,7 @@ def _core_types(data: StudyData) -> FindingTable:
             ratio = data.ratio(TIME, "library", tuned, library, **levels)
             if core and ratio is not None:
                 speed = _speed(task, size, data.median(TIME, **levels, library=tuned))
-                change = (times(ratio.ratio), ratio.interval_text())
+                change = (factor_text(ratio.ratio), ratio.interval_text())
                 rows.append((library, core, task, size, speed, *change))
     return FindingTable(
         "core type set by hand, over the library's own choice",

@@ -1,4 +1,4 @@
-"""Questions about compilers, answered in one layout and over layouts; the variance of layouts."""
+"""Compare compilers in one memory layout and over layouts; show the variance of layouts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from equipoise.model.result import Findings, FindingTable
 from equipoise.stats.levels import Levels, variance_by_level
-from equipoise_studies.study_data import UNKNOWN, StudyData, findings_of, ratio_text, times
+from equipoise_studies.study_data import UNKNOWN, StudyData, factor_text, findings_of, ratio_text
 
 METRIC = "iteration_s"
 MIN_LAYOUTS = 3
@@ -45,9 +45,9 @@ class Answer(Struct, frozen=True):
             self.question,
             self.kernel,
             self.one_layout,
-            times(math.exp(self.levels.mean)),
+            factor_text(math.exp(self.levels.mean)),
             *(
-                " to ".join(times(math.exp(bound)) for bound in interval)
+                " to ".join(factor_text(math.exp(bound)) for bound in interval)
                 for interval in (self.levels.within_ci, self.levels.across_ci)
             ),
             self.verdict or "no difference shown",

@@ -1,4 +1,8 @@
-"""Curves with their knees, the server's resources for a transaction, and the open loop."""
+"""Throughput by clients, the number of clients that saturates a server, and costs of a transaction.
+
+A knee is the number of clients that saturates the server. Under closed load a client waits for each
+answer; under open load transactions start at a fixed rate.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ from msgspec import Struct
 
 from equipoise.model.quantities import Interval, counted, joined
 from equipoise.model.result import Findings, FindingTable
-from equipoise_studies.study_data import StudyData, quantity, ratio_text, short
+from equipoise_studies.study_data import StudyData, number_text, quantity_text, ratio_text
 
 THROUGHPUT = "throughput_per_s"
 THREADS = "threads"
@@ -25,12 +29,12 @@ _PER_TRANSACTION = {
     "server faults": ("server_minor_faults",),
     "server switches": ("server_voluntary_switches", "server_involuntary_switches"),
 }
-"""Metrics whose sum is divided by the number of transactions, by the heading of their column."""
+"""Headings of columns; the sum of each column's metrics is divided by the transactions."""
 Levels = dict[str, str]
 
 
 class Point(Struct, frozen=True):
-    """A median at one number of clients."""
+    """A median at a number of clients."""
 
     clients: int
     median: float
@@ -51,12 +55,12 @@ class Knee(Struct, frozen=True):
     interval: Interval
     """Confidence sequence at 95 % of the ratio within blocks; a bound is ``None`` while unlimited.
     It does not include that the maximum was selected by its median."""
-    most_at: int
+    best_clients: int
     """Number of clients with the largest median."""
 
 
 class Curve(Struct, frozen=True):
-    """The curve of one condition over the number of clients."""
+    """Medians of a condition by the number of clients."""
 
     levels: Levels
     points: tuple[Point, ...]
@@ -66,33 +70,33 @@ class Curve(Struct, frozen=True):
 
 
 def findings(data: StudyData) -> Findings:
-    """Return curves, resources and the open loop for each server and work, and the knees."""
+    """Return the tables of each server and work, the knees, and the largest throughputs."""
     tables: list[FindingTable] = []
     paragraphs: list[str] = []
     answers: list[str] = []
-    for where in places(data):
-        curves = curves_of(data, THROUGHPUT, where)
-        title = f"{where['server']}, {where['work']}"
+    for workload in workloads(data):
+        curves = curves_of(data, THROUGHPUT, workload)
+        title = f"{workload['server']}, {workload['work']}"
         if curves:
             tables.append(_curve_table(title, curves))
             tables.append(_mechanism_table(data, title, curves))
-            paragraphs.extend(_knees(title, curves))
-            answers.append(f"{title}: {_best(curves)}")
-        tables.extend(_open_tables(data, title, where))
+            paragraphs.extend(_knee_sentence(title, curves))
+            answers.append(f"{title}: {_best_phrase(curves)}")
+        tables.extend(_open_tables(data, title, workload))
     answer = f"{'; '.join(answers)}." if answers else ""
     return Findings(tuple(tables), tuple(paragraphs), answer)
 
 
-def places(data: StudyData) -> Iterator[Levels]:
-    """Return each combination of server and work that was run."""
+def workloads(data: StudyData) -> Iterator[Levels]:
+    """Return the combinations of server and work in the campaign."""
     return data.combinations("server", "work")
 
 
-def curves_of(data: StudyData, metric: str, where: Levels) -> list[Curve]:
+def curves_of(data: StudyData, metric: str, workload: Levels) -> list[Curve]:
     """Return the curve of each setting under closed load."""
     settings = data.levels("setting")
     curves = (
-        curve_of(data, metric, {**where, "load": CLOSED, "setting": setting})
+        curve_of(data, metric, {**workload, "load": CLOSED, "setting": setting})
         for setting in settings
     )
     return [curve for curve in curves if curve is not None]
@@ -121,26 +125,25 @@ def _knee(data: StudyData, metric: str, levels: Levels, points: list[Point]) -> 
 
 
 def _knee_text(knee: Knee | None) -> str:
-    """Return the knee with its interval."""
     if knee is None:
         return ""
-    if knee.most_at == 1:
+    if knee.best_clients == 1:
         return "1: more clients do not increase it"
     low, high = knee.interval
     if low is None or high is None:
-        return f"{short(knee.clients)} (too few blocks for an interval)"
-    return f"{short(knee.clients)} ({short(low)} to {short(high)})"
+        return f"{number_text(knee.clients)} (too few blocks for an interval)"
+    return f"{number_text(knee.clients)} ({number_text(low)} to {number_text(high)})"
 
 
-def _best(curves: Sequence[Curve]) -> str:
-    """Return the setting with the largest throughput."""
+def _best_phrase(curves: Sequence[Curve]) -> str:
+    """Return a phrase for the largest throughput and its setting."""
     throughput, clients, setting = max(
         (point.median, point.clients, curve.levels["setting"])
         for curve in curves
         for point in curve.points
     )
     best = f"{setting} at {counted(clients, 'client')}"
-    return f"at most {short(throughput)} transactions per s, with {best}"
+    return f"at most {number_text(throughput)} transactions per s, with {best}"
 
 
 def _curve_table(title: str, curves: Sequence[Curve]) -> FindingTable:
@@ -148,7 +151,7 @@ def _curve_table(title: str, curves: Sequence[Curve]) -> FindingTable:
 
     def row(curve: Curve) -> tuple[str, ...]:
         medians = {point.clients: point.median for point in curve.points}
-        cells = (short(medians[count]) if count in medians else "" for count in clients)
+        cells = (number_text(medians[count]) if count in medians else "" for count in clients)
         bars = _bars(list(medians.values()))
         return (curve.levels["setting"], *cells, bars, _knee_text(curve.knee))
 
@@ -179,9 +182,9 @@ def _mechanism_table(data: StudyData, title: str, curves: Sequence[Curve]) -> Fi
         return (
             setting,
             ratio_text(data.ratio(THROUGHPUT, "setting", setting, BASELINE, **levels)),
-            quantity(P99, data.median(P99, **levels)),
+            quantity_text(P99, data.median(P99, **levels)),
             *(_per_transaction(data, metrics, levels) for metrics in _PER_TRANSACTION.values()),
-            quantity("server_pss_bytes", data.median("server_pss_bytes", **levels)),
+            quantity_text("server_pss_bytes", data.median("server_pss_bytes", **levels)),
         )
 
     return FindingTable(
@@ -206,18 +209,18 @@ def _per_transaction(data: StudyData, metrics: Sequence[str], levels: Levels) ->
     transactions = data.values(TRANSACTIONS, **levels)
     columns = [data.values(metric, **levels) for metric in metrics]
     if not len(transactions) or any(len(column) != len(transactions) for column in columns):
-        return quantity(metrics[0], None)
+        return quantity_text(metrics[0], None)
     typical = float(np.median(np.sum(columns, axis=0) / np.maximum(transactions, 1.0)))
-    return quantity(metrics[0], typical)
+    return quantity_text(metrics[0], typical)
 
 
-def _open_tables(data: StudyData, title: str, where: Levels) -> Iterator[FindingTable]:
+def _open_tables(data: StudyData, title: str, workload: Levels) -> Iterator[FindingTable]:
     rows: list[tuple[str, ...]] = []
-    rates = data.medians(THROUGHPUT, "setting", **where, load=OPEN)
+    rates = data.medians(THROUGHPUT, "setting", **workload, load=OPEN)
     for setting, rate in rates.items():
-        levels = {**where, "load": OPEN, "setting": setting}
-        latencies = (quantity(metric, data.median(metric, **levels)) for metric in _LATENCIES)
-        rows.append((setting, short(rate), *latencies))
+        levels = {**workload, "load": OPEN, "setting": setting}
+        latencies = (quantity_text(metric, data.median(metric, **levels)) for metric in _LATENCIES)
+        rows.append((setting, number_text(rate), *latencies))
     if rows:
         yield FindingTable(
             f"{title}, at a fixed rate",
@@ -227,11 +230,11 @@ def _open_tables(data: StudyData, title: str, where: Levels) -> Iterator[Finding
         )
 
 
-def _knees(title: str, curves: Sequence[Curve]) -> Iterator[str]:
+def _knee_sentence(title: str, curves: Sequence[Curve]) -> Iterator[str]:
     knees = {curve.levels["setting"]: curve.knee for curve in curves if curve.knee}
     if knees:
         listed = joined(f"{setting} {_knee_text(knee)}" for setting, knee in knees.items())
-        best = joined(map(str, sorted({knee.most_at for knee in knees.values()})))
+        best = joined(map(str, sorted({knee.best_clients for knee in knees.values()})))
         yield (
             f"{title}: the knee of the curve is at {listed} clients; the maximum was at {best} "
             "clients. The knee is the number of clients that the server can serve at once. The "

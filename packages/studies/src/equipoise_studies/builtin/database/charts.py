@@ -6,18 +6,11 @@ from collections.abc import Iterator, Sequence
 
 import altair as alt
 
-from equipoise.figures.building import (
-    bars,
-    condition_color,
-    interval_ends,
-    lines,
-    log_x,
-    log_y,
-)
+from equipoise.figures.building import bars, condition_color, ends_of, lines, log_x, log_y
 from equipoise.figures.gallery import Figure
 from equipoise.figures.quantity import metric_name, unit_of
 from equipoise.shared.chart_parts import Rows, chart_of, frame
-from equipoise_studies.builtin.database.analysis import THROUGHPUT, Curve, curves_of, places
+from equipoise_studies.builtin.database.analysis import THROUGHPUT, Curve, curves_of, workloads
 from equipoise_studies.study_data import StudyData
 
 HOW_TO_READ = {
@@ -35,13 +28,13 @@ HOW_TO_READ = {
 
 def figures(data: StudyData) -> Iterator[Figure]:
     """Yield throughput and latency by the number of clients, for each server and work."""
-    for where in places(data):
+    for workload in workloads(data):
         for metric, how_to_read in HOW_TO_READ.items():
-            curves = [curve for curve in curves_of(data, metric, where) if curve.points[1:]]
+            curves = [curve for curve in curves_of(data, metric, workload) if curve.points[1:]]
             if curves:
-                title = f"{where['server']}, {where['work']}"
+                title = f"{workload['server']}, {workload['work']}"
                 yield Figure(
-                    f"{metric.partition('_')[0]}_{where['server']}_{where['work']}",
+                    f"{metric.partition('_')[0]}_{workload['server']}_{workload['work']}",
                     how_to_read,
                     curve_chart(title, metric, curves),
                 )

@@ -30,9 +30,9 @@ PGBENCH_SCRIPTS = {"read_only": "select-only", "read_write": "simple-update"}
 
 
 def mariadb_command(options: argparse.Namespace) -> list[str]:
-    """Return the command line of sysbench, without its program.
+    """Return the arguments of sysbench.
 
-    The Unix socket identifies the client by the account of its process.
+    Through the Unix socket, the server identifies the client by the account of its process.
     """
     address = (
         [f"--mysql-user={_own_account()}", f"--mysql-socket={options.folder}/socket"]
@@ -59,7 +59,7 @@ def mariadb_command(options: argparse.Namespace) -> list[str]:
 
 
 def postgresql_command(options: argparse.Namespace) -> list[str]:
-    """Return the command line of pgbench, without its program."""
+    """Return the arguments of pgbench."""
     address = (
         [f"--host={options.folder}"]
         if options.transport == "unix"
@@ -81,11 +81,11 @@ def postgresql_command(options: argparse.Namespace) -> list[str]:
 
 
 def _own_account() -> str:
-    number = os.geteuid()
+    user_id = os.geteuid()
     try:
-        return pwd.getpwuid(number).pw_name
+        return pwd.getpwuid(user_id).pw_name
     except KeyError:
-        raise SystemExit(f"user {number} has no account, which MariaDB needs") from None
+        raise SystemExit(f"user {user_id} has no account, which MariaDB needs") from None
 
 
 def _rate(options: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""One task in NumPy, three times; the mean is written to ``EQUIPOISE_METRICS``.
+"""Run a task in NumPy three times, and write the mean time to ``EQUIPOISE_METRICS``.
 
 Arguments: the task, an option for the size as in the built-in workload, and the size.
 """
@@ -29,8 +29,8 @@ def task_of(task: str, size: int) -> Callable[[], Any]:
         right = draws.random((size, size))
         return lambda: matrix @ right
     if task == "invert":
-        heavy = matrix + size * np.eye(size)
-        return lambda: np.linalg.inv(heavy)
+        invertible = matrix + size * np.eye(size)
+        return lambda: np.linalg.inv(invertible)
     raise SystemExit(f"no task {task}")
 
 

@@ -1,4 +1,4 @@
-"""Correlation of each primitive with the server's throughput over the conditions."""
+"""Correlate the cost of each primitive with a server's throughput over the conditions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from equipoise_studies.rank_correlation import (
     chance_level,
     rank_correlation,
 )
-from equipoise_studies.study_data import StudyData, quantity, short
+from equipoise_studies.study_data import StudyData, number_text, quantity_text
 
 SERVER = "throughput"
 THROUGHPUT = "throughput_per_s"
@@ -24,7 +24,7 @@ FACTORS = ("transport", "placement", "memory")
 
 
 class Point(Struct, frozen=True):
-    """Medians of one condition."""
+    """Medians of a condition."""
 
     condition: str
     throughput_per_s: float
@@ -32,12 +32,12 @@ class Point(Struct, frozen=True):
 
 
 class Primitive(Struct, frozen=True):
-    """A primitive in the conditions in which both it and the server were measured."""
+    """A primitive, with the conditions in which the primitive and the server were measured."""
 
     name: str
     points: tuple[Point, ...]
     correlation: RankCorrelation | None
-    """Correlation with throughput; ``None`` for too few conditions, or without any change."""
+    """Correlation with throughput; ``None`` for too few conditions, or if a value never changes."""
 
 
 def findings(data: StudyData) -> Findings:
@@ -59,8 +59,8 @@ def findings(data: StudyData) -> Findings:
     if correlation is None:
         paragraph = "No primitive changed over enough conditions to be ranked."
         return Findings((table,), (paragraph,))
-    correlated = sum(primitive.correlation is not None for primitive in ranked)
-    chance = chance_level(correlation.points, correlated)
+    correlation_count = sum(primitive.correlation is not None for primitive in ranked)
+    chance = chance_level(correlation.points, correlation_count)
     beyond = "beyond" if abs(correlation.value) > chance else "within"
     conditions = correlation.points
     strongest = f"{best.name} correlates most with the throughput"
@@ -68,15 +68,15 @@ def findings(data: StudyData) -> Findings:
     throughputs = [point.throughput_per_s for point in best.points]
     paragraphs = (
         f"{strongest}: {number} ({interval}) over {conditions} conditions, in which throughput was "
-        f"{short(min(throughputs))} to {short(max(throughputs))} per s. That is {beyond} the range "
-        "of chance.",
+        f"{number_text(min(throughputs))} to {number_text(max(throughputs))} per s. That is "
+        f"{beyond} the range of chance.",
         f"{conditions} conditions prove little: by chance alone, one correlation in twenty is "
-        f"larger than {chance_level(conditions, 1):.2f}, and the largest of {correlated} (the "
-        f"number of primitives here) is larger than {chance:.2f} in one study in twenty. The "
+        f"larger than {chance_level(conditions, 1):.2f}, and the largest of {correlation_count} "
+        f"(the number of primitives here) is larger than {chance:.2f} in one study in twenty. The "
         "conditions are not a random sample: each is a combination of a few switches, and one "
         "switch that changes both makes a primitive correlate with the throughput. A correlation "
         "is a reason to look, not a cause; `equipoise why` tests causes.",
-        *_opposite(ranked),
+        *_opposite_sentence(ranked),
     )
     answer = (
         f"{strongest} (rank correlation {number} over {conditions} conditions), {beyond} the range "
@@ -86,7 +86,7 @@ def findings(data: StudyData) -> Findings:
 
 
 def primitives(data: StudyData) -> list[Primitive]:
-    """Return every primitive, the strongest correlation with the throughput first."""
+    """Return the primitives; the strongest correlation with the throughput comes first."""
     names = [name for name in data.levels("measured") if name != SERVER]
     candidates = (_primitive(data, name) for name in names)
     known = [primitive for primitive in candidates if primitive.points]
@@ -123,12 +123,11 @@ def _row(primitive: Primitive) -> tuple[str, ...]:
         primitive.name,
         *_correlation_text(primitive.correlation),
         str(len(costs)),
-        f"{quantity(COSTS[0], min(costs))} to {quantity(COSTS[0], max(costs))}",
+        f"{quantity_text(COSTS[0], min(costs))} to {quantity_text(COSTS[0], max(costs))}",
     )
 
 
 def _correlation_text(correlation: RankCorrelation | None) -> tuple[str, str]:
-    """Return the correlation and its interval."""
     if correlation is None:
         return "", f"under {MIN_POINTS} conditions, or no change"
     low, high = correlation.interval
@@ -137,7 +136,7 @@ def _correlation_text(correlation: RankCorrelation | None) -> tuple[str, str]:
     return f"{correlation.value:+.2f}", f"{low:+.2f} to {high:+.2f}"
 
 
-def _opposite(ranked: list[Primitive]) -> Iterator[str]:
+def _opposite_sentence(ranked: list[Primitive]) -> Iterator[str]:
     names = [
         primitive.name
         for primitive in ranked

@@ -1,4 +1,4 @@
-"""The three-way table of the reply, and the costs of malloc and free by the size of the block."""
+"""The reply's three systems compared, and the costs of malloc and free by the size of the block."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from equipoise_studies.study_data import (
     Ratio,
     StudyData,
     findings_of,
-    quantity,
+    number_text,
+    quantity_text,
     ratio_text,
-    short,
     size_text,
 )
 
 PROGRAM = "genmatch2006"
 TIME = "work_s"
 BASELINE = "glibc"
-THREE = (
+SYSTEMS = (
     ("glibc_15k", "OS X, its own malloc", "24 s"),
     ("dlmalloc", "OS X with Doug Lea's malloc", "10 s"),
     ("glibc", "Windows XP", "10 s"),
 )
-"""Allocators, each with the system of the reply that it represents, and the published time."""
+"""Allocators, each with the system of the reply that it represents and the published time."""
 BUFFER = "35840"
 """Size of the article's buffers, 445 × 10 doubles in whole pages."""
 
 
 class Cost(Struct, frozen=True):
-    """One cost of a malloc and free."""
+    """A cost of a malloc and free."""
 
     metric: str
     name: str
@@ -43,7 +43,7 @@ class Cost(Struct, frozen=True):
     """Scale of its axis; ``symlog`` is a logarithmic scale with zero."""
 
 
-BY_BLOCK = (
+COSTS = (
     Cost(TIME, "time", "log"),
     Cost("faults_per_pair", "faults", "symlog"),
     Cost("calls_per_pair", "system calls", "linear"),
@@ -67,7 +67,7 @@ def sizes(data: StudyData) -> list[int]:
 
 
 def steps(data: StudyData) -> dict[str, float | None]:
-    """Return the size from which each allocator gives a block back at once; ``None`` if never."""
+    """Return the size from which each allocator gives blocks to the kernel; ``None`` if never."""
     by_allocator: dict[str, float | None] = {}
     for allocator in data.levels("allocator"):
         searches, thresholds = (
@@ -106,12 +106,12 @@ def _three_way(data: StudyData) -> FindingTable:
         tuple(
             (
                 allocator,
-                quantity(TIME, medians[allocator]),
+                quantity_text(TIME, medians[allocator]),
                 ratio_text(data.ratio(TIME, "allocator", allocator, "dlmalloc", block=PROGRAM)),
                 system,
                 published,
             )
-            for allocator, system, published in THREE
+            for allocator, system, published in SYSTEMS
             if allocator in medians
         ),
     )
@@ -119,11 +119,11 @@ def _three_way(data: StudyData) -> FindingTable:
 
 def _by_block(data: StudyData) -> Iterator[FindingTable]:
     allocators = data.levels("allocator")
-    for cost in BY_BLOCK:
+    for cost in COSTS:
         rows: list[tuple[str, ...]] = []
         for size in sizes(data):
             medians = data.medians(cost.metric, "allocator", block=str(size))
-            cells = (quantity(cost.metric, medians.get(allocator)) for allocator in allocators)
+            cells = (quantity_text(cost.metric, medians.get(allocator)) for allocator in allocators)
             if medians:
                 rows.append((size_text(size), *cells))
         is_memory = cost.metric == "peak_bytes"
@@ -157,7 +157,7 @@ def _steps(data: StudyData) -> FindingTable:
 
 
 def _answer(data: StudyData) -> str:
-    """Return the reply's claim about the article's program, or about its blocks."""
+    """Return the cost of the 15 KB policy for the article's program, or for its blocks."""
     for block, subject in ((PROGRAM, "The article's program"), (BUFFER, "A block of 35 KB")):
         for baseline, name in (("dlmalloc", "Doug Lea's malloc"), (BASELINE, "the default")):
             ratio = _policy_ratio(data, baseline, block)
@@ -175,10 +175,10 @@ def _paragraphs(data: StudyData) -> Iterator[str]:
         faults = data.median("faults_per_pair", **levels)
         calls = data.median("calls_per_pair", **levels)
         pages = math.ceil(int(BUFFER) / 4096)
-        calls_text = "unknown (tracing is forbidden here)" if calls is None else short(calls)
+        calls_text = "unknown (tracing is forbidden here)" if calls is None else number_text(calls)
         yield (
             f"At 35 KB, glibc with the 15 KB policy takes {ratio.text()} over the default, with "
-            f"{'unknown' if faults is None else short(faults)} faults ({pages} pages) and "
+            f"{'unknown' if faults is None else number_text(faults)} faults ({pages} pages) and "
             f"{calls_text} system calls for each malloc and free."
         )
     slow = _policy_ratio(data, "dlmalloc", PROGRAM)

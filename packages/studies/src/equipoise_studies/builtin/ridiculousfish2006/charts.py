@@ -10,7 +10,7 @@ from equipoise.figures.building import condition_color, lines
 from equipoise.figures.gallery import Figure
 from equipoise.figures.quantity import unit_of
 from equipoise.shared.chart_parts import Rows, chart_of, frame
-from equipoise_studies.builtin.ridiculousfish2006.analysis import BY_BLOCK, Cost, block_rows, steps
+from equipoise_studies.builtin.ridiculousfish2006.analysis import COSTS, Cost, block_rows, steps
 from equipoise_studies.study_data import StudyData
 
 HOW_TO_READ = (
@@ -21,7 +21,7 @@ HOW_TO_READ = (
 
 def figures(data: StudyData) -> Iterator[Figure]:
     """Yield a chart of each cost by block size."""
-    for cost in BY_BLOCK:
+    for cost in COSTS:
         rows = list(block_rows(data, cost.metric))
         if rows:
             chart = block_chart(cost, rows, steps(data))

@@ -1,4 +1,4 @@
-"""The article's table and Figure 1, with the published figures and ours."""
+"""The table and Figure 1 of Sekhon (2006), with the published numbers and ours."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from equipoise_studies.study_data import (
     UNKNOWN,
     Ratio,
     StudyData,
+    factor_text,
     findings_of,
-    quantity,
-    short,
-    times,
+    number_text,
+    quantity_text,
 )
 
 SYSTEMS: Mapping[str, str] = {
@@ -26,7 +26,7 @@ SYSTEMS: Mapping[str, str] = {
     "glibc_15k": "OS X, its own malloc (to the kernel from 15 KB)",
     "dlmalloc": "OS X with Doug Lea's malloc",
 }
-"""Systems of the article by the allocator that represents each."""
+"""Allocators, each with the article's operating system that it represents."""
 
 SECONDS: Mapping[tuple[str, ...], float] = {
     ("scythe", "445", "glibc"): 8.84,
@@ -59,8 +59,8 @@ SEARCH, BEST = "search_s", "best_search_s"
 DEFAULT, FROM_15K, LEA = "glibc", "glibc_15k", "dlmalloc"
 OLD, NEW = "scythe", "blas"
 SMALL = 1.05
-"""Largest ratio without a gap: the article did not count 4.6 s against 4.4 s as a real gap."""
-HERE, THERE = "here", "published in 2006"
+"""Maximum ratio that is not a gap: the article did not call 4.6 s against 4.4 s a real gap."""
+MEASURED, PUBLISHED = "here", "published in 2006"
 CONDITION = ("algorithm", "rows", "allocator")
 SEARCH_NOTES = (
     "median: over all searches of all trials. mean of the best: the mean over trials of the best "
@@ -95,10 +95,10 @@ def findings(data: StudyData) -> Findings:
         ),
     )
     claims = (
-        *_old_under_15k(data),
-        *_grows_with_size(data),
-        *_vanishes(data),
-        *_speed_up(data),
+        *_old_algorithm_is_slow(data),
+        *_gap_grows_with_size(data),
+        *_gap_vanishes(data),
+        *_blas_is_faster(data),
         *_open_question(data),
     )
     return findings_of(tables, claims, _answer(data))
@@ -108,22 +108,22 @@ def _answer(data: StudyData) -> str:
     """Return the answer to the article's question: the cost of the 15 KB policy by algorithm."""
     rows = next(iter(data.levels("rows")), "")
     costs = [
-        f"the {name} algorithm {times(ratio.ratio)} "
+        f"the {name} algorithm {factor_text(ratio.ratio)} "
         f"({'certain' if ratio.is_certain else 'not certain'})"
         for algorithm, name in ((OLD, "old"), (NEW, "BLAS"))
-        if (ratio := _ratios_by_rows(data, algorithm, FROM_15K, LEA).get(rows))
+        if (ratio := _ratios(data, algorithm, FROM_15K, LEA).get(rows))
     ]
     if not costs:
         return ""
     return f"The 15 KB policy costs {joined(costs)} over Doug Lea's malloc, at {rows} rows."
 
 
-def _ratios_by_rows(data: StudyData, algorithm: str, above: str, below: str) -> dict[str, Ratio]:
-    """Return the ratio of two allocators by the number of rows, where both were run."""
-    return data.ratios(SEARCH, "allocator", above, below, by="rows", algorithm=algorithm)
+def _ratios(data: StudyData, algorithm: str, candidate: str, baseline: str) -> dict[str, Ratio]:
+    """Return the ratio of two allocators by the number of rows, if both were run."""
+    return data.ratios(SEARCH, "allocator", candidate, baseline, by="rows", algorithm=algorithm)
 
 
-def _list_ratios(ratios: Mapping[str, Ratio]) -> str:
+def _join_ratios(ratios: Mapping[str, Ratio]) -> str:
     return joined(f"{ratio.text()} at {rows} rows" for rows, ratio in ratios.items())
 
 
@@ -146,30 +146,30 @@ def _holds(claim: bool) -> str:
     return "Holds" if claim else "Does not hold"
 
 
-def _old_under_15k(data: StudyData) -> Iterator[str]:
-    ratios = _ratios_by_rows(data, OLD, FROM_15K, LEA)
+def _old_algorithm_is_slow(data: StudyData) -> Iterator[str]:
+    ratios = _ratios(data, OLD, FROM_15K, LEA)
     if ratios:
         holds = _holds(all(ratio.ratio >= 1.5 for ratio in ratios.values()))
         yield (
             "Claim: the old algorithm is far slower if malloc goes to the kernel from 15 KB on "
             "(published at 445 rows: 22.78 s on OS X, 8.84 s on Linux, ×2.58; the reply: 24 s, "
             f"with Doug Lea's malloc 10 s). {holds} here: over Doug Lea's malloc, glibc with the "
-            f"15 KB policy takes {_list_ratios(ratios)}; {_certainties(ratios)}."
+            f"15 KB policy takes {_join_ratios(ratios)}; {_certainties(ratios)}."
         )
-    default = _ratios_by_rows(data, OLD, DEFAULT, LEA)
+    default = _ratios(data, OLD, DEFAULT, LEA)
     if default:
         yield (
             "Not in the article: with the old algorithm, over Doug Lea's malloc, today's default "
-            f"glibc takes {_list_ratios(default)}."
+            f"glibc takes {_join_ratios(default)}."
         )
 
 
-def _grows_with_size(data: StudyData) -> Iterator[str]:
+def _gap_grows_with_size(data: StudyData) -> Iterator[str]:
     for algorithm, published in (
         (NEW, "published for it: none at 445 rows, then 20, 40 and up to 50 %"),
         (OLD, "published with the BLAS algorithm only"),
     ):
-        ratios = _ratios_by_rows(data, algorithm, FROM_15K, DEFAULT)
+        ratios = _ratios(data, algorithm, FROM_15K, DEFAULT)
         if len(ratios) < 2:
             continue
         values = [ratio.ratio for ratio in ratios.values()]
@@ -182,14 +182,14 @@ def _grows_with_size(data: StudyData) -> Iterator[str]:
         yield (
             "Claim: the gap of the 15 KB policy grows with the size of the data. "
             f"{verdict} here with the algorithm {algorithm} ({published}): over the default, "
-            f"{_list_ratios(ratios)}; {_certainties(ratios)}."
+            f"{_join_ratios(ratios)}; {_certainties(ratios)}."
         )
 
 
-def _vanishes(data: StudyData) -> Iterator[str]:
+def _gap_vanishes(data: StudyData) -> Iterator[str]:
     for algorithm in (NEW, OLD):
-        gaps = _ratios_by_rows(data, algorithm, FROM_15K, DEFAULT)
-        remainders = _ratios_by_rows(data, algorithm, LEA, DEFAULT)
+        gaps = _ratios(data, algorithm, FROM_15K, DEFAULT)
+        remainders = _ratios(data, algorithm, LEA, DEFAULT)
         largest = next((rows for rows in reversed(gaps) if rows in remainders), None)
         if largest is None:
             continue
@@ -203,19 +203,19 @@ def _vanishes(data: StudyData) -> Iterator[str]:
         )
 
 
-def _speed_up(data: StudyData) -> Iterator[str]:
+def _blas_is_faster(data: StudyData) -> Iterator[str]:
     ratios = data.ratios(SEARCH, "algorithm", OLD, NEW, by="rows", allocator=DEFAULT)
     if ratios:
         holds = _holds(all(ratio.ratio > SMALL for ratio in ratios.values()))
         yield (
             "Claim: BLAS makes the algorithm faster (published at 445 rows on Linux: 8.84 s and "
             f"4.4 s, ×2.0). {holds} here: over the BLAS algorithm, with the default allocator, the "
-            f"old algorithm takes {_list_ratios(ratios)}."
+            f"old algorithm takes {_join_ratios(ratios)}."
         )
 
 
 def _open_question(data: StudyData) -> Iterator[str]:
-    by_rows = _ratios_by_rows(data, NEW, LEA, DEFAULT)
+    by_rows = _ratios(data, NEW, LEA, DEFAULT)
     ratios = {rows: by_rows[rows] for rows in by_rows if rows in ("890", "1780")}
     if not ratios:
         return
@@ -228,7 +228,7 @@ def _open_question(data: StudyData) -> Iterator[str]:
         verdict = "Partly seen here"
     yield (
         "Open question of the article: Doug Lea's malloc was 11 % slower than Linux at 890 rows "
-        f"and 8 % at 1780 (BLAS algorithm). {verdict}: {_list_ratios(ratios)}; "
+        f"and 8 % at 1780 (BLAS algorithm). {verdict}: {_join_ratios(ratios)}; "
         f"{_certainties(ratios)}. "
         "Here both run on the same operating system, so its part of the difference is missing."
     )
@@ -261,7 +261,10 @@ def figure_1_rows(data: StudyData) -> Iterator[dict[str, Any]]:
         for levels in data.combinations(*CONDITION)
         if len(best := data.values(BEST, **levels))
     }
-    for source, by_condition in ((HERE, seconds), (THERE, _published_numbers(data, SECONDS))):
+    for source, by_condition in (
+        (MEASURED, seconds),
+        (PUBLISHED, _published_numbers(data, SECONDS)),
+    ):
         for key, value in by_condition.items():
             yield _chart_row(key, normalise(value, int(key[1])) * 1e9, source)
 
@@ -271,15 +274,15 @@ def ratio_rows(data: StudyData) -> Iterator[dict[str, Any]]:
     for levels, ratio in _over_default(data):
         low, high = ratio.ratio_ci
         low, high = ratio.smallest if low is None else low, ratio.largest if high is None else high
-        yield {**_chart_row(levels.values(), ratio.ratio, HERE), "low": low, "high": high}
+        yield {**_chart_row(levels.values(), ratio.ratio, MEASURED), "low": low, "high": high}
     for condition, published in _published_numbers(data, RATIOS).items():
-        yield {**_chart_row(condition, published, THERE), "low": published, "high": published}
+        yield {**_chart_row(condition, published, PUBLISHED), "low": published, "high": published}
 
 
 def _published_numbers(
     data: StudyData, numbers: Mapping[tuple[str, ...], float]
 ) -> dict[tuple[str, ...], float]:
-    """Return the published numbers of the algorithms that were run."""
+    """Return the published numbers of the algorithms in the campaign."""
     return {key: numbers[key] for key in numbers if key[0] in data.levels("algorithm")}
 
 
@@ -310,10 +313,10 @@ def _search_rows(data: StudyData) -> Iterator[tuple[str, ...]]:
             low, median, high = np.quantile(searches, [0.05, 0.5, 0.95])
             yield (
                 *key,
-                quantity(SEARCH, float(median)),
-                f"{quantity(SEARCH, float(low))} to {quantity(SEARCH, float(high))}",
-                quantity(SEARCH, float(best.mean())),
-                quantity(SEARCH, SECONDS[key]) if key in SECONDS else "",
+                quantity_text(SEARCH, float(median)),
+                f"{quantity_text(SEARCH, float(low))} to {quantity_text(SEARCH, float(high))}",
+                quantity_text(SEARCH, float(best.mean())),
+                quantity_text(SEARCH, SECONDS[key]) if key in SECONDS else "",
             )
 
 
@@ -324,10 +327,10 @@ def _ratio_rows(data: StudyData) -> Iterator[tuple[str, ...]]:
         p_value = empirical_p(default_values, data.values(BEST, **levels))
         yield (
             *key,
-            times(ratio.ratio),
+            factor_text(ratio.ratio),
             ratio.interval_text(),
-            times(RATIOS[key]) if key in RATIOS else "",
+            factor_text(RATIOS[key]) if key in RATIOS else "",
             UNKNOWN if p_value is None else f"{p_value:.2f}",
             P_VALUES.get(key, ""),
-            short(ratio.e_value),
+            number_text(ratio.e_value),
         )

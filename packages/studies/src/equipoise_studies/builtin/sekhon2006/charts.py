@@ -1,4 +1,4 @@
-"""Figure 1 of the article, and the measured and published ratios to the default."""
+"""Draw Figure 1 of Sekhon (2006), and the measured and published ratios to the default."""
 
 from __future__ import annotations
 
@@ -7,19 +7,13 @@ from collections.abc import Iterator
 
 import altair as alt
 
-from equipoise.figures.building import (
-    bars,
-    condition_color,
-    lines,
-    log_x,
-    log_y,
-)
+from equipoise.figures.building import bars, condition_color, lines, log_x, log_y
 from equipoise.figures.gallery import Figure
 from equipoise.shared.chart_parts import Rows, chart_of, frame
 from equipoise_studies.builtin.sekhon2006.analysis import (
     DEFAULT,
-    HERE,
-    THERE,
+    MEASURED,
+    PUBLISHED,
     figure_1_rows,
     ratio_rows,
 )
@@ -63,7 +57,7 @@ def ratios_chart(rows: Rows) -> alt.LayerChart:
     """Draw the ratio to the default by rows, with intervals."""
     ends = [1.0, *(row[end] for row in rows for end in ("low", "high"))]
     y = log_y("times the default allocator", min(ends) / 2, 2 * max(ends))
-    ours = [row for row in rows if row["source"] == HERE]
+    ours = [row for row in rows if row["source"] == MEASURED]
     return frame(
         [
             chart_of([{"value": 1.0}]).mark_rule(style="reference").encode(y=y),
@@ -88,11 +82,11 @@ def _layers(rows: Rows, y: alt.Y) -> Iterator[alt.Chart]:
         legend=alt.Legend(title=None, orient="top", symbolType="stroke"),
     )
     tooltip = ["source:N", "algorithm:N", "condition:N", "rows:Q", alt.Tooltip("value:Q")]
-    ours = [row for row in rows if row["source"] == HERE]
+    ours = [row for row in rows if row["source"] == MEASURED]
     line, points = lines(ours, x, y, names, tooltip=tooltip)
     yield line.encode(strokeDash=dash)
     yield points
-    published = chart_of([row for row in rows if row["source"] == THERE])
+    published = chart_of([row for row in rows if row["source"] == PUBLISHED])
     marks = published.mark_point(filled=False, size=120, strokeWidth=2, shape="diamond")
     yield marks.encode(x=x, y=y, color=condition_color(names), tooltip=tooltip)
 
@@ -103,5 +97,5 @@ def _x(rows: Rows) -> alt.X:
 
 
 def _names(rows: Rows) -> list[str]:
-    """Return the names, the default first, so that both figures have the same colours."""
+    """Return the allocators; the default is first, so that all figures have the same colours."""
     return list(dict.fromkeys((DEFAULT, *(str(row["condition"]) for row in rows))))

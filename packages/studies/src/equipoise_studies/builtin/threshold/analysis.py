@@ -1,4 +1,7 @@
-"""Time against memory for each threshold, and the front of thresholds that no other one beats."""
+"""Compare thresholds of an allocator by time and memory.
+
+A threshold is on the front unless another one is as good in both, and better in one.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +12,20 @@ from msgspec.structs import replace
 
 from equipoise.model.quantities import joined
 from equipoise.model.result import Findings, FindingTable
-from equipoise_studies.study_data import StudyData, findings_of, quantity, ratio_text, size_text
+from equipoise_studies.study_data import (
+    StudyData,
+    findings_of,
+    quantity_text,
+    ratio_text,
+    size_text,
+)
 
 TIME, PEAK, RETAINED = "work_s", "peak_bytes", "retained_bytes"
 DEFAULT = "default"
 
 
 class Point(Struct, frozen=True):
-    """Medians of one threshold on one workload."""
+    """Medians of a threshold on a workload."""
 
     threshold: str
     time_s: float
@@ -25,40 +34,40 @@ class Point(Struct, frozen=True):
     on_front: bool = False
 
 
-Works = Mapping[str, tuple[Point, ...]]
-"""The thresholds of each workload, at least one."""
+PointsByWorkload = Mapping[str, tuple[Point, ...]]
+"""The points of each workload, at least one."""
 
 
 def findings(data: StudyData) -> Findings:
     """Return a table for each workload, and the thresholds on the front of all workloads."""
-    works = {work: points(data, work) for work in data.levels("work")}
-    works = {work: thresholds for work, thresholds in works.items() if thresholds}
+    works = {work: points_of(data, work) for work in data.levels("work")}
+    works = {work: points for work, points in works.items() if points}
     note = "On the front: no other threshold has both a smaller median time and a smaller peak."
     tables = (
         FindingTable(
             f"{work}: time against memory by threshold",
             ("threshold", "time", "over the default", "peak", "retained", ""),
-            tuple(_row(data, work, threshold) for threshold in thresholds),
+            tuple(_row(data, work, point) for point in points),
             (note,),
         )
-        for work, thresholds in works.items()
+        for work, points in works.items()
     )
     fronts = [{point.threshold for point in points if point.on_front} for points in works.values()]
     common = sorted(set.intersection(*fronts)) if fronts else []
     return findings_of(tables, _paragraphs(works, common), _answer(works, common))
 
 
-def points(data: StudyData, work: str) -> tuple[Point, ...]:
-    """Return every threshold that ran on a workload, and mark the thresholds on the front."""
-    thresholds: list[Point] = []
+def points_of(data: StudyData, work: str) -> tuple[Point, ...]:
+    """Return a point for each threshold that ran on a workload, and mark the front."""
+    all_points: list[Point] = []
     for threshold in data.levels("threshold"):
         levels = {"threshold": threshold, "work": work}
         time_s, peak = data.median(TIME, **levels), data.median(PEAK, **levels)
         if time_s is not None and peak is not None:
-            thresholds.append(Point(threshold, time_s, peak, data.median(RETAINED, **levels)))
+            all_points.append(Point(threshold, time_s, peak, data.median(RETAINED, **levels)))
     return tuple(
-        replace(point, on_front=not any(_beats(other, point) for other in thresholds))
-        for point in thresholds
+        replace(point, on_front=not any(_beats(other, point) for other in all_points))
+        for point in all_points
     )
 
 
@@ -76,15 +85,15 @@ def _beats(first: Point, second: Point) -> bool:
 def _row(data: StudyData, work: str, point: Point) -> tuple[str, ...]:
     return (
         threshold_text(point.threshold),
-        quantity(TIME, point.time_s),
+        quantity_text(TIME, point.time_s),
         ratio_text(data.ratio(TIME, "threshold", point.threshold, DEFAULT, work=work)),
-        quantity(PEAK, point.peak_bytes),
-        quantity(RETAINED, point.retained_bytes),
+        quantity_text(PEAK, point.peak_bytes),
+        quantity_text(RETAINED, point.retained_bytes),
         "on the front" if point.on_front else "",
     )
 
 
-def _answer(works: Works, common: list[str]) -> str:
+def _answer(works: PointsByWorkload, common: list[str]) -> str:
     if not works:
         return ""
     workloads = "every workload" if len(works) > 1 else "the one workload"
@@ -99,13 +108,11 @@ def _answer(works: Works, common: list[str]) -> str:
     )
 
 
-def _paragraphs(works: Works, common: list[str]) -> Iterator[str]:
-    for work, thresholds in works.items():
-        fastest = min(thresholds, key=lambda threshold: threshold.time_s)
-        leanest = min(thresholds, key=lambda threshold: threshold.peak_bytes)
-        front = joined(
-            threshold_text(threshold.threshold) for threshold in thresholds if threshold.on_front
-        )
+def _paragraphs(works: PointsByWorkload, common: list[str]) -> Iterator[str]:
+    for work, points in works.items():
+        fastest = min(points, key=lambda point: point.time_s)
+        leanest = min(points, key=lambda point: point.peak_bytes)
+        front = joined(threshold_text(point.threshold) for point in points if point.on_front)
         yield (
             f"{work}: fastest at {_summary(fastest)}, least memory at {_summary(leanest)}; on the "
             f"front: {front}."
@@ -124,5 +131,5 @@ def _paragraphs(works: Works, common: list[str]) -> Iterator[str]:
 
 
 def _summary(point: Point) -> str:
-    time, peak = quantity(TIME, point.time_s), quantity(PEAK, point.peak_bytes)
+    time, peak = quantity_text(TIME, point.time_s), quantity_text(PEAK, point.peak_bytes)
     return f"{threshold_text(point.threshold)} ({time}, peak {peak})"

@@ -15,7 +15,7 @@ from equipoise.figures.gallery import Figure
 from equipoise.figures.quantity import unit_of
 from equipoise.shared.chart_parts import frame, layer, point
 from equipoise.shared.theme import color_of
-from equipoise_studies.builtin.threshold.analysis import Point, points, threshold_text
+from equipoise_studies.builtin.threshold.analysis import Point, points_of, threshold_text
 from equipoise_studies.study_data import StudyData
 
 HOW_TO_READ = (
@@ -28,25 +28,23 @@ HOW_TO_READ = (
 def figures(data: StudyData) -> Iterator[Figure]:
     """Yield a chart of time against peak memory for each workload."""
     for work in data.levels("work"):
-        thresholds = points(data, work)
-        if thresholds:
-            yield Figure(f"front_{work}", HOW_TO_READ, front_chart(work, thresholds))
+        points = points_of(data, work)
+        if points:
+            yield Figure(f"front_{work}", HOW_TO_READ, front_chart(work, points))
 
 
-def front_chart(work: str, thresholds: Sequence[Point]) -> alt.LayerChart:
+def front_chart(work: str, points: Sequence[Point]) -> alt.LayerChart:
     """Draw the median time and the median peak memory of each threshold on one workload."""
-    time_divisor, time_unit = unit_of("work_s", min(threshold.time_s for threshold in thresholds))
-    peak_divisor, peak_unit = unit_of(
-        "peak_bytes", min(threshold.peak_bytes for threshold in thresholds)
-    )
+    time_divisor, time_unit = unit_of("work_s", min(median.time_s for median in points))
+    peak_divisor, peak_unit = unit_of("peak_bytes", min(median.peak_bytes for median in points))
     rows = [
         {
-            "threshold": threshold_text(threshold.threshold),
-            "peak": threshold.peak_bytes / peak_divisor,
-            "time": threshold.time_s / time_divisor,
-            "front": threshold.on_front,
+            "threshold": threshold_text(median.threshold),
+            "peak": median.peak_bytes / peak_divisor,
+            "time": median.time_s / time_divisor,
+            "front": median.on_front,
         }
-        for threshold in thresholds
+        for median in points
     ]
     x_title = f"peak memory, in {peak_unit} (logarithmic scale)"
     x = log_x("peak:Q", x_title, 30, format="~r", tickCount=6)

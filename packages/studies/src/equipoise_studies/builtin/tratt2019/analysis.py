@@ -1,4 +1,4 @@
-"""Performance points of the two programs, and the effect of the minimum on their comparison."""
+"""Describe the times of two programs, and show how the minimum can mislead a comparison."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from equipoise.model.result import Comparison, Findings, FindingTable
 from equipoise.stats.arrays import FloatArray, shared_ranks
-from equipoise_studies.study_data import UNKNOWN, StudyData, findings_of, quantity, short
+from equipoise_studies.study_data import UNKNOWN, StudyData, findings_of, number_text, quantity_text
 
 TIME, STEPS, WALL = "search_s", "steps", "wall_s"
 MIN_RUNS = 10
@@ -35,7 +35,7 @@ def findings(data: StudyData) -> Findings:
         ),
         FindingTable(
             "Histogram: the share of the runs in each tenth of the range",
-            ("program", *(f"{place}." for place in range(1, TENTHS + 1))),
+            ("program", *(f"{tenth}." for tenth in range(1, TENTHS + 1))),
             tuple(_tenths(data)),
             (
                 "The range is from the 1st to the 99th percentile; a flat histogram has 10 % "
@@ -90,7 +90,7 @@ def _ranges(data: StudyData) -> Rows:
                 name,
                 f"{len(values):,}",
                 *_times((values.min(), np.median(values), values.max())),
-                short(float(values.max() / values.min())),
+                number_text(float(values.max() / values.min())),
                 f"{len(np.unique(steps)):,}",
             )
 
@@ -123,7 +123,7 @@ def _statistics(linear: FloatArray, binary: FloatArray) -> Rows:
     }
     statistics = (
         ("minimum", linear.min(), binary.min()),
-        *((name, np.quantile(linear, at), np.quantile(binary, at)) for name, at in tenths.items()),
+        *((name, np.quantile(linear, q), np.quantile(binary, q)) for name, q in tenths.items()),
         ("mean", linear.mean(), binary.mean()),
     )
     for name, linear_s, binary_s in statistics:
@@ -132,7 +132,7 @@ def _statistics(linear: FloatArray, binary: FloatArray) -> Rows:
 
 
 def _times(seconds: Iterable[np.floating | float]) -> Iterator[str]:
-    return (quantity(TIME, float(second)) for second in seconds)
+    return (quantity_text(TIME, float(second)) for second in seconds)
 
 
 def _range(values: FloatArray) -> str:
@@ -174,17 +174,17 @@ def _verdict(comparison: Comparison) -> str:
     winners = {"faster": "Binary search is faster", "slower": "Linear search is faster"}
     start = winners.get(comparison.verdict, f"The verdict is {comparison.verdict!r}")
     return (
-        f"{start}: binary search takes {short(comparison.ratio)} of linear search's time in a "
-        f"typical block ({comparison.blocks:,} blocks)."
+        f"{start}: binary search takes {number_text(comparison.ratio)} of linear search's time in "
+        f"a typical block ({comparison.blocks:,} blocks)."
     )
 
 
 def _minimum(comparison: Comparison, linear: FloatArray, binary: FloatArray) -> str:
     minima = "{} for linear and {} for binary search".format(*_times((linear.min(), binary.min())))
-    lucky = int(np.sum(linear < np.median(binary)))
+    fast_count = int(np.sum(linear < np.median(binary)))
     runs = (
-        f"{lucky:,} of {len(linear):,} linear runs had a word so near to the front that they were "
-        "faster than the median binary search"
+        f"{fast_count:,} of {len(linear):,} linear runs had a word so near to the front that they "
+        "were faster than the median binary search"
     )
     if comparison.minimum_misleads:
         return f"The minimum would have misled: it is {minima}. {runs}, and one is enough."

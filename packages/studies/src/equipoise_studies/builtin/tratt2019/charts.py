@@ -9,12 +9,7 @@ import numpy as np
 
 from equipoise.figures.gallery import Figure
 from equipoise.figures.quantity import rounded, unit_of
-from equipoise.shared.chart_parts import (
-    chart_of,
-    frame,
-    layer,
-    point,
-)
+from equipoise.shared.chart_parts import chart_of, frame, layer, point
 from equipoise.shared.theme import color_of
 from equipoise.stats.arrays import FloatArray
 from equipoise_studies.builtin.tratt2019.analysis import MIN_RUNS, PROGRAMS, STEPS, TIME
@@ -45,7 +40,7 @@ def histogram(name: str, values: FloatArray) -> alt.LayerChart:
     """Draw a histogram of times; ``values`` of shape (n,), in seconds."""
     divisor, unit = unit_of("search_s", float(np.median(values)))
     scaled = values / divisor
-    # The upper end is cut, as a few disturbed runs would stretch the range too far.
+    # The upper end is cut: a few disturbed runs would stretch the range too far.
     high = float(np.quantile(scaled, 0.995))
     inside = scaled[scaled <= high]
     counts, edges = np.histogram(inside, bins=BINS, range=(float(scaled.min()), high))

@@ -1,4 +1,4 @@
-"""The class of every runtime on every kernel."""
+"""Classify the warm-up of every runtime on every kernel."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from equipoise.model.result import Findings, FindingTable
-from equipoise_studies.study_data import UNKNOWN, StudyData, findings_of, quantity, short
+from equipoise_studies.study_data import UNKNOWN, StudyData, findings_of, number_text, quantity_text
 
 METRIC = "iteration_s"
 
 
 def findings(data: StudyData) -> Findings:
-    """Return one row for each runtime on each kernel."""
+    """Return a table with a row for each runtime and kernel, and the pairs in each class."""
     table = FindingTable(
         "Warm-up, by runtime and kernel",
         ("runtime", "kernel", "class", "steady from", "first", "steady", "times", "trials"),
@@ -26,13 +26,15 @@ def findings(data: StudyData) -> Findings:
         ),
     )
     by_class: dict[str, list[str]] = {}
-    for runtime, kernel, kind, *_ in table.rows:
-        by_class.setdefault(kind, []).append(f"{runtime} on {kernel}")
-    counts = Counter({kind: len(names) for kind, names in by_class.items()})
-    listed = ", ".join(f"{count} {kind}" for kind, count in counts.most_common())
+    for runtime, kernel, class_name, *_ in table.rows:
+        by_class.setdefault(class_name, []).append(f"{runtime} on {kernel}")
+    counts = Counter({class_name: len(names) for class_name, names in by_class.items()})
+    listed = ", ".join(f"{count} {class_name}" for class_name, count in counts.most_common())
     answer = f"{len(table.rows)} pairs of runtime and kernel: {listed}." if listed else ""
     return findings_of(
-        (table,), (f"{kind}: {', '.join(names)}." for kind, names in by_class.items()), answer
+        (table,),
+        (f"{class_name}: {', '.join(names)}." for class_name, names in by_class.items()),
+        answer,
     )
 
 
@@ -47,16 +49,16 @@ def _rows(data: StudyData) -> Iterator[tuple[str, ...]]:
             if row.analysed and row.condition == condition.name and row.iterations.get(METRIC)
         ]
         first = float(np.median(firsts))
-        begins = [trial.steady_from for trial in shape.trials if trial.steady_from is not None]
-        means = [trial.steady for trial in shape.trials if trial.steady is not None]
-        steady = float(np.mean(means)) if shape.has_steady_state else None
+        starts = [trial.steady_from for trial in shape.trials if trial.steady_from is not None]
+        steady_times = [trial.steady for trial in shape.trials if trial.steady is not None]
+        steady = float(np.mean(steady_times)) if shape.has_steady_state else None
         yield (
             condition.levels["runtime"],
             condition.levels["kernel"],
             shape.kind,
-            f"{int(np.median(begins)) + 1}" if begins else UNKNOWN,
-            quantity(METRIC, first),
-            quantity(METRIC, steady),
-            UNKNOWN if steady is None else short(first / steady),
+            f"{int(np.median(starts)) + 1}" if starts else UNKNOWN,
+            quantity_text(METRIC, first),
+            quantity_text(METRIC, steady),
+            UNKNOWN if steady is None else number_text(first / steady),
             shape.summary,
         )

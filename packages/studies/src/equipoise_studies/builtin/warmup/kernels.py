@@ -44,65 +44,65 @@ def nbody() -> float:
     for axis in range(3):
         bodies[0][3 + axis] = -sum(body[3 + axis] * body[6] for body in bodies) / MASS
     for _ in range(STEPS):
-        for i, one in enumerate(bodies):
+        for i, body in enumerate(bodies):
             for other in bodies[i + 1 :]:
-                dx, dy, dz = one[0] - other[0], one[1] - other[1], one[2] - other[2]
+                dx, dy, dz = body[0] - other[0], body[1] - other[1], body[2] - other[2]
                 squared = dx * dx + dy * dy + dz * dz
                 pull = 0.01 / (squared * math.sqrt(squared))
                 for axis, distance in ((3, dx), (4, dy), (5, dz)):
-                    one[axis] -= distance * other[6] * pull
-                    other[axis] += distance * one[6] * pull
+                    body[axis] -= distance * other[6] * pull
+                    other[axis] += distance * body[6] * pull
         for body in bodies:
             for axis in range(3):
                 body[axis] += 0.01 * body[3 + axis]
     energy = 0.0
-    for i, one in enumerate(bodies):
-        energy += 0.5 * one[6] * (one[3] ** 2 + one[4] ** 2 + one[5] ** 2)
+    for i, body in enumerate(bodies):
+        energy += 0.5 * body[6] * (body[3] ** 2 + body[4] ** 2 + body[5] ** 2)
         for other in bodies[i + 1 :]:
-            energy -= one[6] * other[6] / math.dist(one[:3], other[:3])
+            energy -= body[6] * other[6] / math.dist(body[:3], other[:3])
     return energy
 
 
 def fannkuch() -> float:
-    """Return 1000 times the alternating sum of flips over all permutations, plus the most flips."""
+    """Return 1000 times the alternating sum of flips over all permutations, plus the maximum."""
     order = list(range(LENGTH))
     count = [0] * LENGTH
-    most = total = number = 0
-    place = LENGTH
+    max_flips = total = number = 0
+    position = LENGTH
     while True:
-        while place != 1:
-            count[place - 1] = place
-            place -= 1
-        turned = order[:]
+        while position != 1:
+            count[position - 1] = position
+            position -= 1
+        flipped = order[:]
         flips = 0
-        while turned[0] != 0:
-            first = turned[0]
-            turned[: first + 1] = turned[first::-1]
+        while flipped[0] != 0:
+            first = flipped[0]
+            flipped[: first + 1] = flipped[first::-1]
             flips += 1
-        most = max(most, flips)
+        max_flips = max(max_flips, flips)
         total += -flips if number % 2 else flips
         while True:
-            if place == LENGTH:
-                return 1000.0 * total + most
+            if position == LENGTH:
+                return 1000.0 * total + max_flips
             first = order[0]
-            order[:place] = order[1 : place + 1]
-            order[place] = first
-            count[place] -= 1
-            if count[place] > 0:
+            order[:position] = order[1 : position + 1]
+            order[position] = first
+            count[position] -= 1
+            if count[position] > 0:
                 break
-            place += 1
+            position += 1
         number += 1
 
 
 def spectral() -> float:
     """Return the largest singular value of the matrix 1 / ((i + j)(i + j + 1) / 2 + i + 1)."""
-    ones = [1.0] * ORDER
+    vector = [1.0] * ORDER
     for _ in range(10):
-        other = _multiply(ones)
-        ones = _multiply(other)
-    above = sum(u * v for u, v in zip(ones, other, strict=True))
-    below = sum(v * v for v in other)
-    return math.sqrt(above / below)
+        product = _multiply(vector)
+        vector = _multiply(product)
+    numerator = sum(u * v for u, v in zip(vector, product, strict=True))
+    denominator = sum(v * v for v in product)
+    return math.sqrt(numerator / denominator)
 
 
 def _multiply(vector: list[float]) -> list[float]:

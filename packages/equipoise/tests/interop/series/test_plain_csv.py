@@ -49,7 +49,7 @@ def test_row_without_a_ratio_is_left_out_with_a_remark(tmp_path: Path) -> None:
     (series,) = series_of(table(tmp_path, [1.0, 0.0, -2.0, 4.0]))
     assert [point.commit for point in series.points] == ["v1", "v4"]
     assert series.notes == ("2 values of 0 or less left out: they have no ratio.",)
-    with pytest.raises(UnusableInput, match="no value in it is finite and greater than 0"):
+    with pytest.raises(UnusableInput, match="no value is finite and greater than 0"):
         series_of(table(tmp_path, [0.0]))
 
 
@@ -63,7 +63,7 @@ def test_row_without_a_ratio_is_left_out_with_a_remark(tmp_path: Path) -> None:
         ("commit,value\na\n", "line 2 does not have the 2 columns"),
         ("commit,date,value\na,soon,1\n", "line 2: 'soon' is not a date"),
         ("commit,value,value\na,1,2\n", "once each"),
-        ("commit,value\n", "it has no value of a commit"),
+        ("commit,value\n", "has no value of a commit"),
         ("commit,value\n--output=x,1\n", "'--output=x' does not name a commit"),
         ("commit,value\n$(reboot),1\n", "does not name a commit"),
         ("commit,value\n,1\n", "'' does not name a commit"),
@@ -85,7 +85,7 @@ def test_too_many_series_or_commits_are_refused(
     monkeypatch.setattr(reading, "MAX_COMMITS", 2)
     with pytest.raises(UnusableInput, match="has 3 commits, more than 2"):
         series_of(table(tmp_path, [1.0, 1.0, 1.0]))
-    with pytest.raises(UnusableInput, match="it has 2 series, more than 1"):
+    with pytest.raises(UnusableInput, match="2 series are more than 1"):
         series_of(table(tmp_path, [1.0]), table(tmp_path, [1.0], "other.csv"))
 
 

@@ -1,7 +1,8 @@
-"""A CSV with a row for each value: ``commit,date,value``, and ``benchmark``, ``setting``, ``unit``.
+"""Read a plain CSV: a row is a value of a commit.
 
-``commit`` and ``value`` are required. Instead of ``value``, one column may have the name of a
-metric that ends in ``_s`` (seconds) or ``_bytes``.
+The columns ``commit`` and ``value`` are required; ``date``, ``benchmark``, ``setting`` and ``unit``
+are optional. Instead of ``value``, one column may have the name of a metric that ends in ``_s``
+(seconds) or ``_bytes``.
 """
 
 from __future__ import annotations
@@ -36,22 +37,22 @@ def _read(file: SourceFile) -> SeriesReading:
     column = value_column(header)
     if COMMIT not in header or column is None or len(set(header)) < len(header):
         raise file.error(
-            "its first line does not name the columns commit and value once each",
+            "the first line does not name the columns commit and value once each",
             "begin the file with a line such as commit,date,value",
         )
-    others = [name for name in header if name not in _KNOWN_COLUMNS and name != column]
-    notes = (f"Columns that are not used: {quote(', '.join(others))}.",) if others else ()
-    return SeriesReading("CSV", tuple(_values(file, header, column)), notes)
+    unused = [name for name in header if name not in _KNOWN_COLUMNS and name != column]
+    notes = (f"Columns that are not used: {quote(', '.join(unused))}.",) if unused else ()
+    return SeriesReading("CSV", tuple(_read_values(file, header, column)), notes)
 
 
-def _values(file: SourceFile, header: list[str], column: str) -> Iterator[SeriesValue]:
+def _read_values(file: SourceFile, header: list[str], column: str) -> Iterator[SeriesValue]:
     unit = next((unit for end, unit in _UNITS.items() if column.endswith(end)), None)
     for number, row in csv_rows(file, header):
         cells = {name: cell.strip() for name, cell in row.items()}
-        yield _value(file, number, cells, column, unit)
+        yield _read_value(file, number, cells, column, unit)
 
 
-def _value(
+def _read_value(
     file: SourceFile, number: int, cells: dict[str, str], column: str, unit: str | None
 ) -> SeriesValue:
     value, date = finite_number(cells[column]), cells.get(DATE, "")
