@@ -1,6 +1,6 @@
 """The gate: compare two revisions of a repository, and fail if the later one is slower.
 
-terms      what a gate adds to a plan and to a result document
+terms      additions of a gate to a plan and to a result document
 verdict    the decision, during the campaign and at its end, and a forecast of the needed blocks
 analysis   the result, computed from the recorded blocks
 report     the answer, the summary for a pull request, and the question

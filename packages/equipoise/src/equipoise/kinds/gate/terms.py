@@ -1,4 +1,4 @@
-"""What a gate adds to the plan of a campaign (its terms) and to the result document."""
+"""Additions of a gate to the plan of a campaign (its terms) and to the result document."""
 
 from __future__ import annotations
 
