@@ -217,8 +217,7 @@ class GateOptions(Struct, frozen=True, kw_only=True):
     help="The revision to test.",
 )
 @options.flag(
-    "--merge-base",
-    help="Compare with the commit at which the candidate branched off --baseline.",
+    "--merge-base", help="Compare with the commit at which the candidate branched off --baseline."
 )
 @click.option("--build", metavar="LINE", help="Run this in each revision first, untimed.")
 @suite_options

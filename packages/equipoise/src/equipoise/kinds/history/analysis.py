@@ -345,7 +345,6 @@ def _summary_of_series(series: ImportedSeries, suspicions: Sequence[Suspicion]) 
 
 
 def _summary(series: Sequence[ImportedSeries]) -> str:
-    """Return the sentence with the number of suspicions in all series."""
     benchmarks = [imported.benchmark for imported in series for _ in imported.suspicions]
     series_clause = counted(len(series), "imported benchmark")
     if not benchmarks:

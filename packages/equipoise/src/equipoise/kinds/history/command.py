@@ -340,10 +340,7 @@ def _measure(
 
 
 def resume(
-    record: RunRecord,
-    limits: CampaignLimits,
-    hosts: HostOptions,
-    output: OutputOptions,
+    record: RunRecord, limits: CampaignLimits, hosts: HostOptions, output: OutputOptions
 ) -> int:
     """Resume a history and show its result; errors are those of `resume_history`."""
     with measuring(output) as (ledger, listener):
@@ -534,7 +531,6 @@ def show_imported(result: SeriesResult, output: OutputOptions) -> int:
 
 
 def _with_imported_series(result: CampaignResult, imported: SeriesResult) -> CampaignResult:
-    """Return the result of a history with series of other tools added."""
     document = result.document
     assert isinstance(document, HistoryDocument), "only a history has series of other tools"
     document = replace(document, history=replace(document.history, series=imported.series))

@@ -14,12 +14,7 @@ from typing import Any
 import altair as alt
 from msgspec.structs import replace
 
-from equipoise.figures.building import (
-    RATIO_TOOLTIPS,
-    RatioAxis,
-    count_axis,
-    ratio_axis,
-)
+from equipoise.figures.building import RATIO_TOOLTIPS, RatioAxis, count_axis, ratio_axis
 from equipoise.figures.gallery import Figure, FiguresKind, Sequences
 from equipoise.figures.quantity import extent, metric_name, rounded
 from equipoise.kinds.history.terms import (

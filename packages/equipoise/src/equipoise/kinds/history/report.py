@@ -283,7 +283,6 @@ def _changes(document: HistoryDocument, result: HistoryResult) -> Iterator[Part]
 
 
 def _brief_changes(document: HistoryDocument, result: HistoryResult) -> Table:
-    """Build the table of the latest changes for a brief screen."""
     rows = [_change_row(change, _tone(document, result, change)) for change in result.changes]
     latest = [{name: row[name] for name in _BRIEF_COLUMNS} for row in rows[-_MAX_BRIEF_CHANGES:]]
     hidden_count = len(rows) - len(latest)

@@ -237,7 +237,6 @@ class Schedule(Struct, frozen=True):
 
 
 def _chain(commits: Sequence[int]) -> list[Pair]:
-    """Return the pairs of successive commits."""
     return list(itertools.pairwise(commits))
 
 
