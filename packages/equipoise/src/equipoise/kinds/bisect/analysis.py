@@ -88,7 +88,7 @@ def bisect_results(record: RunRecord, blocks: Blocks) -> tuple[BisectResult, ...
     withdrawals = withdrawals_of(record)
     return tuple(
         _result(
-            _SearchRecord(
+            _ResultInputs(
                 record,
                 blocks,
                 search,
@@ -103,38 +103,40 @@ def bisect_results(record: RunRecord, blocks: Blocks) -> tuple[BisectResult, ...
     )
 
 
-def _result(source: _SearchRecord, not_built: Collection[int]) -> BisectResult:
+def _result(inputs: _ResultInputs, not_built: Collection[int]) -> BisectResult:
     """Return the result for one benchmark; ``not_built`` covers all benchmarks."""
-    plan, terms = source.record.plan, source.terms
-    lines = source.search.bisection.lines()
-    first, *branches = (_line_result(source, line) for line in lines)
-    measured = {terms.commit_of(trial.condition) for trial in source.record.trials}
+    plan, terms = inputs.record.plan, inputs.terms
+    lines = inputs.search.bisection.lines()
+    first, *branches = (_line_result(inputs, line) for line in lines)
+    measured = {terms.commit_of(trial.condition) for trial in inputs.record.trials}
     result = BisectResult(
         **{name: getattr(first, name) for name in SearchedLine.__struct_fields__},
         good=terms.good,
         bad=terms.bad,
-        metric=source.search.benchmark.metric,
+        metric=inputs.search.benchmark.metric,
         min_effect=plan.judgement.min_effect,
         alpha=plan.judgement.alpha,
-        trials=source.trials.total(),
+        trials=inputs.trials.total(),
         builds=len(measured.union(not_built)),
-        seconds=seconds_of_segments(source.record),
-        blocks_to_go=next(
-            (
-                blocks_to_go
-                for line in (*reversed(lines[1:]), lines[0])
-                if not line.missing and (blocks_to_go := line.state.stretches[-1].blocks_to_go)
-            ),
-            None,
-        ),
+        seconds=seconds_of_segments(inputs.record),
+        blocks_to_go=_blocks_to_go(lines),
         build=terms.build,
         branches=tuple(
-            replace(branch, summary=branch_sentence(branch, more_is_better=source.more_is_better))
+            replace(branch, summary=branch_sentence(branch, more_is_better=inputs.more_is_better))
             for branch in branches
         ),
-        benchmark=source.search.benchmark.name,
+        benchmark=inputs.search.benchmark.name,
     )
-    return replace(result, summary=bisect_sentence(result, more_is_better=source.more_is_better))
+    return replace(result, summary=bisect_sentence(result, more_is_better=inputs.more_is_better))
+
+
+def _blocks_to_go(lines: Sequence[LineState]) -> int | None:
+    """Return the forecast of the latest line that has a forecast; branches come before the line."""
+    for line in (*reversed(lines[1:]), lines[0]):
+        forecast = line.state.stretches[-1].blocks_to_go
+        if forecast and not line.missing:
+            return forecast
+    return None
 
 
 MIN_LAYOUT_SPREADS = 10.0
@@ -172,8 +174,8 @@ def warnings_of_bisection(
             )
 
 
-class _SearchRecord(Struct, frozen=True):
-    """The record of a bisection, with the search of one of its benchmarks."""
+class _ResultInputs(Struct, frozen=True):
+    """Inputs of the result of one benchmark: the record of the bisection, and the search."""
 
     record: RunRecord
     blocks: Blocks
@@ -205,23 +207,23 @@ class _SearchRecord(Struct, frozen=True):
         )
 
 
-def _line_result(source: _SearchRecord, line: LineState) -> BisectBranch:
+def _line_result(inputs: _ResultInputs, line: LineState) -> BisectBranch:
     """Return the result of one line as a branch; the merge of the first line is empty."""
-    state, all_commits = line.state, source.commits
+    state, all_commits = line.state, inputs.commits
     commits = tuple(all_commits[commit] for commit in line.commits)
-    course = tuple(_course(source, line))
+    course = tuple(_course(inputs, line))
     return BisectBranch(
         merge="" if line.merge is None else all_commits[line.merge].name,
         after=commits[0].name,
         until=commits[-1].name,
         verdict=_VERDICTS[state.verdict],
         culprits=tuple(
-            _culprit(source, commits, step, trend)
+            _culprit(inputs, commits, step, trend)
             for step, trend in sorted(
                 zip(state.named_steps, line.trends, strict=True), key=lambda pair: pair[0].last
             )
         ),
-        candidates=tuple(_candidates(source, line, course)),
+        candidates=tuple(_candidates(inputs, line, course)),
         gap=_gap(commits, state.stretches[0]),
         left_over=tuple(
             _gap(commits, stretch)
@@ -233,7 +235,7 @@ def _line_result(source: _SearchRecord, line: LineState) -> BisectBranch:
         course=course,
         summary="",
         unconfirmed=tuple(
-            _unconfirmed(source, commits, candidate)
+            _unconfirmed(inputs, commits, candidate)
             for candidate in sorted(
                 state.unconfirmed_steps, key=lambda candidate: candidate.step.last
             )
@@ -241,9 +243,9 @@ def _line_result(source: _SearchRecord, line: LineState) -> BisectBranch:
     )
 
 
-def _course(source: _SearchRecord, line: LineState) -> Iterator[BisectBlock]:
+def _course(inputs: _ResultInputs, line: LineState) -> Iterator[BisectBlock]:
     last_counts = list(itertools.accumulate(stretch.blocks for stretch in line.state.stretches))
-    block_numbers = source.search.blocks
+    block_numbers = inputs.search.blocks
     for count, (number, (earlier, later)) in enumerate(line.course, start=1):
         search = bisect.bisect_left(last_counts, count) + 1
         yield BisectBlock(block_numbers[number - 1], earlier, later, search)
@@ -265,8 +267,8 @@ def _warnings_of_trends(result: BisectResult, *, more_is_better: bool) -> Iterat
             f"the step of {short_name(commit)}{benchmark} {verb} while the "
             f"search ran, from about {signed_change(first)} to {signed_change(last)}: no single "
             "ratio describes it",
-            f"measure the step again with {option('good', short_name(culprit.parent))}{bad}; the "
-            "reported interval is that of the blocks against its parent",
+            "the reported interval is that of the blocks against its parent; to measure the step "
+            f"again, bisect with {option('good', short_name(culprit.parent))}{bad}",
         )
 
 
@@ -301,10 +303,10 @@ def _groups(count: int, not_built: Collection[int]) -> Iterator[range]:
 
 
 def _candidates(
-    source: _SearchRecord, line: LineState, course: Sequence[BisectBlock]
+    inputs: _ResultInputs, line: LineState, course: Sequence[BisectBlock]
 ) -> Iterator[BisectCommit]:
-    state, all_commits, trials = line.state, source.commits, source.trials
-    not_built = {index for index, commit in enumerate(line.commits) if commit in source.not_built}
+    state, all_commits, trials = line.state, inputs.commits, inputs.trials
+    not_built = {index for index, commit in enumerate(line.commits) if commit in inputs.not_built}
     culprits = {step.last for step in state.named_steps}
     for group in _groups(len(line.commits) - 1, not_built):
         # A group is excluded once all of its members are excluded.
@@ -330,7 +332,7 @@ def _candidates(
 
 
 def _culprit(
-    source: _SearchRecord, commits: Sequence[Commit], step: NamedStep, trend: StepTrend | None
+    inputs: _ResultInputs, commits: Sequence[Commit], step: NamedStep, trend: StepTrend | None
 ) -> Culprit:
     culprit = Culprit(
         **_step_fields(commits, step),
@@ -341,20 +343,20 @@ def _culprit(
         # A step without a finite size has no trend.
         trend=None if step.ratio is None else trend,
     )
-    metric, more_is_better = source.search.benchmark.metric, source.more_is_better
+    metric, more_is_better = inputs.search.benchmark.metric, inputs.more_is_better
     sentence = culprit_sentence(culprit, metric, more_is_better=more_is_better)
     return replace(culprit, summary=sentence)
 
 
 def _unconfirmed(
-    source: _SearchRecord, commits: Sequence[Commit], step: UnconfirmedStep
+    inputs: _ResultInputs, commits: Sequence[Commit], step: UnconfirmedStep
 ) -> UnconfirmedCommit:
     unconfirmed = UnconfirmedCommit(**_step_fields(commits, step.step), reason=step.reason)
     summary = unconfirmed_sentence(
         unconfirmed,
-        source.search.benchmark.metric,
-        source.record.plan.judgement.min_effect,
-        more_is_better=source.more_is_better,
+        inputs.search.benchmark.metric,
+        inputs.record.plan.judgement.min_effect,
+        more_is_better=inputs.more_is_better,
     )
     return replace(unconfirmed, summary=summary)
 

@@ -64,8 +64,8 @@ class BisectWhy(WhyKind):
     def judged_comparison(self, gap: NamedGap, comparison: Comparison) -> Comparison:
         """Return the comparison of a culprit with its parent, as the search judged it.
 
-        The search chose this pair, and ran it until the culprit was certain, so only its interval
-        is valid. The comparison stays as it is if the search compared another metric.
+        The search chose this pair, and ran it until the culprit was certain, so its interval holds.
+        The comparison stays as it is if the search compared another metric.
         """
         culprit = gap.finding
         assert isinstance(culprit, Culprit)

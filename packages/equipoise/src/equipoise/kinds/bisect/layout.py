@@ -64,7 +64,7 @@ class LayoutBlock(Struct, frozen=True):
 
 
 class CandidateStep(Struct, frozen=True):
-    """A commit that makes a difference by the bets."""
+    """The step of a commit that makes a difference by the bets."""
 
     commit: int
     """Index of the commit; its step is from the latest earlier commit that runs."""

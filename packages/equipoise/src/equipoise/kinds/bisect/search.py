@@ -7,9 +7,9 @@ The line of first parents is searched first. Once a merge is named and its step 
 branch is searched, from the commit where the branch began to the merge's second parent, with a
 confirmation of this gap. Then the search of the line continues.
 
-The own pair of a commit is this commit and the latest ancestor that runs. The chance that any named
-commit is wrong is at most alpha, over all branches and benchmarks, because k counts the own pairs
-of all of them. Each benchmark has its own coin in each block, or shares the trials of a block.
+The own pair of a commit is this commit and the latest ancestor that runs. A commit is named once
+its own pair certainly differs. The chance that any named commit is wrong is at most alpha, over all
+branches and benchmarks, because the counter k counts the own pairs of all of them.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class BisectionState(Struct, frozen=True):
 
     @property
     def excluded(self) -> tuple[bool, ...]:
-        """Whether each commit is excluded as the one that made the whole difference."""
+        """For each commit, whether it certainly did not make the whole difference."""
         return tuple(block is not None for block in self.excluded_at)
 
 
@@ -136,7 +136,7 @@ class Bisection:
         check_alpha(alpha)
         if count < 1:
             raise UnusableInput(
-                "there is no commit after the good one",
+                "there is no commit after the good commit",
                 hint=f"name a later commit with {option('bad')}",
             )
         self.count = count
@@ -453,8 +453,7 @@ class LineState(Struct, frozen=True):
     """Ends of the branch that do not run; the branch then cannot be searched."""
     state: BisectionState
     trends: tuple[StepTrend | None, ...]
-    """Line by which each of ``state.named_steps`` grew or faded; ``None`` if no change is certain.
-    """
+    """Change of each of ``state.named_steps`` during the search; ``None`` if not certain."""
     course: tuple[tuple[int, Pair], ...]
     """Number and pair of each block of the line; the numbers count all blocks of the bisection."""
 
@@ -580,12 +579,12 @@ class BranchingBisection:
         """Begin the searches of the branches of merges that the line has named."""
         if not self._branches:
             return
-        begun = {(line.merge, line.commits) for line in self._lines}
+        searched = {(other.merge, other.commits) for other in self._lines}
         for merge, pair in line.possible_merges():
             for branch in self._branches:
                 if (
                     branch.merge == merge
-                    and (merge, branch.commits) not in begun
+                    and (merge, branch.commits) not in searched
                     and line.search.is_named(pair)
                 ):
                     prose = [

@@ -40,9 +40,9 @@ COST_OF_BUILD = 0.5
 (docs/methods/bisect.md)."""
 
 MAX_NARROWING_FACTOR = 2
-"""Maximum blocks of a named step over the blocks that named it, to narrow its interval."""
+"""Maximum blocks to narrow the interval of a named step, over the blocks that named it."""
 MAX_EXCEEDING_FACTOR = 4
-"""Maximum of the same, to learn whether the step exceeds the smallest effect that matters."""
+"""Maximum blocks to compare a named step with ``min_effect``, over the blocks that named it."""
 
 
 class OwnPairs:
@@ -57,12 +57,12 @@ class OwnPairs:
 
 
 class NamedStep(Struct, frozen=True):
-    """A commit that made a difference, or a group of commits of which only the last one runs."""
+    """A step that made a difference, from commit ``first - 1`` to commit ``last``."""
 
     first: int
     last: int
-    """Equal to ``first``, or the end of a group: commits that do not build or run, and the next
-    commit that does. The step is from commit ``first - 1`` to commit ``last``."""
+    """Equal to ``first``, unless the commits before ``last`` do not run: then ``first`` to ``last``
+    are one group."""
     rank: int
     """The k of its own pair: the first own pair that ran has k = 1."""
     e_value: float
@@ -84,7 +84,7 @@ class NamedStep(Struct, frozen=True):
 
 
 class UnconfirmedStep(Struct, frozen=True):
-    """A commit that makes a difference by the bets, but is not named."""
+    """A step that makes a difference by the bets, but whose commit is not named."""
 
     step: NamedStep
     reason: UnconfirmedReason
@@ -147,10 +147,8 @@ class Stretch:
         self._own_blocks: dict[Pair, PairedBlocks] = {}
         # The fraction of the gap needs an interval at half of alpha.
         self._min_gap_blocks = earliest_block(0.5 * alpha)
-        self._min_step_blocks = 0
-        """Number of blocks that the interval of the named step needs."""
-        self._naming_blocks = 0
-        """Number of blocks that named the commit."""
+        # Blocks that the interval of the named step needs, and blocks that named the commit.
+        self._min_step_blocks = self._naming_blocks = 0
         self._can_measure_step = True
 
     @property

@@ -53,7 +53,7 @@ _CURVE_COLOR, _CHANGE_COLOR = 0, 1
 """Indices of the two colours in the palette."""
 _UP_SHAPE, _DOWN_SHAPE = 3, 5
 """Indices of the two triangles in the list of shapes."""
-_MEASURED = "commit over the baseline"
+_CURVE_KIND = "commit over the baseline"
 _COMMIT_FIELDS = (("commit:N",), ("subject:N",), ("author:N",), ("date:N",))
 _NOT_BUILT_DISTANCE, _SUSPICION_DISTANCE = 8, 22
 """Distances of the marks from the lower edge, in pixels."""
@@ -91,7 +91,7 @@ def history_chart(result: HistoryResult) -> alt.LayerChart:
     kinds = list(dict.fromkeys(mark["kind"] for mark in marks))
     color, shape = color_and_shape(
         "kind",
-        [_MEASURED, *kinds],
+        [_CURVE_KIND, *kinds],
         [_CURVE_COLOR, *(_CHANGE_COLOR for _ in kinds)],
         top_legend(labelLimit=300, columns=2),
         [0, *(_UP_SHAPE if kind == _change_labels(result)[0] else _DOWN_SHAPE for kind in kinds)],
@@ -198,7 +198,7 @@ def _marks(result: HistoryResult, indices: Mapping[str, int]) -> Iterator[dict[s
 def _curve_row(axis: RatioAxis, revision: HistoryRevision) -> dict[str, Any]:
     return {
         **_commit_row(revision),
-        "kind": _MEASURED,
+        "kind": _CURVE_KIND,
         **axis.places(revision.ratio, revision.ratio_ci),
         "blocks": revision.blocks,
         "era": revision.era,
@@ -242,8 +242,8 @@ def _notes(result: HistoryResult, axis: RatioAxis, marks: Rows, suspicions: Rows
         yield "A grey cross is a commit that does not build or run."
     if suspicions:
         yield "A hollow diamond is a suspicion: a series of another tool may change there."
-    if unlabelled := sum(not has_label(mark) for mark in marks):
-        yield f"There is no room for the name of {counted(unlabelled, 'change')}."
+    if unlabelled_count := sum(not has_label(mark) for mark in marks):
+        yield f"There is no room for the name of {counted(unlabelled_count, 'change')}."
 
 
 def lanes_of(positions: Sequence[float], length: float) -> list[int]:

@@ -130,7 +130,7 @@ class HistoryReport(ReportKind):
             *series_parts(result.series),
             *how_it_ran(report),
         )
-        # The parts already have the earlier campaigns.
+        # `parts` already shows the earlier campaigns.
         report = replace(report, earlier=())
         return whole_document(report, curve_answer, all_parts, numbers(document, result))
 
@@ -263,31 +263,31 @@ def _remarks(change: HistoryChange) -> Iterator[str]:
 def _changes(document: HistoryDocument, result: HistoryResult) -> Iterator[Part]:
     rows = headed(_change_row(change, _tone(document, result, change)) for change in result.changes)
     table = Table(*rows, label="Changes, the oldest first", max_rows=MAX_ROWS)
-    below: list[Part] = [Bullets(tuple(_change_notes(result)), "dim")]
+    notes = Bullets(tuple(_change_notes(result)), "dim")
+    commands: list[Part] = []
     ranges = [change for change in result.changes if change.confirm]
     for change in itertools.islice(ranges, ALIKE_SHOWN):
         after, until = short_name(change.after), short_name(change.until)
-        below.append(
-            Command(change.confirm or "", f"To find the commit after {after}, up to {until}:")
-        )
-    yield Section("Changes", (table, *below), forms=WRITTEN)
-    # On a screen, the answer already has the changes if they are few.
-    are_few = len(result.changes) <= MAX_DETAILED_CHANGES
-    yield Section(
-        "" if are_few else "Changes", (*below,) if are_few else (table, *below), forms=VERBOSE
-    )
+        purpose = f"To find the commit after {after}, up to {until}:"
+        commands.append(Command(change.confirm or "", purpose))
+    yield Section("Changes", (table, notes, *commands), forms=WRITTEN)
+    # On a terminal, the answer already shows a small number of changes.
+    if len(result.changes) <= MAX_DETAILED_CHANGES:
+        yield Section("", (notes, *commands), forms=VERBOSE)
+    else:
+        yield Section("Changes", (table, notes, *commands), forms=VERBOSE)
     if len(result.changes) > 1:
         yield replace(_brief_changes(document, result), forms=BRIEF)
-    if ranges:
-        yield replace(below[1], forms=BRIEF)
+    if commands:
+        yield replace(commands[0], forms=BRIEF)
 
 
 def _brief_changes(document: HistoryDocument, result: HistoryResult) -> Table:
     rows = [_change_row(change, _tone(document, result, change)) for change in result.changes]
     latest = [{name: row[name] for name in _BRIEF_COLUMNS} for row in rows[-_MAX_BRIEF_CHANGES:]]
     hidden_count = len(rows) - len(latest)
-    notes = [f"{counted(hidden_count, 'earlier change')}: {option('verbose')}"]
-    return Table(*headed(latest), notes=tuple(notes) if hidden_count else ())
+    note = f"{counted(hidden_count, 'earlier change')}: {option('verbose')}"
+    return Table(*headed(latest), notes=(note,) if hidden_count else ())
 
 
 def _change_row(change: HistoryChange, tone: str) -> Mapping[str, Cell]:

@@ -26,9 +26,9 @@ MAX_COMMITS_OF_BLOCK = 8
 MAX_BUILDS = 3
 """Maximum builds for a block outside suspect stretches; the first block must start soon."""
 FIRST_PATIENCE = 40
-"""Blocks that each undecided pair gets before any pair gets more; doubled in each round."""
+"""Blocks that each undecided pair gets before any pair gets more: the patience, which doubles."""
 SUSPECT_PATIENCE_FACTOR = 4
-"""Factor on these blocks for pairs that look like a change, and for pairs within them."""
+"""Factor on the patience for pairs that look like a change, and for pairs within them."""
 
 BASELINE = 0
 """Index of the baseline."""
@@ -120,15 +120,12 @@ class Schedule(Struct, frozen=True):
         all_expected = (state.expected_blocks for state in self.states.values())
         forecasts = [expected for expected in all_expected if expected is not None]
         median = statistics.median(forecasts) if forecasts else FIRST_PATIENCE
-        remaining_blocks = [
-            max(
-                1.0,
-                (median if state.expected_blocks is None else state.expected_blocks) - state.blocks,
-            )
-            for state in map(self._state, pairs)
-            if state.needs_blocks(_UNLIMITED_PATIENCE)
-        ]
-        return max(1, math.ceil(sum(remaining_blocks) / MAX_COMMITS_OF_BLOCK))
+        remaining_blocks = 0.0
+        for state in map(self._state, pairs):
+            if state.needs_blocks(_UNLIMITED_PATIENCE):
+                expected = median if state.expected_blocks is None else state.expected_blocks
+                remaining_blocks += max(1.0, expected - state.blocks)
+        return max(1, math.ceil(remaining_blocks / MAX_COMMITS_OF_BLOCK))
 
     def _stretches(self) -> list[Pair]:
         """Return the stretches between measured commits and commits of the coarse grid."""

@@ -168,10 +168,10 @@ class History:
                 f"{short_name(self._hashes[BASELINE])}",
                 hint=f"name the first baseline again with {option('from')}",
             )
-        measured = [index for index, name in enumerate(hashes) if name in self._measured]
+        measured = [index for index, sha in enumerate(hashes) if sha in self._measured]
         self._start = max(measured, default=BASELINE) if only_new else BASELINE
         self._hashes, self._selected = tuple(hashes), frozenset(selected)
-        self._indices.update({name: index for index, name in enumerate(hashes)})
+        self._indices.update({sha: index for index, sha in enumerate(hashes)})
         self._parents.update(zip(hashes[1:], hashes, strict=False))
         self._era = self._eras.setdefault(era, len(self._eras) + 1)
         # A commit that failed in a block stays out: it may have failed because it was slow. A
@@ -247,7 +247,7 @@ class History:
             revisions=tuple(self._revisions()),
             changes=tuple(self._changes()),
             pairs=tuple(self._history_pair(pair) for pair in self._pairs),
-            withdrawn=tuple(name for name in self._hashes if name in withdrawn),
+            withdrawn=tuple(sha for sha in self._hashes if sha in withdrawn),
             eras=len(self._eras),
             blocks=self._blocks,
             blocks_to_go=self._schedule().blocks_to_go(),
@@ -258,24 +258,24 @@ class History:
 
         This is much faster than `state`.
         """
-        measured = sum(name in self._measured for name in self._hashes[BASELINE + 1 :])
+        measured = sum(sha in self._measured for sha in self._hashes[BASELINE + 1 :])
         return measured, tuple(self._changes())
 
     def _schedule(self) -> Schedule:
         withdrawn = self._withdrawn.get(self._era, set()) - self._retriable
         hashes = enumerate(self._hashes)
-        indices = {name: index for index, name in hashes if name not in withdrawn}
+        indices = {sha: index for index, sha in hashes if sha not in withdrawn}
         runnable = tuple(indices.values())
         curve_commits = sorted({BASELINE, *self._selected, *runnable[-1:]} & set(runnable))
         pairs: dict[IndexPair, _Pair] = {}
-        # A pair of this era replaces undecided pairs of the same commits in earlier eras.
+        # Of several pairs of the same commits, a decided pair wins, then the pair of this era.
         for pair in sorted(self._pairs, key=lambda pair: (pair.is_decided, pair.era == self._era)):
             if pair.after in indices and pair.until in indices:
                 pairs[indices[pair.after], indices[pair.until]] = pair
         return Schedule(
             runnable=runnable,
             curve_commits=tuple(curve_commits),
-            measured=tuple(index for name, index in indices.items() if name in self._measured),
+            measured=tuple(index for sha, index in indices.items() if sha in self._measured),
             states={ends: pair.state_in_era(self._era) for ends, pair in pairs.items()},
             undersampled=tuple(filter(self._is_undersampled, curve_commits)),
             start=max(index for index in runnable if index <= self._start),
@@ -283,16 +283,16 @@ class History:
 
     def _is_undersampled(self, commit: int) -> bool:
         """Return whether a commit that ran has no interval yet, or too few blocks for it."""
-        name = self._hashes[commit]
-        if commit == BASELINE or name not in self._measured:
+        sha = self._hashes[commit]
+        if commit == BASELINE or sha not in self._measured:
             return False
         return all(
             len(comparison.blocks) < max(CURVE_BLOCKS, earliest_block(comparison.level))
-            for comparison in self._with_baseline_by_era(name)
+            for comparison in self._with_baseline_by_era(sha)
         )
 
-    def _with_baseline_by_era(self, name: str) -> list[_CommitComparison]:
-        keys = ((name, era) for era in range(1, len(self._eras) + 1))
+    def _with_baseline_by_era(self, sha: str) -> list[_CommitComparison]:
+        keys = ((sha, era) for era in range(1, len(self._eras) + 1))
         return [self._with_baseline[key] for key in keys if key in self._with_baseline]
 
     def _open_pairs(self, commits: Sequence[int]) -> None:
@@ -301,9 +301,7 @@ class History:
         for first, second in zip(commits, commits[1:], strict=False):
             after, until = self._hashes[first], self._hashes[second]
             between = self._hashes[first + 1 : second]
-            is_adjacent = not any(
-                name in self._measured and name not in withdrawn for name in between
-            )
+            is_adjacent = not any(sha in self._measured and sha not in withdrawn for sha in between)
             same_commits = self._pairs_by_commits.setdefault((after, until), [])
             if is_adjacent and not any(
                 pair.era == self._era or pair.is_decided for pair in same_commits
@@ -328,7 +326,7 @@ class History:
             yield self._with_baseline[key]
 
     def _pairs_of(self, commits: Sequence[int]) -> list[_Pair]:
-        """Return the pairs of this era whose commits are both among the given ones."""
+        """Return the pairs of this era with both commits in ``commits``."""
         hashes = [self._hashes[commit] for commit in commits]
         return [
             pair
@@ -351,7 +349,7 @@ class History:
                 spans = [*self._named_spans, self._span(pair)]
                 ln_threshold -= math.log(_disjoint_count(spans))
                 if pair.ln_e_value >= ln_threshold:
-                    pair.name(ln_threshold)
+                    pair.mark_as_change(ln_threshold)
                     self._named_spans = spans
                     break
             else:
@@ -375,8 +373,8 @@ class History:
             yield Change(
                 self._history_pair(pair),
                 threshold=e_value_of(pair.ln_threshold),
-                is_confirmed=all(name in withdrawn for name in between),
-                not_built=tuple(name for name in between if name in withdrawn),
+                is_confirmed=all(sha in withdrawn for sha in between),
+                not_built=tuple(sha for sha in between if sha in withdrawn),
             )
 
     def _contains(self, pair: _Pair, other: _Pair) -> bool:
@@ -389,29 +387,29 @@ class History:
     def _commits_between(self, pair: _Pair) -> tuple[str, ...]:
         """Return the hashes of the commits between the two of a pair, in order."""
         commits: list[str] = []
-        name = self._parents[pair.until]
-        while name != pair.after:
-            commits.append(name)
-            name = self._parents[name]
+        sha = self._parents[pair.until]
+        while sha != pair.after:
+            commits.append(sha)
+            sha = self._parents[sha]
         return tuple(reversed(commits))
 
     def _revisions(self) -> Iterator[RevisionPoint]:
         baseline = self._hashes[BASELINE]
         yield RevisionPoint(baseline, 1.0, (1.0, 1.0), blocks=self._baseline_blocks)
-        for name in self._hashes[BASELINE + 1 :]:
-            if comparisons := self._with_baseline_by_era(name):
+        for sha in self._hashes[BASELINE + 1 :]:
+            if comparisons := self._with_baseline_by_era(sha):
                 latest = comparisons[-1]
                 verdict = latest.judge()
                 yield RevisionPoint(
-                    name,
+                    sha,
                     verdict.ratio,
                     verdict.ratio_ci,
                     latest.level,
                     len(latest.blocks),
                     latest.era,
                 )
-            elif name in self._measured:
-                yield RevisionPoint(name)
+            elif sha in self._measured:
+                yield RevisionPoint(sha)
 
     def _history_pair(self, pair: _Pair) -> HistoryPair:
         verdict = pair.judge()
@@ -464,7 +462,7 @@ class _Pair(_CommitComparison, eq=False):
     """Evidence for a difference above the margin; for a named pair, the value when it was named."""
     ln_threshold: float = math.inf
     """Logarithm of the e-value at which the pair was named; infinite until then."""
-    blocks_to_name: int = 0
+    naming_blocks: int = 0
     """Number of blocks when the pair was named."""
 
     @property
@@ -477,9 +475,8 @@ class _Pair(_CommitComparison, eq=False):
         """Whether the pair gets no more blocks, in any era."""
         return self.status != "open"
 
-    def name(self, ln_threshold: float) -> None:
-        """Name the pair as a change."""
-        self.ln_threshold, self.blocks_to_name = ln_threshold, len(self.blocks)
+    def mark_as_change(self, ln_threshold: float) -> None:
+        self.ln_threshold, self.naming_blocks = ln_threshold, len(self.blocks)
 
     def add(self, earlier_cost: float, later_cost: float, order: int) -> None:
         """Add the costs of one block, and update the evidence unless the pair is named."""
@@ -537,7 +534,7 @@ class _Pair(_CommitComparison, eq=False):
         It is narrow if both ends are within half of the estimate.
         """
         blocks, min_blocks = len(self.blocks), earliest_block(self.level)
-        if blocks >= max(min_blocks, 2 * self.blocks_to_name):
+        if blocks >= max(min_blocks, 2 * self.naming_blocks):
             return True
         verdict = self.judge()
         step = verdict.typical or 0.0
