@@ -101,7 +101,9 @@ def bisect_plan(
     scratch: Path,
     layout_spread: LayoutSpread | None = None,
 ) -> PlanAndWarnings:
-    """Return the plan of a bisection, and warnings; the good and the bad commit are built.
+    """Return the plan of a bisection, and warnings.
+
+    The good and the bad commit must be built already.
 
     Raise `UnusableInput` if the program does not exist in one of the two commits, or the request
     names a benchmark that does not exist. Raise `ConditionFailed` if the tool's benchmarks fail in
@@ -343,6 +345,10 @@ def _request(bisect_options: BisectOptions) -> BisectRequest:
         _check_no_layout_number(common.benchmarks)
     commits = commits_between(repository, good, bad)
     merged = merged_commits(repository, commits)
+    likely = bisect_options.likely
+    why: Literal["observe", "test"] | None = None
+    if bisect_options.output.why:
+        why = "test" if bisect_options.output.test else "observe"
     return BisectRequest(
         **asdict(common),
         good=good,
@@ -351,13 +357,9 @@ def _request(bisect_options: BisectOptions) -> BisectRequest:
         merged=merged,
         prose=prose_commits(repository, (*commits, *merged.commits)),
         layouts=bisect_options.layouts,
-        why=("test" if bisect_options.output.test else "observe")
-        if bisect_options.output.why
-        else None,
-        likely=bisect_options.likely,
-        prior=weights_by_path(repository, commits, bisect_options.likely)
-        if bisect_options.likely
-        else (),
+        why=why,
+        likely=likely,
+        prior=weights_by_path(repository, commits, likely) if likely else (),
     )
 
 

@@ -133,40 +133,39 @@ def answer(document: BisectDocument) -> Answer:
     """Build the answer: the culprits, or the remaining commits."""
     claims = [claim for search in document.searches for claim in culprit_claims(document, search)]
     if document.bisect is None:
-        title = suite_sentence(document.bisects)
-        answer = Answer(title=title, claims=tuple(claims[:MAX_CLAIMS]))
-        return with_failures(document, answer, "The searches")
-    bisect = document.bisect
-    gap = gap_text(document, bisect, bisect.gap)
+        suite_answer = Answer(suite_sentence(document.bisects), claims=tuple(claims[:MAX_CLAIMS]))
+        return with_failures(document, suite_answer, "The searches")
+    result = document.bisect
+    gap = gap_text(document, result, result.gap)
     lines: tuple[str, ...] = (
-        f"The gap between {bisect.good.label} and {bisect.bad.label}: {gap}.",
+        f"The gap between {result.good.label} and {result.bad.label}: {gap}.",
     )
-    title = bisect.summary
-    if bisect.verdict == "culprit" and not failures_of(document):
+    title = result.summary
+    if result.verdict == "culprit" and not failures_of(document):
         # The claim is the answer itself.
         claims[0] = replace(claims[0], text=title, remarks=(*lines, *claims[0].remarks))
         title, lines = "", ()
-    answer = Answer(title=title, lines=lines, claims=tuple(claims[:MAX_CLAIMS]))
-    return with_failures(document, answer, "The search")
+    search_answer = Answer(title=title, lines=lines, claims=tuple(claims[:MAX_CLAIMS]))
+    return with_failures(document, search_answer, "The search")
 
 
 def parts(document: BisectDocument) -> Iterator[Part]:
     """Build the parts below the answer: commits, gaps, and cost of the search."""
-    bisect = document.bisect
-    if bisect is None:
+    result = document.bisect
+    if result is None:
         yield from _suite_parts(document)
         return
     # Without a confirmed gap, no commit was searched.
-    if bisect.margin is not None:
-        yield Section("Commits", tuple(_commit_parts(bisect, bisect.alpha)))
-    yield from _branch_sections(bisect)
-    facts = [*_left_over_facts(document, bisect), ("Cost", _cost(bisect))]
-    if bisect.blocks_to_go is not None:
-        facts.append(("Expected rest", f"about {2 * bisect.blocks_to_go} more trials"))
+    if result.margin is not None:
+        yield Section("Commits", tuple(_commit_parts(result, result.alpha)))
+    yield from _branch_sections(result)
+    facts = [*_left_over_facts(document, result), ("Cost", _cost(result))]
+    if result.blocks_to_go is not None:
+        facts.append(("Expected rest", f"about {2 * result.blocks_to_go} more trials"))
     yield Facts(tuple(facts), forms=SCREEN)
     yield Section("Cost, and what is left over", (Facts(tuple(facts)),), forms=WRITTEN)
     yield from _resume_command(document)
-    yield _all_commits_section(bisect)
+    yield _all_commits_section(result)
 
 
 def _suite_parts(document: BisectDocument) -> Iterator[Part]:
@@ -246,22 +245,22 @@ def _benchmark_row(document: BisectDocument, search: BisectResult) -> Mapping[st
     }
 
 
-def _branch_sections(bisect: BisectResult) -> Iterator[Section]:
-    for branch in bisect.branches:
+def _branch_sections(result: BisectResult) -> Iterator[Section]:
+    for branch in result.branches:
         if branch.margin is not None:
             title = f"The branch of {short_name(branch.merge)}"
-            yield Section(title, tuple(_commit_parts(branch, bisect.alpha)))
+            yield Section(title, tuple(_commit_parts(branch, result.alpha)))
 
 
-def _all_commits_section(bisect: BisectResult) -> Section:
-    candidates = _candidates(bisect)
+def _all_commits_section(result: BisectResult) -> Section:
+    candidates = _candidates(result)
     table = Table(*headed(map(_commit_row, candidates)), label="Every commit")
     return Section(f"Every commit ({len(candidates)})", (table,), folded=True, forms=PAGE)
 
 
-def explained_parts(bisect: BisectResult) -> Iterator[Part]:
+def explained_parts(result: BisectResult) -> Iterator[Part]:
     """Build the diff of the explained culprit, and the campaign that tested the causes."""
-    explained = bisect.explained
+    explained = result.explained
     if explained is None:
         return
     commit, parent = short_name(explained.commit), short_name(explained.parent)
@@ -299,40 +298,40 @@ def _diff_sentence(explained: ExplainedCulprit) -> str:
     return f" The diff changes none of them by name{cut}: its changes elsewhere affect them."
 
 
-def numbers(document: BisectDocument, bisect: BisectResult) -> Iterator[NumberRow]:
+def numbers(document: BisectDocument, result: BisectResult) -> Iterator[NumberRow]:
     """Yield a row for each commit after the good one, then for each commit of branches."""
-    culprits = {culprit.commit: culprit for culprit in bisect.every_culprit}
-    for candidate in _candidates(bisect):
+    culprits = {culprit.commit: culprit for culprit in result.every_culprit}
+    for candidate in _candidates(result):
         culprit = culprits.get(candidate.commit)
         yield {
             "run": document.run.id,
             "study": document.run.study,
-            "benchmark": bisect.benchmark,
+            "benchmark": result.benchmark,
             **fields_of(candidate, "commit", "subject", "author", "date", "status"),
             "not_built": str(candidate.not_built).lower(),
             **fields_of(candidate, "e_value", "excluded_at", "trials"),
-            "metric": bisect.metric,
+            "metric": result.metric,
             **ratio_numbers(culprit),
             "step_e_value": None if culprit is None else culprit.e_value,
         }
 
 
-def culprit_claims(document: BisectDocument, bisect: BisectResult) -> tuple[Claim, ...]:
+def culprit_claims(document: BisectDocument, result: BisectResult) -> tuple[Claim, ...]:
     """Build a claim for each culprit; the culprits of branches come last."""
     return tuple(
-        _claim(document, bisect, culprit, "the gap" if line is bisect else "the gap of its branch")
-        for line in bisect.lines
+        _claim(document, result, culprit, "the gap" if line is result else "the gap of its branch")
+        for line in result.lines
         for culprit in line.culprits
     )
 
 
-def _candidates(bisect: BisectResult) -> tuple[BisectCommit, ...]:
+def _candidates(result: BisectResult) -> tuple[BisectCommit, ...]:
     """Return the commits from good to bad, then the commits of the searched branches."""
-    return tuple(candidate for line in bisect.lines for candidate in line.candidates)
+    return tuple(candidate for line in result.lines for candidate in line.candidates)
 
 
-def _claim(document: BisectDocument, bisect: BisectResult, culprit: Culprit, gap: str) -> Claim:
-    ratio, interval = _in_values(document, bisect, culprit.ratio, culprit.ratio_ci)
+def _claim(document: BisectDocument, result: BisectResult, culprit: Culprit, gap: str) -> Claim:
+    ratio, interval = _in_values(document, result, culprit.ratio, culprit.ratio_ci)
     estimate, ends = estimate_and_interval(ratio, interval)
     evidence = f"e-value {significant(culprit.e_value)} that it makes a difference"
     fraction = _fraction_of_gap(culprit, gap)
@@ -344,19 +343,19 @@ def _claim(document: BisectDocument, bisect: BisectResult, culprit: Culprit, gap
     ]
     if fraction:
         facts.append(("Gap", fraction))
-    benchmark = f"{bisect.benchmark}: " if bisect.benchmark else ""
+    benchmark = f"{result.benchmark}: " if result.benchmark else ""
     return Claim(
         badge="culprit",
         tone="slower" if culprit.ratio is None or culprit.ratio > 1.0 else "faster",
         text=f"{benchmark}{culprit.summary}",
         subject=(
-            f"{benchmark}{metric_name(bisect.metric)} of {short_name(culprit.commit)} against "
+            f"{benchmark}{metric_name(result.metric)} of {short_name(culprit.commit)} against "
             f"{short_name(culprit.parent)}"
         ),
         estimate=estimate,
         interval=f"{percentage(1.0 - culprit.level)} interval {ends}",
-        strip=strip_of(ratio, interval, bisect.metric, bisect.min_effect),
-        remarks=tuple(_remarks(culprit, bisect, document.run.command_line)),
+        strip=strip_of(ratio, interval, result.metric, result.min_effect),
+        remarks=tuple(_remarks(culprit, result, document.run.command_line)),
         certainty=tuple(
             filter(None, (f"{culprit.subject} ({author_and_date})", evidence, fraction))
         ),
@@ -375,11 +374,11 @@ def _fraction_of_gap(culprit: Culprit, gap: str) -> str:
     return f"explains {100.0 * share:.0f} % of {gap} ({interval})"
 
 
-def _remarks(culprit: Culprit, bisect: BisectResult, command_line: str | None) -> Iterator[str]:
+def _remarks(culprit: Culprit, result: BisectResult, command_line: str | None) -> Iterator[str]:
     if culprit.not_built:
         names = ", ".join(map(short_name, culprit.not_built))
         yield f"Not built: {names}. Any of them may be the culprit instead."
-    searched = {branch.merge for branch in bisect.branches}
+    searched = {branch.merge for branch in result.branches}
     if culprit.is_merge and culprit.commit not in searched and command_line is not None:
         line = _bisect_line_of_branch(culprit, command_line)
         yield f"It is a merge. This line searches its branch: {line}"
@@ -398,28 +397,28 @@ def _bisect_line_of_branch(merge: Culprit, command_line: str) -> str:
 
 
 def _in_values(
-    document: BisectDocument, bisect: BisectResult, ratio: float | None, interval: Interval
+    document: BisectDocument, result: BisectResult, ratio: float | None, interval: Interval
 ) -> tuple[float | None, Interval]:
     """Return a ratio of costs as a ratio of values, which is its inverse if more is better."""
-    if bisect.metric not in document.more_is_better:
+    if result.metric not in document.more_is_better:
         return ratio, interval
     return 1.0 / ratio if ratio else None, inverse_interval(interval)
 
 
-def gap_text(document: BisectDocument, bisect: BisectResult, gap: BisectGap) -> str:
+def gap_text(document: BisectDocument, result: BisectResult, gap: BisectGap) -> str:
     """Return a gap with its interval: ``+5.10 % (98 % interval +4.60 % to +5.60 %)``."""
-    ratio, interval = _in_values(document, bisect, gap.ratio, gap.ratio_ci)
+    ratio, interval = _in_values(document, result, gap.ratio, gap.ratio_ci)
     estimate, ends = estimate_and_interval(ratio, interval)
     blocks = counted(gap.blocks, "block")
     status = "" if gap.status in ("slower", "faster") else f", {gap.status}"
     return f"{estimate} ({percentage(1.0 - gap.level)} interval {ends}; {blocks}){status}"
 
 
-def _commit_parts(bisect: SearchedLine, alpha: float) -> Iterator[Part]:
+def _commit_parts(result: SearchedLine, alpha: float) -> Iterator[Part]:
     """Build the table of remaining commits and culprits, the oldest first, with notes."""
     rows: list[Mapping[str, Cell]] = []
     for is_excluded, group in itertools.groupby(
-        bisect.candidates, key=lambda candidate: candidate.status == "excluded"
+        result.candidates, key=lambda candidate: candidate.status == "excluded"
     ):
         members = list(group)
         if not is_excluded:
@@ -438,11 +437,11 @@ def _commit_parts(bisect: SearchedLine, alpha: float) -> Iterator[Part]:
         *headed(rows),
         label="Commits, the oldest first",
         max_rows=_MAX_COMMIT_ROWS,
-        notes=tuple(_commit_notes(bisect, alpha)),
+        notes=tuple(_commit_notes(result, alpha)),
     )
     brief_rows = [{name: row[name] for name in _BRIEF_COLUMNS} for row in rows]
     yield from brief_or_whole(table, Table(*headed(brief_rows), max_rows=_MAX_BRIEF_COMMIT_ROWS))
-    if course := _course_sentence(bisect):
+    if course := _course_sentence(result):
         yield Paragraph(course, forms=EVERYWHERE - BRIEF)
 
 
@@ -463,28 +462,28 @@ def _commit_row(commit: BisectCommit) -> Mapping[str, Cell]:
     }
 
 
-def _commit_notes(bisect: SearchedLine, alpha: float) -> Iterator[str]:
+def _commit_notes(result: SearchedLine, alpha: float) -> Iterator[str]:
     yield (
         "e-value against: evidence that the commit did not make the whole difference; it is "
         f"excluded from {1.0 / alpha:g} on."
     )
-    if bisect.margin is not None:
+    if result.margin is not None:
         yield (
             "Commits on one side of a step are assumed to differ by less than "
-            f"{significant(bisect.margin, 2)} %."
+            f"{significant(result.margin, 2)} %."
         )
 
 
-def _course_sentence(bisect: SearchedLine) -> str:
+def _course_sentence(result: SearchedLine) -> str:
     """Return how the search narrowed: ``Commits left: 64; 23 after block 20; 1 after block 31``."""
     blocks = sorted(
         candidate.excluded_at
-        for candidate in bisect.candidates
+        for candidate in result.candidates
         if candidate.excluded_at is not None
     )
     if not blocks:
         return ""
-    count = len(bisect.candidates)
+    count = len(result.candidates)
     all_stages = [
         (count - excluded_count, block)
         for excluded_count, block in enumerate(blocks, start=1)
@@ -500,53 +499,53 @@ def _course_sentence(bisect: SearchedLine) -> str:
     return f"Commits left: {'; '.join((str(count), *clauses))}."
 
 
-def _left_over_facts(document: BisectDocument, bisect: BisectResult) -> Iterator[tuple[str, str]]:
+def _left_over_facts(document: BisectDocument, result: BisectResult) -> Iterator[tuple[str, str]]:
     """Yield the gap of each branch, the gaps around the culprits, and unconfirmed commits."""
-    for branch in bisect.branches:
+    for branch in result.branches:
         title = f"Gap of the branch of {short_name(branch.merge)}"
-        yield title, _gap_with_ends(document, bisect, branch.gap)
+        yield title, _gap_with_ends(document, result, branch.gap)
     left_over = [
-        _gap_with_ends(document, bisect, stretch)
-        for line in bisect.lines
+        _gap_with_ends(document, result, stretch)
+        for line in result.lines
         for stretch in line.left_over
     ]
     if left_over:
         yield "Left over", "; ".join(left_over)
-    unconfirmed = [commit.summary for line in bisect.lines for commit in line.unconfirmed]
+    unconfirmed = [commit.summary for line in result.lines for commit in line.unconfirmed]
     if unconfirmed:
         yield "Not named", " ".join(unconfirmed)
 
 
-def _gap_with_ends(document: BisectDocument, bisect: BisectResult, gap: BisectGap) -> str:
+def _gap_with_ends(document: BisectDocument, result: BisectResult, gap: BisectGap) -> str:
     commit_range = f"{short_name(gap.after)} to {short_name(gap.until)}"
-    return f"{commit_range} {gap_text(document, bisect, gap)}"
+    return f"{commit_range} {gap_text(document, result, gap)}"
 
 
-def _cost(bisect: BisectResult) -> str:
+def _cost(result: BisectResult) -> str:
     """Return the cost of a search: ``72 trials of 9 commits in 34 s; 1 commit does not build``."""
-    not_built = sum(candidate.not_built for candidate in _candidates(bisect))
+    not_built = sum(candidate.not_built for candidate in _candidates(result))
     failures = ""
     if not_built:
         subject = "1 commit does" if not_built == 1 else f"{not_built} commits do"
         failures = f"; {subject} not build or run"
-    cost = f"{bisect.trials} trials of {counted(bisect.builds - not_built, 'commit')}"
-    return f"{cost} in {waiting_time(bisect.seconds)}{failures}"
+    cost = f"{result.trials} trials of {counted(result.builds - not_built, 'commit')}"
+    return f"{cost} in {waiting_time(result.seconds)}{failures}"
 
 
-def _contradictions(bisect: BisectResult) -> Iterator[str]:
-    if not (0.0 < bisect.alpha < 1.0 and 0.0 <= bisect.min_effect <= MAX_MIN_EFFECT):
+def _contradictions(result: BisectResult) -> Iterator[str]:
+    if not (0.0 < result.alpha < 1.0 and 0.0 <= result.min_effect <= MAX_MIN_EFFECT):
         yield "a bisection has no alpha between 0 and 1, or no smallest effect"
-    for line in bisect.lines:
+    for line in result.lines:
         if (line.verdict == "culprit") > len(line.culprits):
             yield "a bisection with a culprit names none"
         if any(
             not 0 <= block.earlier < block.later <= len(line.candidates) for block in line.course
         ):
             yield "a block of a bisection has a commit that it does not search"
-        if min(bisect.trials, bisect.builds, *(commit.trials for commit in line.candidates)) < 0:
+        if min(result.trials, result.builds, *(commit.trials for commit in line.candidates)) < 0:
             yield "a bisection has a negative number of trials"
     estimates: list[BisectGap | Culprit | UnconfirmedCommit] = []
-    for line in bisect.lines:
+    for line in result.lines:
         estimates += (line.gap, *line.left_over, *line.culprits, *line.unconfirmed)
     if not all(map(is_step, estimates)):
         yield "a step of a bisection has no ratio with an interval"

@@ -93,7 +93,7 @@ GapStatus = Literal["slower", "faster", "equivalent", "undecided"]
 
 
 class BisectGap(Struct, frozen=True):
-    """The difference between two commits, as the cost of the later over that of the earlier."""
+    """The difference between two commits; its ratio is the later cost over the earlier cost."""
 
     after: str
     """Hash of the earlier commit."""

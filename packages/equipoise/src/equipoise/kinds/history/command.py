@@ -96,7 +96,9 @@ def needed_commits(baseline: Revision) -> tuple[NeededCommit, ...]:
 
 
 def history_plan(request: HistoryRequest, builds: CommitBuilds, scratch: Path) -> PlanAndWarnings:
-    """Return the plan of the first campaign of a history, and warnings; the baseline is built.
+    """Return the plan of the first campaign of a history, and warnings.
+
+    The baseline must be built already.
 
     Raise `UnusableInput` if the program does not exist in the baseline, or there are several
     benchmarks. Raise `ConditionFailed` if the benchmarks of the tool failed in the run that lists
@@ -184,11 +186,11 @@ class HistoryOptions(CommitsOptions, frozen=True, kw_only=True):
     only_new: bool
     host: str
     imported: tuple[str, ...]
-    form: str | None
+    series_format: str | None
 
     @property
     def measures(self) -> bool:
-        """Whether there is anything to measure besides the files of ``--import``."""
+        """Whether the options name anything to measure, not only files of ``--import``."""
         program = self.program
         has_program = program.words or program.kind or program.benches or program.suite
         has_commits = self.first or self.every or self.tags or self.since or self.only_new
@@ -245,7 +247,7 @@ class HistoryOptions(CommitsOptions, frozen=True, kw_only=True):
 )
 @click.option(
     "--format",
-    "form",
+    "series_format",
     type=click.Choice(list(SERIES_FORMATS)),
     help="Format of the files; by default it is found from their content.",
 )
@@ -272,7 +274,7 @@ def command(history_options: HistoryOptions) -> int:
     if history_options.imported:
         imported = read_imported(
             history_options.imported,
-            history_options.form,
+            history_options.series_format,
             min_effect=history_options.limits.judgement().min_effect,
             command_line=command_line(
                 imported=history_options.imported, words=history_options.program.words or None
@@ -424,7 +426,7 @@ def _requests_by_benchmark(
 def _baseline(
     history_options: HistoryOptions, repository: Repository, latest: Revision, output: OutputOptions
 ) -> Revision:
-    """Return the baseline: that of ``--from``, of the latest history, or the last before a date."""
+    """Return the baseline from ``--from``, from the latest history, or from ``--since``."""
     if history_options.first is not None:
         return find_revision(repository, history_options.first, "--from")
     terms = _latest_history(output)
@@ -482,12 +484,14 @@ def _recorded_command(
         }
     if request.host != os.uname().nodename:
         fixed_values["host"] = request.host
-    return typed_command(first=request.baseline.commit, imported=None, form=None, **fixed_values)
+    return typed_command(
+        first=request.baseline.commit, imported=None, series_format=None, **fixed_values
+    )
 
 
 def read_imported(
     files: Sequence[str],
-    form: str | None,
+    series_format: str | None,
     *,
     min_effect: float,
     command_line: str,
@@ -502,7 +506,7 @@ def read_imported(
     ----------
     files
         Names of files and folders, or patterns such as ``results/*.json``.
-    form
+    series_format
         Name of the format; ``None`` finds it from the content of each file.
     min_effect
         Smallest change of the level that is a suspicion, in percent.
@@ -516,7 +520,7 @@ def read_imported(
 
     names = [name for file in files for name in _matching_files(file)]
     sources = [read_within_bounds(name, Path(name)) for name in names]
-    series = read_series(sources, form, SERIES_FORMATS)
+    series = read_series(sources, series_format, SERIES_FORMATS)
     return series_result(
         series, min_effect=min_effect, command_line=command_line, command=command, build=build
     )
