@@ -189,7 +189,7 @@ def test_each_benchmark_of_a_suite_has_a_history_of_its_own(
     assert again[-2:] == ["--", "./bench"] and "--suite" not in again
     answer = history("--from", "v1", *words, "--json", "-")
     assert answer.status == 2
-    assert "2 benchmarks have 2 documents" in answer.err
+    assert "2 benchmarks give 2 JSON documents" in answer.err
 
 
 @pytest.mark.parametrize(
