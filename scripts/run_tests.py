@@ -39,7 +39,7 @@ TESTS_THAT_COMPUTE = (
         "kinds/bisect/test_suite_report.py", "kinds/fleet/test_figures.py",
         "kinds/fleet/test_report.py", "kinds/fleet/test_statistics.py",
         "kinds/gate/test_forecast.py", "kinds/gate/test_power.py", "kinds/gate/test_report.py",
-        "kinds/gate/test_verdict.py", "kinds/history/test_course.py",
+        "kinds/gate/test_verdict.py", "kinds/history/test_schedule.py",
         "kinds/history/test_figures.py", "kinds/history/test_report.py",
         "kinds/history/test_series_report.py",
         "kinds/history/test_statistics.py", "kinds/imported/test_assembly.py",

@@ -298,7 +298,7 @@ def test_a_metric_that_repeats_exactly_needs_no_statistics(tmp_path: Path) -> No
     assert "repeatable_metric" not in [warning.code for warning in noisy.warnings]
     (warning,) = analyse_campaign(exact).warnings
     assert warning.summary == "each commit gave the same wall_s in all of its runs"
-    assert warning.hint.startswith("git bisect run")
+    assert warning.hint.startswith("use git bisect run")
 
 
 def test_the_same_record_gives_the_same_document_byte_for_byte(tmp_path: Path) -> None:

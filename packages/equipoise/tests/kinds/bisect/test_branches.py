@@ -112,10 +112,10 @@ def test_commits_of_a_branch_that_do_not_run_form_a_group() -> None:
 
 def test_only_pairs_of_the_line_that_is_searched_can_run() -> None:
     search_ = BranchingBisection(Bisection(LAST, alpha=ALPHA), (OUTER,))
-    assert search_.in_order((8, 0)) == (0, 8)
+    assert search_.ordered_pair((8, 0)) == (0, 8)
     assert search_.searched_merge is None
     for pair in ((0, 9), (9, 10), (3,)):
         with pytest.raises(ValueError, match="not a pair that can run now"):
-            search_.in_order(pair)
+            search_.ordered_pair(pair)
     with pytest.raises(ValueError, match="not the pair that runs now"):
         search_.add((9, 10), (1.0, 1.0), 1)

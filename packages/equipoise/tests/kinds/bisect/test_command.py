@@ -301,7 +301,7 @@ def test_a_working_tree_that_has_changed_does_not_go_on_with_a_search(
         (("--good", "good", "--metrics", "a,b", "--", "true"), 2, "searches by one metric"),
         (("--good", "good", "--kind", "google-benchmark", "--", "true"), 2, "lists no benchmark"),
         (("--good", "good", "--", "./bench"), 2, "the good revision good ("),
-        (("--good", "good", "--", "./{layout}"), 2, "is the number of a layout"),
+        (("--good", "good", "--", "./{layout}"), 2, "is the number of a memory layout"),
         (("--good", "good", "--layouts", "1", "--", "true"), 2, "layouts"),
         (("--good", "good", "--build", "exit 3", "--", "true"), 3, "the good revision: commit"),
         (("--good", "good", "--", "false"), 3, "failed: exit status 1"),

@@ -148,7 +148,7 @@ def test_without_a_culprit_nothing_is_explained(
     assert "there is nothing to explain: no commit is named" in answer.err
     why = call(project, monkeypatch, capsys, "why", "last", *KEPT)
     assert why.status == 2
-    assert "has not named a commit, and only a named one is explained" in why.err
+    assert "has not named a commit, and only a named commit can be explained" in why.err
 
 
 def test_a_bisection_without_why_does_not_load_the_explanation(project: MadeRepository) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from equipoise.figures.gallery import gallery
-from equipoise.kinds.bisect.figures import bisection
+from equipoise.kinds.bisect.figures import bisection_chart
 from equipoise.kinds.bisect.terms import BisectBlock
 from packages.equipoise.tests.bisections import (
     COUNT,
@@ -20,7 +20,7 @@ from packages.equipoise.tests.figures.charts import notes, tables
 
 
 def test_every_block_is_a_line_between_its_two_commits() -> None:
-    (lines,) = tables(bisection(bisect_result()), "rule")
+    (lines,) = tables(bisection_chart(bisect_result()), "rule")
     assert [(row["number"], row["later_number"]) for row in lines] == list(PAIRS)
     assert [row["trials"] for row in lines] == list(range(2, 2 * len(PAIRS) + 1, 2))
     kinds = [row["kind"] for row in lines]
@@ -30,7 +30,7 @@ def test_every_block_is_a_line_between_its_two_commits() -> None:
 
 
 def test_neighbours_that_one_block_excluded_are_one_area_from_then_on() -> None:
-    (areas,) = tables(bisection(bisect_result()), "rect")
+    (areas,) = tables(bisection_chart(bisect_result()), "rect")
     assert [(row["trials"], row["number"], row["until_number"]) for row in areas] == [
         (10, 0.5, 5.5),
         (14, 5.5, 10.5),
@@ -41,16 +41,18 @@ def test_neighbours_that_one_block_excluded_are_one_area_from_then_on() -> None:
 
 
 def test_the_culprit_is_marked_and_named() -> None:
-    (marks,) = tables(bisection(bisect_result()), "point")
+    (marks,) = tables(bisection_chart(bisect_result()), "point")
     assert [row["number"] for row in marks] == [CULPRIT]
-    assert notes(bisection(bisect_result())) == "15 of 16 commits are excluded after 14 trials."
+    assert (
+        notes(bisection_chart(bisect_result())) == "15 of 16 commits are excluded after 14 trials."
+    )
 
 
 def test_blocks_without_a_remaining_gap_are_counted_and_not_drawn() -> None:
     result = bisect_result()
     rest = [BisectBlock(10 + place, 0, 10, 2) for place in range(150)]
     rest += [BisectBlock(160 + place, 11, 16, 3) for place in range(150)]
-    chart = bisection(replace(result, course=(*result.course, *rest)))
+    chart = bisection_chart(replace(result, course=(*result.course, *rest)))
     assert len(tables(chart, "rule")[0]) == len(PAIRS)
     assert notes(chart) == (
         "15 of 16 commits are excluded after 14 trials. Then 600 trials searched the rest of the "
@@ -58,7 +60,7 @@ def test_blocks_without_a_remaining_gap_are_counted_and_not_drawn() -> None:
     )
     # A later search with a gap is drawn, with all searches before it.
     searched = (*result.course, *rest, BisectBlock(310, 11, 13, 3), BisectBlock(311, 12, 13, 3))
-    lines = tables(bisection(replace(result, course=searched)), "rule")[0]
+    lines = tables(bisection_chart(replace(result, course=searched)), "rule")[0]
     assert len(lines) == len(searched)
     assert [row["kind"] for row in lines[-3:]] == [
         "both ends of the search",
@@ -69,8 +71,8 @@ def test_blocks_without_a_remaining_gap_are_counted_and_not_drawn() -> None:
 
 def test_a_search_without_a_block_can_be_drawn() -> None:
     result = replace(bisect_result(), course=())
-    assert tables(bisection(result), "rule") == [[]]
-    assert "over 0 trials" in bisection(result).to_dict()["description"]
+    assert tables(bisection_chart(result), "rule") == [[]]
+    assert "over 0 trials" in bisection_chart(result).to_dict()["description"]
 
 
 def test_the_search_is_the_only_figure_of_a_bisection() -> None:

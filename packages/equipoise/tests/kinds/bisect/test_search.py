@@ -231,9 +231,13 @@ def test_a_prior_speeds_up_the_search_and_a_wrong_one_names_no_commit() -> None:
 
 @pytest.mark.parametrize(
     ("prior", "message"),
-    [([0.5], "1 chances for 3"), ([1.0, math.nan, 0.0], "3 chances"), ([1.0, -1.0, 0.0], "3")],
+    [
+        ([0.5], "not 3 finite weights from 0 up: 0.5"),
+        ([1.0, math.nan, 0.0], "1.0, nan, 0.0"),
+        ([1.0, -1.0, 0.0], "-1.0"),
+    ],
 )
-def test_a_prior_must_have_a_chance_for_each_commit(prior: list[float], message: str) -> None:
+def test_a_prior_must_have_a_weight_for_each_commit(prior: list[float], message: str) -> None:
     with pytest.raises(UnusableInput, match=message):
         Bisection(3, alpha=ALPHA, prior=prior)
 
@@ -249,7 +253,7 @@ def test_an_invalid_block_is_refused() -> None:
     bisection = Bisection(3, alpha=ALPHA)
     with pytest.raises(UnusableInput, match="order"):
         bisection.add((0, 3), (1.0, 1.0), 0)
-    with pytest.raises(UnusableInput, match="costs are numbers from 0 up"):
+    with pytest.raises(UnusableInput, match="a cost must be 0 or more"):
         bisection.add((0, 3), (1.0, -1.0), 1)
     with pytest.raises(ValueError, match="not the pair"):
         bisection.add((0, 2), (1.0, 1.0), 1)

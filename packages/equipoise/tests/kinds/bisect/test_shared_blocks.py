@@ -76,9 +76,9 @@ def test_a_block_counts_only_for_searches_that_can_use_its_pair() -> None:
     assert command.next_pair(BUILT, 0.0) == (0, COUNT)
     assert command.add([{0: 1.0, COUNT: 1.1}, None], 0) == (True, False)
     # Both still confirm their gap, so neither can use another pair.
-    assert not waiting.takes((3, 9))
-    assert not other.takes((3, 9))
-    assert waiting.takes((0, COUNT))
+    assert not waiting.can_use((3, 9))
+    assert not other.can_use((3, 9))
+    assert waiting.can_use((0, COUNT))
 
 
 def test_a_new_own_pair_is_left_to_the_search_that_chooses_it() -> None:
@@ -87,11 +87,11 @@ def test_a_new_own_pair_is_left_to_the_search_that_chooses_it() -> None:
     run(command, [one_step(COUNT, 0.05, 6)], seed=3, blocks=8)
     while search.fixed_pair is not None:
         run(command, [one_step(COUNT, 0.05, 6)], seed=4, blocks=1)
-    assert search.takes((2, 9))
-    assert not search.takes((2, 3))
-    assert not search.takes((0, COUNT))
+    assert search.can_use((2, 9))
+    assert not search.can_use((2, 3))
+    assert not search.can_use((0, COUNT))
     search.withdraw(3)
-    assert not search.takes((2, 4))
+    assert not search.can_use((2, 4))
 
 
 def test_commands_of_a_block_share_its_builds() -> None:

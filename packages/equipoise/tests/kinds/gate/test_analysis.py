@@ -249,9 +249,13 @@ def test_a_benchmark_that_one_trial_does_not_report_is_not_guessed(tmp_path: Pat
 def test_a_gate_cannot_be_resumed_because_its_revisions_are_gone(tmp_path: Path) -> None:
     stage = Stage(tmp_path)
     run_id = stage.start(gate_of(blocks=2))
-    with pytest.raises(UnusableInput, match="is a gate, whose two revisions are removed"):
+    with pytest.raises(
+        UnusableInput, match="is a gate, and its checked-out revisions were removed"
+    ):
         stage.resume(run_id)
-    with pytest.raises(UnusableInput, match="is a gate, whose two revisions are removed"):
+    with pytest.raises(
+        UnusableInput, match="is a gate, and its checked-out revisions were removed"
+    ):
         choose_gap(stage.ledger.read_run(run_id))
 
 

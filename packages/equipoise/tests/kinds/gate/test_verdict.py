@@ -35,7 +35,7 @@ def test_only_an_interval_wholly_beyond_the_limit_is_slower(
 ) -> None:
     (decision,) = decisions_of(effect_of(percent))
     assert decision.outcome == outcome
-    assert decision.judged.level == ALPHA
+    assert decision.verdict.level == ALPHA
 
 
 def test_slower_but_not_certainly_by_more_than_the_limit_does_not_fail() -> None:

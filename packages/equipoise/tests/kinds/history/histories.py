@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 from msgspec import Struct
 
-from equipoise.kinds.history.course import MAX_COMMITS_OF_BLOCK
+from equipoise.kinds.history.schedule import MAX_COMMITS_OF_BLOCK
 from equipoise.kinds.history.statistics import History
 from packages.equipoise.tests.stats.simulated import FloatArray, Noise
 

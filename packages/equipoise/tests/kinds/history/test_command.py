@@ -106,7 +106,7 @@ def test_a_change_is_named_and_later_nights_add_new_commits(
     # The later campaign depends on the earlier one, which must not change.
     answer = history(first.id, "--quiet", "--ledger", "../ledger.db", command="resume")
     assert answer.status == 2
-    assert f"is followed by {both[1].id}, which depends on it" in answer.err
+    assert f"the later campaign {both[1].id} of this history depends on it" in answer.err
     answer = history("last", "--quiet", "--ledger", "../ledger.db", command="resume")
     assert answer.status == 0
     assert series(project) == both
@@ -189,7 +189,7 @@ def test_each_benchmark_of_a_suite_has_a_history_of_its_own(
     assert again[-2:] == ["--", "./bench"] and "--suite" not in again
     answer = history("--from", "v1", *words, "--json", "-")
     assert answer.status == 2
-    assert "2 benchmarks have 2 documents" in answer.err
+    assert "2 benchmarks give 2 JSON documents" in answer.err
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from equipoise.figures.gallery import gallery
-from equipoise.kinds.history.figures import SERIES_COLOR, history, lanes_of, series
+from equipoise.kinds.history.figures import SERIES_COLOR, history_chart, lanes_of, series_chart
 from equipoise.shared.theme import color_of
 from packages.equipoise.tests.figures.charts import notes, tables
 from packages.equipoise.tests.histories import (
@@ -27,14 +27,14 @@ from packages.equipoise.tests.kinds.history.test_suspicions import STEP, result_
 
 
 def test_each_measured_commit_has_a_bar_with_its_subject_and_author() -> None:
-    bars = tables(history(history_result()), "area")[0]
+    bars = tables(history_chart(history_result()), "area")[0]
     assert [row["place"] for row in bars] == list(MEASURED)
     assert (bars[1]["subject"], bars[1]["author"]) == ("Change 1", "Ada")
     assert bars[8]["low"] < bars[8]["ratio"] < bars[8]["high"]
 
 
 def test_a_confirmed_change_has_its_commit_and_a_range_its_stretch() -> None:
-    chart = history(history_result())
+    chart = history_chart(history_result())
     marks = [row for rows in tables(chart, "point")[3:] for row in rows]
     assert [(row["place"], row["label"]) for row in marks] == [
         (SLOWER, name_of(SLOWER)[:7]),
@@ -47,7 +47,7 @@ def test_a_confirmed_change_has_its_commit_and_a_range_its_stretch() -> None:
 
 
 def test_failed_builds_are_marked_and_waiting_commits_are_counted() -> None:
-    chart = history(history_result())
+    chart = history_chart(history_result())
     assert [row["place"] for row in tables(chart, "point")[1]] == [NOT_BUILT]
     assert notes(chart) == (
         "Not measured yet: 1 commit of the curve. A grey cross is a commit that does not build or "
@@ -56,7 +56,7 @@ def test_failed_builds_are_marked_and_waiting_commits_are_counted() -> None:
 
 
 def test_a_suspicion_is_hollow_and_in_another_colour() -> None:
-    chart = history(replace(history_result(), series=(series_of(),))).to_dict()
+    chart = history_chart(replace(history_result(), series=(series_of(),))).to_dict()
     hollow = [layer["mark"] for layer in chart["layer"] if layer["mark"].get("filled") is False]
     curve = next(layer["mark"] for layer in chart["layer"] if layer["mark"]["type"] == "area")
     assert [mark["shape"] for mark in hollow] == ["diamond"]
@@ -84,7 +84,7 @@ def test_changes_without_room_for_a_name_are_marked_and_counted() -> None:
         replace(result.revisions[1], commit=name_of(place), place=place) for place in range(1, 25)
     )
     crowded = replace(result, changes=changes, revisions=(result.revisions[0], *revisions))
-    chart = history(crowded)
+    chart = history_chart(crowded)
     labels = {row["label"] for rows in tables(chart, "text") for row in rows}
     marks = [row for rows in tables(chart, "point")[3:] for row in rows]
     assert len(marks) == len(changes) > len(labels)
@@ -94,7 +94,7 @@ def test_changes_without_room_for_a_name_are_marked_and_counted() -> None:
 def test_the_chart_shows_values_if_more_of_the_metric_is_better() -> None:
     document = replace(history_document(), more_is_better=("wall_s",))
     (curve,) = (figure.chart for figure in gallery(document, {}))
-    cost = tables(history(history_result()), "area")[0][8]["ratio"]
+    cost = tables(history_chart(history_result()), "area")[0][8]["ratio"]
     value = tables(curve, "area")[0][8]["ratio"]
     assert math.isclose((1.0 + cost / 100.0) * (1.0 + value / 100.0), 1.0, rel_tol=1e-4)
 
@@ -103,11 +103,11 @@ def test_a_history_without_a_measured_commit_can_be_drawn() -> None:
     result = replace(
         history_result(), changes=(), pairs=(), revisions=history_result().revisions[:1]
     )
-    assert [row["place"] for row in tables(history(result), "area")[0]] == [0]
+    assert [row["place"] for row in tables(history_chart(result), "area")[0]] == [0]
 
 
 def test_values_levels_and_hollow_suspicions_in_colours_of_their_own() -> None:
-    chart = series(result_of(series_named("parse", STEP)).series[0])
+    chart = series_chart(result_of(series_named("parse", STEP)).series[0])
     points, marks = tables(chart, "point")
     assert [row["commit"] for row in points] == [f"v{number}" for number in range(1, 25)]
     assert [(row["place"], row["at"], row["last"], row["value"]) for row in marks] == [
@@ -126,6 +126,6 @@ def test_values_levels_and_hollow_suspicions_in_colours_of_their_own() -> None:
 
 
 def test_a_series_of_equal_values_without_a_suspicion_can_be_drawn() -> None:
-    chart = series(result_of(series_named("flat", [2.0])).series[0])
+    chart = series_chart(result_of(series_named("flat", [2.0])).series[0])
     assert tables(chart, "rule") == [[]]
     assert chart.to_dict()["layer"][2]["encoding"]["y"]["scale"]["domain"] == [1.84, 2.16]

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from equipoise.kinds.history.statistics import Change, History, _most_disjoint
+from equipoise.kinds.history.statistics import Change, History, _disjoint_count
 from equipoise.model.errors import UnusableInput
 from equipoise.stats.resolution import Resolution
 from packages.equipoise.tests.kinds.bisect.bisected import steps
@@ -62,7 +62,7 @@ def test_both_changes_are_named_to_their_commit_and_nothing_else_is() -> None:
 def test_the_curve_has_each_selected_commit_with_intervals_that_hold_together() -> None:
     history, _ = measured_history({5: 0.05})
     revisions = history.state().revisions
-    assert [revision.name for revision in revisions] == list(names_of(16))
+    assert [revision.hash for revision in revisions] == list(names_of(16))
     levels = [revision.level for revision in revisions if revision.level is not None]
     assert len(levels) == 16 and sum(levels) < ALPHA
     for place, revision in enumerate(revisions):
@@ -117,7 +117,7 @@ def test_a_change_on_a_rewritten_branch_stays_with_that_of_the_new_branch() -> N
     run_night(history, steps(8, {5: 0.05}), white(0.01), generator, blocks=2000)
     until = [change.pair.until for change in history.state().changes]
     assert sorted(until) == sorted([name_of(5), names[5]])
-    assert {revision.name for revision in history.state().revisions} == set(names)
+    assert {revision.hash for revision in history.state().revisions} == set(names)
 
 
 def test_in_a_new_era_only_undecided_pairs_are_measured_and_names_stay() -> None:
@@ -168,10 +168,10 @@ def test_a_name_takes_the_e_value_of_its_rank_and_of_the_changes_so_far() -> Non
 
 
 def test_nested_names_count_as_one_change() -> None:
-    assert _most_disjoint([(0, 8), (0, 4), (2, 4)]) == 1
-    assert _most_disjoint([(0, 2), (2, 4), (1, 3)]) == 2
-    assert _most_disjoint([(0, 8), (1, 2), (5, 6), (5, 8)]) == 2
-    assert _most_disjoint([]) == 0
+    assert _disjoint_count([(0, 8), (0, 4), (2, 4)]) == 1
+    assert _disjoint_count([(0, 2), (2, 4), (1, 3)]) == 2
+    assert _disjoint_count([(0, 8), (1, 2), (5, 6), (5, 8)]) == 2
+    assert _disjoint_count([]) == 0
 
 
 def test_the_remaining_blocks_are_forecast_until_the_end() -> None:
@@ -231,5 +231,5 @@ def test_a_history_needs_a_smallest_effect_and_a_commit_after_its_baseline() -> 
         History(alpha=ALPHA, min_effect=1.0).begin_campaign(names_of(0), (), "")
     with pytest.raises(UnusableInput, match="baseline"):
         history_of(3).withdraw(0)
-    with pytest.raises(UnusableInput, match="one baseline"):
+    with pytest.raises(UnusableInput, match="is not the baseline of this history"):
         history_of(3).begin_campaign(names_of(3)[1:], (), "")

@@ -1,16 +1,16 @@
-"""The bisection: which of the commits between two revisions made a difference.
+"""The bisection: find the commit between two revisions that made a difference, the culprit.
 
-terms          the commits and their build; the culprits and the remaining commits in a document
+terms          additions of a bisection to a plan and to a result document
 search         the search on one line of commits and on the branches of merges
 stretch        one stretch of a search: confirm the gap, then look for the culprit
 shared_blocks  the searches of several benchmarks, which share the trials of their blocks
-layout         whether memory layouts alone may explain a step
-judge          the choice of the next pair, and the search as recorded blocks have it
-analysis       from recorded blocks to the result, and its sentences
-explained      why a culprit differs from its parent, and the lines of its diff
+layout         the test whether memory layouts alone may explain a step
+judge          the interim analysis, which chooses the next pair of commits
+analysis       the result, from recorded blocks, and its sentences
+explained      the explanation why a culprit differs from its parent, and its diff
 report         the answer, the commits and the cost
-figures        the course of a search
-command        ``equipoise bisect``, and the plan of it
+figures        the chart of a search
+command        ``equipoise bisect``, and its plan
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The result of a bisection: its recorded blocks, read back into the search, and sentences."""
+"""Compute the result of a bisection from its recorded blocks, and write its sentences."""
 
 from __future__ import annotations
 
@@ -55,16 +55,16 @@ _VERDICTS: dict[str, BisectVerdict] = {
     "several": "several",
 }
 _NAMED_VERDICTS = ("culprit", "several")
-"""Verdicts on a stretch without a remainder: its own commits are named."""
+"""Verdicts on a stretch that leaves no remainder, because its commits are named."""
 _MIN_EQUAL_RUNS = 5
-"""Equal runs of a commit that suggest that its metric is repeatable."""
+"""Number of equal runs of a commit that suggests that its metric is repeatable."""
 
 
 class BisectAnalysis(CommitsAnalysis):
-    """The analysis of a bisection, from its blocks to its result."""
+    """Analysis of a bisection: what it adds to the result of its comparison."""
 
     def result(self, record: RunRecord, blocks: Blocks) -> KindResult:
-        """Return the result for each benchmark, and the warnings."""
+        """Return the result for each benchmark, and warnings."""
         searches = bisect_results(record, blocks)
         return KindResult(
             {
@@ -77,9 +77,9 @@ class BisectAnalysis(CommitsAnalysis):
 
 
 def bisect_results(record: RunRecord, blocks: Blocks) -> tuple[BisectResult, ...]:
-    """Return the result of a bisection for each benchmark; none before the first block.
+    """Return the result of a bisection for each benchmark; empty before the first block.
 
-    ``blocks`` are the complete ones of the record.
+    ``blocks`` are the complete blocks of the record.
 
     Raise `UnusableInput` if a trial has no value for the metric.
     """
@@ -88,66 +88,66 @@ def bisect_results(record: RunRecord, blocks: Blocks) -> tuple[BisectResult, ...
     withdrawals = withdrawals_of(record)
     return tuple(
         _result(
-            _SearchRecord(
+            _ResultInputs(
                 record,
                 blocks,
                 search,
                 frozenset(
-                    withdrawal.commit for withdrawal in withdrawals if withdrawal.benchmark == place
+                    withdrawal.commit for withdrawal in withdrawals if withdrawal.benchmark == index
                 ),
                 resolution_of(blocks, search.benchmark.metric).more_is_better,
             ),
             {withdrawal.commit for withdrawal in withdrawals},
         )
-        for place, search in enumerate(read_searches(record))
+        for index, search in enumerate(read_searches(record))
     )
 
 
-def _result(source: _SearchRecord, not_built: Collection[int]) -> BisectResult:
-    """Return the result for one benchmark; ``not_built`` has the commits that any lacks."""
-    plan, terms = source.record.plan, source.terms
-    lines = source.search.bisection.lines()
-    first, *branches = (_line_result(source, line) for line in lines)
-    ran = {terms.commit_of(trial.condition) for trial in source.record.trials}
+def _result(inputs: _ResultInputs, not_built: Collection[int]) -> BisectResult:
+    """Return the result for one benchmark; ``not_built`` covers all benchmarks."""
+    plan, terms = inputs.record.plan, inputs.terms
+    lines = inputs.search.bisection.lines()
+    first, *branches = (_line_result(inputs, line) for line in lines)
+    measured = {terms.commit_of(trial.condition) for trial in inputs.record.trials}
     result = BisectResult(
         **{name: getattr(first, name) for name in SearchedLine.__struct_fields__},
         good=terms.good,
         bad=terms.bad,
-        metric=source.search.benchmark.metric,
+        metric=inputs.search.benchmark.metric,
         min_effect=plan.judgement.min_effect,
         alpha=plan.judgement.alpha,
-        trials=source.trials.total(),
-        builds=len(ran.union(not_built)),
-        seconds=seconds_of_segments(source.record),
-        blocks_to_go=next(
-            (
-                to_go
-                for line in (*reversed(lines[1:]), lines[0])
-                if not line.missing and (to_go := line.state.stretches[-1].blocks_to_go)
-            ),
-            None,
-        ),
+        trials=inputs.trials.total(),
+        builds=len(measured.union(not_built)),
+        seconds=seconds_of_segments(inputs.record),
+        blocks_to_go=_blocks_to_go(lines),
         build=terms.build,
         branches=tuple(
-            replace(branch, summary=branch_sentence(branch, more_is_better=source.more_is_better))
+            replace(branch, summary=branch_sentence(branch, more_is_better=inputs.more_is_better))
             for branch in branches
         ),
-        benchmark=source.search.benchmark.name,
+        benchmark=inputs.search.benchmark.name,
     )
-    return replace(result, summary=bisect_sentence(result, more_is_better=source.more_is_better))
+    return replace(result, summary=bisect_sentence(result, more_is_better=inputs.more_is_better))
+
+
+def _blocks_to_go(lines: Sequence[LineState]) -> int | None:
+    """Return the forecast of the latest line that has a forecast; branches come before the line."""
+    for line in (*reversed(lines[1:]), lines[0]):
+        forecast = line.state.stretches[-1].blocks_to_go
+        if forecast and not line.missing:
+            return forecast
+    return None
 
 
 MIN_LAYOUT_SPREADS = 10.0
-"""Spreads of layouts from which on a step is not explained by layouts.
-
-See docs/reference/bisect.md#a-step-must-persist.
-"""
+"""Size of a step, in spreads of layouts, from which on layouts do not explain the step
+(docs/reference/bisect.md#a-step-must-persist)."""
 
 
 def warnings_of_bisection(
     plan: Plan, blocks: Blocks, results: Sequence[BisectResult]
 ) -> Iterator[CampaignWarning]:
-    """Yield warnings: steps that change or are as small as those of layouts, constant values."""
+    """Yield warnings about steps that change or are small, and about metrics without spread."""
     terms = bisection_of(plan)
     for result in results:
         yield from _warnings_of_trends(
@@ -157,11 +157,11 @@ def warnings_of_bisection(
         for result in results:
             yield from _warnings_of_layouts(terms, result)
     for benchmark in benchmarks_of(plan):
-        read, costs = cost_function(benchmark.metric), defaultdict[int, list[float | None]](list)
+        cost_of, costs = cost_function(benchmark.metric), defaultdict[int, list[float | None]](list)
         for block in blocks.values():
             for trial in block:
                 if terms.process_of(trial.condition) == benchmark.process:
-                    costs[trial.condition].append(read(trial))
+                    costs[trial.condition].append(cost_of(trial))
         repeated = [values for values in costs.values() if len(values) >= _MIN_EQUAL_RUNS]
         if len(repeated) > 1 and all(len(set(values)) == 1 for values in repeated):
             metric = benchmark.metric
@@ -170,12 +170,12 @@ def warnings_of_bisection(
             yield CampaignWarning(
                 "repeatable_metric",
                 f"each commit gave the same {metric} in all of its runs",
-                "git bisect run finds the commit with one run of each",
+                "use git bisect run, which needs only one run of each commit",
             )
 
 
-class _SearchRecord(Struct, frozen=True):
-    """The record of a bisection, with the search of one of its benchmarks."""
+class _ResultInputs(Struct, frozen=True):
+    """Inputs of the result of one benchmark: the record of the bisection, and the search."""
 
     record: RunRecord
     blocks: Blocks
@@ -188,17 +188,17 @@ class _SearchRecord(Struct, frozen=True):
 
     @property
     def terms(self) -> BisectPlan:
-        """The terms of the bisection."""
+        """Terms of the bisection."""
         return bisection_of(self.record.plan)
 
     @property
     def commits(self) -> tuple[Commit, ...]:
-        """The commits by their places in the whole bisection."""
-        return self.terms.commits_with_branches
+        """Commits by their indices in the whole bisection."""
+        return self.terms.every_commit
 
     @property
     def trials(self) -> Counter[int]:
-        """Measured trials of each commit."""
+        """Number of measured trials of each commit."""
         return Counter(
             self.terms.commit_of(trial.condition)
             for block in self.blocks.values()
@@ -207,23 +207,23 @@ class _SearchRecord(Struct, frozen=True):
         )
 
 
-def _line_result(source: _SearchRecord, line: LineState) -> BisectBranch:
-    """Return the result of one line in the form of a branch; the first line has no merge."""
-    state, all_commits = line.state, source.commits
+def _line_result(inputs: _ResultInputs, line: LineState) -> BisectBranch:
+    """Return the result of one line as a branch; the merge of the first line is empty."""
+    state, all_commits = line.state, inputs.commits
     commits = tuple(all_commits[commit] for commit in line.commits)
-    course = tuple(_course(source, line))
+    course = tuple(_course(inputs, line))
     return BisectBranch(
         merge="" if line.merge is None else all_commits[line.merge].name,
         after=commits[0].name,
         until=commits[-1].name,
         verdict=_VERDICTS[state.verdict],
         culprits=tuple(
-            _culprit(source, commits, step, trend)
+            _culprit(inputs, commits, step, trend)
             for step, trend in sorted(
                 zip(state.named_steps, line.trends, strict=True), key=lambda pair: pair[0].last
             )
         ),
-        candidates=tuple(_candidates(source, line, course)),
+        candidates=tuple(_candidates(inputs, line, course)),
         gap=_gap(commits, state.stretches[0]),
         left_over=tuple(
             _gap(commits, stretch)
@@ -235,7 +235,7 @@ def _line_result(source: _SearchRecord, line: LineState) -> BisectBranch:
         course=course,
         summary="",
         unconfirmed=tuple(
-            _unconfirmed(source, commits, candidate)
+            _unconfirmed(inputs, commits, candidate)
             for candidate in sorted(
                 state.unconfirmed_steps, key=lambda candidate: candidate.step.last
             )
@@ -243,31 +243,32 @@ def _line_result(source: _SearchRecord, line: LineState) -> BisectBranch:
     )
 
 
-def _course(source: _SearchRecord, line: LineState) -> Iterator[BisectBlock]:
-    ends = list(itertools.accumulate(stretch.blocks for stretch in line.state.stretches))
-    numbers = source.search.blocks
+def _course(inputs: _ResultInputs, line: LineState) -> Iterator[BisectBlock]:
+    last_counts = list(itertools.accumulate(stretch.blocks for stretch in line.state.stretches))
+    block_numbers = inputs.search.blocks
     for count, (number, (earlier, later)) in enumerate(line.course, start=1):
-        yield BisectBlock(numbers[number - 1], earlier, later, bisect.bisect_left(ends, count) + 1)
+        search = bisect.bisect_left(last_counts, count) + 1
+        yield BisectBlock(block_numbers[number - 1], earlier, later, search)
 
 
 def _warnings_of_trends(result: BisectResult, *, more_is_better: bool) -> Iterator[CampaignWarning]:
-    where = f" in {result.benchmark}" if result.benchmark else ""
+    benchmark = f" in {result.benchmark}" if result.benchmark else ""
     for culprit in result.every_culprit:
         if culprit.trend is None:
             continue
         power = -1.0 if more_is_better else 1.0
         first, last = culprit.trend.first_ratio**power, culprit.trend.last_ratio**power
-        grew = abs(math.log(last)) > abs(math.log(first))
+        verb = "grew" if abs(math.log(last)) > abs(math.log(first)) else "faded"
         commit = culprit.commit
-        # The working tree is what bisect takes by default.
+        # The working tree is the default of --bad.
         bad = "" if commit.endswith(CHANGED_SUFFIX) else f" {option('bad', short_name(commit))}"
         yield CampaignWarning(
             "no_constant_ratio",
-            f"the step of {short_name(commit)}{where} {'grew' if grew else 'faded'} while the "
+            f"the step of {short_name(commit)}{benchmark} {verb} while the "
             f"search ran, from about {signed_change(first)} to {signed_change(last)}: no single "
             "ratio describes it",
-            "its interval is that of the blocks against its parent; measure the step again with "
-            f"{option('good', short_name(culprit.parent))}{bad}",
+            "the reported interval is that of the blocks against its parent; to measure the step "
+            f"again, bisect with {option('good', short_name(culprit.parent))}{bad}",
         )
 
 
@@ -275,7 +276,7 @@ def _warnings_of_layouts(terms: BisectPlan, result: BisectResult) -> Iterator[Ca
     spread = terms.layout_spread
     if spread is None or spread.percent <= 0.0:
         return
-    where = f" in {result.benchmark}" if result.benchmark else ""
+    benchmark = f" in {result.benchmark}" if result.benchmark else ""
     for culprit in result.every_culprit:
         if culprit.ratio is None:
             continue
@@ -283,7 +284,7 @@ def _warnings_of_layouts(terms: BisectPlan, result: BisectResult) -> Iterator[Ca
         if step < MIN_LAYOUT_SPREADS * spread.percent:
             yield CampaignWarning(
                 "step_of_layout",
-                f"the step of {short_name(culprit.commit)}{where}, {step:.2g} %, is below ten "
+                f"the step of {short_name(culprit.commit)}{benchmark}, {step:.2g} %, is below ten "
                 f"times the spread of memory layouts, {spread.percent:.2g} % in campaign "
                 f"{spread.run}: commits that change nothing differ by their layouts, too",
                 "let the build link several layouts, and draw one for each block with "
@@ -293,28 +294,28 @@ def _warnings_of_layouts(terms: BisectPlan, result: BisectResult) -> Iterator[Ca
 
 
 def _groups(count: int, not_built: Collection[int]) -> Iterator[range]:
-    """Yield groups of commits: commits that do not build, and the next one that does."""
+    """Yield groups of commits: commits that do not build, and the next commit that builds."""
     first = 1
-    for place in range(1, count + 1):
-        if place not in not_built:
-            yield range(first, place + 1)
-            first = place + 1
+    for commit in range(1, count + 1):
+        if commit not in not_built:
+            yield range(first, commit + 1)
+            first = commit + 1
 
 
 def _candidates(
-    source: _SearchRecord, line: LineState, course: Sequence[BisectBlock]
+    inputs: _ResultInputs, line: LineState, course: Sequence[BisectBlock]
 ) -> Iterator[BisectCommit]:
-    state, all_commits, trials = line.state, source.commits, source.trials
-    not_built = {place for place, commit in enumerate(line.commits) if commit in source.not_built}
+    state, all_commits, trials = line.state, inputs.commits, inputs.trials
+    not_built = {index for index, commit in enumerate(line.commits) if commit in inputs.not_built}
     culprits = {step.last for step in state.named_steps}
     for group in _groups(len(line.commits) - 1, not_built):
-        # A group is excluded once each of its members is.
-        excluded = [state.excluded_at[place - 1] for place in group]
-        exclusions = [place for place in excluded if place is not None]
-        last = max(exclusions) if len(exclusions) == len(excluded) else None
-        against = min(state.log_e_values[place - 1] for place in group)
-        for place in group:
-            commit = all_commits[line.commits[place]]
+        # A group is excluded once all of its members are excluded.
+        exclusions = [state.excluded_at[index - 1] for index in group]
+        known_exclusions = [number for number in exclusions if number is not None]
+        excluded_at = max(known_exclusions) if len(known_exclusions) == len(group) else None
+        log_e_value = min(state.log_e_values[index - 1] for index in group)
+        for index in group:
+            commit = all_commits[line.commits[index]]
             yield BisectCommit(
                 commit=commit.name,
                 subject=commit.subject,
@@ -322,19 +323,16 @@ def _candidates(
                 date=commit.date,
                 status="culprit"
                 if group[-1] in culprits
-                else ("left" if last is None else "excluded"),
-                e_value=None if state.margin is None else e_value_of(against),
-                excluded_at=None if last is None else course[last - 1].block,
-                trials=trials[line.commits[place]],
-                not_built=place in not_built,
+                else ("left" if excluded_at is None else "excluded"),
+                e_value=None if state.margin is None else e_value_of(log_e_value),
+                excluded_at=None if excluded_at is None else course[excluded_at - 1].block,
+                trials=trials[line.commits[index]],
+                not_built=index in not_built,
             )
 
 
 def _culprit(
-    source: _SearchRecord,
-    commits: Sequence[Commit],
-    step: NamedStep,
-    trend: StepTrend | None,
+    inputs: _ResultInputs, commits: Sequence[Commit], step: NamedStep, trend: StepTrend | None
 ) -> Culprit:
     culprit = Culprit(
         **_step_fields(commits, step),
@@ -342,23 +340,23 @@ def _culprit(
         e_value=step.e_value,
         share_of_gap=step.share_of_gap,
         share_ci=step.share_ci,
-        # A step without a finite size has no line either.
+        # A step without a finite size has no trend.
         trend=None if step.ratio is None else trend,
     )
-    metric, more_is_better = source.search.benchmark.metric, source.more_is_better
+    metric, more_is_better = inputs.search.benchmark.metric, inputs.more_is_better
     sentence = culprit_sentence(culprit, metric, more_is_better=more_is_better)
     return replace(culprit, summary=sentence)
 
 
 def _unconfirmed(
-    source: _SearchRecord, commits: Sequence[Commit], step: UnconfirmedStep
+    inputs: _ResultInputs, commits: Sequence[Commit], step: UnconfirmedStep
 ) -> UnconfirmedCommit:
     unconfirmed = UnconfirmedCommit(**_step_fields(commits, step.step), reason=step.reason)
     summary = unconfirmed_sentence(
         unconfirmed,
-        source.search.benchmark.metric,
-        source.record.plan.judgement.min_effect,
-        more_is_better=source.more_is_better,
+        inputs.search.benchmark.metric,
+        inputs.record.plan.judgement.min_effect,
+        more_is_better=inputs.more_is_better,
     )
     return replace(unconfirmed, summary=summary)
 
@@ -382,21 +380,21 @@ def _step_fields(commits: Sequence[Commit], step: NamedStep) -> dict[str, Any]:
 
 
 def _gap(commits: Sequence[Commit], stretch: StretchState) -> BisectGap:
-    judged = stretch.gap
+    verdict = stretch.gap
     status: GapStatus = "undecided"
     if stretch.verdict == "no difference":
         status = "equivalent"
-    elif judged.low > 0.0:
+    elif verdict.low > 0.0:
         status = "slower"
-    elif judged.high < 0.0:
+    elif verdict.high < 0.0:
         status = "faster"
     return BisectGap(
         after=commits[stretch.first].name,
         until=commits[stretch.last].name,
-        ratio=judged.ratio,
-        ratio_ci=judged.ratio_ci,
-        level=judged.level,
-        blocks=judged.blocks,
+        ratio=verdict.ratio,
+        ratio_ci=verdict.ratio_ci,
+        level=verdict.level,
+        blocks=verdict.blocks,
         status=status,
     )
 
@@ -419,22 +417,22 @@ def unconfirmed_sentence(
         change = "a difference whose size is not known"
     else:
         change = change_clause(metric, commit.ratio, commit.ratio_ci, more_is_better=more_is_better)
-    because: dict[UnconfirmedReason, str] = {
+    reasons: dict[UnconfirmedReason, str] = {
         "min_effect": f"that is not certainly over {min_effect:g} %",
         "layouts": "the memory layouts of single commits may explain it",
-        "prose": "it changes only files of prose, so it is a difference of memory layouts",
+        "prose": "it changes only documentation, so it is a difference of memory layouts",
     }
-    return f"{phrase} is not named. Its build made {change}, but {because[commit.reason]}."
+    return f"{phrase} is not named. Its build made {change}, but {reasons[commit.reason]}."
 
 
 def branch_sentence(branch: BisectBranch, *, more_is_better: bool = False) -> str:
-    """Return the sentence of a merge's branch."""
+    """Return the sentence about the branch of a merge."""
     merge, culprits = short_name(branch.merge), branch.culprits
     remaining = [candidate for candidate in branch.candidates if candidate.status == "left"]
     if branch.missing:
-        them = joined(list(map(short_name, branch.missing)))
+        commits = joined(list(map(short_name, branch.missing)))
         verb = "does" if len(branch.missing) == 1 else "do"
-        return f"The branch of {merge} cannot be searched: {them} {verb} not build or run."
+        return f"The branch of {merge} cannot be searched: {commits} {verb} not build or run."
     match branch.verdict:
         case "culprit":
             return f"In the branch of {merge}, {_summary_inside_sentence(culprits[0])}"
@@ -532,7 +530,7 @@ def _among(candidates: Sequence[BisectCommit]) -> str:
 
 
 def _exclusion_clause(gap: BisectGap, *, more_is_better: bool) -> str:
-    """Return which differences are excluded: ``; a difference above +0.80 % is excluded``."""
+    """Return the clause with the excluded differences: ``; a difference above … is excluded``."""
     low, high = inverse_interval(gap.ratio_ci) if more_is_better else gap.ratio_ci
     limits = [f"below {signed_change(low)}"] if low else []
     limits += [f"above {signed_change(high)}"] if high else []

@@ -35,10 +35,7 @@ from equipoise.model.record import DIFF, INTERRUPTED, Observation, RunRecord
 from equipoise.model.revisions import REVISION, Commit, Revision
 from equipoise.revisions.benchmarks import Benchmark
 from equipoise.revisions.build_cache import open_cache
-from equipoise.revisions.checkout import (
-    find_revision,
-    warnings_of_working_tree,
-)
+from equipoise.revisions.checkout import find_revision, warnings_of_working_tree
 from equipoise.revisions.commit_plans import (
     CommitBuilds,
     CommitsRequest,
@@ -72,7 +69,7 @@ class BisectRequest(CommitsRequest, frozen=True, kw_only=True):
     prior: tuple[float, ...] = ()
     """Prior weight of each commit, from the suspected paths; empty for equal weights."""
     prose: tuple[int, ...] = ()
-    """Places of the commits that change only prose, such as documentation."""
+    """Indices of the commits that change only documentation."""
     merged: MergedCommits = MergedCommits()
     """Commits of branches that were merged between the good and the bad commit."""
     why: Literal["observe", "test"] | None = None
@@ -86,21 +83,16 @@ class BisectRequest(CommitsRequest, frozen=True, kw_only=True):
 
     @property
     def needed(self) -> tuple[NeededCommit, ...]:
-        """The good and the bad commit."""
-        return ends_of(self.good, self.bad, len(self.commits))
+        """The commits that the campaign cannot do without: the good and the bad commit."""
+        return needed_commits(self.good, self.bad, len(self.commits))
 
 
-def ends_of(good: Revision, bad: Revision, count: int) -> tuple[NeededCommit, NeededCommit]:
-    """Return the good and the bad commit: the first and the last of ``count`` commits."""
+def needed_commits(good: Revision, bad: Revision, count: int) -> tuple[NeededCommit, ...]:
+    """Return the good and the bad commit, the first and the last of ``count`` commits."""
     return (
         NeededCommit(0, "good revision", good, "--good"),
         NeededCommit(count - 1, "bad revision", bad, "--bad"),
     )
-
-
-def needed_of(terms: BisectPlan) -> tuple[NeededCommit, ...]:
-    """Return the good and the bad commit of a recorded bisection."""
-    return ends_of(terms.good, terms.bad, len(terms.commits))
 
 
 def bisect_plan(
@@ -109,17 +101,17 @@ def bisect_plan(
     scratch: Path,
     layout_spread: LayoutSpread | None = None,
 ) -> PlanAndWarnings:
-    """Return the plan of a bisection whose two ends are built, and warnings about this host.
+    """Return the plan of a bisection, and warnings.
 
-    The two ends are the good and the bad commit.
+    The good and the bad commit must be built already.
 
-    Raise `UnusableInput` if the program does not exist in one of the ends, or the request names a
-    benchmark that does not exist. Raise `ConditionFailed` if the tool's benchmarks fail in the run
-    that lists their metrics.
+    Raise `UnusableInput` if the program does not exist in one of the two commits, or the request
+    names a benchmark that does not exist. Raise `ConditionFailed` if the tool's benchmarks fail in
+    the run that lists their metrics.
     """
-    plan, shared, warnings = plan_of_commits(STUDY, request, builds, scratch)
+    plan, common_terms, warnings = plan_of_commits(STUDY, request, builds, scratch)
     terms = BisectPlan(
-        **asdict(shared),
+        **asdict(common_terms),
         good=request.good,
         bad=request.bad,
         likely=request.likely,
@@ -130,15 +122,15 @@ def bisect_plan(
         why=request.why,
         layout_spread=layout_spread,
     )
-    gaps: list[Contrast] = []
-    for first in range(0, len(plan.conditions), len(request.commits_with_branches)):
-        levels = plan.conditions[first].levels
+    contrasts: list[Contrast] = []
+    for good in range(0, len(plan.conditions), len(request.every_commit)):
+        levels = plan.conditions[good].levels
         stratum = {factor: level for factor, level in levels.items() if factor != REVISION}
-        gaps.append(Contrast(first, first + terms.last, REVISION, stratum))
-    layouts_plan, layout_warnings = plan_with_layouts(plan, request.layouts, None)
+        contrasts.append(Contrast(good, good + terms.last, REVISION, stratum))
+    layouts_plan, layout_warnings = over_layouts(plan, request.layouts, None)
     # A search ends when the culprit is known, even if each layout ran in few blocks only.
     layouts_plan = replace(
-        layouts_plan, stopping=plan.stopping, chosen_contrasts=tuple(gaps), terms=terms
+        layouts_plan, stopping=plan.stopping, chosen_contrasts=tuple(contrasts), terms=terms
     )
     return layouts_plan, (*layout_warnings, *warnings)
 
@@ -147,7 +139,7 @@ EXAMPLE = "equipoise bisect --good v1.4 --bad main --build make -- ./bench"
 
 
 class BisectOptions(CommitsOptions, frozen=True, kw_only=True):
-    """Options of `equipoise bisect`, as typed; `BisectRequest` has the commits that they name."""
+    """Parsed options of ``equipoise bisect``; `BisectRequest` has the commits that they name."""
 
     good: str
     bad: str | None
@@ -183,7 +175,7 @@ class BisectOptions(CommitsOptions, frozen=True, kw_only=True):
 @options.number_option(
     "--layouts",
     metavar="K",
-    help="Draw one of K memory layouts for each block; {layout} in CMD is the number of each.",
+    help="Draw one of K memory layouts for each block; {layout} in CMD is its number.",
 )
 @options.flag("--why", help="Explain why the culprit differs from its parent, and show its diff.")
 @options.no_test_option
@@ -226,10 +218,7 @@ def command(bisect_options: BisectOptions) -> int:
 
 
 def resume(
-    record: RunRecord,
-    limits: CampaignLimits,
-    hosts: HostOptions,
-    output: OutputOptions,
+    record: RunRecord, limits: CampaignLimits, hosts: HostOptions, output: OutputOptions
 ) -> int:
     """Resume a bisection and show its result; errors are those of `resume_bisection`."""
     with measuring(output) as (ledger, listener):
@@ -256,7 +245,7 @@ def resume_bisection(
         return record.id
     with revisions.kept_builds(record) as builds:
         if not search_has_ended:
-            builds.make_needed(needed_of(terms))
+            builds.make_needed(needed_commits(terms.good, terms.bad, len(terms.commits)))
             conduct.resume(
                 record.id,
                 limits,
@@ -305,7 +294,7 @@ def _explain(
 
 
 def _is_explained(record: RunRecord, ledger: Ledger) -> bool:
-    """Return whether an ended search needs no explanation: no culprit, or an explained one."""
+    """Return whether an ended search needs no explanation, or already has one."""
     from equipoise.why.evidence.collect import EvidenceRequest, missing_runs
     from equipoise.why.gap import largest_gap
     from equipoise.why.result import latest_experiment
@@ -331,7 +320,7 @@ def _build_gap(record: RunRecord, gap: Gap, builds: CommitBuilds, ledger: Ledger
     terms, culprit = bisection_of(record.plan), gap.contrast.candidate
     parent, commit = map(terms.commit_of, gap.pair)
     for reason in builds.make((parent, commit)).values():
-        raise ConditionFailed(reason, hint="bisect again: its build was removed")
+        raise ConditionFailed(reason, hint="bisect again, because the build was removed")
     if any(
         (observation.source, observation.condition) == (DIFF, culprit)
         for observation in record.observations
@@ -358,6 +347,10 @@ def _request(bisect_options: BisectOptions) -> BisectRequest:
         _check_no_layout_number(common.benchmarks)
     commits = commits_between(repository, good, bad)
     merged = merged_commits(repository, commits)
+    likely = bisect_options.likely
+    why: Literal["observe", "test"] | None = None
+    if bisect_options.output.why:
+        why = "test" if bisect_options.output.test else "observe"
     return BisectRequest(
         **asdict(common),
         good=good,
@@ -366,18 +359,14 @@ def _request(bisect_options: BisectOptions) -> BisectRequest:
         merged=merged,
         prose=prose_commits(repository, (*commits, *merged.commits)),
         layouts=bisect_options.layouts,
-        why=("test" if bisect_options.output.test else "observe")
-        if bisect_options.output.why
-        else None,
-        likely=bisect_options.likely,
-        prior=weights_by_path(repository, commits, bisect_options.likely)
-        if bisect_options.likely
-        else (),
+        why=why,
+        likely=likely,
+        prior=weights_by_path(repository, commits, likely) if likely else (),
     )
 
 
 def _recorded_command(request: BisectRequest, seed: int) -> tuple[str, ...]:
-    """Return the typed command, with the good and the bad revision replaced by their hashes."""
+    """Return the typed command with the hashes of the good and the bad commit, as words."""
     bad = request.bad
     return typed_command(
         good=request.good.commit, bad=None if bad.uncommitted else bad.commit, seed=seed
@@ -385,9 +374,9 @@ def _recorded_command(request: BisectRequest, seed: int) -> tuple[str, ...]:
 
 
 def _layout_spread(ledger: Ledger, repository: Repository) -> LayoutSpread | None:
-    """Return the spread over memory layouts that an earlier campaign of this repository measured.
+    """Return the spread over memory layouts from the latest campaign of this repository with one.
 
-    It is the spread of the latest such campaign; ``None`` if no campaign has measured it.
+    The result is ``None`` if no campaign has measured the spread.
     """
     for run_id in ledger.runs_over_layouts():
         record = ledger.read_run(run_id)
@@ -403,9 +392,8 @@ def _layout_spread(ledger: Ledger, repository: Repository) -> LayoutSpread | Non
 
 
 def _check_no_layout_number(benchmarks: Sequence[Benchmark]) -> None:
-    words = [word for benchmark in benchmarks for word in benchmark.command]
-    if any(LAYOUT in word for word in words):
+    if any(LAYOUT in word for benchmark in benchmarks for word in benchmark.command):
         raise UnusableInput(
-            f"{LAYOUT} in the command is the number of a layout, but there are no layouts",
+            f"{LAYOUT} in the command is the number of a memory layout, but --layouts is missing",
             hint="add --layouts 12, and let --build link the program in 12 layouts",
         )

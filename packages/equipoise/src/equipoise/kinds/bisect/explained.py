@@ -1,4 +1,4 @@
-"""Why a culprit differs from its parent, and the lines of its diff."""
+"""Explain why a culprit differs from its parent, with the hunks of its diff."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ from equipoise.why.kind import NamedGap, WhyKind
 
 MAX_HUNKS = 5
 MAX_LINES = 40
-"""Number of lines of a hunk that are shown."""
+"""Maximum number of lines of a hunk that are shown."""
 MAX_LINE_LETTERS = 200
-"""Letters of a line that are shown."""
+"""Maximum number of letters of a line that are shown."""
 _FUNCTION_KEYS = ("function", "called_by", "caller")
 """Keys of evidence that name a function of the program."""
 _COMPILER_SUFFIX = re.compile(r"(\.(constprop|part|isra|cold|lto_priv|llvm)\b.*|::h[0-9a-f]{16})$")
@@ -45,16 +45,16 @@ _IDENTIFIER = re.compile(r"\b[^\W\d]\w*")
 _FILE_OR_HUNK = re.compile(
     r"^(?:--- a/|\+\+\+ b/)(?P<file>.*)|^@@ .*? @@.*(?:\n[ +\-\\].*)*", re.MULTILINE
 )
-_PROSE_SUFFIXES = frozenset(
+_TEXT_SUFFIXES = frozenset(
     {".json", ".lock", ".md", ".rst", ".toml", ".txt", ".xml", ".yaml", ".yml"}
 )
-"""Endings of files with prose or data, in which a word is not a use of a function."""
+"""Suffixes of files with text or data, in which a word is not a use of a function."""
 
 
 class BisectWhy(WhyKind):
     """The explanation of the culprits of a bisection."""
 
-    no_gap_reason = "has not named a commit, and only a named one is explained"
+    no_gap_reason = "has not named a commit, and only a named commit can be explained"
     nothing_to_explain = "no commit is named"
 
     def gaps(self, record: RunRecord, blocks: Blocks) -> Sequence[NamedGap]:
@@ -62,9 +62,10 @@ class BisectWhy(WhyKind):
         return list(_named_culprits(record, blocks))
 
     def judged_comparison(self, gap: NamedGap, comparison: Comparison) -> Comparison:
-        """Return the comparison of a culprit's wall times as the search judged them, if it did.
+        """Return the comparison of a culprit with its parent, as the search judged it.
 
         The search chose this pair, and ran it until the culprit was certain, so its interval holds.
+        The comparison stays as it is if the search compared another metric.
         """
         culprit = gap.finding
         assert isinstance(culprit, Culprit)
@@ -103,17 +104,17 @@ def _named_culprits(record: RunRecord, blocks: Blocks) -> Iterator[NamedGap]:
     A merge is left out if a commit of its branch is named.
     """
     plan, terms = record.plan, bisection_of(record.plan)
-    places = {commit.name: place for place, commit in enumerate(terms.commits_with_branches)}
+    indices = {commit.name: index for index, commit in enumerate(terms.every_commit)}
     results = bisect_results(record, blocks)
     yielded: set[tuple[int, int]] = set()
     for benchmark, result in zip(benchmarks_of(plan), results, strict=bool(results)):
         explained_merges = {branch.merge for branch in result.branches if branch.culprits}
         for culprit in result.every_culprit:
             parent, commit = (
-                terms.condition_of(benchmark.process, places[name])
+                terms.condition_of(benchmark.process, indices[name])
                 for name in (culprit.parent, culprit.commit)
             )
-            # If one command measures several benchmarks, the first represents all of them.
+            # If one command measures several benchmarks, the first represents all benchmarks.
             if culprit.commit not in explained_merges and (parent, commit) not in yielded:
                 yielded.add((parent, commit))
                 yield NamedGap(Contrast(parent, commit, REVISION), benchmark.metric, culprit)
@@ -127,11 +128,11 @@ def _with_explained(
         return replace(document, bisect=replace(document.bisect, explained=explained))
     terms = bisection_of(plan)
     process, searches = terms.process_of(contrast.candidate), list(document.bisects)
-    for place, benchmark in enumerate(benchmarks_of(plan)):
-        search = searches[place]
-        names = {culprit.commit for culprit in search.every_culprit}
-        if benchmark.process == process and explained.commit in names:
-            searches[place] = replace(search, explained=explained)
+    for index, benchmark in enumerate(benchmarks_of(plan)):
+        search = searches[index]
+        culprits = {culprit.commit for culprit in search.every_culprit}
+        if benchmark.process == process and explained.commit in culprits:
+            searches[index] = replace(search, explained=explained)
             break
     return replace(document, bisects=tuple(searches))
 
@@ -143,13 +144,13 @@ def _explained_culprit(
     causes: Sequence[Explanation],
     experiment: RunRecord | None,
 ) -> ExplainedCulprit:
-    """Return the explanation of a culprit with evidence.
+    """Return the explanation of a culprit from evidence.
 
-    ``causes`` are those of its gap, the largest first. ``experiment`` is the campaign that tested
-    them, if there is one.
+    ``causes`` has the causes of its gap, the largest first. ``experiment`` is the campaign that
+    tested the causes, if there is one.
     """
     terms = bisection_of(record.plan)
-    functions = tuple(dict.fromkeys((*_functions(causes), *_longer_functions(difference))))
+    functions = tuple(dict.fromkeys((*_named_functions(causes), *_slower_functions(difference))))
     diff = _diff_of(record, contrast.candidate)
     hunks = [] if diff is None else list(_hunks_of(diff.patch, functions))
     return ExplainedCulprit(
@@ -164,8 +165,8 @@ def _explained_culprit(
     )
 
 
-def _functions(causes: Sequence[Explanation]) -> Iterator[str]:
-    """Yield the functions that causes name; those of refuted causes are left out."""
+def _named_functions(causes: Sequence[Explanation]) -> Iterator[str]:
+    """Yield the functions that the causes name, except refuted causes."""
     open_causes = [cause for cause in causes if cause.status != "refuted"]
     for key, cause in product(_FUNCTION_KEYS, open_causes):
         name = cause.evidence.get(key)
@@ -173,27 +174,25 @@ def _functions(causes: Sequence[Explanation]) -> Iterator[str]:
             yield name
 
 
-def _longer_functions(difference: Difference) -> Iterator[str]:
-    """Yield the functions with a twentieth of the gap or more, certain or not; largest first."""
-    least = MIN_MENTIONED_FRACTION * difference.gap.extra
-    long_functions = [item for item in difference.functions.items() if item[1].extra >= least > 0.0]
-    for function, _ in sorted(long_functions, key=lambda item: -item[1].extra):
+def _slower_functions(difference: Difference) -> Iterator[str]:
+    """Yield the functions with a relevant share of the gap, certain or not, the largest first."""
+    min_extra = WORTH_SAYING * difference.gap.extra
+    slower = [item for item in difference.functions.items() if item[1].extra >= min_extra > 0.0]
+    for function, _ in sorted(slower, key=lambda item: -item[1].extra):
         if is_named(function.name):
             yield short_name(function)
 
 
 def _diff_of(record: RunRecord, condition: int) -> CommitDiff | None:
     for observation in reversed(record.observations):
-        if (observation.source, observation.condition) == (
-            DIFF,
-            condition,
-        ) and observation.document is not None:
+        is_diff = (observation.source, observation.condition) == (DIFF, condition)
+        if is_diff and observation.document is not None:
             return msgspec.json.decode(observation.document, type=CommitDiff)
     return None
 
 
 def _identifier(name: str) -> str:
-    """Return the last word of a function's name, as its source has it; empty without one."""
+    """Return a function's name as in the source, without namespaces and types; empty if unknown."""
     name = _COMPILER_SUFFIX.sub("", name)
     name = _ARGUMENTS.sub("", name)
     while (shorter := _PARAMETERS.sub("", name)) != name:
@@ -203,27 +202,27 @@ def _identifier(name: str) -> str:
 
 
 def _hunks_of(patch: str, functions: Sequence[str]) -> Iterator[DiffHunk]:
-    """Yield the hunks that name a function; first those that change it or a use of it."""
-    hunks = [hunk for hunk in _hunks(patch) if PurePosixPath(hunk[0]).suffix not in _PROSE_SUFFIXES]
+    """Yield the hunks that name a function; hunks that change such a line come first."""
+    hunks = [hunk for hunk in _hunks(patch) if PurePosixPath(hunk[0]).suffix not in _TEXT_SUFFIXES]
     yielded: set[int] = set()
     for only_changed in (True, False):
         for function in functions:
-            is_named = re.compile(rf"\b{re.escape(_identifier(function))}\b").search
-            for place, (file, lines) in enumerate(hunks):
+            find_name = re.compile(rf"\b{re.escape(_identifier(function))}\b").search
+            for index, (file, lines) in enumerate(hunks):
                 searched = [line for line in lines if not (only_changed and line[:1] == " ")]
-                if place not in yielded and any(map(is_named, searched)):
-                    yielded.add(place)
+                if index not in yielded and any(map(find_name, searched)):
+                    yielded.add(index)
                     yield DiffHunk(file, function, tuple(_shortened(lines)))
 
 
 def _hunks(patch: str) -> Iterator[tuple[str, list[str]]]:
     """Yield the file and the lines of each hunk of a patch."""
     file = ""
-    for part in _FILE_OR_HUNK.finditer(patch):
-        if part["file"] is None:
-            yield file, part[0].split("\n")
+    for match in _FILE_OR_HUNK.finditer(patch):
+        if match["file"] is None:
+            yield file, match[0].split("\n")
         else:
-            file = part["file"]
+            file = match["file"]
 
 
 def _shortened(lines: Sequence[str]) -> Iterator[str]:

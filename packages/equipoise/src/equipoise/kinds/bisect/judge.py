@@ -1,4 +1,4 @@
-"""The judge of a bisection: it chooses the next pairs, and reads recorded blocks."""
+"""Judge a bisection while it runs: add each block, and choose the next pairs of commits."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class BenchmarkSearch(Struct, frozen=True):
     benchmark: CommitBenchmark
     bisection: BranchingBisection
     blocks: list[int]
-    """Numbers of the blocks that count for it, in the order of their runs."""
+    """Numbers of the blocks that count for the benchmark, in the order of their runs."""
 
 
 def read_searches(record: RunRecord) -> tuple[BenchmarkSearch, ...]:
@@ -39,7 +39,7 @@ def read_searches(record: RunRecord) -> tuple[BenchmarkSearch, ...]:
 
 
 class BisectionJudge(CommitsJudge):
-    """The judge of a bisection: it searches for culprits, one pair of commits after the other."""
+    """Interim analysis of a bisection, which also chooses the next pairs of commits."""
 
     def __init__(self, plan: Plan, stopping: Stopping, builds: Builds | None = None) -> None:
         super().__init__(plan, stopping, builds)
@@ -47,7 +47,8 @@ class BisectionJudge(CommitsJudge):
         spread = LAYOUT_SPREAD
         if terms.layout_spread is not None:
             spread = max(spread, terms.layout_spread.percent / 100.0)
-        self._last = terms.last
+        self._bad = terms.last
+        """Index of the bad commit: the number of commits after the good commit."""
         self.searches = tuple(
             BenchmarkSearch(
                 benchmark,
@@ -58,7 +59,7 @@ class BisectionJudge(CommitsJudge):
                         min_effect=judgement.min_effect,
                         prior=terms.prior or None,
                         own_pairs=own_pairs,
-                        prose=[place for place in terms.prose if 0 < place <= terms.last],
+                        prose=[commit for commit in terms.prose if 0 < commit <= terms.last],
                         layout_spread=spread,
                     ),
                     terms.branches,
@@ -69,33 +70,30 @@ class BisectionJudge(CommitsJudge):
             for benchmark in benchmarks_of(plan)
         )
         """The search of each benchmark, after the blocks so far."""
-        self._measured_by = tuple(
-            tuple(
-                at
-                for at, benchmark in enumerate(benchmarks_of(plan))
-                if benchmark.process == process
-            )
-            for process in range(1 + max(benchmark.process for benchmark in benchmarks_of(plan)))
+        benchmarks = benchmarks_of(plan)
+        self._benchmarks_by_command = tuple(
+            tuple(i for i, benchmark in enumerate(benchmarks) if benchmark.process == process)
+            for process in range(1 + max(benchmark.process for benchmark in benchmarks))
         )
-        """Places of the benchmarks that each command measures."""
+        """Indices of the benchmarks that each command measures."""
         self._commands = tuple(
-            SharedBlocks([self.searches[place].bisection for place in places])
-            for places in self._measured_by
+            SharedBlocks([self.searches[index].bisection for index in indices])
+            for indices in self._benchmarks_by_command
         )
 
     def _add_costs(self, number: int, blocks: Mapping[int, BlockRead]) -> None:
-        for place, block in blocks.items():
+        for index, block in blocks.items():
             if block.resolution is not None:
-                self.searches[place].bisection.set_resolution(block.resolution)
-        for command, places in zip(self._commands, self._measured_by, strict=True):
-            orders = [blocks[place].positions for place in places if place in blocks]
+                self.searches[index].bisection.set_resolution(block.resolution)
+        for command, indices in zip(self._commands, self._benchmarks_by_command, strict=True):
+            orders = [blocks[index].places for index in indices if index in blocks]
             if not orders:
                 continue
-            costs = [blocks[place].costs if place in blocks else None for place in places]
+            costs = [blocks[index].costs if index in blocks else None for index in indices]
             is_counted = command.add(costs, min(orders[0], key=orders[0].__getitem__))
-            for place, counts in zip(places, is_counted, strict=True):
+            for index, counts in zip(indices, is_counted, strict=True):
                 if counts:
-                    self.searches[place].blocks.append(number)
+                    self.searches[index].blocks.append(number)
 
     def _withdraw(self, commit: int, benchmark: int) -> None:
         self.searches[benchmark].bisection.withdraw(commit)
@@ -109,15 +107,15 @@ class BisectionJudge(CommitsJudge):
         )
 
     def analyse(self) -> tuple[ComparisonStatus, ...]:
-        """Return the gap of each benchmark until it is confirmed, then its number of commits."""
+        """Return the gap of each benchmark, or the number of commits left once it is confirmed."""
         return tuple(map(self._status, self.searches))
 
     def _status(self, search: BenchmarkSearch) -> ComparisonStatus:
         bisection, benchmark = search.bisection, search.benchmark
         state = bisection.state()
         gap = state.gap
-        count_left = sum(not excluded for excluded in state.excluded)
-        clause = f"{count_left} of {self._last} commits are left"
+        left_count = sum(not excluded for excluded in state.excluded)
+        clause = f"{left_count} of {self._bad} commits are left"
         if state.named_steps:
             culprits = [self._name(benchmark, step.last) for step in state.named_steps]
             clause = f"{joined(culprits)} made a difference"
@@ -127,7 +125,7 @@ class BisectionJudge(CommitsJudge):
         if merge is not None:
             clause += f", and the branch of {self._name(benchmark, merge)} is searched"
         return ComparisonStatus(
-            self._name(benchmark, self._last),
+            self._name(benchmark, self._bad),
             gap.verdict if state.verdict == "no difference" else "undecided",
             gap.ratio,
             gap.ratio_ci,
@@ -138,8 +136,7 @@ class BisectionJudge(CommitsJudge):
 
     def _name(self, benchmark: CommitBenchmark, commit: int) -> str:
         """Return the name of a commit's condition, with the benchmark if there are several."""
-        index = self.terms.condition_of(benchmark.process, commit)
-        condition = self.plan.conditions[index]
+        condition = self.plan.conditions[self.terms.condition_of(benchmark.process, commit)]
         if not benchmark.name or BENCHMARK in condition.levels:
             return condition.name
         return f"{benchmark.name}: {condition.name}"

@@ -1,17 +1,17 @@
-"""Whether a step of a bisection persists and is constant, or memory layouts may explain it.
+"""Test whether a step of a bisection persists, or memory layouts alone may explain it.
 
 The bets of a bisection compare two builds. Each build has its own memory layout, so even commits
 that change nothing differ, and the search picks the two that differ most. A layout moves the cost
-of one commit; a step moves the costs of its commit and of all later ones. A model with both judges
-the steps:
+of one commit; a step moves the costs of its commit and of all later commits. A model with both
+judges the steps:
 
     x = level(later) - level(earlier) + slot · order + noise
     level(c) = Σ of the steps up to c + layout(c),  layout(c) ~ N(0, s²)
 
-x is the difference of the log costs of a block. s is unknown. It has a half-t prior and its
-restricted likelihood (Harville 1974: the steps have flat priors), and all results are averaged over
-its posterior. The model can only withdraw a name, so the guarantee of the coin does not depend on
-it.
+x is the difference of the log costs of a block; slot is the effect of the position in the block.
+The unknown s has a half-t prior and a restricted likelihood (Harville 1974: the steps have flat
+priors), and all results are averages over its posterior. The model can only withdraw a named
+commit, so the guarantee of the coin does not depend on the model.
 
 With a trend added to one step, the model also tests whether this step was constant. Layouts matter
 for this test, because early and late blocks run different commits.
@@ -29,23 +29,24 @@ from equipoise.kinds.bisect.terms import StepTrend
 from equipoise.stats.arrays import NORMAL_MAD, FloatArray
 
 LAYOUT_SPREAD = 0.003
-"""Default scale of the half-t prior of a layout's standard deviation, in log units; a campaign over
-layouts may have measured a larger one."""
+"""Default scale of the half-t prior of s, in log units, unless a campaign over layouts measured a
+larger spread."""
 PRIOR_DEGREES_OF_FREEDOM = 3
-"""Degrees of freedom of that prior."""
-SPREADS = 24
-"""Number of standard deviations of a layout at which the posterior is computed."""
+"""Degrees of freedom of the half-t prior."""
+SPREAD_COUNT = 24
+"""Number of values of s at which the posterior is computed."""
 MAX_RESIDUAL = 2.5
 """Standard deviations to which a larger residual of a block is reduced."""
 MIN_SCALE = 1e-6
-"""Least standard deviation of a block's noise, in log units."""
-MIN_PLACE_CHANCE = 0.8
-"""Least chance of a step's own place among all places between measured commits."""
+"""Minimum standard deviation of a block's noise, in log units."""
+MIN_POSITION_CHANCE = 0.8
+"""Minimum probability that a step is at its own commit, among all commits between its neighbours.
+"""
 TREND_LEVEL = 0.01
-"""Largest chance that a search reports a trend if its steps are constant."""
+"""Maximum chance that a search reports a trend if its steps are constant."""
 MIN_TREND_BLOCKS = 10
-"""Least number of blocks with a step from which its trend is computed."""
-_ITERATIONS = 4
+"""Minimum number of blocks with a step for an estimate of its trend."""
+_ITERATION_COUNT = 4
 """Iterations that estimate the slot effect, the noise and the clipped residuals."""
 
 
@@ -55,19 +56,20 @@ class LayoutBlock(Struct, frozen=True):
     before: int
     """Index of the earlier commit."""
     after: int
+    """Index of the later commit."""
     difference: float
-    """ln of the later one's cost over the earlier one's; infinite if one of them timed out."""
+    """Log of the later commit's cost over the earlier commit's; infinite if a trial timed out."""
     order: int
-    """1 if the earlier one ran first, else -1."""
+    """1 if the earlier commit ran first, else -1."""
 
 
 class CandidateStep(Struct, frozen=True):
-    """A commit that makes a difference by the bets."""
+    """The step of a commit that makes a difference by the bets."""
 
     commit: int
-    """The commit; its step is from the commit before it that runs."""
+    """Index of the commit; its step is from the latest earlier commit that runs."""
     level: float
-    """Largest chance at which it is still named."""
+    """Maximum probability of a too small step with which the commit is still named."""
 
 
 def difference_of(costs: tuple[float, float]) -> float:
@@ -88,12 +90,12 @@ def persistent_steps(
     layout_spread: float = LAYOUT_SPREAD,
     withdrawn: Collection[int] = (),
 ) -> tuple[int, ...]:
-    """Return the candidates whose steps persist, in increasing order.
+    """Return the candidates whose steps persist, in ascending order.
 
     A step persists if it is larger than ``margin`` and than √2·s, the standard deviation that
-    layouts cause between two commits: the chance of a smaller step is at most its level. Its place
-    must also have at least the chance `MIN_PLACE_CHANCE` among all places between its neighbours.
-    The worst candidate that fails is left out and counts as a layout, until none fails.
+    layouts cause between two commits: the probability of a smaller step is at most its level. Its
+    position must also have at least the probability `MIN_POSITION_CHANCE`. The worst candidate that
+    fails is left out and counts as a layout, until all others pass.
 
     Parameters
     ----------
@@ -115,13 +117,15 @@ def persistent_steps(
         commits = sorted(remaining)
         excess = {
             commit: chance / remaining[commit]
-            for commit, chance in zip(commits, model.chances_of_less(commits, margin), strict=True)
+            for commit, chance in zip(
+                commits, model.small_step_chances(commits, margin), strict=True
+            )
         }
         worst = max(commits, key=excess.__getitem__)
         if excess[worst] <= 1.0:
-            places = {commit: model.chance_of_place(commits, commit) for commit in commits}
-            worst = min(commits, key=places.__getitem__)
-            if places[worst] >= MIN_PLACE_CHANCE:
+            chances = {commit: model.position_chance(commits, commit) for commit in commits}
+            worst = min(commits, key=chances.__getitem__)
+            if chances[worst] >= MIN_POSITION_CHANCE:
                 break
         del remaining[worst]
     return tuple(sorted(remaining))
@@ -135,9 +139,9 @@ def step_trends(
     layout_spread: float = LAYOUT_SPREAD,
     withdrawn: Collection[int] = (),
 ) -> tuple[StepTrend | None, ...]:
-    """Return how each named step grew or faded; ``None`` if no change is certain.
+    """Return the line by which each named step grew or faded; ``None`` if no change is certain.
 
-    Only the blocks that contain a step and no other step measure it.
+    A block measures a step if it contains this step and no other step.
 
     Parameters
     ----------
@@ -146,30 +150,29 @@ def step_trends(
     named
         Commits of ``steps`` that are named.
     steps
-        Commits with a step, in increasing order.
+        Commits with a step, in ascending order.
     """
     usable = _usable(blocks, withdrawn)
     if not usable or not named:
         return (None,) * len(named)
     model, trends = _Model(usable, layout_spread), []
     for step in named:
-        places = [
-            place
-            for place, block in enumerate(usable)
-            if [place for place in steps if block.before < place <= block.after] == [step]
+        numbers = [
+            number
+            for number, block in enumerate(usable)
+            if [other for other in steps if block.before < other <= block.after] == [step]
         ]
         line = None
-        if len(places) >= MIN_TREND_BLOCKS:
-            trend = np.zeros(len(usable))
-            trend[places] = np.asarray(places) - np.mean(places)
-            line = model.trend(steps, step, trend)
+        if len(numbers) >= MIN_TREND_BLOCKS:
+            slope_column = np.zeros(len(usable))
+            slope_column[numbers] = np.asarray(numbers) - np.mean(numbers)
+            line = model.trend(steps, step, slope_column)
         is_certain = line is not None and line.chance * len(named) <= TREND_LEVEL
         trends.append(line if is_certain else None)
     return tuple(trends)
 
 
 def _usable(blocks: Sequence[LayoutBlock], withdrawn: Collection[int]) -> Sequence[LayoutBlock]:
-    """Return the blocks with a difference between two commits that run."""
     return [
         block
         for block in blocks
@@ -180,7 +183,7 @@ def _usable(blocks: Sequence[LayoutBlock], withdrawn: Collection[int]) -> Sequen
 class _Model:
     """The model of the levels of the measured commits: steps and layouts.
 
-    In the eigenvectors of the levels' normal equations, all matrices are diagonal for each s.
+    All matrices are diagonal for each s in the eigenvectors of the normal equations of the levels.
     """
 
     def __init__(self, blocks: Sequence[LayoutBlock], layout_spread: float) -> None:
@@ -189,83 +192,89 @@ class _Model:
         rows = np.arange(len(blocks))
         design[rows, np.searchsorted(self.commits, [block.after for block in blocks])] = 1.0
         design[rows, np.searchsorted(self.commits, [block.before for block in blocks])] -= 1.0
-        values, self._vectors = np.linalg.eigh(design.T @ design)
-        values = np.where(values > 1e-9 * values.max(), values, 0.0)
-        self._inverse = np.divide(1.0, values, out=np.zeros_like(values), where=values > 0.0)
+        eigenvalues, self._vectors = np.linalg.eigh(design.T @ design)
+        eigenvalues = np.where(eigenvalues > 1e-9 * eigenvalues.max(), eigenvalues, 0.0)
+        self._inverse = np.divide(
+            1.0, eigenvalues, out=np.zeros_like(eigenvalues), where=eigenvalues > 0.0
+        )
         levels, clipped, scale = _levels(blocks, design, self._inverse, self._vectors)
         weight = 1.0 / (scale * scale)
         self._design, self._clipped, self._weight = design, clipped, weight
-        self._rests = clipped - design @ levels
-        self._values = weight * values
+        self._residuals = clipped - design @ levels
+        self._eigenvalues = weight * eigenvalues
         self._sums = weight * (self._vectors.T @ (design.T @ clipped))
-        spreads = np.linspace(0.0, max(float(np.ptp(levels)), MIN_SCALE), SPREADS)
+        spreads = np.linspace(0.0, max(float(np.ptp(levels)), MIN_SCALE), SPREAD_COUNT)
         self.spreads = spreads
-        ratios = spreads[:, None] ** 2
-        self._shrinkage = 1.0 / (1.0 + ratios * self._values)
+        variances = spreads[:, None] ** 2
+        self._shrinkage = 1.0 / (1.0 + variances * self._eigenvalues)
         self._squares = weight * float(clipped @ clipped) - np.sum(
-            ratios * self._shrinkage * self._sums**2, axis=1
+            variances * self._shrinkage * self._sums**2, axis=1
         )
-        self._logs = np.sum(np.log1p(ratios * self._values), axis=1)
+        self._log_determinants = np.sum(np.log1p(variances * self._eigenvalues), axis=1)
         freedom = PRIOR_DEGREES_OF_FREEDOM
-        self._prior = -0.5 * (freedom + 1) * np.log1p((spreads / layout_spread) ** 2 / freedom)
+        self._log_prior = -0.5 * (freedom + 1) * np.log1p((spreads / layout_spread) ** 2 / freedom)
 
-    def chances_of_less(self, steps: Sequence[int], margin: float) -> FloatArray:
-        """Return the chance that each step is at most the margin or √2·s, in its direction."""
+    def small_step_chances(self, steps: Sequence[int], margin: float) -> FloatArray:
+        """Return the probability that each step is at most the margin or √2·s."""
         weights, estimates, errors, _ = self._posterior(steps)
         direction = np.sign(weights @ estimates)
-        bars = np.maximum(margin, math.sqrt(2.0) * self.spreads)[:, None]
-        z = (direction * estimates - bars) / errors
+        thresholds = np.maximum(margin, math.sqrt(2.0) * self.spreads)[:, None]
+        z = (direction * estimates - thresholds) / errors
         return np.asarray(weights @ _upper_tail(z))
 
-    def chance_of_place(self, steps: Sequence[int], step: int) -> float:
-        """Return the chance of a step's place among all between its neighbours, equal a priori."""
+    def position_chance(self, steps: Sequence[int], step: int) -> float:
+        """Return the probability that a step is at its own commit, not at another in between.
+
+        All measured commits between the neighbouring steps have the same prior probability.
+        """
         earlier = max((other for other in steps if other < step), default=int(self.commits[0]))
         later = min((other for other in steps if other > step), default=int(self.commits[-1]) + 1)
         # A step may be anywhere between two measured commits; the later commit represents it.
-        own = int(self.commits[np.searchsorted(self.commits, step)])
+        own_position = int(self.commits[np.searchsorted(self.commits, step)])
         others = [other for other in steps if other != step]
-        places = [int(place) for place in self.commits if earlier < place < later]
-        evidence = np.array([self._posterior([*others, place])[3] for place in places])
+        positions = [int(commit) for commit in self.commits if earlier < commit < later]
+        evidence = np.array([self._posterior([*others, position])[3] for position in positions])
         chances = np.exp(evidence - evidence.max())
-        return float(chances[places.index(own)] / chances.sum())
+        return float(chances[positions.index(own_position)] / chances.sum())
 
-    def trend(self, steps: Sequence[int], step: int, trend: FloatArray) -> StepTrend:
-        """Return the line through a step; its slope multiplies ``trend``, shape (blocks,)."""
-        weights, estimates, errors, _ = self._posterior(steps, trend)
+    def trend(self, steps: Sequence[int], step: int, slope_column: FloatArray) -> StepTrend:
+        """Return the line through a step; the slope column has a value for each block."""
+        weights, estimates, errors, _ = self._posterior(steps, slope_column)
         slope = float(weights @ estimates[:, -1])
         level = float(weights @ estimates[:, steps.index(step)])
         z = np.abs(estimates[:, -1]) / (errors[:, -1] * self._excess_spread())
         return StepTrend(
-            first_ratio=math.exp(level + slope * float(trend.min())),
-            last_ratio=math.exp(level + slope * float(trend.max())),
+            first_ratio=math.exp(level + slope * float(slope_column.min())),
+            last_ratio=math.exp(level + slope * float(slope_column.max())),
             chance=float(weights @ (2.0 * _upper_tail(z))),
         )
 
     def _excess_spread(self) -> float:
-        """Return the standard deviation of clipped noise over its scale, at least 1."""
-        scale = NORMAL_MAD * float(np.median(np.abs(self._rests)))
-        deviation = float(np.sqrt(np.mean(self._rests**2)))
+        """Return the standard deviation of the clipped residuals over their scale, at least 1."""
+        scale = NORMAL_MAD * float(np.median(np.abs(self._residuals)))
+        deviation = float(np.sqrt(np.mean(self._residuals**2)))
         return max(1.0, deviation / scale) if scale > 0.0 else 1.0
 
     def _posterior(
-        self, steps: Sequence[int], trend: FloatArray | None = None
+        self, steps: Sequence[int], slope_column: FloatArray | None = None
     ) -> tuple[FloatArray, FloatArray, FloatArray, float]:
-        """Return the posterior of the steps for each s, and the evidence for their places.
+        """Return the posterior of the steps for each s, and the evidence for their positions.
 
-        The weights of the spreads have shape (spreads,), the estimates of the steps and their
-        standard errors shape (spreads, steps); with a trend, its slope comes last.
+        The result is: the weight of each s, shape (spreads,); the estimates of the steps and their
+        standard errors, each of shape (spreads, steps); the log evidence. With a slope column, the
+        slope is the last step.
         """
         indicators = (self.commits[:, None] >= np.asarray(steps)).astype(np.float64)
         rotated = self._vectors.T @ indicators
-        if trend is not None:
-            # A part of the trend is a sum of levels; layouts do not change the rest.
-            inside = self._inverse * (self._vectors.T @ (self._design.T @ trend))
-            outside = trend - self._design @ (self._vectors @ inside)
+        if slope_column is not None:
+            # A part of the column is a sum of levels; layouts do not change the rest.
+            inside = self._inverse * (self._vectors.T @ (self._design.T @ slope_column))
+            outside = slope_column - self._design @ (self._vectors @ inside)
             rotated = np.column_stack([rotated, inside])
-        weights = self._values * self._shrinkage
+        weights = self._eigenvalues * self._shrinkage
         information = np.einsum("cj,sc,ck->sjk", rotated, weights, rotated)
         scores = (self._shrinkage * self._sums) @ rotated
-        if trend is not None:
+        if slope_column is not None:
             information[:, -1, -1] += self._weight * float(outside @ outside)
             scores[:, -1] += self._weight * float(outside @ self._clipped)
         inverse = np.linalg.inv(information)
@@ -273,7 +282,7 @@ class _Model:
         errors = np.sqrt(np.diagonal(inverse, axis1=1, axis2=2))
         residual_squares = self._squares - np.sum(scores * estimates, axis=1)
         determinants = np.linalg.slogdet(information)[1]
-        logs = self._prior - 0.5 * (self._logs + determinants + residual_squares)
+        logs = self._log_prior - 0.5 * (self._log_determinants + determinants + residual_squares)
         max_log = float(logs.max())
         chances = np.exp(logs - max_log)
         total = float(chances.sum())
@@ -283,30 +292,30 @@ class _Model:
 def _levels(
     blocks: Sequence[LayoutBlock], design: FloatArray, inverse: FloatArray, vectors: FloatArray
 ) -> tuple[FloatArray, FloatArray, float]:
-    """Return the levels, the differences without slot effect and outliers, and their noise."""
+    """Return the levels, the differences without slot effect and outliers, and the noise scale."""
     differences = np.array([block.difference for block in blocks])
     finite = np.isfinite(differences)
     # A timeout gets a large difference, which is clipped like an outlier.
-    far = max(1.0, 2.0 * float(np.max(np.abs(differences[finite]), initial=0.0)))
-    differences = np.clip(differences, -far, far)
+    limit = max(1.0, 2.0 * float(np.max(np.abs(differences[finite]), initial=0.0)))
+    differences = np.clip(differences, -limit, limit)
     orders = np.array([float(block.order) for block in blocks])
     freedom = max(1, len(blocks) - len(inverse) + 1)
     clipped, levels, slot, scale = differences, np.zeros(len(inverse)), 0.0, MIN_SCALE
-    for _ in range(_ITERATIONS):
+    for _ in range(_ITERATION_COUNT):
         levels = vectors @ (inverse * (vectors.T @ (design.T @ clipped)))
         fitted = design @ levels
-        rests = differences - fitted
+        residuals = differences - fitted
         if {-1.0, 1.0} <= set(orders):
-            slot = 0.5 * float(np.median(rests[orders > 0]) - np.median(rests[orders < 0]))
-        rests -= slot * orders
-        sizes = np.abs(rests)
+            slot = 0.5 * float(np.median(residuals[orders > 0]) - np.median(residuals[orders < 0]))
+        residuals -= slot * orders
+        sizes = np.abs(residuals)
         spread = NORMAL_MAD * float(np.median(sizes)) or float(np.sqrt(np.mean(sizes**2)))
         scale = max(MIN_SCALE, spread * math.sqrt(len(blocks) / freedom))
-        clipped = fitted + np.clip(rests, -MAX_RESIDUAL * scale, MAX_RESIDUAL * scale)
+        clipped = fitted + np.clip(residuals, -MAX_RESIDUAL * scale, MAX_RESIDUAL * scale)
     return levels, clipped, scale
 
 
 def _upper_tail(z: FloatArray) -> FloatArray:
-    """Return the chance that a standard normal variable exceeds each z."""
-    tails = [0.5 * math.erfc(each / math.sqrt(2.0)) for each in z.ravel().tolist()]
+    """Return the probability that a standard normal variable exceeds each z."""
+    tails = [0.5 * math.erfc(value / math.sqrt(2.0)) for value in z.ravel().tolist()]
     return np.asarray(tails).reshape(z.shape)

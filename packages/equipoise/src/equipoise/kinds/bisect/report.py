@@ -1,6 +1,6 @@
-"""The report of a bisection: the culprits, the remaining commits, the gap and the cost.
+"""Build the report of a bisection: the culprits, the remaining commits, the gap and the cost.
 
-For several benchmarks it has a row for each benchmark, and a section for each search.
+The report of several benchmarks has a row for each benchmark, and a section for each search.
 """
 
 from __future__ import annotations
@@ -63,28 +63,22 @@ from equipoise.report.document import (
 )
 from equipoise.report.json_document import MAX_MIN_EFFECT, is_step
 from equipoise.report.kind import ReportKind
-from equipoise.report.units import (
-    estimate_and_interval,
-    percentage,
-    significant,
-    waiting_time,
-)
+from equipoise.report.units import estimate_and_interval, percentage, significant, waiting_time
 
-_MAX_COMMITS = 20
-"""Number of rows of commits that a terminal shows."""
-_MAX_BRIEF_COMMITS = 8
-"""Number of rows of commits that a terminal shows without ``--verbose``."""
+_MAX_COMMIT_ROWS = 20
+"""Maximum number of rows of commits in a terminal."""
+_MAX_BRIEF_COMMIT_ROWS = 8
+"""Maximum number of rows of commits in a terminal without ``--verbose``."""
 _BRIEF_COLUMNS = ("commit", "subject:name", "author", "date", "trials:number", "status")
-MAX_BENCHMARKS = 40
-"""Number of rows of benchmarks that a terminal shows."""
+MAX_BENCHMARK_ROWS = 40
+"""Maximum number of rows of benchmarks in a terminal."""
 _MAX_STAGES = 6
-"""Number of steps by which a sentence describes how the search narrowed."""
-_TAB = 4
-"""Columns of a tab in shown lines of a diff."""
+"""Maximum number of stages in the sentence that describes how the search narrowed."""
+_TAB_WIDTH = 4
 _MAX_FUNCTIONS = 6
-"""Number of functions that a sentence names."""
-_ENDS = re.compile(r" --(?:good|bad) [0-9a-f]{40,}\b")
-"""Options with the two ends, in a line that runs a bisection again."""
+"""Maximum number of functions that a sentence names."""
+_GOOD_OR_BAD_OPTION = re.compile(r" --(?:good|bad) [0-9a-f]{40,}\b")
+"""Options for the good and the bad commit, in a line that runs a bisection again."""
 
 
 class BisectReport(ReportKind):
@@ -109,13 +103,13 @@ class BisectReport(ReportKind):
         searches = document.searches
         if not searches:
             return None
-        first, others = campaign_figures(report)
+        first_figure, other_figures = campaign_figures(report)
         search_answer = answer(document)
-        is_single = len(searches) == 1 and not searches[0].branches
+        has_one_figure = len(searches) == 1 and not searches[0].branches
         all_parts: tuple[Part, ...] = (
             *brief_and_verbose(search_answer),
-            first,
-            *([] if is_single else [others]),
+            first_figure,
+            *([] if has_one_figure else [other_figures]),
             *self.explained(document),
             *why_parts(document, report.flame_graph),
             *parts(document),
@@ -125,54 +119,53 @@ class BisectReport(ReportKind):
         return whole_document(report, search_answer, all_parts, rows)
 
     def explained(self, document: BisectDocument) -> Iterator[Part]:
-        """Build the parts about the explained culprits: their diffs."""
+        """Build the diffs of the explained culprits."""
         for search in document.searches:
             yield from explained_parts(search)
 
     def impossible(self, document: BisectDocument) -> Iterator[str]:
-        """Yield the values of a document that no bisection can have computed."""
+        """Yield the contradictions of a document that no bisection can have computed."""
         for search in document.searches:
-            yield from _impossible(search)
+            yield from _contradictions(search)
 
 
 def answer(document: BisectDocument) -> Answer:
     """Build the answer: the culprits, or the remaining commits."""
     claims = [claim for search in document.searches for claim in culprit_claims(document, search)]
     if document.bisect is None:
-        title = suite_sentence(document.bisects)
-        answer = Answer(title=title, claims=tuple(claims[:MAX_CLAIMS]))
-        return with_failures(document, answer, "The searches")
-    bisect = document.bisect
-    gap = gap_text(document, bisect, bisect.gap)
+        suite_answer = Answer(suite_sentence(document.bisects), claims=tuple(claims[:MAX_CLAIMS]))
+        return with_failures(document, suite_answer, "The searches")
+    result = document.bisect
+    gap = gap_text(document, result, result.gap)
     lines: tuple[str, ...] = (
-        f"The gap between {bisect.good.label} and {bisect.bad.label}: {gap}.",
+        f"The gap between {result.good.label} and {result.bad.label}: {gap}.",
     )
-    title = bisect.summary
-    if bisect.verdict == "culprit" and not failures_of(document):
+    title = result.summary
+    if result.verdict == "culprit" and not failures_of(document):
         # The claim is the answer itself.
         claims[0] = replace(claims[0], text=title, remarks=(*lines, *claims[0].remarks))
         title, lines = "", ()
-    answer = Answer(title=title, lines=lines, claims=tuple(claims[:MAX_CLAIMS]))
-    return with_failures(document, answer, "The search")
+    search_answer = Answer(title=title, lines=lines, claims=tuple(claims[:MAX_CLAIMS]))
+    return with_failures(document, search_answer, "The search")
 
 
 def parts(document: BisectDocument) -> Iterator[Part]:
-    """Build the parts below the answer: commits, gaps, course and cost of the search."""
-    bisect = document.bisect
-    if bisect is None:
+    """Build the parts below the answer: commits, gaps, and cost of the search."""
+    result = document.bisect
+    if result is None:
         yield from _suite_parts(document)
         return
     # Without a confirmed gap, no commit was searched.
-    if bisect.margin is not None:
-        yield Section("Commits", tuple(_commit_parts(bisect, bisect.alpha)))
-    yield from _branch_sections(bisect)
-    facts = [*_left_over_facts(document, bisect), ("Cost", _cost(bisect))]
-    if bisect.blocks_to_go is not None:
-        facts.append(("Expected rest", f"about {2 * bisect.blocks_to_go} more trials"))
+    if result.margin is not None:
+        yield Section("Commits", tuple(_commit_parts(result, result.alpha)))
+    yield from _branch_sections(result)
+    facts = [*_left_over_facts(document, result), ("Cost", _cost(result))]
+    if result.blocks_to_go is not None:
+        facts.append(("Expected rest", f"about {2 * result.blocks_to_go} more trials"))
     yield Facts(tuple(facts), forms=SCREEN)
     yield Section("Cost, and what is left over", (Facts(tuple(facts)),), forms=WRITTEN)
-    yield from _resumption(document)
-    yield _every_commit(bisect)
+    yield from _resume_command(document)
+    yield _all_commits_section(result)
 
 
 def _suite_parts(document: BisectDocument) -> Iterator[Part]:
@@ -182,7 +175,7 @@ def _suite_parts(document: BisectDocument) -> Iterator[Part]:
     yield Table(
         *headed(_benchmark_row(document, search) for search in searches),
         label="Benchmarks",
-        max_rows=MAX_BENCHMARKS,
+        max_rows=MAX_BENCHMARK_ROWS,
         notes=(
             f"With {100.0 * (1.0 - first.alpha):g} % certainty, every commit that is named for any "
             "benchmark changed it.",
@@ -191,42 +184,42 @@ def _suite_parts(document: BisectDocument) -> Iterator[Part]:
     trials = sum(condition.analysed for condition in document.trials)
     cost = f"{counted(trials, 'trial')} of {counted(first.builds, 'commit')}"
     yield Facts((("Cost", f"{cost} in {waiting_time(first.seconds)}"),))
-    yield from _resumption(document)
+    yield from _resume_command(document)
     for search in searches:
         # Without a confirmed gap, no commit was searched.
         if search.margin is not None:
             parts: list[Part] = [*_commit_parts(search, search.alpha), *_branch_sections(search)]
             if facts := tuple(_left_over_facts(document, search)):
                 parts.append(Facts(facts))
-            parts.append(_every_commit(search))
+            parts.append(_all_commits_section(search))
             yield Section(search.benchmark, tuple(parts), folded=True, forms=WRITTEN)
 
 
-def _resumption(document: BisectDocument) -> Iterator[Command]:
-    """Yield the line that resumes an open search: it gets its budget again."""
-    is_open = (
+def _resume_command(document: BisectDocument) -> Iterator[Command]:
+    """Yield the command that resumes an unfinished search, with its whole budget again."""
+    if any(
         search.verdict == "undecided"
         # A set with an unconfirmed commit is final: the search cannot name this commit.
         or (search.verdict == "set" and not search.unconfirmed)
         or search.blocks_to_go
         for search in document.searches
-    )
-    if any(is_open):
+    ):
         yield Command(shell_line(["equipoise", "resume", document.run.id]), "To go on from here:")
 
 
 def suite_sentence(searches: Sequence[BisectResult]) -> str:
     """Return the sentence that names the changed benchmarks of each culprit."""
-    changed: dict[str, list[str]] = {}
-    for place in range(len(searches[0].candidates)):
+    benchmarks_by_culprit: dict[str, list[str]] = {}
+    for candidate in searches[0].candidates:
         for search in searches:
-            culprits = {culprit.commit for culprit in search.culprits}
-            if search.candidates[place].commit in culprits:
-                commit = short_name(search.candidates[place].commit)
-                changed.setdefault(commit, []).append(search.benchmark)
-    if not changed:
+            if candidate.commit in {culprit.commit for culprit in search.culprits}:
+                commit = short_name(candidate.commit)
+                benchmarks_by_culprit.setdefault(commit, []).append(search.benchmark)
+    if not benchmarks_by_culprit:
         return f"No commit is named for any of {len(searches)} benchmarks."
-    clauses = [f"{commit} changed {joined(names)}" for commit, names in changed.items()]
+    clauses = [
+        f"{commit} changed {joined(names)}" for commit, names in benchmarks_by_culprit.items()
+    ]
     count = sum(bool(search.culprits) for search in searches)
     return f"A culprit is named for {count} of {len(searches)} benchmarks: {'; '.join(clauses)}."
 
@@ -252,33 +245,31 @@ def _benchmark_row(document: BisectDocument, search: BisectResult) -> Mapping[st
     }
 
 
-def _branch_sections(bisect: BisectResult) -> Iterator[Section]:
-    """Build a section with the commits of each searched branch."""
-    for branch in bisect.branches:
+def _branch_sections(result: BisectResult) -> Iterator[Section]:
+    for branch in result.branches:
         if branch.margin is not None:
             title = f"The branch of {short_name(branch.merge)}"
-            yield Section(title, tuple(_commit_parts(branch, bisect.alpha)))
+            yield Section(title, tuple(_commit_parts(branch, result.alpha)))
 
 
-def _every_commit(bisect: BisectResult) -> Section:
-    """Build the folded table of every commit of a search."""
-    candidates = _candidates(bisect)
-    table = Table(*headed(map(_row, candidates)), label="Every commit")
+def _all_commits_section(result: BisectResult) -> Section:
+    candidates = _candidates(result)
+    table = Table(*headed(map(_commit_row, candidates)), label="Every commit")
     return Section(f"Every commit ({len(candidates)})", (table,), folded=True, forms=PAGE)
 
 
-def explained_parts(bisect: BisectResult) -> Iterator[Part]:
+def explained_parts(result: BisectResult) -> Iterator[Part]:
     """Build the diff of the explained culprit, and the campaign that tested the causes."""
-    explained = bisect.explained
+    explained = result.explained
     if explained is None:
         return
     commit, parent = short_name(explained.commit), short_name(explained.parent)
-    parts: list[Part] = [_listing(explained.files)] if explained.files else []
+    parts: list[Part] = [_diff_listing(explained.files)] if explained.files else []
     if explained.functions:
         names = ", ".join(f"`{name}`" for name in explained.functions[:_MAX_FUNCTIONS])
         parts.append(Paragraph(f"The evidence names {names}.{_diff_sentence(explained)}"))
         for hunk in explained.hunks:
-            parts += (Paragraph(f"{hunk.file}, for `{hunk.function}`:"), _listing(hunk.lines))
+            parts += (Paragraph(f"{hunk.file}, for `{hunk.function}`:"), _diff_listing(hunk.lines))
     else:
         parts.append(Paragraph("The evidence names no function, so no part of the diff is chosen."))
     if explained.run is not None:
@@ -291,8 +282,8 @@ def explained_parts(bisect: BisectResult) -> Iterator[Part]:
     yield Section(f"What {commit} changed against {parent}", tuple(parts))
 
 
-def _listing(lines: tuple[str, ...]) -> Listing:
-    return Listing(tuple(line.expandtabs(_TAB) for line in lines))
+def _diff_listing(lines: tuple[str, ...]) -> Listing:
+    return Listing(tuple(line.expandtabs(_TAB_WIDTH) for line in lines))
 
 
 def _diff_sentence(explained: ExplainedCulprit) -> str:
@@ -307,40 +298,40 @@ def _diff_sentence(explained: ExplainedCulprit) -> str:
     return f" The diff changes none of them by name{cut}: its changes elsewhere affect them."
 
 
-def numbers(document: BisectDocument, bisect: BisectResult) -> Iterator[NumberRow]:
+def numbers(document: BisectDocument, result: BisectResult) -> Iterator[NumberRow]:
     """Yield a row for each commit after the good one, then for each commit of branches."""
-    culprits = {culprit.commit: culprit for culprit in bisect.every_culprit}
-    for candidate in _candidates(bisect):
+    culprits = {culprit.commit: culprit for culprit in result.every_culprit}
+    for candidate in _candidates(result):
         culprit = culprits.get(candidate.commit)
         yield {
             "run": document.run.id,
             "study": document.run.study,
-            "benchmark": bisect.benchmark,
+            "benchmark": result.benchmark,
             **fields_of(candidate, "commit", "subject", "author", "date", "status"),
             "not_built": str(candidate.not_built).lower(),
             **fields_of(candidate, "e_value", "excluded_at", "trials"),
-            "metric": bisect.metric,
+            "metric": result.metric,
             **ratio_numbers(culprit),
             "step_e_value": None if culprit is None else culprit.e_value,
         }
 
 
-def culprit_claims(document: BisectDocument, bisect: BisectResult) -> tuple[Claim, ...]:
-    """Build a claim for each culprit; those of branches come last."""
+def culprit_claims(document: BisectDocument, result: BisectResult) -> tuple[Claim, ...]:
+    """Build a claim for each culprit; the culprits of branches come last."""
     return tuple(
-        _claim(document, bisect, culprit, "the gap" if line is bisect else "the gap of its branch")
-        for line in bisect.lines
+        _claim(document, result, culprit, "the gap" if line is result else "the gap of its branch")
+        for line in result.lines
         for culprit in line.culprits
     )
 
 
-def _candidates(bisect: BisectResult) -> tuple[BisectCommit, ...]:
-    """Return the commits of the first line, then those of the searched branches."""
-    return tuple(candidate for line in bisect.lines for candidate in line.candidates)
+def _candidates(result: BisectResult) -> tuple[BisectCommit, ...]:
+    """Return the commits from good to bad, then the commits of the searched branches."""
+    return tuple(candidate for line in result.lines for candidate in line.candidates)
 
 
-def _claim(document: BisectDocument, bisect: BisectResult, culprit: Culprit, gap: str) -> Claim:
-    ratio, interval = _as_values(document, bisect, culprit.ratio, culprit.ratio_ci)
+def _claim(document: BisectDocument, result: BisectResult, culprit: Culprit, gap: str) -> Claim:
+    ratio, interval = _in_values(document, result, culprit.ratio, culprit.ratio_ci)
     estimate, ends = estimate_and_interval(ratio, interval)
     evidence = f"e-value {significant(culprit.e_value)} that it makes a difference"
     fraction = _fraction_of_gap(culprit, gap)
@@ -352,19 +343,19 @@ def _claim(document: BisectDocument, bisect: BisectResult, culprit: Culprit, gap
     ]
     if fraction:
         facts.append(("Gap", fraction))
-    benchmark = f"{bisect.benchmark}: " if bisect.benchmark else ""
+    benchmark = f"{result.benchmark}: " if result.benchmark else ""
     return Claim(
         badge="culprit",
         tone="slower" if culprit.ratio is None or culprit.ratio > 1.0 else "faster",
         text=f"{benchmark}{culprit.summary}",
         subject=(
-            f"{benchmark}{metric_name(bisect.metric)} of {short_name(culprit.commit)} against "
+            f"{benchmark}{metric_name(result.metric)} of {short_name(culprit.commit)} against "
             f"{short_name(culprit.parent)}"
         ),
         estimate=estimate,
         interval=f"{percentage(1.0 - culprit.level)} interval {ends}",
-        strip=strip_of(ratio, interval, bisect.metric, bisect.min_effect),
-        remarks=tuple(_remarks(culprit, bisect, document.run.command_line)),
+        strip=strip_of(ratio, interval, result.metric, result.min_effect),
+        remarks=tuple(_remarks(culprit, result, document.run.command_line)),
         certainty=tuple(
             filter(None, (f"{culprit.subject} ({author_and_date})", evidence, fraction))
         ),
@@ -377,83 +368,84 @@ def _fraction_of_gap(culprit: Culprit, gap: str) -> str:
     share = culprit.share_of_gap
     if share is None:
         return ""
-    ends = ("unlimited" if end is None else f"{100.0 * end:.0f} %" for end in culprit.share_ci)
+    bounds = ("unlimited" if end is None else f"{100.0 * end:.0f} %" for end in culprit.share_ci)
     has_interval = culprit.share_ci != (None, None)
-    interval = " to ".join(ends) if has_interval else "its interval is still unlimited"
+    interval = " to ".join(bounds) if has_interval else "its interval is still unlimited"
     return f"explains {100.0 * share:.0f} % of {gap} ({interval})"
 
 
-def _remarks(culprit: Culprit, bisect: BisectResult, command_line: str | None) -> Iterator[str]:
+def _remarks(culprit: Culprit, result: BisectResult, command_line: str | None) -> Iterator[str]:
     if culprit.not_built:
         names = ", ".join(map(short_name, culprit.not_built))
         yield f"Not built: {names}. Any of them may be the culprit instead."
-    searched = {branch.merge for branch in bisect.branches}
+    searched = {branch.merge for branch in result.branches}
     if culprit.is_merge and culprit.commit not in searched and command_line is not None:
-        line = _line_of_branch(culprit, command_line)
+        line = _bisect_line_of_branch(culprit, command_line)
         yield f"It is a merge. This line searches its branch: {line}"
 
 
-def _line_of_branch(merge: Culprit, command_line: str) -> str:
+def _bisect_line_of_branch(merge: Culprit, command_line: str) -> str:
     """Return the shell line that bisects from a merge's base to its second parent.
 
-    ``command_line`` is that of the search that named the merge.
+    ``command_line`` is the command line of the search that named the merge.
     """
     name = merge.commit
-    ends = f'--good "$(git merge-base {name}^1 {name}^2)" --bad {name}^2'
+    good_and_bad = f'--good "$(git merge-base {name}^1 {name}^2)" --bad {name}^2'
     command = "equipoise bisect"
-    return f"{command} {ends}{_ENDS.sub('', command_line.removeprefix(command), count=2)}"
+    other_options = _GOOD_OR_BAD_OPTION.sub("", command_line.removeprefix(command), count=2)
+    return f"{command} {good_and_bad}{other_options}"
 
 
-def _as_values(
-    document: BisectDocument, bisect: BisectResult, ratio: float | None, interval: Interval
+def _in_values(
+    document: BisectDocument, result: BisectResult, ratio: float | None, interval: Interval
 ) -> tuple[float | None, Interval]:
-    """Return the ratio of costs, or of values if more of the metric is better."""
-    if bisect.metric not in document.more_is_better:
+    """Return a ratio of costs as a ratio of values, which is its inverse if more is better."""
+    if result.metric not in document.more_is_better:
         return ratio, interval
     return 1.0 / ratio if ratio else None, inverse_interval(interval)
 
 
-def gap_text(document: BisectDocument, bisect: BisectResult, gap: BisectGap) -> str:
+def gap_text(document: BisectDocument, result: BisectResult, gap: BisectGap) -> str:
     """Return a gap with its interval: ``+5.10 % (98 % interval +4.60 % to +5.60 %)``."""
-    ratio, interval = _as_values(document, bisect, gap.ratio, gap.ratio_ci)
+    ratio, interval = _in_values(document, result, gap.ratio, gap.ratio_ci)
     estimate, ends = estimate_and_interval(ratio, interval)
     blocks = counted(gap.blocks, "block")
     status = "" if gap.status in ("slower", "faster") else f", {gap.status}"
     return f"{estimate} ({percentage(1.0 - gap.level)} interval {ends}; {blocks}){status}"
 
 
-def _commit_parts(bisect: SearchedLine, alpha: float) -> Iterator[Part]:
-    """Build the remaining commits and the culprits, oldest first, with the notes on them."""
+def _commit_parts(result: SearchedLine, alpha: float) -> Iterator[Part]:
+    """Build the table of remaining commits and culprits, the oldest first, with notes."""
     rows: list[Mapping[str, Cell]] = []
     for is_excluded, group in itertools.groupby(
-        bisect.candidates, key=lambda candidate: candidate.status == "excluded"
+        result.candidates, key=lambda candidate: candidate.status == "excluded"
     ):
         members = list(group)
         if not is_excluded:
-            rows += map(_row, members)
+            rows += map(_commit_row, members)
             continue
         first, last = short_name(members[0].commit), short_name(members[-1].commit)
-        which = first if len(members) == 1 else f"{first} to {last}"
+        commit_range = first if len(members) == 1 else f"{first} to {last}"
         rows.append(
             {
-                **dict.fromkeys(_row(members[0]), ""),
+                **dict.fromkeys(_commit_row(members[0]), ""),
                 "commit": Styled(counted(len(members), "commit"), "dim"),
-                "subject:name": Styled(f"excluded: {which}", "dim"),
+                "subject:name": Styled(f"excluded: {commit_range}", "dim"),
             }
         )
     table = Table(
         *headed(rows),
         label="Commits, the oldest first",
-        max_rows=_MAX_COMMITS,
-        notes=tuple(_notes(bisect, alpha)),
+        max_rows=_MAX_COMMIT_ROWS,
+        notes=tuple(_commit_notes(result, alpha)),
     )
-    brief = [{name: row[name] for name in _BRIEF_COLUMNS} for row in rows]
-    yield from brief_or_whole(table, Table(*headed(brief), max_rows=_MAX_BRIEF_COMMITS))
-    if course := _course_sentence(bisect):
+    brief_rows = [{name: row[name] for name in _BRIEF_COLUMNS} for row in rows]
+    yield from brief_or_whole(table, Table(*headed(brief_rows), max_rows=_MAX_BRIEF_COMMIT_ROWS))
+    if course := _course_sentence(result):
         yield Paragraph(course, forms=EVERYWHERE - BRIEF)
 
 
-def _row(commit: BisectCommit) -> Mapping[str, Cell]:
+def _commit_row(commit: BisectCommit) -> Mapping[str, Cell]:
     status: str = commit.status
     if commit.not_built:
         status = "not built" if status == "left" else f"{status}, not built"
@@ -470,90 +462,90 @@ def _row(commit: BisectCommit) -> Mapping[str, Cell]:
     }
 
 
-def _notes(bisect: SearchedLine, alpha: float) -> Iterator[str]:
+def _commit_notes(result: SearchedLine, alpha: float) -> Iterator[str]:
     yield (
         "e-value against: evidence that the commit did not make the whole difference; it is "
         f"excluded from {1.0 / alpha:g} on."
     )
-    if bisect.margin is not None:
+    if result.margin is not None:
         yield (
             "Commits on one side of a step are assumed to differ by less than "
-            f"{significant(bisect.margin, 2)} %."
+            f"{significant(result.margin, 2)} %."
         )
 
 
-def _course_sentence(bisect: SearchedLine) -> str:
+def _course_sentence(result: SearchedLine) -> str:
     """Return how the search narrowed: ``Commits left: 64; 23 after block 20; 1 after block 31``."""
     blocks = sorted(
         candidate.excluded_at
-        for candidate in bisect.candidates
+        for candidate in result.candidates
         if candidate.excluded_at is not None
     )
     if not blocks:
         return ""
-    count = len(bisect.candidates)
-    stages = [
-        (count - place, block)
-        for place, block in enumerate(blocks, start=1)
-        if place == len(blocks) or blocks[place] != block
+    count = len(result.candidates)
+    all_stages = [
+        (count - excluded_count, block)
+        for excluded_count, block in enumerate(blocks, start=1)
+        if excluded_count == len(blocks) or blocks[excluded_count] != block
     ]
-    shown = [stages[0]]
-    for left, block in stages[1:]:
-        if 2 * left <= shown[-1][0] or (left, block) == stages[-1]:
-            shown.append((left, block))
-    shown = [*shown[: _MAX_STAGES - 1], shown[-1]] if len(shown) > _MAX_STAGES else shown
-    after = (f"{left} after block {block}" for left, block in shown)
-    return f"Commits left: {'; '.join((str(count), *after))}."
+    stages = [all_stages[0]]
+    for left, block in all_stages[1:]:
+        if 2 * left <= stages[-1][0] or (left, block) == all_stages[-1]:
+            stages.append((left, block))
+    if len(stages) > _MAX_STAGES:
+        stages = [*stages[: _MAX_STAGES - 1], stages[-1]]
+    clauses = (f"{left} after block {block}" for left, block in stages)
+    return f"Commits left: {'; '.join((str(count), *clauses))}."
 
 
-def _left_over_facts(document: BisectDocument, bisect: BisectResult) -> Iterator[tuple[str, str]]:
+def _left_over_facts(document: BisectDocument, result: BisectResult) -> Iterator[tuple[str, str]]:
     """Yield the gap of each branch, the gaps around the culprits, and unconfirmed commits."""
-    for branch in bisect.branches:
+    for branch in result.branches:
         title = f"Gap of the branch of {short_name(branch.merge)}"
-        yield title, _gap_with_ends(document, bisect, branch.gap)
+        yield title, _gap_with_ends(document, result, branch.gap)
     left_over = [
-        _gap_with_ends(document, bisect, stretch)
-        for line in bisect.lines
+        _gap_with_ends(document, result, stretch)
+        for line in result.lines
         for stretch in line.left_over
     ]
     if left_over:
         yield "Left over", "; ".join(left_over)
-    unconfirmed = [commit.summary for line in bisect.lines for commit in line.unconfirmed]
+    unconfirmed = [commit.summary for line in result.lines for commit in line.unconfirmed]
     if unconfirmed:
         yield "Not named", " ".join(unconfirmed)
 
 
-def _gap_with_ends(document: BisectDocument, bisect: BisectResult, gap: BisectGap) -> str:
-    ends = f"{short_name(gap.after)} to {short_name(gap.until)}"
-    return f"{ends} {gap_text(document, bisect, gap)}"
+def _gap_with_ends(document: BisectDocument, result: BisectResult, gap: BisectGap) -> str:
+    commit_range = f"{short_name(gap.after)} to {short_name(gap.until)}"
+    return f"{commit_range} {gap_text(document, result, gap)}"
 
 
-def _cost(bisect: BisectResult) -> str:
+def _cost(result: BisectResult) -> str:
     """Return the cost of a search: ``72 trials of 9 commits in 34 s; 1 commit does not build``."""
-    not_built = sum(candidate.not_built for candidate in _candidates(bisect))
-    ran = bisect.builds - not_built
-    failed = ""
+    not_built = sum(candidate.not_built for candidate in _candidates(result))
+    failures = ""
     if not_built:
-        them = "1 commit does" if not_built == 1 else f"{not_built} commits do"
-        failed = f"; {them} not build or run"
-    cost = f"{bisect.trials} trials of {counted(ran, 'commit')}"
-    return f"{cost} in {waiting_time(bisect.seconds)}{failed}"
+        subject = "1 commit does" if not_built == 1 else f"{not_built} commits do"
+        failures = f"; {subject} not build or run"
+    cost = f"{result.trials} trials of {counted(result.builds - not_built, 'commit')}"
+    return f"{cost} in {waiting_time(result.seconds)}{failures}"
 
 
-def _impossible(bisect: BisectResult) -> Iterator[str]:
-    if not (0.0 < bisect.alpha < 1.0 and 0.0 <= bisect.min_effect <= MAX_MIN_EFFECT):
+def _contradictions(result: BisectResult) -> Iterator[str]:
+    if not (0.0 < result.alpha < 1.0 and 0.0 <= result.min_effect <= MAX_MIN_EFFECT):
         yield "a bisection has no alpha between 0 and 1, or no smallest effect"
-    for line in bisect.lines:
+    for line in result.lines:
         if (line.verdict == "culprit") > len(line.culprits):
             yield "a bisection with a culprit names none"
         if any(
             not 0 <= block.earlier < block.later <= len(line.candidates) for block in line.course
         ):
             yield "a block of a bisection has a commit that it does not search"
-        if min(bisect.trials, bisect.builds, *(commit.trials for commit in line.candidates)) < 0:
+        if min(result.trials, result.builds, *(commit.trials for commit in line.candidates)) < 0:
             yield "a bisection has a negative number of trials"
-    parts: list[BisectGap | Culprit | UnconfirmedCommit] = []
-    for line in bisect.lines:
-        parts += (line.gap, *line.left_over, *line.culprits, *line.unconfirmed)
-    if not all(map(is_step, parts)):
+    estimates: list[BisectGap | Culprit | UnconfirmedCommit] = []
+    for line in result.lines:
+        estimates += (line.gap, *line.left_over, *line.culprits, *line.unconfirmed)
+    if not all(map(is_step, estimates)):
         yield "a step of a bisection has no ratio with an interval"

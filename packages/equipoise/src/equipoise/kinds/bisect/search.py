@@ -1,15 +1,15 @@
-"""The search for the commits that made a difference (docs/methods/bisect.md).
+"""Search for the commits that made a difference (docs/methods/bisect.md).
 
-A block runs two commits in the order of a fair coin. The choice of the two, and everything else
-here, is a function of the blocks before. So a campaign that is read back has the same state.
+A block runs two commits in the order of a fair coin. The choice of the two commits, and all other
+results, depend only on earlier blocks. So a campaign that is read back has the same state.
 
 The line of first parents is searched first. Once a merge is named and its step is measured, its
-branch is searched, from the commit where it began to the merge's other parent, with its own
-confirmation of the gap. Then the search of the line continues (docs/methods/bisect.md).
+branch is searched, from the commit where the branch began to the merge's second parent, with a
+confirmation of this gap. Then the search of the line continues.
 
-The chance that any named commit is wrong is at most alpha, over all branches and benchmarks,
-because k counts the own pairs of all. Each benchmark has its own coin in each block, or shares the
-trials of its block with others. In both cases the pair is a function of the blocks before.
+The own pair of a commit is this commit and the latest ancestor that runs. A commit is named once
+its own pair certainly differs. The chance that any named commit is wrong is at most alpha, over all
+branches and benchmarks, because the counter k counts the own pairs of all of them.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from equipoise.stats.resolution import NO_RESOLUTION, Resolution
 from equipoise.stats.verdict import ComparisonVerdict, check_alpha, margin_of
 
 REMAINDER_BLOCKS = 150
-"""Blocks that the search of a remainder of the gap may take; more if the first search took more."""
+"""Maximum blocks to search a remainder of the gap; more if the first search took more."""
 
 BisectionVerdict = Literal["confirming", "no difference", "searching", "culprit", "several"]
 """``confirming``: it is not known yet whether GOOD and BAD differ. ``no difference``: they are
@@ -59,41 +59,41 @@ class BisectionState(Struct, frozen=True):
 
     verdict: BisectionVerdict
     gap: ComparisonVerdict
-    """BAD over GOOD. Its ``equivalence_ci`` excludes all sizes outside it."""
+    """BAD over GOOD. All sizes outside its ``equivalence_ci`` are excluded."""
     log_e_values: tuple[float, ...]
-    """ln E of commits 1 to ``count`` against "it made all of the gap", in the first search."""
+    """Log e-values of commits 1 to ``count`` against "the commit made the whole gap", in the first
+    search."""
     excluded_at: tuple[int | None, ...]
     """Number of the block at which the first search excluded each commit."""
     chances: tuple[float, ...]
-    """Chance of each commit, which steers the first search and guarantees nothing; their sum is 1.
-    """
+    """Probability of each commit, which steers the first search; no guarantee depends on it."""
     named_steps: tuple[NamedStep, ...]
     """Steps of the named commits, in the order in which they were named."""
     unconfirmed_steps: tuple[UnconfirmedStep, ...]
-    """Steps of the commits that differ from the one before but are not named."""
+    """Steps of the commits that differ from the commit before but are not named."""
     stretches: tuple[StretchState, ...]
-    """The first search and those of remainders of the gap, in the order in which they began."""
+    """The first search and the searches of remainders of the gap, in the order of their starts."""
     blocks: int
     margin: float | None
-    """Log units below which commits on one side of the step count as equal; ``None`` before the gap
-    is confirmed."""
+    """Log units below which two commits without a step between them count as equal; ``None`` before
+    the gap is confirmed."""
 
     @property
     def excluded(self) -> tuple[bool, ...]:
-        """Whether each commit is excluded as the one that made the whole difference."""
+        """For each commit, whether it certainly did not make the whole difference."""
         return tuple(block is not None for block in self.excluded_at)
 
 
 class Bisection:
-    """The search for the commits that made a difference; a function of the blocks added.
+    """The search for the commits that made a difference, after the blocks added so far.
 
-    First the gap is confirmed. If a single commit is left and makes a difference, it is the
-    culprit, and the remainders of the gap on both sides are searched. If no commit is left, both
-    halves are searched. The chance that a named commit is slower than the one before it by at most
-    the margin is at most alpha for all of them together, whatever the other commits do.
+    First the gap between GOOD and BAD is confirmed. If a single commit is left and makes a
+    difference, it is the culprit, and the remainders of the gap on both sides are searched. If no
+    commit is left, both halves are searched. The chance that any named commit is slower than the
+    commit before it by at most the margin is at most alpha, whatever the other commits do.
 
     Raise `UnusableInput` if there is no commit after GOOD, alpha or the smallest effect is out of
-    range, or there is not one finite, non-negative chance for each commit.
+    range, or the prior is not one finite, non-negative number for each commit.
 
     Parameters
     ----------
@@ -105,17 +105,17 @@ class Bisection:
         Percent; a smaller gap counts as equal. A remainder of the gap is judged by this or by the
         margin, whichever is larger.
     prior
-        Chances of commits 1 to ``count``, in any unit; by default equal ones. They only choose
-        pairs and set stakes. No chance falls below a tenth of an equal one.
+        Weights of commits 1 to ``count``; equal by default. They only choose pairs and set stakes.
+        No weight falls below a tenth of an equal weight.
     resolution
         As for ``PairedBlocks``.
     own_pairs
-        Counter that the bisections share whose names form one claim.
+        Counter of own pairs, which all bisections of one claim share.
     remainder_blocks
-        Blocks that the search of each remainder may take; by default as many as the first search
-        took, at least 150.
+        Maximum blocks to search each remainder; by default as many as the first search took, at
+        least 150.
     prose
-        Commits that change only files that no build reads: they are never named.
+        Commits that change only documentation, which no build reads. They are never named.
     layout_spread
         Prior scale of the standard deviation of a layout, in log units; above 0.
     """
@@ -136,8 +136,8 @@ class Bisection:
         check_alpha(alpha)
         if count < 1:
             raise UnusableInput(
-                "there is no commit after the good one",
-                hint=f"give a later commit with {option('bad')}",
+                "there is no commit after the good commit",
+                hint=f"name a later commit with {option('bad')}",
             )
         self.count = count
         self._alpha = alpha
@@ -148,16 +148,16 @@ class Bisection:
         self._remainder_blocks = remainder_blocks
         self._prose, self._layout_spread = frozenset(prose), layout_spread
         self._own_ranks: dict[Pair, int] = {}
-        """Number of each own pair among those of this line of commits, from 1."""
-        self._course: list[LayoutBlock] = []
-        self._confirmed: tuple[object, frozenset[int]] = (None, frozenset())
+        """Rank of each own pair among the own pairs of this line of commits, from 1."""
+        self._layout_blocks: list[LayoutBlock] = []
+        self._persistent_cache: tuple[object, frozenset[int]] = (None, frozenset())
         self._withdrawn: set[int] = set()
-        self._waiting: deque[Pair] = deque()
-        self._blocks = 0
-        self._stretches = [self._stretch((0, count))]
+        self._waiting_stretches: deque[Pair] = deque()
+        self._block_count = 0
+        self._stretches = [self._new_stretch((0, count))]
 
     def set_resolution(self, resolution: Resolution) -> None:
-        """Set the resolution of the metric, while no block has a finite cost; later, do nothing."""
+        """Set the resolution of the metric; do nothing once a block has a finite cost."""
         if len(self._stretches) == 1:
             self._stretches[0].set_resolution(resolution)
             self._resolution = self._stretches[0].resolution
@@ -169,12 +169,12 @@ class Bisection:
 
     @property
     def fixed_pair(self) -> Pair | None:
-        """The one pair that can run now; ``None`` while pairs are chosen."""
+        """The only pair that can run now; ``None`` if there is a choice of pairs."""
         return self._stretches[-1].fixed_pair
 
-    def takes(self, pair: Pair) -> bool:
+    def can_use(self, pair: Pair) -> bool:
         """Return whether this search can use a block of a pair that another search chose."""
-        return self.is_open and self._stretches[-1].takes(pair)
+        return self.is_open and self._stretches[-1].can_use(pair)
 
     def next_pair(self, built: Collection[int], build_trials: float) -> Pair | None:
         """Return the pair that runs next; ``None`` if the search has ended.
@@ -184,16 +184,16 @@ class Bisection:
         built
             Commits that can run without a build.
         build_trials
-            Seconds of a build over those of a trial, as measured.
+            Measured seconds of a build over the seconds of a trial.
         """
         stretch = self._stretches[-1]
         return stretch.next_pair(built, build_trials) if stretch.is_open else None
 
     def add(self, pair: Pair, costs: tuple[float, float], order: int) -> None:
-        """Add one complete block, of the pair that ``next_pair`` returned.
+        """Add one complete block of the pair that ``next_pair`` returned.
 
-        The costs are those of the earlier and of the later commit, +inf for a trial that timed out.
-        The order is 1 if the earlier one ran first, else -1.
+        ``costs`` are those of the earlier and the later commit, +inf for a trial that timed out.
+        ``order`` is 1 if the earlier commit ran first, else -1.
 
         Raise `UnusableInput` if a cost is negative or NaN, or an order is neither 1 nor -1. Raise
         `ValueError` if the search has ended, or the pair cannot run now.
@@ -203,34 +203,34 @@ class Bisection:
             raise ValueError("the bisection has ended: no block can be added")
         if order not in (1, -1):
             raise UnusableInput(
-                "an order is neither 1 (earlier commit first) nor -1 (later commit first)",
-                hint="give one of the two for every block",
+                f"the order {order} is neither 1 (earlier commit first) nor -1 (later first)",
+                hint="give 1 or -1 for every block",
             )
         if not all(cost >= 0 for cost in costs):
             raise UnusableInput(
-                f"a block has the costs {costs[0]} and {costs[1]}; costs are numbers from 0 up",
-                hint="compare a metric that is a cost, and leave out trials that have none",
+                f"a block has the costs {costs[0]} and {costs[1]}, but a cost must be 0 or more",
+                hint="choose a metric that every trial reports as a number from 0 up",
             )
-        own_pairs = self._own_pairs.count
-        stretch.add(pair, costs, order, self._blocks + 1, self._own_pairs)
-        if self._own_pairs.count > own_pairs:
+        count_before = self._own_pairs.count
+        stretch.add(pair, costs, order, self._block_count + 1, self._own_pairs)
+        if self._own_pairs.count > count_before:
             self._own_ranks[pair] = len(self._own_ranks) + 1
-        self._course.append(LayoutBlock(*pair, difference_of(costs), order))
-        self._blocks += 1
+        self._layout_blocks.append(LayoutBlock(*pair, difference_of(costs), order))
+        self._block_count += 1
         self._begin_next_stretches()
 
     def withdraw(self, commit: int) -> None:
-        """Withdraw a commit that does not build or run; it forms a group with the next that does.
+        """Withdraw a commit that does not build or run.
 
-        A second call does nothing.
+        The commit and the next commit that runs then form a group. A second call does nothing.
 
         Raise `UnusableInput` if the commit is GOOD or BAD.
         """
         if commit in (0, self.count):
-            which = "good" if commit == 0 else "bad"
+            role = "good" if commit == 0 else "bad"
             raise UnusableInput(
-                f"the {which} commit does not build or run",
-                hint=f"give another one with {option(which)}",
+                f"the {role} commit does not build or run",
+                hint=f"name another commit with {option(role)}",
             )
         if commit in self._withdrawn:
             return
@@ -240,14 +240,12 @@ class Bisection:
             stretch.withdraw(commit)
             self._begin_next_stretches()
 
-    def of_branch(self, count: int, prose: Collection[int] = ()) -> Bisection:
-        """Return the search of the branch of a merge that this one named.
+    def branch_search(self, count: int, prose: Collection[int] = ()) -> Bisection:
+        """Return a new search of the branch of a merge that this search named.
 
-        See docs/methods/bisect.md.
-
-        The two share the counter k. The gap of the branch is judged like a remainder of the gap.
-        ``count`` is the number of commits of the branch after the one where it began. Commits in
-        ``prose`` change only files that no build reads.
+        Both searches share the counter k. The gap of the branch is judged like a remainder of the
+        gap. ``count`` is the number of commits of the branch after the commit where it began.
+        ``prose`` has the commits that change only documentation.
         """
         return Bisection(
             count,
@@ -270,12 +268,12 @@ class Bisection:
         )
 
     def is_named(self, pair: Pair) -> bool:
-        """Return whether the candidate of an own pair is named by all blocks so far."""
+        """Return whether the candidate with this own pair is named, given all blocks so far."""
         return any(candidate.named_pair == pair for candidate in self._confirmed_candidates())
 
     @property
     def verdict(self) -> BisectionVerdict:
-        """The verdict so far; it equals that of ``state``, which takes longer."""
+        """Verdict so far; it equals the verdict of ``state``, which is slower to compute."""
         verdict = self._stretches[0].verdict
         if verdict == "culprit":
             confirmed = self._confirmed_candidates()
@@ -288,11 +286,11 @@ class Bisection:
 
     @property
     def named_steps(self) -> tuple[NamedStep, ...]:
-        """The steps of the commits named so far, in the order of the search.
+        """Steps of the commits named so far, in the order of the search.
 
-        Each commit makes a difference by the bets. Its build differs from the one before by more
-        than the smallest effect. Its step persists, so layouts of single commits do not explain it
-        (``layout.py``). All commits are judged together, by all blocks so far.
+        By the bets, each of these commits makes a difference. It differs from the commit before by
+        more than the smallest effect. Its step persists, so memory layouts of single commits do not
+        explain it (``layout.py``). All blocks so far judge all commits together.
         """
         gap = self._stretches[0].gap
         steps = (candidate.named_step(gap) for candidate in self._confirmed_candidates())
@@ -300,10 +298,10 @@ class Bisection:
 
     @property
     def trends(self) -> tuple[StepTrend | None, ...]:
-        """How each of ``named_steps`` grew or faded so far; ``None`` if no change is certain."""
+        """Line by which each of ``named_steps`` grew or faded; ``None`` if no change is certain."""
         confirmed = self._confirmed_candidates()
         return step_trends(
-            self._course,
+            self._layout_blocks,
             [candidate.named_pair[1] for candidate in confirmed if candidate.named_pair],
             sorted(
                 candidate.named_pair[1] for candidate in self._candidates if candidate.named_pair
@@ -314,25 +312,26 @@ class Bisection:
 
     @property
     def unconfirmed_steps(self) -> tuple[UnconfirmedStep, ...]:
-        """The steps of the commits that make a difference by the bets, but are not named."""
+        """Steps of the commits that make a difference by the bets, but are not named."""
         confirmed, gap = self._confirmed_candidates(), self._stretches[0].gap
         return tuple(
-            UnconfirmedStep(step, self._reason(candidate))
+            UnconfirmedStep(step, self._unconfirmed_reason(candidate))
             for candidate in self._candidates
             if candidate not in confirmed and (step := candidate.named_step(gap)) is not None
         )
 
     @property
     def _candidates(self) -> list[Stretch]:
+        """Stretches in which the bets have found a commit that makes a difference."""
         return [stretch for stretch in self._stretches if stretch.named_pair is not None]
 
     def _confirmed_candidates(self) -> list[Stretch]:
-        """Return the candidates that are named by all blocks so far."""
+        """Return the candidates that are named, given all blocks so far."""
         candidates = self._candidates
         if not candidates:
             return []
-        key = (self._blocks, len(self._withdrawn), len(candidates))
-        if self._confirmed[0] != key:
+        key = (self._block_count, len(self._withdrawn), len(candidates))
+        if self._persistent_cache[0] != key:
             steps = [
                 CandidateStep(
                     candidate.named_pair[1],
@@ -344,20 +343,20 @@ class Bisection:
                 and not self._changes_only_prose(candidate.named_pair)
             ]
             persistent = persistent_steps(
-                self._course,
+                self._layout_blocks,
                 steps,
                 margin=self._min_margin,
                 layout_spread=self._layout_spread,
                 withdrawn=self._withdrawn,
             )
-            self._confirmed = (key, frozenset(persistent))
+            self._persistent_cache = (key, frozenset(persistent))
         return [
             candidate
             for candidate in candidates
-            if candidate.named_pair and candidate.named_pair[1] in self._confirmed[1]
+            if candidate.named_pair and candidate.named_pair[1] in self._persistent_cache[1]
         ]
 
-    def _reason(self, stretch: Stretch) -> UnconfirmedReason:
+    def _unconfirmed_reason(self, stretch: Stretch) -> UnconfirmedReason:
         assert stretch.named_pair is not None, "only a candidate is not confirmed"
         if self._changes_only_prose(stretch.named_pair):
             return "prose"
@@ -370,42 +369,44 @@ class Bisection:
         """Return the state of the bisection."""
         first = self._stretches[0]
         search = first.search
-        equal = (1.0 / self.count,) * self.count
+        equal_chances = (1.0 / self.count,) * self.count
         return BisectionState(
             verdict=self.verdict,
             gap=first.judge_gap(),
             log_e_values=(0.0,) * self.count if search is None else tuple(search.ln_e_values()),
             excluded_at=(None,) * self.count if search is None else tuple(search.excluded_at()),
-            chances=equal if search is None else tuple(search.weights()),
+            chances=equal_chances if search is None else tuple(search.weights()),
             named_steps=self.named_steps,
             unconfirmed_steps=self.unconfirmed_steps,
             stretches=tuple(stretch.state() for stretch in self._stretches),
-            blocks=self._blocks,
+            blocks=self._block_count,
             margin=None if search is None else search.margin(),
         )
 
     def _begin_next_stretches(self) -> None:
-        """Begin the searches of remainders, until one needs blocks or none is left."""
+        """Search the waiting stretches, until a stretch needs blocks or the queue is empty."""
         stretch = self._stretches[-1]
         while not stretch.is_open:
             self._add_remainders(stretch)
-            if not self._waiting:
+            if not self._waiting_stretches:
                 return
-            stretch = self._stretch(self._waiting.popleft())
+            stretch = self._new_stretch(self._waiting_stretches.popleft())
             self._stretches.append(stretch)
 
     def _add_remainders(self, stretch: Stretch) -> None:
-        """Put the remainders of the gap around a stretch that ended into the queue."""
-        parts: tuple[Pair, ...] = ()
+        """Put the remainders of the gap of a stretch that ended into the queue."""
+        remainders: tuple[Pair, ...] = ()
         if stretch.named_pair is not None:
             before, after = stretch.named_pair
-            parts = ((stretch.first, before), (after, stretch.last))
+            remainders = ((stretch.first, before), (after, stretch.last))
         elif stretch.verdict == "several" and stretch.split is not None:
-            parts = ((stretch.first, stretch.split), (stretch.split, stretch.last))
+            remainders = ((stretch.first, stretch.split), (stretch.split, stretch.last))
         ends = (stretch.first, stretch.last)
-        self._waiting.extend(part for part in parts if part[0] < part[1] and part != ends)
+        self._waiting_stretches.extend(
+            pair for pair in remainders if pair[0] < pair[1] and pair != ends
+        )
 
-    def _stretch(self, ends: Pair) -> Stretch:
+    def _new_stretch(self, ends: Pair) -> Stretch:
         first, last = ends
         margin, limit = self._min_margin, self._remainder_blocks
         if ends == (0, self.count):
@@ -431,56 +432,51 @@ class Bisection:
 
 
 def _checked_prior(prior: Sequence[float], count: int) -> tuple[float, ...]:
-    chances = tuple(float(chance) for chance in prior)
-    if len(chances) != count or not all(
-        math.isfinite(chance) and chance >= 0 for chance in chances
-    ):
+    weights = tuple(map(float, prior))
+    if len(weights) != count or not all(0.0 <= weight < math.inf for weight in weights):
         raise UnusableInput(
-            f"{len(chances)} chances for {count} commits, each of which is a number from 0 up",
-            hint="give one for each commit after the good one",
+            f"the prior is not {count} finite weights from 0 up: {', '.join(map(str, prior[:20]))}",
+            hint="give one weight for each commit after the good commit",
         )
-    return chances
+    return weights
 
 
 class LineState(Struct, frozen=True):
     """The state of the search of one line of commits."""
 
     merge: int | None
-    """The merge to whose branch the line belongs; ``None`` for the first line."""
+    """Merge to whose branch the line belongs; ``None`` for the first line."""
     commits: tuple[int, ...]
-    """Its commits by index in the whole bisection. All of ``state`` counts along it."""
+    """Commits of the line, by index in the whole bisection. In ``state`` and ``course``, a commit
+    is given by its index along the line."""
     missing: tuple[int, ...]
-    """Ends of the branch that do not run; without one of them it cannot be searched."""
+    """Ends of the branch that do not run; the branch then cannot be searched."""
     state: BisectionState
     trends: tuple[StepTrend | None, ...]
-    """How each of ``state.named_steps`` grew or faded; ``None`` if no change is certain."""
+    """Change of each of ``state.named_steps`` during the search; ``None`` if not certain."""
     course: tuple[tuple[int, Pair], ...]
-    """Each block that it used, with its number in the whole bisection, from 1, and its pair along
-    this line."""
+    """Number and pair of each block of the line; the numbers count all blocks of the bisection."""
 
 
 class BranchingBisection:
     """The search of a line of commits, and of the branch of each merge that is named.
 
-    It is a function of the blocks added, and of the commits withdrawn between them. ``line`` is the
-    search from GOOD to BAD, before its first block. ``branches`` are those of all merges that can
-    be named, on the line and on branches. ``prose`` has the commits of branches that change only
-    files that no build reads; the line has its own.
+    Its state depends only on the blocks added, and on the commits withdrawn between them. ``line``
+    is the search from GOOD to BAD, before its first block. ``branches`` has a branch for each merge
+    that can be named, on the line and on branches. ``prose`` has the commits of branches that
+    change only documentation; ``line`` already has those of the line.
     """
 
     def __init__(
-        self,
-        line: Bisection,
-        branches: Sequence[MergedBranch] = (),
-        prose: Collection[int] = (),
+        self, line: Bisection, branches: Sequence[MergedBranch] = (), prose: Collection[int] = ()
     ) -> None:
         self._branches, self._prose = tuple(branches), frozenset(prose)
         self._withdrawn: set[int] = set()
-        self._blocks = 0
+        self._block_count = 0
         self._lines = [_Line(None, tuple(range(line.count + 1)), line)]
 
     def set_resolution(self, resolution: Resolution) -> None:
-        """Set the resolution of the metric, while no block has a finite cost; later, do nothing."""
+        """Set the resolution of the metric; do nothing once a block has a finite cost."""
         if len(self._lines) == 1:
             self._lines[0].search.set_resolution(resolution)
 
@@ -489,27 +485,27 @@ class BranchingBisection:
 
         Parameters are those of `Bisection.next_pair`.
         """
-        line = self._current()
+        line = self._open_line()
         if line is None:
             return None
-        built_places = [line.places[commit] for commit in built if commit in line.places]
-        return line.whole_pair(line.search.next_pair(built_places, build_trials))
+        built_on_line = [line.indices[commit] for commit in built if commit in line.indices]
+        return line.global_pair(line.search.next_pair(built_on_line, build_trials))
 
     def add(self, pair: Pair, costs: tuple[float, float], order: int) -> None:
-        """Add one complete block, of the pair that ``next_pair`` returned.
+        """Add one complete block of the pair that ``next_pair`` returned.
 
         Parameters and errors are those of `Bisection.add`; the earlier commit is the first of the
         pair.
         """
-        line = self._current()
+        line = self._open_line()
         if line is None:
             raise ValueError("the bisection has ended: no block can be added")
-        if not line.places.keys() >= {*pair}:
+        if not line.indices.keys() >= {*pair}:
             raise ValueError(f"{pair} is not the pair that runs now")
-        local_pair = (line.places[pair[0]], line.places[pair[1]])
+        local_pair = (line.indices[pair[0]], line.indices[pair[1]])
         line.search.add(local_pair, costs, order)
-        self._blocks += 1
-        line.course.append((self._blocks, local_pair))
+        self._block_count += 1
+        line.course.append((self._block_count, local_pair))
         self._begin_branches(line)
 
     def withdraw(self, commit: int) -> None:
@@ -525,30 +521,30 @@ class BranchingBisection:
     @property
     def is_open(self) -> bool:
         """Whether any search needs more blocks."""
-        return self._current() is not None
+        return self._open_line() is not None
 
     @property
     def fixed_pair(self) -> Pair | None:
-        """The one pair that can run now; ``None`` while pairs are chosen, and at the end."""
-        line = self._current()
-        return None if line is None else line.whole_pair(line.search.fixed_pair)
+        """The only pair that can run now; ``None`` at a choice of pairs, and at the end."""
+        line = self._open_line()
+        return None if line is None else line.global_pair(line.search.fixed_pair)
 
-    def takes(self, pair: Collection[int]) -> bool:
-        """Return whether this bisection can use a block of a pair that another one chose."""
-        line = self._current()
-        if line is None or not line.places.keys() >= {*pair}:
+    def can_use(self, pair: Collection[int]) -> bool:
+        """Return whether this bisection can use a block of a pair that another bisection chose."""
+        line = self._open_line()
+        if line is None or not line.indices.keys() >= {*pair}:
             return False
-        earlier, later = sorted(line.places[commit] for commit in pair)
-        return line.search.takes((earlier, later))
+        earlier, later = sorted(line.indices[commit] for commit in pair)
+        return line.search.can_use((earlier, later))
 
     @property
     def verdict(self) -> BisectionVerdict:
-        """The verdict on the first line."""
+        """Verdict on the first line."""
         return self._lines[0].search.verdict
 
     @property
     def named_steps(self) -> tuple[NamedStep, ...]:
-        """The steps of the named commits of the first line."""
+        """Steps of the named commits of the first line."""
         return self._lines[0].search.named_steps
 
     def state(self) -> BisectionState:
@@ -556,47 +552,47 @@ class BranchingBisection:
         return self._lines[0].search.state()
 
     def lines(self) -> tuple[LineState, ...]:
-        """Return the state of each search: the first line, then branches as they began."""
+        """Return the state of each search: the first line, then branches in their order."""
         return tuple(line.state() for line in self._lines)
 
     @property
     def searched_merge(self) -> int | None:
-        """The merge whose branch is searched now; ``None`` for the first line."""
-        line = self._current()
+        """Merge whose branch is searched now; ``None`` for the first line."""
+        line = self._open_line()
         return None if line is None else line.merge
 
-    def in_order(self, pair: Collection[int]) -> Pair:
-        """Return the two commits of the block that runs now, the earlier one first.
+    def ordered_pair(self, pair: Collection[int]) -> Pair:
+        """Return the two commits of the block that runs now, the earlier commit first.
 
-        Raise `ValueError` if they are not on the line that is searched now.
+        Raise `ValueError` if one of the commits is not on the line that is searched now.
         """
-        line = self._current()
-        if line is None or len(pair) != 2 or not line.places.keys() >= {*pair}:
+        line = self._open_line()
+        if line is None or len(pair) != 2 or not line.indices.keys() >= {*pair}:
             raise ValueError(f"{tuple(pair)} is not a pair that can run now")
-        earlier, later = sorted(pair, key=line.places.__getitem__)
+        earlier, later = sorted(pair, key=line.indices.__getitem__)
         return earlier, later
 
-    def _current(self) -> _Line | None:
+    def _open_line(self) -> _Line | None:
         return next((line for line in reversed(self._lines) if line.is_open), None)
 
     def _begin_branches(self, line: _Line) -> None:
         """Begin the searches of the branches of merges that the line has named."""
         if not self._branches:
             return
-        begun = {(line.merge, line.commits) for line in self._lines}
+        searched = {(other.merge, other.commits) for other in self._lines}
         for merge, pair in line.possible_merges():
             for branch in self._branches:
                 if (
                     branch.merge == merge
-                    and (merge, branch.commits) not in begun
+                    and (merge, branch.commits) not in searched
                     and line.search.is_named(pair)
                 ):
                     prose = [
-                        place
-                        for place, commit in enumerate(branch.commits)
-                        if place and commit in self._prose
+                        index
+                        for index, commit in enumerate(branch.commits)
+                        if index and commit in self._prose
                     ]
-                    search = line.search.of_branch(len(branch.commits) - 1, prose)
+                    search = line.search.branch_search(len(branch.commits) - 1, prose)
                     self._lines.append(_Line(merge, branch.commits, search))
                     for commit in sorted(self._withdrawn):
                         self._lines[-1].withdraw(commit)
@@ -607,7 +603,8 @@ class _Line:
 
     def __init__(self, merge: int | None, commits: tuple[int, ...], search: Bisection) -> None:
         self.merge, self.commits, self.search = merge, commits, search
-        self.places: Mapping[int, int] = {commit: place for place, commit in enumerate(commits)}
+        self.indices: Mapping[int, int] = {commit: index for index, commit in enumerate(commits)}
+        """Index along this line of each commit, by its index in the whole bisection."""
         self.course: list[tuple[int, Pair]] = []
         self._missing: set[int] = set()
 
@@ -615,24 +612,21 @@ class _Line:
     def is_open(self) -> bool:
         return not self._missing and self.search.is_open
 
-    def whole_pair(self, pair: Pair | None) -> Pair | None:
-        """Return a pair of this line with the indices of the whole bisection."""
+    def global_pair(self, pair: Pair | None) -> Pair | None:
+        """Return a pair of this line by its indices in the whole bisection."""
         return pair and (self.commits[pair[0]], self.commits[pair[1]])
 
     def withdraw(self, commit: int) -> None:
-        place = self.places.get(commit)
-        if place is None:
+        index = self.indices.get(commit)
+        if index is None:
             return
-        if self.merge is not None and place in (0, self.search.count):
+        if self.merge is not None and index in (0, self.search.count):
             self._missing.add(commit)
         else:
-            self.search.withdraw(place)
+            self.search.withdraw(index)
 
     def possible_merges(self) -> Iterator[tuple[int, Pair]]:
-        """Yield the measured candidates that are single commits, so that each may be a merge.
-
-        Each has its own pair, which counts along this line.
-        """
+        """Yield each measured candidate that is a single commit, and its own pair on this line."""
         for before, last in self.search.measured_pairs:
             if last == before + 1:
                 yield self.commits[last], (before, last)

@@ -1,4 +1,9 @@
-"""The commits of a bisection, and its part of a result document."""
+"""Additions of a bisection to the plan of a campaign (its terms) and to the result document.
+
+A bisection compares pairs of commits. The gap is the difference between two ends; a step is the
+difference between a commit and its parent, or the latest ancestor that builds. A commit with a
+certain step is named as a culprit.
+"""
 
 from __future__ import annotations
 
@@ -15,23 +20,20 @@ from equipoise.revisions.commits import MergedBranch
 from equipoise.revisions.terms import CommitsPlan
 
 STUDY = "bisect"
-"""The study of every plan of a bisection."""
+"""Name of the study in the plan of every bisection."""
 
 
 class LayoutSpread(Struct, frozen=True):
-    """How far memory layouts alone move the cost of a program."""
+    """Spread of the cost of a program that memory layouts alone cause."""
 
     percent: float
-    """Standard deviation over layouts."""
+    """Standard deviation of the cost over layouts, in percent."""
     run: str
-    """Id of the campaign over layouts that measured it."""
+    """Id of the campaign over layouts that measured the spread."""
 
 
 class BisectPlan(CommitsPlan, frozen=True, kw_only=True, tag_field=TAG, tag="bisect"):
-    """Terms of a bisection: the commits among which it searches for culprits.
-
-    Its commits begin with the good revision and end with the bad one.
-    """
+    """Terms of a bisection: the commits to search, from the good revision to the bad revision."""
 
     noun: ClassVar[str] = "bisection"
     not_adjustable_because: ClassVar[str | None] = "a bisection is never adjusted"
@@ -41,28 +43,28 @@ class BisectPlan(CommitsPlan, frozen=True, kw_only=True, tag_field=TAG, tag="bis
     likely: tuple[str, ...] = ()
     """Paths that the user suspects."""
     prior: tuple[float, ...] = ()
-    """Weight of each commit after the good one before the first block; empty for equal weights.
-    Weights only choose which commits run, and never make a commit a culprit."""
+    """Initial weight of each commit after the good commit; empty for equal weights. Weights only
+    choose which commits run, and never make a commit a culprit."""
     branch_commits: tuple[Commit, ...] = ()
     """Commits of branches; their conditions follow those of ``commits``."""
     branches: tuple[MergedBranch, ...] = ()
-    """Branches of the merges among all commits."""
+    """Branches of the merges among ``commits`` and ``branch_commits``."""
     why: Literal["observe", "test"] | None = None
-    """How the culprit is explained once it is named: ``observe`` collects evidence, and ``test``
-    also runs interventions that test the causes."""
+    """How a named culprit is explained: ``observe`` collects evidence, and ``test`` also runs
+    interventions that test the causes."""
     layout_spread: LayoutSpread | None = None
-    """Spread of layouts of this project's programs, if an earlier campaign measured it."""
+    """Spread over memory layouts that an earlier campaign of this repository measured."""
     prose: tuple[int, ...] = ()
-    """Places of the commits that change only files of prose, compared with their first parent."""
+    """Indices of the commits that change only documentation, compared with their first parent."""
 
     @property
     def last(self) -> int:
-        """Condition of the bad revision; the good one has condition 0."""
+        """Index of the bad commit; the good commit has index 0."""
         return len(self.commits) - 1
 
     @property
     def indispensable(self) -> tuple[int, ...]:
-        """Both ends."""
+        """Indices of the good and the bad commit, which must build and run."""
         return (0, self.last)
 
     @property
@@ -77,7 +79,7 @@ class BisectPlan(CommitsPlan, frozen=True, kw_only=True, tag_field=TAG, tag="bis
 
 def bisection_of(plan: Plan) -> BisectPlan:
     """Return the terms of a bisection."""
-    assert isinstance(plan.terms, BisectPlan), "only a bisection has a search and culprits"
+    assert isinstance(plan.terms, BisectPlan), "the plan is not of a bisection"
     return plan.terms
 
 
@@ -86,46 +88,46 @@ BisectVerdict = Literal["culprit", "several", "set", "no difference", "undecided
 ``set``: the difference is certain, and any of several commits may have made it. ``no difference``:
 both revisions are equivalent. ``undecided``: it is not known whether there is a difference."""
 CommitStatus = Literal["culprit", "left", "excluded"]
-"""``left``: it may have made the whole difference. ``excluded``: it did not make all of it."""
+"""``left``: the commit may have made the whole difference. ``excluded``: it did not."""
 GapStatus = Literal["slower", "faster", "equivalent", "undecided"]
 
 
 class BisectGap(Struct, frozen=True):
-    """The difference between two commits, as the cost of the later over that of the earlier."""
+    """The difference between two commits; its ratio is the later cost over the earlier cost."""
 
     after: str
-    """Whole name of the earlier commit."""
+    """Hash of the earlier commit."""
     until: str
-    """Whole name of the later commit."""
+    """Hash of the later commit."""
     ratio: float | None
     ratio_ci: Interval
     level: float
     """1 minus the coverage of ``ratio_ci``."""
     blocks: int
-    """Blocks in which both ran."""
+    """Number of blocks in which both commits ran."""
     status: GapStatus
 
 
 UnconfirmedReason = Literal["min_effect", "layouts", "prose"]
 """``min_effect``: the step is not certainly larger than the smallest effect that matters.
 ``layouts``: the memory layouts of single commits may explain it. ``prose``: the commit changes only
-files of prose."""
+documentation."""
 
 
 class UnconfirmedCommit(NamedCommit, frozen=True):
-    """A commit whose build differs from its parent's, but that is not named as a culprit."""
+    """A commit that differs from its parent, but is not named as a culprit."""
 
     parent: str
-    """Whole name of the commit that it was compared with."""
+    """Hash of the parent, or of the latest ancestor that builds."""
     not_built: tuple[str, ...]
-    """Commits between the two that do not build."""
+    """Hashes of the commits between the two that do not build."""
     ratio: float | None
-    """Its cost over that of its parent."""
+    """Cost of the commit over that of its parent."""
     ratio_ci: Interval
     level: float
     """1 minus the coverage of ``ratio_ci``."""
     blocks: int
-    """Blocks in which both ran."""
+    """Number of blocks in which both commits ran."""
     reason: UnconfirmedReason
     summary: str
 
@@ -134,102 +136,101 @@ class StepTrend(Struct, frozen=True):
     """A step that grew or faded during the search, as a line through its blocks."""
 
     first_ratio: float
-    """The ratio of the step in the first block that contains it."""
+    """Ratio of the step in the first block that contains it."""
     last_ratio: float
-    """The ratio of the step in the last block that contains it."""
+    """Ratio of the step in the last block that contains it."""
     chance: float
-    """Chance of a line at least as steep if the step is constant and only layouts differ."""
+    """P-value: chance of a line at least as steep if the step is constant."""
 
 
 class Culprit(NamedCommit, frozen=True):
     """A commit that made a difference, compared with its parent."""
 
     parent: str
-    """Whole name of the commit that it was compared with: its first parent, or the latest ancestor
-    that builds."""
+    """Hash of the first parent, or of the latest ancestor that builds."""
     not_built: tuple[str, ...]
-    """Commits between the two that do not build; any of them may be the culprit instead."""
+    """Hashes of the commits between the two that do not build; each may be the culprit instead."""
     is_merge: bool
     ratio: float | None
-    """Its cost over that of its parent."""
+    """Cost of the commit over that of its parent."""
     ratio_ci: Interval
     level: float
     """1 minus the coverage of ``ratio_ci``: less than alpha, because the search selected it."""
     e_value: float
-    """Evidence that this commit makes a difference."""
+    """E-value: evidence that this commit makes a difference."""
     blocks: int
-    """Blocks in which both ran."""
+    """Number of blocks in which both commits ran."""
     share_of_gap: float | None
-    """Fraction of the gap explained; null if it is not known."""
+    """Fraction of the gap that the culprit explains; null if unknown."""
     share_ci: Interval
     summary: str
     trend: StepTrend | None = None
-    """How its step grew or faded during the search; null if no change of the step is certain."""
+    """Line by which the step grew or faded; null if no change of the step is certain."""
 
 
 class BisectCommit(NamedCommit, frozen=True):
-    """One commit after the good one."""
+    """One commit after the good commit."""
 
     status: CommitStatus
     e_value: float | None
-    """Evidence that it did not make the whole difference; null before the search."""
+    """Evidence that the commit did not make the whole difference; null before the search."""
     excluded_at: int | None
-    """Number of the block after which it was excluded; null if it was not."""
+    """Number of the block after which the commit was excluded; null if it is not excluded."""
     trials: int
-    """Measured trials."""
+    """Number of measured trials."""
     not_built: bool
-    """Whether it does not build or run. It then has the status of the next commit that does."""
+    """Whether the commit does not build or run; it then has the status of the next that does."""
 
 
 class BisectBlock(Struct, frozen=True):
-    """One block of a bisection, with the places of its two commits; place 0 is the good one."""
+    """One block of a bisection, with the indices of its two commits along their line."""
 
     block: int
     earlier: int
     later: int
     search: int
-    """Number of the search: 1 covers all commits, later ones a remainder of the gap."""
+    """Number of the search: 1 covers all commits, each later search a remainder of the gap."""
 
 
 class SearchedLine(Struct, frozen=True, kw_only=True):
-    """The search of one line of commits: from good to bad, or the branch of a merge."""
+    """Result of searching one line of commits: from good to bad, or the branch of a merge."""
 
     verdict: BisectVerdict
-    """For a branch, ``no difference`` says that its two ends are equivalent, so the merge itself
-    made the difference."""
+    """``no difference`` for a branch means that its ends are equivalent, so the merge itself made
+    the difference."""
     culprits: tuple[Culprit, ...]
-    """In the order of the commits."""
+    """Culprits in the order of the commits."""
     candidates: tuple[BisectCommit, ...]
-    """All commits of the line but the first."""
+    """All commits of the line except the first."""
     gap: BisectGap
-    """The last commit of the line over its first one."""
+    """Difference between the first and the last commit of the line."""
     left_over: tuple[BisectGap, ...]
-    """Gaps before, between and after the culprits that were measured."""
+    """Measured gaps before, between and after the culprits."""
     margin: float | None
     """Percent below which two commits count as equal; null before the search."""
     course: tuple[BisectBlock, ...]
-    """Complete blocks of this search, in the order of their runs. Places count from the first
-    commit of the line."""
+    """Complete blocks of this search, in the order of their runs. The first commit of the line has
+    index 0."""
     summary: str
     unconfirmed: tuple[UnconfirmedCommit, ...] = ()
     """Commits that differ from their parents but are not named, in the order of the commits."""
 
 
 class BisectBranch(SearchedLine, frozen=True, kw_only=True):
-    """The search of the branch of a named merge: of the commits that the merge brought in."""
+    """Result of searching the commits that a named merge brought in, its branch."""
 
     merge: str
-    """Whole name of the merge."""
+    """Hash of the merge."""
     after: str
-    """Whole name of the commit at which the branch began."""
+    """Hash of the commit at which the branch began."""
     until: str
-    """Whole name of the merge's other parent."""
+    """Hash of the last commit of the branch, the second parent of the merge."""
     missing: tuple[str, ...]
-    """Ends of the branch that do not build or run; with one of them it cannot be searched."""
+    """Ends of the branch that do not build or run; the branch then cannot be searched."""
 
 
 class DiffHunk(Struct, frozen=True):
-    """A changed place of a commit that concerns a function that got slower."""
+    """A hunk of a diff that concerns a function that got slower."""
 
     file: str
     function: str
@@ -238,28 +239,28 @@ class DiffHunk(Struct, frozen=True):
 
 
 class ExplainedCulprit(Struct, frozen=True):
-    """Where a culprit differs from its parent; the causes are in ``why``."""
+    """The diff of a culprit against its parent; ``why`` has the causes of the difference."""
 
     commit: str
-    """Whole name of the culprit."""
+    """Hash of the culprit."""
     parent: str
-    """Whole name of the commit that it was compared with."""
+    """Hash of the parent, or of the latest ancestor that builds."""
     run: str | None
-    """Id of the campaign that tested the causes; null if none did."""
+    """Id of the campaign that tested the causes; null if the causes are not tested."""
     functions: tuple[str, ...]
     """Functions in which the slower commit spends more time, the largest difference first."""
     files: tuple[str, ...]
-    """A line for each changed file, with its numbers of lines; empty if git gave no diff."""
+    """One line of ``git diff --stat`` for each changed file; empty if git gave no diff."""
     hunks: tuple[DiffHunk, ...]
-    """Places of the diff that change or name these functions; changes inside them come first."""
+    """Hunks that change or name these functions; hunks that change them come first."""
     omitted: int
-    """Number of further places that name these functions."""
+    """Number of further hunks that name these functions."""
     diff_is_cut: bool
     """Whether the diff was too long, so that its end was not searched."""
 
 
 class BisectResult(SearchedLine, frozen=True, kw_only=True):
-    """Which commits between two revisions made the difference."""
+    """Result of a bisection for one benchmark."""
 
     good: Revision
     bad: Revision
@@ -267,18 +268,17 @@ class BisectResult(SearchedLine, frozen=True, kw_only=True):
     min_effect: float
     alpha: float
     trials: int
-    """Trials in complete blocks, those of branches included. For one of several benchmarks, the
-    trials that measured it."""
+    """Number of trials that measured the benchmark, in complete blocks, branches included."""
     builds: int
-    """Number of commits that any benchmark ran, or that did not build for it."""
+    """Number of commits that ran or did not build, over all benchmarks."""
     seconds: float
     """Duration of the campaign, builds included."""
     blocks_to_go: int | None
-    """Forecast of the blocks that the search still needs; null if it ended or has no forecast."""
+    """Forecast number of blocks until the search ends; null without a forecast."""
     build: str | None
     """Shell line that builds a commit."""
     explained: ExplainedCulprit | None = None
-    """The culprit that was explained; null if none was."""
+    """The explained culprit; null if no culprit is explained."""
     branches: tuple[BisectBranch, ...] = ()
     """Searched branches of named merges, in the order of their searches."""
     benchmark: str = ""
@@ -286,39 +286,39 @@ class BisectResult(SearchedLine, frozen=True, kw_only=True):
 
     @property
     def lines(self) -> tuple[BisectResult | BisectBranch, ...]:
-        """The search from good to bad, then those of branches."""
+        """Result from good to bad, then the results of the branches."""
         return (self, *self.branches)
 
     @property
     def every_culprit(self) -> tuple[Culprit, ...]:
-        """Culprits of all lines."""
+        """Culprits of all lines: from good to bad, then of the branches."""
         return tuple(culprit for line in self.lines for culprit in line.culprits)
 
     @property
     def titled_summary(self) -> str:
-        """The summary, after the name of the benchmark if there are several."""
+        """Summary, with the name of the benchmark in front if there are several."""
         return f"{self.benchmark}: {self.summary}" if self.benchmark else self.summary
 
 
 class BisectDocument(ResultDocument, frozen=True, kw_only=True, tag="bisect"):
-    """The result document of a bisection, of one benchmark or of several."""
+    """The result document of a bisection of one or several benchmarks."""
 
     bisect: BisectResult | None = None
-    """Null for a bisection of several benchmarks, and before the first block."""
+    """Result for a single benchmark; null with several benchmarks, and before the first block."""
     bisects: tuple[BisectResult, ...] = ()
-    """Bisections of the benchmarks of a suite."""
+    """Results for several benchmarks; empty with a single benchmark."""
 
     @property
     def searches(self) -> tuple[BisectResult, ...]:
-        """Bisections of all benchmarks; empty before the first block."""
+        """Results for all benchmarks; empty before the first block."""
         return self.bisects or (() if self.bisect is None else (self.bisect,))
 
     @property
     def own_metric(self) -> str | None:
-        """The metric of the first search."""
+        """Metric of the first benchmark."""
         return next((search.metric for search in self.searches), None)
 
     @property
     def own_summary(self) -> str | None:
-        """The summary of each search, a line each."""
+        """Summary of each benchmark, a line each."""
         return "\n".join(search.titled_summary for search in self.searches) or None

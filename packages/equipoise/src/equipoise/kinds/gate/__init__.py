@@ -1,8 +1,8 @@
-"""The gate: a revision of a repository passes unless it is slower than another one.
+"""The gate: compare two revisions of a repository, and fail if the later one is slower.
 
-terms      the terms of its plan, and its part of a result document
+terms      additions of a gate to a plan and to a result document
 verdict    the decision, during the campaign and at its end, and a forecast of the needed blocks
-analysis   from recorded blocks to the result
+analysis   the result, computed from the recorded blocks
 report     the answer, the summary for a pull request, and the question
 command    ``equipoise gate``: two revisions as conditions, and the plan that compares them
 """

@@ -1,4 +1,4 @@
-"""The result of a gate: a pure function of its plan and its blocks."""
+"""Compute the result of a gate from its plan and its recorded blocks."""
 
 from __future__ import annotations
 
@@ -26,34 +26,33 @@ from equipoise.model.revisions import BENCHMARK, BENCHMARK_SUFFIX
 
 
 class GateAnalysis(AnalysisKind):
-    """The analysis of a gate, from its blocks to its result."""
+    """Analysis of a gate: what it adds to the result of its comparisons."""
 
     def result(self, record: RunRecord, blocks: Blocks) -> KindResult:
-        """Return the decision of the gate, and its outcomes in place of verdicts."""
+        """Return the decision of the gate, and the outcomes that replace the verdicts."""
         gate = gate_result(record.plan, blocks)
         outcomes = None if gate is None else tuple(row.outcome for row in gate.rows)
         return KindResult({"gate": gate}, outcomes=outcomes)
 
     def replace_in_terms(self, terms: GatePlan, replacement: Replace) -> GatePlan:
-        """Return the terms with the values replaced that its bisection lines set."""
+        """Return the terms with the values replaced that the bisect lines assign."""
         return replace(
             terms,
             bisect={
-                name: replace_command_line_values(words, replacement)
-                for name, words in terms.bisect.items()
+                name: replace_command_line_values(argv, replacement)
+                for name, argv in terms.bisect.items()
             },
         )
 
     def hide_in_terms(self, terms: GatePlan, hidden: TextReplacements) -> GatePlan:
         """Return the terms without hidden values in the names of benchmarks."""
         return replace(
-            terms,
-            bisect={hidden.replace_in_text(name): words for name, words in terms.bisect.items()},
+            terms, bisect={hidden.in_text(name): argv for name, argv in terms.bisect.items()}
         )
 
 
 def gate_result(plan: Plan, blocks: Blocks) -> GateResult | None:
-    """Judge every benchmark together; ``None`` where no block ended.
+    """Judge all benchmarks together; return ``None`` if no block ended.
 
     Raise `UnusableInput` if a trial has no value for one of the metrics.
     """
@@ -62,7 +61,7 @@ def gate_result(plan: Plan, blocks: Blocks) -> GateResult | None:
     if not blocks:
         return None
     by_metric = [pairings_of(plan, blocks, metric) for metric in terms.metrics]
-    # Each benchmark with all of its metrics.
+    # All metrics of a benchmark stand together.
     pairings = list(itertools.chain.from_iterable(zip(*by_metric, strict=True)))
     effect, alpha = plan.judgement.min_effect, plan.judgement.alpha
     decisions = judge_gate([pairing.pairs for pairing in pairings], min_effect=effect, alpha=alpha)
@@ -91,7 +90,7 @@ def gate_result(plan: Plan, blocks: Blocks) -> GateResult | None:
 def _shortage(
     plan: Plan, blocks: Blocks, pairings: Sequence[Pairing], decisions: Sequence[GateDecision]
 ) -> GateShortage | None:
-    """Return the blocks that the undecided benchmarks need; ``None`` if all are decided."""
+    """Return how many blocks the undecided benchmarks need; ``None`` if all are decided."""
     undecided = [decision for decision in decisions if decision.outcome == "undecided"]
     if not undecided:
         return None
@@ -105,7 +104,7 @@ def _shortage(
     known_forecasts = [forecast for forecast in forecasts if forecast is not None]
     return GateShortage(
         undecided=len(undecided),
-        blocks=min(decision.judged.blocks for decision in undecided),
+        blocks=min(decision.verdict.blocks for decision in undecided),
         block_s=sum(map(block_seconds, blocks.values())) / len(blocks),
         needed_blocks=(
             max(forecast.blocks for forecast in known_forecasts)
@@ -117,18 +116,18 @@ def _shortage(
 
 
 def _row(plan: Plan, pairing: Pairing, decision: GateDecision) -> GateRow:
-    judged = decision.judged
+    verdict = decision.verdict
     row = GateRow(
         benchmark=benchmark_of(plan, pairing),
         metric=pairing.metric,
         baseline_median=_median(pairing.pairs.baseline),
         candidate_median=_median(pairing.pairs.candidate),
-        ratio=judged.ratio,
-        ratio_ci=judged.ratio_ci,
-        equivalence_ci=judged.equivalence_ci,
-        equivalence_level=judged.equivalence_level,
-        level=judged.level,
-        blocks=judged.blocks,
+        ratio=verdict.ratio,
+        ratio_ci=verdict.ratio_ci,
+        equivalence_ci=verdict.equivalence_ci,
+        equivalence_level=verdict.equivalence_level,
+        level=verdict.level,
+        blocks=verdict.blocks,
         outcome=decision.outcome,
         summary="",
     )
@@ -136,7 +135,7 @@ def _row(plan: Plan, pairing: Pairing, decision: GateDecision) -> GateRow:
 
 
 def benchmark_of(plan: Plan, pairing: Pairing) -> str:
-    """Return the name of a pairing's benchmark, which a process may report as a metric."""
+    """Return the benchmark's name: a metric that a process reports, or a level of the factor."""
     condition = plan.conditions[pairing.contrast.candidate]
     if pairing.metric.endswith(BENCHMARK_SUFFIX):
         return pairing.metric.removesuffix(BENCHMARK_SUFFIX)
@@ -146,8 +145,8 @@ def benchmark_of(plan: Plan, pairing: Pairing) -> str:
 
 
 def _median(costs: NDArray[np.float64]) -> float | None:
-    middle = float(np.median(costs)) if len(costs) else np.inf
-    return middle if np.isfinite(middle) else None
+    median = float(np.median(costs)) if len(costs) else np.inf
+    return median if np.isfinite(median) else None
 
 
 def _row_sentence(row: GateRow, min_effect: float) -> str:
@@ -180,15 +179,15 @@ def _gate_sentence(
 
 
 def joined_bisect_lines(lines: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Return the shell line that bisects each benchmark; one line for all if possible.
+    """Return the shell line that bisects each benchmark; the same line for all if possible.
 
-    ``lines`` has the words of the line for each benchmark. Lines can be joined if they differ only
-    in ``--metrics`` (with a tool) or only in the command.
+    ``lines`` has the command line of each benchmark, as words. Command lines can be joined if they
+    differ only in ``--metrics`` (with a tool) or only in the benchmark's command.
     """
-    words = list(lines.values())
-    # A line with a placeholder for a value must not be quoted again.
-    if len(lines) > 1 and not any("$" in word for line in words for word in line):
-        joined = _joined_by_metrics(words) or _joined_by_command(words, list(lines))
+    command_lines = list(lines.values())
+    # A word with a placeholder such as $TOKEN must not be quoted again.
+    if len(lines) > 1 and not any("$" in word for line in command_lines for word in line):
+        joined = _joined_by_metrics(command_lines) or _joined_by_command(command_lines, list(lines))
         if joined is not None:
             return dict.fromkeys(lines, shell_line(joined))
     return {name: shell_line_with_placeholders(line) for name, line in lines.items()}
@@ -198,11 +197,10 @@ def _joined_by_metrics(lines: Sequence[Sequence[str]]) -> list[str] | None:
     first = list(lines[0])
     if "--kind" not in first or "--metrics" not in first:
         return None
-    value = first.index("--metrics") + 1
-    rests = {(*line[:value], *line[value + 1 :]) for line in lines}
-    if len(rests) > 1:
+    index = first.index("--metrics") + 1
+    if len({(*line[:index], *line[index + 1 :]) for line in lines}) > 1:
         return None
-    return [*first[:value], ",".join(line[value] for line in lines), *first[value + 1 :]]
+    return [*first[:index], ",".join(line[index] for line in lines), *first[index + 1 :]]
 
 
 def _joined_by_command(lines: Sequence[Sequence[str]], names: Sequence[str]) -> list[str] | None:

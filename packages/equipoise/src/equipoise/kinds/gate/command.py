@@ -1,6 +1,6 @@
-"""``equipoise gate``: fail if one revision is slower than another by more than is allowed.
+"""``equipoise gate``: check out, build and compare two revisions; fail if the later is slower.
 
-Two revisions are checked out and built; the benchmarks of both are the conditions of its plan.
+The conditions of the campaign are the benchmarks of both revisions.
 """
 
 from __future__ import annotations
@@ -63,20 +63,20 @@ class GateRequest(RevisionsRequest, frozen=True, kw_only=True):
     baseline: Revision
     candidate: Revision
     fail_undecided: bool = False
-    """Whether an undecided benchmark fails the gate."""
+    """Whether an undecided benchmark ends_campaign the gate."""
 
 
 Pair = tuple[Checkout, Checkout]
-"""The baseline and the candidate, checked out and built."""
+"""Checkouts of the baseline and the candidate, both built."""
 
 
 def check_out_and_build(
     request: GateRequest, scratch: Path, builds: BuildCache | None, *, say: Callable[[str], None]
 ) -> Pair:
-    """Check both revisions out and build them, unless earlier builds of them are kept.
+    """Check both revisions out and build them, unless the cache has their builds.
 
-    ``builds`` are kept builds; ``None`` if nothing is built, and both are checked out into the
-    scratch folder. ``say`` is called with a line about each step.
+    ``builds`` is the cache. It is ``None`` if the gate builds nothing; the scratch folder then gets
+    the checkouts. ``say`` is called with a line about each step.
 
     Raise `UnusableInput` if a revision cannot be checked out or lacks the user's folder.
     Raise `ConditionFailed` if a revision cannot be built.
@@ -86,33 +86,34 @@ def check_out_and_build(
     if builds is not None:
         commits = trees_of(repository, [revision.commit for revision in revisions])
         sources = [source_of(repository, revision, commits) for revision in revisions]
-    sides: list[Checkout] = []
+    checkouts: list[Checkout] = []
     for role, revision in zip(("baseline", "candidate"), revisions, strict=True):
         if builds is None:
             say(f"checking out the {role} {revision.label}")
-            parent = scratch / REVISION_FOLDERS[len(sides)]
+            parent = scratch / SIDES[len(checkouts)]
             parent.mkdir()
             tree = check_out(repository, revision, parent)
         else:
             say(f"building the {role} {revision.label}: {request.build}")
-            tree = builds.get(sources[len(sides)], f"the {role} {revision.label}", sources).tree
-        sides.append(Checkout(role, revision, tree, repository))
-    for side in sides:
-        if not side.folder.is_dir():
+            source = sources[len(checkouts)]
+            tree = builds.get(source, f"the {role} {revision.label}", sources).tree
+        checkouts.append(Checkout(role, revision, tree, repository))
+    for checkout in checkouts:
+        if not checkout.folder.is_dir():
             raise UnusableInput(
-                f"the {side.label} has no folder {repository.inside}",
+                f"the {checkout.label} has no folder {repository.inside}",
                 hint="run the gate in a folder that both revisions have",
             )
-    return sides[0], sides[1]
+    return checkouts[0], checkouts[1]
 
 
 def gate_plan(
     request: GateRequest, pair: Pair, scratch: Path
 ) -> tuple[Plan, tuple[CampaignWarning, ...]]:
-    """Return the plan of a gate, and warnings of benchmarks that only one revision has.
+    """Return the plan of a gate, and warnings about benchmarks that only one revision has.
 
     Raise `UnusableInput` if a program does not exist, nothing can be compared, or the options
-    contradict each other. Raise `ConditionFailed` if a benchmark failed in the run that lists its
+    contradict each other. Raise `ConditionFailed` if a benchmark failed in the run that lists the
     metrics.
     """
     tool = request.tool
@@ -124,7 +125,7 @@ def gate_plan(
         conditions,
         metrics,
         folder=str(pair[1].folder),
-        # The benchmarks of a tool without a listing have just run once, which listed them.
+        # A tool without a listing option has just run once to list its benchmarks.
         warmup=1 if tool is None or tool.listing is not None else 0,
         stopping=Stopping(leave_out_decided=True),
         judgement=Judgement(min_effect=MIN_EFFECT),
@@ -146,21 +147,22 @@ def gate_plan(
 def bisect_lines(
     request: GateRequest, benchmarks: Sequence[Benchmark], metrics: Sequence[str]
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield the name of each benchmark, and the words of the line that bisects it.
+    """Yield the name of each benchmark, and the command line that bisects it, as words.
 
     A bisection compares one metric of a command, or the times that a tool reports.
     """
-    good, candidate = request.baseline.commit, request.candidate
-    line = partial(
+    candidate = request.candidate
+    line_for = partial(
         bisect_command,
-        good,
+        request.baseline.commit,
         None if candidate.uncommitted else candidate.commit,
         build=request.build,
     )
     tool = request.tool
     if tool is None and len(metrics) == 1:
         lines = (
-            (benchmark.name, line(benchmark.command, metric=metrics[0])) for benchmark in benchmarks
+            (benchmark.name, line_for(benchmark.command, metric=metrics[0]))
+            for benchmark in benchmarks
         )
     elif tool is not None and len(request.benchmarks) == 1:
         names = [metric.removesuffix(BENCHMARK_SUFFIX) for metric in metrics]
@@ -168,20 +170,20 @@ def bisect_lines(
             is_time = tuple(metrics) == (BENCHMARK_SUFFIX.strip(),)
             names = [benchmark.name for benchmark in benchmarks] if is_time else []
         command = request.benchmarks[0].command
-        lines = ((name, line(command, kind=tool.name, metric=name)) for name in names)
+        lines = ((name, line_for(command, kind=tool.name, metric=name)) for name in names)
     else:
         return
-    yield from ((name, words) for name, words in lines if words is not None)
+    yield from ((name, argv) for name, argv in lines if argv is not None)
 
 
 STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
-"""Variable that names the file to which a step of GitHub Actions appends its summary."""
+"""Environment variable with the file to which a step of GitHub Actions appends its summary."""
 COMMENT_MARK = "<!-- equipoise gate -->"
-"""Invisible last line of a comment on a pull request, by which the next run replaces it."""
+"""Invisible last line of a comment on a pull request; the next run finds the comment by it."""
 
 
 class GateOptions(Struct, frozen=True, kw_only=True):
-    """Options of `equipoise gate`; `GateRequest` has the revisions that they name."""
+    """Parsed options of ``equipoise gate``; `GateRequest` has the revisions that they name."""
 
     baseline: str
     candidate: str | None
@@ -215,8 +217,7 @@ class GateOptions(Struct, frozen=True, kw_only=True):
     help="The revision to test.",
 )
 @options.flag(
-    "--merge-base",
-    help="Compare with the commit at which the candidate branched off --baseline.",
+    "--merge-base", help="Compare with the commit at which the candidate branched off --baseline."
 )
 @click.option("--build", metavar="LINE", help="Run this in each revision first, untimed.")
 @suite_options
@@ -258,7 +259,7 @@ def command(gate_options: GateOptions) -> int:
     with (
         scratch_folder() as scratch,
         measuring(output, after_interrupt="run the gate again") as (ledger, listener),
-        _builds(request, scratch) as builds,
+        _build_cache(request, scratch) as builds,
     ):
         pair = check_out_and_build(request, scratch, builds, say=on_step)
         plan, warnings = gate_plan(request, pair, scratch)
@@ -274,15 +275,15 @@ def command(gate_options: GateOptions) -> int:
     return _gate_status(result)
 
 
-def _builds(request: GateRequest, scratch: Path) -> AbstractContextManager[BuildCache | None]:
-    """Return the kept builds of the repository; ``None`` if the gate builds nothing."""
+def _build_cache(request: GateRequest, scratch: Path) -> AbstractContextManager[BuildCache | None]:
+    """Open the cache of builds of the repository; ``None`` if the gate builds nothing."""
     if request.build is None:
         return nullcontext()
     return open_cache(request.repository, request.build, request.tool, scratch)
 
 
 def _gate_status(result: CampaignResult) -> int:
-    """Return 1 if the gate failed, 3 if a timeout left it undecided, else 0."""
+    """Return the exit status: 1 if the gate failed, 3 if a timeout left it undecided, else 0."""
     document, terms = result.document, result.record.plan.terms
     assert isinstance(document, GateDocument)
     assert isinstance(terms, GatePlan)
@@ -297,7 +298,7 @@ def _gate_status(result: CampaignResult) -> int:
 
 
 def _report_undecided(gate: GateResult | None) -> None:
-    """Report on stderr that the gate is undecided: an exit status of 0 alone would hide it."""
+    """Print on stderr that the gate is undecided: an exit status of 0 alone would hide it."""
     if gate is None:
         say(
             "the gate is undecided. No block ended", "raise --budget, or make the benchmark shorter"
@@ -308,9 +309,9 @@ def _report_undecided(gate: GateResult | None) -> None:
 
 
 def _write_summary(document: GateDocument, markdown: Path | None, output: OutputOptions) -> None:
-    """Write the summary to ``--markdown``, to the step of GitHub Actions and to stdout.
+    """Write the summary to the file of ``--markdown``, to GitHub's step summary and to stdout.
 
-    A terminal shows it as a screen; a pipe gets the same Markdown as the files.
+    A terminal shows the summary as a screen; a pipe gets the same Markdown as the files.
     """
     report = gate_document(document)
     summary = to_markdown(report)
@@ -327,7 +328,7 @@ def _write_summary(document: GateDocument, markdown: Path | None, output: Output
                 f"cannot append to {STEP_SUMMARY} {step_file}: {error.strerror}",
                 f"unset {STEP_SUMMARY}, or make the file writable",
             )
-    # Standard output may fail, so this comes last.
+    # Writing to stdout may fail, so this comes last.
     if output.has_screen and sys.stdout.isatty():
         from equipoise.report.renderers.terminal import print_document
 
@@ -359,7 +360,7 @@ def _request(repository: Repository, gate_options: GateOptions) -> GateRequest:
 
 
 def _recorded_command(request: GateRequest, seed: int) -> tuple[str, ...]:
-    """Return the words that run the gate again, with the commits that its revisions name."""
+    """Return the command line that repeats the gate on the same two commits, as words."""
     candidate = request.candidate
     return typed_command(
         baseline=request.baseline.commit,
@@ -375,7 +376,7 @@ def _warnings(request: GateRequest, *, of_working_tree: bool) -> Iterator[Campai
         yield CampaignWarning(
             "same_revision",
             f"baseline and candidate are the same commit {candidate.commit}",
-            "name the revision that is to be compared with by --baseline",
+            "name an earlier revision with --baseline",
         )
     if of_working_tree:
         yield from warnings_of_working_tree(request.repository, "neither revision", "the candidate")

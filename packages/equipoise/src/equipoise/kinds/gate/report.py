@@ -1,4 +1,4 @@
-"""The outcome of a gate: for pull requests, job summaries and the screen."""
+"""Show the outcome of a gate in pull requests, in job summaries and on the screen."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ OUTCOME_LABELS: dict[GateOutcome, str] = {
     "undecided": "❔ undecided",
     "passes": "✅ passes",
 }
-"""Label of each outcome, in the order of the rows: first those that need action."""
+"""Label of each outcome; the rows have the same order, and rows that need action come first."""
 _MAX_UNFOLDED_PASSES = 10
-"""Number of passing benchmarks from which on they are folded."""
+"""Maximum number of passing benchmarks that are shown without a fold."""
 _BUDGET_FACTOR = 1.2
-"""Suggested budget over the forecast seconds, which are a median without warm-up."""
-_MAX_CHARACTERS = 40_000
-"""Characters of all rows in Markdown; a comment on GitHub holds 65,536."""
+"""Suggested budget divided by the forecast seconds, which are a median without the warm-up."""
+_MAX_ROW_CHARACTERS = 40_000
+"""Maximum characters of all rows in Markdown; a comment on GitHub holds 65,536."""
 
 
 class GateReport(ReportKind):
@@ -69,7 +69,7 @@ class GateReport(ReportKind):
         )
 
     def title(self, document: GateDocument, claims: Sequence[Claim]) -> Title | None:
-        """Return the outcome, and the blocks that an undecided gate needs."""
+        """Return the outcome, and how many blocks an undecided gate needs."""
         gate = document.gate
         return None if gate is None else (_title(gate), shortage_sentences(gate))
 
@@ -82,14 +82,14 @@ def _title(gate: GateResult) -> str:
 
 
 def gate_document(document: GateDocument) -> Document:
-    """Build the outcome in one sentence, a row for each benchmark, and the warnings."""
+    """Build the summary: the outcome, a row for each benchmark, bisect lines and warnings."""
     gate = document.gate
     if gate is None:
         title = "Equipoise: no gate was judged"
         return Document(document.run.id, title, (Paragraph(title, "heading"),))
     title = f"Equipoise gate: {_heading(gate)}"
     blocks = counted(document.run.blocks, "block")
-    # The rows share alpha, so each row may have less.
+    # The rows share alpha, so the alpha of a single row may be smaller.
     alpha = max((comparison.alpha for comparison in document.comparisons), default=0.0)
     parts: list[Part] = [
         Paragraph(title, "heading"),
@@ -104,16 +104,15 @@ def gate_document(document: GateDocument) -> Document:
             forms=EVERYWHERE - BRIEF,
         ),
     ]
-    slower: dict[str, list[str]] = {}
+    names_by_line: dict[str, list[str]] = {}
     for name, line in gate.bisect.items():
-        slower.setdefault(line, []).append(name)
-    parts += (
-        Command(line, f"Which {_commits(names)} made {names_of(names)} slower?")
-        for line, names in itertools.islice(slower.items(), ALIKE_SHOWN)
-    )
+        names_by_line.setdefault(line, []).append(name)
+    for line, names in itertools.islice(names_by_line.items(), ALIKE_SHOWN):
+        commits = "commit" if len(names) == 1 else "commits"
+        parts.append(Command(line, f"Which {commits} made {names_of(names)} slower?"))
     if document.warnings:
-        lines = tuple(f"{warning.summary}; {warning.hint}" for warning in document.warnings)
-        parts += [Bullets(lines, forms=TEXT), Warnings(document.warnings, forms=VERBOSE)]
+        sentences = tuple(f"{warning.summary}; {warning.hint}" for warning in document.warnings)
+        parts += [Bullets(sentences, forms=TEXT), Warnings(document.warnings, forms=VERBOSE)]
     parts.append(Paragraph(_last_line(document), "dim", forms=BRIEF))
     return Document(document.run.id, title, tuple(parts))
 
@@ -140,22 +139,22 @@ def _heading(gate: GateResult) -> str:
 
 
 def shortage_sentences(gate: GateResult) -> tuple[str, ...]:
-    """Return the problem of an undecided gate and a hint; nothing if it is decided."""
+    """Return the problem of an undecided gate and a hint; no sentence if the gate is decided."""
     shortage = gate.shortage
     if shortage is None:
         return ()
     measured = counted(shortage.blocks, "block")
-    took = waiting_time(shortage.blocks * shortage.block_s)
+    spent = waiting_time(shortage.blocks * shortage.block_s)
     if shortage.needed_blocks is None or shortage.needed_s is None:
         problem = (
-            f"Not decided after {measured} ({took}), and no forecast: the change is close to "
+            f"Not decided after {measured} ({spent}), and no forecast: the change is close to "
             f"{option('min_effect')} {gate.min_effect:g}, or trials vary too much."
         )
         budget = f"a larger {option('budget')}"
     else:
-        least = "at least " if shortage.is_lower_bound else "about "
+        bound = "at least " if shortage.is_lower_bound else "about "
         problem = (
-            f"Measured too little: {measured} ({took}); needs {least}{shortage.needed_blocks} "
+            f"Measured too little: {measured} ({spent}); needs {bound}{shortage.needed_blocks} "
             f"blocks, {'' if shortage.is_lower_bound else 'about '}"
             f"{waiting_time(shortage.needed_s)}."
         )
@@ -168,33 +167,29 @@ def shortage_sentences(gate: GateResult) -> tuple[str, ...]:
     )
 
 
-def _commits(benchmarks: Sequence[str]) -> str:
-    return "commit" if len(benchmarks) == 1 else "commits"
-
-
 def _tables(rows: Sequence[GateRow], alpha: float) -> Iterator[Part]:
     order = list(OUTCOME_LABELS)
     cells = [_row(row, alpha) for row in sorted(rows, key=lambda row: order.index(row.outcome))]
     lengths = (sum(len(text(cell)) + 3 for cell in row.values()) for row in cells)
-    fitting = bisect.bisect_right(list(itertools.accumulate(lengths)), _MAX_CHARACTERS)
-    passing = sum(row.outcome == "passes" for row in rows)
-    unfolded = len(rows) if passing <= _MAX_UNFOLDED_PASSES else len(rows) - passing
-    if first := cells[: min(fitting, unfolded)]:
-        yield Table(*headed(first))
-    if folded := cells[unfolded:fitting]:
-        title = f"{passing} benchmarks pass"
+    shown_count = bisect.bisect_right(list(itertools.accumulate(lengths)), _MAX_ROW_CHARACTERS)
+    pass_count = sum(row.outcome == "passes" for row in rows)
+    unfolded_count = len(rows) if pass_count <= _MAX_UNFOLDED_PASSES else len(rows) - pass_count
+    if unfolded := cells[: min(shown_count, unfolded_count)]:
+        yield Table(*headed(unfolded))
+    if folded := cells[unfolded_count:shown_count]:
+        title = f"{pass_count} benchmarks pass"
         yield Section(title, (Table(*headed(folded)),), folded=True)
-    if len(rows) > fitting:
+    if len(rows) > shown_count:
         yield Paragraph(
-            f"{len(rows) - fitting} more are in the document that {option('json')} writes."
+            f"{len(rows) - shown_count} more are in the document that {option('json')} writes."
         )
 
 
 def _brief_table(gate: GateResult) -> Table:
-    """Build the table of a brief screen: what must be acted on, and the interval that decided."""
+    """Build the table of a brief screen: the rows that need action first, with their intervals."""
     rows, order = gate.rows, list(OUTCOME_LABELS)
-    first = sorted(rows, key=lambda row: order.index(row.outcome))[:_MAX_UNFOLDED_PASSES]
-    more = len(rows) - len(first)
+    shown_rows = sorted(rows, key=lambda row: order.index(row.outcome))[:_MAX_UNFOLDED_PASSES]
+    hidden_count = len(rows) - len(shown_rows)
     cells = (
         {
             "benchmark:name": row.benchmark,
@@ -203,11 +198,11 @@ def _brief_table(gate: GateResult) -> Table:
             "change between": interval_text(row.equivalence_ci, "open"),
             "outcome": OUTCOME_LABELS[row.outcome],
         }
-        for row in first
+        for row in shown_rows
     )
     notes = [f"A benchmark fails if its whole change is above {gate.min_effect:g} %."]
-    if more:
-        notes.append(f"{counted(more, 'more benchmark')}: {option('verbose')}")
+    if hidden_count:
+        notes.append(f"{counted(hidden_count, 'more benchmark')}: {option('verbose')}")
     return Table(*headed(cells), notes=tuple(notes), forms=BRIEF)
 
 
@@ -221,12 +216,12 @@ def _row(row: GateRow, alpha: float) -> Mapping[str, str]:
         "candidate:number": _median(row.candidate_median, row.metric),
         "change:number": change,
         "interval": interval,
-        "equivalence interval": _equivalence(row, alpha),
+        "equivalence interval": _equivalence_interval(row, alpha),
         "outcome": OUTCOME_LABELS[row.outcome],
     }
 
 
-def _equivalence(row: GateRow, alpha: float) -> str:
+def _equivalence_interval(row: GateRow, alpha: float) -> str:
     """Return the interval that decided the outcome, with its coverage."""
     interval, level = row.equivalence_ci, row.equivalence_level
     shared_level = max(alpha, row.level) * level / row.level

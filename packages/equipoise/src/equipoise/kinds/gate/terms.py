@@ -1,4 +1,4 @@
-"""The terms of a gate, and its part of a result document."""
+"""Additions of a gate to the plan of a campaign (its terms) and to the result document."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from equipoise.model.record import RunRecord
 
 STUDY = "gate"
-"""The study of every plan of a gate."""
+"""Name of the study in the plan of every gate."""
 MIN_EFFECT = 2.0
 """Default smallest effect that matters, in percent."""
 
 
 class GatePlan(Struct, Terms, frozen=True, tag_field=TAG, tag="gate"):
-    """Terms of a gate; every contrast on every metric shares one false-discovery rate."""
+    """Terms of a gate; all comparisons on all metrics share one false-discovery rate."""
 
     noun: ClassVar[str] = "gate"
     ranks: ClassVar[bool] = False
@@ -36,26 +36,26 @@ class GatePlan(Struct, Terms, frozen=True, tag_field=TAG, tag="gate"):
     fails_undecided: bool = False
     """Whether an undecided benchmark fails the gate."""
     bisect: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """Words of the line that bisects a benchmark, by its name."""
+    """Command line that bisects each benchmark, as words, by the benchmark's name."""
 
     def check_resumable(self, run: str) -> None:
-        """Refuse to continue: the trees of the revisions are gone."""
+        """Refuse to continue, because the checked-out revisions no longer exist."""
         raise UnusableInput(
-            f"run {run} is a gate, whose two revisions are removed when it ends",
+            f"run {run} is a gate, and its checked-out revisions were removed when it ended",
             hint=f"run equipoise gate again, with a larger {option('budget')}",
         )
 
     def check_explainable(self, record: RunRecord) -> None:
-        """Refuse to explain: the trees of the revisions are gone."""
+        """Refuse to explain, because the checked-out revisions no longer exist."""
         raise UnusableInput(
-            f"run {record.id} is a gate, whose two revisions are removed when it ends",
-            hint="build both, compare them with equipoise compare, and explain that",
+            f"run {record.id} is a gate, and its checked-out revisions were removed when it ended",
+            hint="build both revisions, compare them with equipoise compare, and explain that run",
         )
 
 
 GateOutcome = Literal["slower", "passes", "undecided"]
-"""``slower``: the whole interval is beyond the smallest effect that matters, on the slower side.
-``passes``: no part of it is. ``undecided``: a part of it is."""
+"""``slower``: the whole interval of the change is above the smallest effect that matters.
+``passes``: the whole interval is at most that effect. ``undecided``: neither is known."""
 
 
 class GateRow(Struct, frozen=True):
@@ -73,27 +73,26 @@ class GateRow(Struct, frozen=True):
     outcome: GateOutcome
     summary: str
     equivalence_ci: Interval
-    """Interval that decides the outcome; each of its two ends holds alone at ``level``."""
+    """Interval that decides the outcome; each end holds alone, at ``level``."""
     equivalence_level: float
     """1 minus the coverage of ``equivalence_ci``."""
 
 
 class GateShortage(Struct, frozen=True):
-    """Blocks that an undecided gate has measured, and those that it needs."""
+    """Number of blocks that an undecided gate has measured, and the number that it needs."""
 
     undecided: int
     """Number of undecided benchmarks."""
     blocks: int
-    """Blocks of the undecided benchmark that has the fewest."""
+    """Number of blocks of the undecided benchmark with the fewest blocks."""
     block_s: float
     """Mean seconds of a block."""
     needed_blocks: int | None
-    """Forecast number of blocks that decide all benchmarks, those measured included. Null if the
-    change of a benchmark is so close to the smallest effect that matters that it has no forecast.
-    """
+    """Forecast number of blocks, measured ones included, that decide all benchmarks. Null without
+    a forecast: the change of some benchmark is too close to the smallest effect that matters."""
     is_lower_bound: bool = False
-    """Whether too few blocks ran for a forecast; then ``needed_blocks`` is the smallest number of
-    blocks that can decide anything."""
+    """Whether too few blocks ran for a forecast; ``needed_blocks`` is then the smallest number of
+    blocks that can decide a benchmark."""
 
     @property
     def needed_s(self) -> float | None:
@@ -107,13 +106,13 @@ class GateResult(Struct, frozen=True):
     baseline: Revision
     candidate: Revision
     min_effect: float
-    """Percent beyond which a slower candidate fails."""
+    """Smallest effect that matters, in percent; a candidate that is slower by more fails."""
     passed: bool
     rows: tuple[GateRow, ...]
     summary: str
     bisect: dict[str, str] = field(default_factory=dict)
-    """Shell line that bisects each slower benchmark, by its name; the same line for all if one
-    bisection can search them together."""
+    """Shell line that bisects each slower benchmark, by the benchmark's name. All benchmarks have
+    the same line if one bisection can search them together."""
     shortage: GateShortage | None = None
     """Null if every benchmark is decided."""
 

@@ -1,4 +1,4 @@
-"""The decision of a gate, during the campaign and at its end, and a forecast of its blocks."""
+"""Decide a gate, during the campaign and at its end, and forecast how many blocks it needs."""
 
 from __future__ import annotations
 
@@ -27,17 +27,18 @@ from equipoise.stats.verdict import (
 )
 
 CONTINUATIONS = 20
+"""Simulated continuations of the campaign for the forecast of one undecided comparison."""
 MAX_CONTINUATIONS = 200
-"""Continuations of all open comparisons together, down to `MIN_CONTINUATIONS` for each."""
+"""Limit for all undecided comparisons together; each still has at least `MIN_CONTINUATIONS`."""
 MIN_BLOCKS_OF_SPREAD = 4
-"""Blocks that estimate the spread. With fewer, the forecast is the least that any gate needs."""
+"""Blocks that estimate the spread. With fewer, the forecast is the minimum for any gate."""
 
 
 class GateDecision(Struct, frozen=True):
     """Outcome of one comparison of a gate, and the verdict with the interval that decided it."""
 
     outcome: GateOutcome
-    judged: ComparisonVerdict
+    verdict: ComparisonVerdict
 
 
 def judge_gate(
@@ -45,12 +46,12 @@ def judge_gate(
 ) -> tuple[GateDecision, ...]:
     """Decide for each candidate whether it is slower by more than the smallest effect that matters.
 
-    The null hypothesis is that the candidate is slower by at most that effect. A candidate fails if
-    its whole interval is beyond the effect. Of K comparisons R fail if each fails at level
+    The null hypothesis is that the candidate is slower by at most that effect. A candidate ends_campaign if
+    its whole interval is beyond the effect. Of K comparisons R fail if each ends_campaign at level
     alpha·R/K; R is the largest such number. Inverting the intervals at the stop gives an e-value of
     at least K/(alpha·R) against each of these hypotheses, so this is e-BH (Wang and Ramdas 2022):
     the expected share of false failures is at most alpha. If no candidate is too slow, the chance
-    that any fails is at most alpha. The passes are selected in the same way. A comparison keeps its
+    that any ends_campaign is at most alpha. The passes are selected in the same way. A comparison keeps its
     outcome while the others get more blocks, because R can only grow.
 
     A failure uses one side of the interval at alpha, and a pass uses the other side at alpha. A
@@ -59,34 +60,35 @@ def judge_gate(
 
     Parameters and errors are those of ``judge``.
     """
-    judged_at, margin = judged_at_level(comparisons, min_effect, alpha), margin_of(min_effect)
-    tested = len(comparisons)
+    verdicts_at, margin = judged_at_level(comparisons, min_effect, alpha), margin_of(min_effect)
+    count = len(comparisons)
 
-    def is_within(judged: ComparisonVerdict) -> bool:
-        return judged.equivalence_high <= margin and judged.ln_mean_ratio <= margin
+    def is_slower(verdict: ComparisonVerdict) -> bool:
+        return verdict.equivalence_low > margin
 
-    slower = select_most(
-        judged_at, lambda sequence: sequence.equivalence_low > margin, alpha, tested
-    )
-    passes = select_most(judged_at, is_within, alpha, tested)
-    undecided = judged_at(alpha / tested) if tested else []
+    def passes_gate(verdict: ComparisonVerdict) -> bool:
+        return verdict.equivalence_high <= margin and verdict.ln_mean_ratio <= margin
+
+    slower = select_most(verdicts_at, is_slower, alpha, count)
+    passing = select_most(verdicts_at, passes_gate, alpha, count)
+    undecided = verdicts_at(alpha / count) if count else []
     return tuple(
-        GateDecision("slower", slower[place])
-        if place in slower
-        else GateDecision("passes", passes[place])
-        if place in passes
-        else GateDecision("undecided", judged)
-        for place, judged in enumerate(undecided)
+        GateDecision("slower", slower[index])
+        if index in slower
+        else GateDecision("passes", passing[index])
+        if index in passing
+        else GateDecision("undecided", verdict)
+        for index, verdict in enumerate(undecided)
     )
 
 
 class GateForecast(Struct, frozen=True):
-    """Forecast for one open comparison of a gate."""
+    """Forecast for one undecided comparison of a gate."""
 
     blocks: int
-    """Number of blocks that it needs, those measured included."""
+    """Number of blocks that the comparison needs, measured ones included."""
     is_lower_bound: bool
-    """Whether this is the least number for any comparison; this one may need many more."""
+    """Whether ``blocks`` is the minimum for any comparison; this one may need many more."""
 
 
 def forecast_gate(
@@ -99,36 +101,37 @@ def forecast_gate(
 ) -> tuple[GateForecast | None, ...]:
     """Forecast how many blocks each undecided comparison of a gate needs in all.
 
-    The forecast is the median over simulated continuations of the campaign, drawn from its own
-    blocks with fresh coins, so it takes the present estimate for the truth. A decided comparison
-    has ``None``. So has one that half of the continuations do not decide within 20 times the blocks
-    so far (at least 200, at most 4000 more): its estimate is close to the smallest effect that
-    matters. Comparisons and decisions are the input and the output of ``judge_gate``.
+    The forecast is the median over simulated continuations of the campaign. They draw from its
+    own blocks with new random orders, so the forecast treats the present estimate as the truth.
+    The forecast is ``None`` for a decided comparison, and if half of the continuations are still
+    undecided after 20 times the blocks so far (at least 200, at most 4000 more): the estimate is
+    then close to the smallest effect that matters. ``decisions`` are those of ``judge_gate`` on
+    the same comparisons.
     """
-    tested = len(decisions)
+    count = len(decisions)
     is_open = [decision.outcome == "undecided" for decision in decisions]
-    # The next comparison shares alpha with those that are already decided.
-    level = alpha * min(tested - sum(is_open) + 1, tested) / max(1, tested)
+    # The next decided comparison shares alpha with the comparisons that are decided already.
+    level = alpha * min(count - sum(is_open) + 1, count) / max(1, count)
     share = MAX_CONTINUATIONS // max(1, sum(is_open))
     continuations = max(MIN_CONTINUATIONS, min(CONTINUATIONS, share))
     margin = margin_of(min_effect)
 
     def forecast(blocks: PairedBlocks, decision: GateDecision) -> GateForecast | None:
-        judged = decision.judged
+        verdict = decision.verdict
         if len(blocks) < MIN_BLOCKS_OF_SPREAD:
-            # All of them may be decided in the same block, and then at full alpha.
-            least = blocks_to_win(equivalence_level(alpha))
-            return GateForecast(least, is_lower_bound=True)
-        if judged.equivalence_high <= margin < judged.ln_mean_ratio:
-            # Its typical run passes. Slow runs keep it undecided, and these are not resampled.
+            # All comparisons may be decided in the same block, and then at full alpha.
+            minimum = blocks_to_win(equivalence_level(alpha))
+            return GateForecast(minimum, is_lower_bound=True)
+        if verdict.equivalence_high <= margin < verdict.ln_mean_ratio:
+            # The typical run passes. Rare slow runs keep the comparison undecided, and a
+            # continuation does not simulate these.
             return None
-        own_level = equivalence_level(level)
-        needed = _median_length(blocks, margin, own_level, continuations, seed)
+        needed = _median_length(blocks, margin, equivalence_level(level), continuations, seed)
         return None if needed is None else GateForecast(needed, is_lower_bound=False)
 
     return tuple(
-        forecast(blocks, decision) if one_is_open else None
-        for blocks, decision, one_is_open in zip(comparisons, decisions, is_open, strict=True)
+        forecast(blocks, decision) if needs_forecast else None
+        for blocks, decision, needs_forecast in zip(comparisons, decisions, is_open, strict=True)
     )
 
 
@@ -139,7 +142,7 @@ def _median_length(
     count = len(blocks)
     extra_blocks = min(max(FORECAST_GROWTH * count, MIN_FORECAST_CAP), FORECAST_CAP)
     centre = blocks.engine.centre()
-    slot = 0.0 if centre is None else centre[1]
+    order_effect = 0.0 if centre is None else centre[1]
     differences, orders, tolerances = blocks.differences, blocks.orders, blocks.tolerances
     generator = np.random.default_rng(seed)
     lengths: list[float] = []
@@ -148,7 +151,10 @@ def _median_length(
         coins = generator.choice(np.array([-1, 1], dtype=np.int8), extra_blocks)
         continued = BettingSequence(
             np.concatenate(
-                (differences, differences[drawn_blocks] + slot * (coins - orders[drawn_blocks]))
+                (
+                    differences,
+                    differences[drawn_blocks] + order_effect * (coins - orders[drawn_blocks]),
+                )
             ),
             np.concatenate((orders, coins)),
             np.concatenate((tolerances, tolerances[drawn_blocks])),
@@ -160,18 +166,18 @@ def _median_length(
 
 
 class GateCampaign(CampaignKind):
-    """The interim analysis of a gate."""
+    """A gate as a campaign: how it is judged while it runs."""
 
     def interim(self, plan: Plan, stopping: Stopping) -> InterimAnalysis:
-        """Return the judge of the gate."""
+        """Return the analysis that runs after each block."""
         return GateJudge(plan, stopping)
 
 
 class GateJudge(InterimAnalysis):
-    """The judge of a gate: it decides as the result does."""
+    """Interim analysis of a gate, by the same rule as the result."""
 
     def compared_metrics(self, plan: Plan) -> tuple[str, ...]:
-        """Return the metrics of the gate, which all decide."""
+        """Return the metrics of the gate; each of them decides."""
         assert isinstance(plan.terms, GatePlan)
         return plan.terms.metrics
 
@@ -180,14 +186,13 @@ class GateJudge(InterimAnalysis):
         judgement = self.plan.judgement
         decisions = judge_gate(self.pairs, min_effect=judgement.min_effect, alpha=judgement.alpha)
         return tuple(
-            InterimVerdict(decision.judged, decision.outcome != "undecided")
-            for decision in decisions
+            Interim(decision.verdict, decision.outcome != "undecided") for decision in decisions
         )
 
     def blocks_to_verdict(self) -> tuple[int, ...]:
-        """Return no forecast: a gate ends by its decision or its budget alone."""
+        """Return no forecast: a gate ends only by its decision or its budget."""
         return ()
 
-    def may_learn_size(self, judged: ComparisonVerdict) -> bool:
-        """Return ``False``: a gate ends at its decision, whatever the size of the effect."""
+    def measures_size(self, judged: ComparisonVerdict) -> bool:
+        """Return ``False``: a gate stops at its decision and does not measure the size."""
         return False

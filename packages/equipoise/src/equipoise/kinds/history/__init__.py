@@ -1,13 +1,13 @@
-"""The history: revisions side by side, and the commits that changed a metric.
+"""The history: measure revisions side by side, and find the commits that changed a metric.
 
-terms       the commits of one campaign and its series; the curve and the changes in a document
-statistics  the curve and the changes, from the blocks of all campaigns of a series
-course      the choice of the commits of the next block
-judge       the judge of one campaign
-analysis    from recorded blocks to the result; suspicions in series of other tools
-report      the changes, the curve and its campaigns; series of other tools
-figures     the curve over the commits
-command     ``equipoise history``, and the plan of it
+terms       additions of a history to a plan and to a result document
+statistics  the curve over the commits and the changes, from the blocks of all campaigns
+schedule    the choice of the commits of the next block
+judge       the interim analysis of one campaign
+analysis    the result, from recorded blocks; suspicions in series of other tools
+report      the changes, the curve, the campaigns, and series of other tools
+figures     the chart of the curve
+command     ``equipoise history``, and its plan
 """
 
 from __future__ import annotations

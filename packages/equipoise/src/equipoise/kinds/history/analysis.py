@@ -1,7 +1,7 @@
-"""Changes over commits: the result of a history, and suspicions in imported series.
+"""Compute the result of a history, and find suspicions in series of other tools.
 
-The result is read from the recorded blocks of all campaigns. A suspicion comes with the shell line
-that confirms it side by side.
+The result uses the recorded blocks of all campaigns of the history. A suspicion is a possible
+change that was not measured side by side; it has the shell line that would confirm it.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ from equipoise.revisions.plan import bisect_line
 from equipoise.stats.changes import MIN_VALUES, LevelChange, level_changes
 
 _MAX_DIFFERENCES = 6
-"""Number of differences of the environment that an era names."""
-_UNKNOWN_DIFFERENCE = "the tools that build the commits"
+"""Maximum number of differences of the environment that an era names."""
+_UNRECORDED_DIFFERENCE = "the tools that build the commits"
 
 
 class HistoryAnalysis(CommitsAnalysis):
-    """The analysis of a history, from the blocks of all campaigns of its series."""
+    """Analysis of a history, from the blocks of all campaigns of its series."""
 
     def result(self, record: RunRecord, blocks: Blocks) -> KindResult:
         """Return the result of the history up to one of its campaigns."""
@@ -65,7 +65,7 @@ class HistoryAnalysis(CommitsAnalysis):
 def history_result(record: RunRecord, terms: HistoryPlan) -> HistoryResult:
     """Return the result of a history up to one of its campaigns.
 
-    ``record`` contains those of the earlier campaigns of its series.
+    ``record`` contains the records of the earlier campaigns of its series.
 
     Raise `UnusableInput` if a trial has no value for the metric.
     """
@@ -77,10 +77,10 @@ def history_result(record: RunRecord, terms: HistoryPlan) -> HistoryResult:
     more_is_better = any(
         resolution_of(campaign_blocks, metric).more_is_better for campaign_blocks in blocks
     )
-    numbers = _era_numbers(series)
+    era_numbers = _era_numbers(series)
     campaigns = tuple(
         _campaign(campaign, [*campaign_blocks.values()], era)
-        for campaign, campaign_blocks, era in zip(series, blocks, numbers, strict=True)
+        for campaign, campaign_blocks, era in zip(series, blocks, era_numbers, strict=True)
     )
     changes = tuple(
         _change(series, change, metric, more_is_better=more_is_better) for change in state.changes
@@ -91,7 +91,7 @@ def history_result(record: RunRecord, terms: HistoryPlan) -> HistoryResult:
         revisions=tuple(_revisions(terms, state)),
         changes=changes,
         pairs=state.pairs,
-        eras=tuple(_eras(series, numbers)),
+        eras=tuple(_eras(series, era_numbers)),
         campaigns=campaigns,
         commits=len(terms.commits) - 1,
         metric=metric,
@@ -108,20 +108,20 @@ def history_result(record: RunRecord, terms: HistoryPlan) -> HistoryResult:
 
 
 def _revisions(terms: HistoryPlan, state: HistoryState) -> Iterator[HistoryRevision]:
-    points = {point.name: point for point in state.revisions}
-    for place, commit in enumerate(terms.commits):
+    points = {point.hash: point for point in state.revisions}
+    for index, commit in enumerate(terms.commits):
         point = points.get(commit.hash, RevisionPoint(commit.hash))
         status: RevisionStatus = "measured" if commit.hash in points else "waiting"
         if commit.hash in state.withdrawn:
             status = "not built"
-        elif status == "waiting" and place not in terms.selected:
+        elif status == "waiting" and index not in terms.selected:
             continue
         yield HistoryRevision(
             commit=commit.hash,
             subject=commit.subject,
             author=commit.author,
             date=commit.date,
-            place=place,
+            place=index,
             status=status,
             ratio=point.ratio,
             ratio_ci=point.ratio_ci,
@@ -164,24 +164,24 @@ def _change(
 def _campaign_with(
     series: Sequence[RunRecord], after: str, until: str
 ) -> tuple[RunRecord, tuple[Commit, ...]]:
-    """Return the latest campaign that has both commits, and its commits from one to the other."""
+    """Return the latest campaign with both commits, and its commits after one up to the other."""
     for record in reversed(series):
         commits = history_of(record.plan).commits
-        names = [commit.hash for commit in commits]
-        if after in names and until in names:
-            return record, commits[names.index(after) + 1 : names.index(until) + 1]
+        hashes = [commit.hash for commit in commits]
+        if after in hashes and until in hashes:
+            return record, commits[hashes.index(after) + 1 : hashes.index(until) + 1]
     raise AssertionError("each pair of a series ran in one of its campaigns")
 
 
 def _confirming_line(record: RunRecord, after: str, until: str) -> str | None:
     terms = history_of(record.plan)
-    words = record.plan.command_line
+    argv = record.plan.command_line
     metric = record.plan.judgement.primary_metric
     return bisect_line(
         after,
         until,
-        words[words.index("--") + 1 :] if "--" in words else (),
-        # A tool builds with its own line.
+        argv[argv.index("--") + 1 :] if "--" in argv else (),
+        # A tool has its own build line.
         build=terms.build if terms.tool is None else None,
         kind=terms.tool,
         metric=metric if terms.tool is None else metric.removesuffix(BENCHMARK_SUFFIX),
@@ -189,9 +189,8 @@ def _confirming_line(record: RunRecord, after: str, until: str) -> str | None:
 
 
 def _campaign(record: RunRecord, blocks: Sequence[tuple[object, ...]], era: int) -> HistoryCampaign:
-    last = record.segments[-1] if record.segments else None
-    ran = {trial.condition for trial in record.trials}
-    ended = None if last is None else last.ended_at
+    measured = {trial.condition for trial in record.trials}
+    ended = record.segments[-1].ended_at if record.segments else None
     return HistoryCampaign(
         run=record.id,
         started=iso_time(record.started_at),
@@ -200,41 +199,40 @@ def _campaign(record: RunRecord, blocks: Sequence[tuple[object, ...]], era: int)
         era=era,
         blocks=len(blocks),
         trials=sum(map(len, blocks)),
-        builds=len(ran | {withdrawal.commit for withdrawal in withdrawals_of(record)}),
+        builds=len(measured | {withdrawal.commit for withdrawal in withdrawals_of(record)}),
         seconds=seconds_of_segments(record),
         until=history_of(record.plan).commits[-1].hash,
     )
 
 
 def _era_numbers(series: Sequence[RunRecord]) -> list[int]:
-    """Return the number of the era of each campaign, from 1 in the order in which they began."""
+    """Return the era number of each campaign; eras count from 1 in the order of their starts."""
     numbers: dict[str, int] = {}
     return [
         numbers.setdefault(history_of(campaign.plan).era, len(numbers) + 1) for campaign in series
     ]
 
 
-def _eras(series: Sequence[RunRecord], numbers: Sequence[int]) -> Iterator[HistoryEra]:
-    last_era = 0
-    for before, record, number in zip((None, *series), series, numbers, strict=False):
-        if number > last_era:
-            last_era = number
-            differences = () if before is None else tuple(_differences(before, record))
-            yield HistoryEra(number, iso_time(record.started_at), differences)
+def _eras(series: Sequence[RunRecord], era_numbers: Sequence[int]) -> Iterator[HistoryEra]:
+    latest_era = 0
+    for previous, record, era in zip((None, *series), series, era_numbers, strict=False):
+        if era > latest_era:
+            latest_era = era
+            differences = () if previous is None else tuple(_differences(previous, record))
+            yield HistoryEra(era, iso_time(record.started_at), differences)
 
 
-def _differences(before: RunRecord, record: RunRecord) -> Iterator[str]:
+def _differences(previous: RunRecord, record: RunRecord) -> Iterator[str]:
     """Yield the recorded differences between the environments of two campaigns."""
-    differences = environment_differences(before.environment, record.environment)
+    differences = environment_differences(previous.environment, record.environment)
     for difference in itertools.islice(differences, _MAX_DIFFERENCES):
-        there, here = (
-            "unknown" if value is None else value for value in (difference.there, difference.here)
-        )
-        yield f"{difference.name.replace('_', ' ')}: {here} instead of {there}"
+        old = "unknown" if difference.there is None else difference.there
+        new = "unknown" if difference.here is None else difference.here
+        yield f"{difference.name.replace('_', ' ')}: {new} instead of {old}"
     if len(differences) > _MAX_DIFFERENCES:
         yield f"{len(differences) - _MAX_DIFFERENCES} more facts"
     if not differences:
-        yield _UNKNOWN_DIFFERENCE
+        yield _UNRECORDED_DIFFERENCE
 
 
 def change_sentence(change: HistoryChange, metric: str, *, more_is_better: bool = False) -> str:
@@ -264,20 +262,20 @@ def history_sentence(result: HistoryResult, *, more_is_better: bool = False) -> 
             f"No change above {result.min_effect:g} % is certain in {since}; "
             f"{counted(measured, 'commit')} measured."
         )
-    words = ("slower", "faster") if is_time(result.metric) else ("higher", "lower")
+    up, down = ("slower", "faster") if is_time(result.metric) else ("higher", "lower")
     # Ratios are of costs; if more of the metric is better, the cost is its inverse.
-    counts = Counter(
-        words[((change.ratio or 1.0) < 1.0) is not (more_is_better and not is_time(result.metric))]
-        for change in changes
+    is_inverted = more_is_better and not is_time(result.metric)
+    directions = Counter(
+        down if ((change.ratio or 1.0) < 1.0) is not is_inverted else up for change in changes
     )
-    kinds = joined(f"{count} {word}" for word, count in counts.most_common())
-    return f"{len(changes)} changes in {since}: {kinds}."
+    counts = joined(f"{count} {direction}" for direction, count in directions.most_common())
+    return f"{len(changes)} changes in {since}: {counts}."
 
 
 COMMAND_PLACEHOLDER = "COMMAND"
-"""The command in a shell line, if the user gave none."""
+"""Command in a confirming line if the user gave no command."""
 _BISECT_METRICS = {"peakmemory": "max_rss_bytes"}
-"""Names of other tools' metrics in `bisect --metrics`."""
+"""Value of ``bisect --metrics`` for metrics of other tools."""
 
 
 def series_result(
@@ -288,17 +286,18 @@ def series_result(
     command: Sequence[str] = (),
     build: str | None = None,
 ) -> SeriesResult:
-    """Return series with their suspicions; series with suspicions come first.
+    """Find the suspicions in imported series; series with suspicions come first in the result.
 
-    Two levels differ by at least ``min_effect`` percent. ``command_line`` is the shell line that
-    imports the series again. The command and the build line are for the confirming lines.
+    A suspicion is a change of the level by at least ``min_effect`` percent. ``command_line`` is the
+    shell line that imports the series again. The confirming lines contain ``command`` and
+    ``build``.
     """
-    with_suspicions = [_with_suspicions(each, min_effect, command, build) for each in series]
-    with_suspicions.sort(key=lambda each: not each.suspicions)
+    analysed = [_with_suspicions(imported, min_effect, command, build) for imported in series]
+    analysed.sort(key=lambda imported: not imported.suspicions)
     return SeriesResult(
-        series=tuple(with_suspicions),
+        series=tuple(analysed),
         min_effect=min_effect,
-        summary=_summary(with_suspicions),
+        summary=_summary(analysed),
         again=command_line,
     )
 
@@ -318,7 +317,7 @@ def _suspicion(
     best_commit = shown_commit(series.points[change.place].commit)
     ratio = change.ratio
     size = as_factor(ratio) if reads_as_factor(ratio) else f"{100.0 * (ratio - 1.0):+.1f} %"
-    where = f"between {shown_commit(after)} and {shown_commit(until)}"
+    interval = f"between {shown_commit(after)} and {shown_commit(until)}"
     return Suspicion(
         after=after,
         until=until,
@@ -330,7 +329,7 @@ def _suspicion(
             build=build,
             metric=_BISECT_METRICS.get(series.metric, PRIMARY_METRIC),
         ),
-        summary=f"{series.benchmark}: {size} at about {best_commit}, {where}.",
+        summary=f"{series.benchmark}: {size} at about {best_commit}, {interval}.",
     )
 
 
@@ -346,13 +345,10 @@ def _summary_of_series(series: ImportedSeries, suspicions: Sequence[Suspicion]) 
 
 
 def _summary(series: Sequence[ImportedSeries]) -> str:
-    """Return the sentence with the number of suspicions in all series."""
-    with_suspicions = [each.benchmark for each in series if each.suspicions]
-    of_all = counted(len(series), "imported benchmark")
-    if not with_suspicions:
-        return f"No suspicion in {of_all}: no level changed clearly."
-    count = sum(len(each.suspicions) for each in series)
-    names = list(dict.fromkeys(with_suspicions))
-    shown_names = listed(names, MAX_NAMES)
-    suspicions = counted(count, "suspicion")
-    return f"{suspicions} in {of_all} ({shown_names}): the program or the machine changed."
+    benchmarks = [imported.benchmark for imported in series for _ in imported.suspicions]
+    series_clause = counted(len(series), "imported benchmark")
+    if not benchmarks:
+        return f"No suspicion in {series_clause}: no level changed clearly."
+    names = listed(list(dict.fromkeys(benchmarks)), MAX_NAMES)
+    suspicions = counted(len(benchmarks), "suspicion")
+    return f"{suspicions} in {series_clause} ({names}): the program or the machine changed."

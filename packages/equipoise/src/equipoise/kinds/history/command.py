@@ -66,6 +66,8 @@ from equipoise.revisions.git import Repository
 from equipoise.revisions.judging import CommitsSegment
 from equipoise.shared.spelling import option
 
+MAX_LISTED_BENCHMARKS = 20
+"""Maximum number of benchmarks that an error message lists."""
 _DIGEST_VERSION = 1
 
 
@@ -75,46 +77,43 @@ class HistoryRequest(CommitsRequest, frozen=True, kw_only=True):
     baseline: Revision
     latest: Revision
     selected: tuple[int, ...]
-    """Places of the commits that the curve shows."""
+    """Indices of the commits that the curve shows."""
     only_new: bool = False
     host: str
-    """Name of the host; only campaigns of hosts with one name form a history."""
+    """Name of the host; campaigns of hosts with the same name belong to the same history."""
     command_line: tuple[str, ...] = ()
-    """Words of the command that adds new commits."""
+    """Command that adds new commits, as words."""
 
     @property
     def needed(self) -> tuple[NeededCommit, ...]:
-        """The baseline."""
-        return (baseline_of(self.baseline),)
+        """The commits that the campaign cannot do without: the baseline."""
+        return needed_commits(self.baseline)
 
 
-def baseline_of(revision: Revision) -> NeededCommit:
-    """Return the baseline of a history as a needed commit."""
-    return NeededCommit(0, "baseline", revision, "--from")
-
-
-def needed_of(terms: HistoryPlan) -> tuple[NeededCommit, ...]:
-    """Return the needed commits of a recorded history."""
-    return (baseline_of(terms.baseline),)
+def needed_commits(baseline: Revision) -> tuple[NeededCommit, ...]:
+    """Return the commits that a history cannot do without: its baseline."""
+    return (NeededCommit(0, "baseline", baseline, "--from"),)
 
 
 def history_plan(request: HistoryRequest, builds: CommitBuilds, scratch: Path) -> PlanAndWarnings:
-    """Return the plan of the first campaign of a history whose baseline is built, and warnings.
+    """Return the plan of the first campaign of a history, and warnings.
+
+    The baseline must be built already.
 
     Raise `UnusableInput` if the program does not exist in the baseline, or there are several
     benchmarks. Raise `ConditionFailed` if the benchmarks of the tool failed in the run that lists
     their metrics.
     """
-    plan, shared, warnings = plan_of_commits(STUDY, request, builds, scratch)
-    if shared.benchmarks:
-        names = ", ".join(benchmark.name for benchmark in shared.benchmarks[:20])
+    plan, common_terms, warnings = plan_of_commits(STUDY, request, builds, scratch)
+    if common_terms.benchmarks:
+        names = [benchmark.name for benchmark in common_terms.benchmarks]
         raise UnusableInput(
-            f"a history has one benchmark, and these are {len(shared.benchmarks)}: {names}",
-            hint=f"run a history for each: name the benchmark with {option('metrics')} if there is "
-            f"{option('kind')}, else by its command after --",
+            "a history measures one benchmark, but the command has "
+            f"{len(names)}: {', '.join(names[:MAX_LISTED_BENCHMARKS])}",
+            hint=f"run one history per benchmark, the first with {option('metrics', names[0])}",
         )
     terms = HistoryPlan(
-        **asdict(shared),
+        **asdict(common_terms),
         baseline=request.baseline,
         latest=request.latest,
         selected=request.selected,
@@ -126,7 +125,7 @@ def history_plan(request: HistoryRequest, builds: CommitBuilds, scratch: Path) -
 
 
 def plan_after(plan: Plan, earlier: Sequence[str]) -> Plan:
-    """Return the plan of a campaign that continues a series with earlier campaigns."""
+    """Return the plan of a campaign that continues the series of ``earlier`` campaigns."""
     return replace(
         plan,
         seed=seed_of_campaign(plan.seed, len(earlier)),
@@ -145,7 +144,7 @@ def _series_digest(request: HistoryRequest, judgement: Judgement) -> str:
             request.host,
             request.baseline.commit,
             request.repository.inside,
-            _command(request),
+            _benchmark_command(request),
             # If a tool runs each benchmark in its own process, all have the same metric.
             request.metrics if request.tool is not None and request.tool.listing else None,
             request.build,
@@ -158,9 +157,9 @@ def _series_digest(request: HistoryRequest, judgement: Judgement) -> str:
 
 
 def _era_digest(request: HistoryRequest, builds: CommitBuilds) -> str:
-    """Return the digest of the properties that make numbers comparable."""
+    """Return the digest of the properties that make the numbers of two campaigns comparable."""
     # The command may be a program of the toolchain, such as an interpreter.
-    line = " ".join([request.build or "", *_command(request)])
+    line = " ".join([request.build or "", *_benchmark_command(request)])
     tools = digest_of_toolchain(line, own_environment(), request.repository)
     recipe = builds.recipe
     return digest(
@@ -168,16 +167,16 @@ def _era_digest(request: HistoryRequest, builds: CommitBuilds) -> str:
     )
 
 
-def _command(request: HistoryRequest) -> tuple[str, ...]:
-    (command,) = request.benchmarks
-    return command.command
+def _benchmark_command(request: HistoryRequest) -> tuple[str, ...]:
+    (benchmark,) = request.benchmarks
+    return benchmark.command
 
 
 EXAMPLE = "equipoise history --from v1.4 --build make -- ./bench"
 
 
 class HistoryOptions(CommitsOptions, frozen=True, kw_only=True):
-    """Options of `equipoise history`; `HistoryRequest` has the commits that they name."""
+    """Parsed options of ``equipoise history``; `HistoryRequest` has the commits that they name."""
 
     first: str | None
     last: str
@@ -187,20 +186,20 @@ class HistoryOptions(CommitsOptions, frozen=True, kw_only=True):
     only_new: bool
     host: str
     imported: tuple[str, ...]
-    form: str | None
+    series_format: str | None
 
     @property
     def measures(self) -> bool:
-        """Whether the options select commits to measure, besides the files of ``--import``."""
+        """Whether the options name anything to measure, not only files of ``--import``."""
         program = self.program
         has_program = program.words or program.kind or program.benches or program.suite
-        selected = self.first or self.every or self.tags or self.since or self.only_new
-        return bool(has_program or selected)
+        has_commits = self.first or self.every or self.tags or self.since or self.only_new
+        return bool(has_program or has_commits)
 
-    def with_files_of_pattern(self) -> HistoryOptions:
-        """Return the options with the words after ``--import FILE`` as further files.
+    def with_arguments_as_files(self) -> HistoryOptions:
+        """Return the options with the arguments after ``--import FILE`` as further files.
 
-        A shell puts the further files of a pattern there.
+        A shell replaces a pattern of files by several arguments.
         """
         imported = (*self.imported, *self.program.words)
         return replace(self, imported=imported, program=replace(self.program, words=()))
@@ -248,7 +247,7 @@ class HistoryOptions(CommitsOptions, frozen=True, kw_only=True):
 )
 @click.option(
     "--format",
-    "form",
+    "series_format",
     type=click.Choice(list(SERIES_FORMATS)),
     help="Format of the files; by default it is found from their content.",
 )
@@ -270,12 +269,12 @@ def command(history_options: HistoryOptions) -> int:
     """
     output = history_options.output.checked()
     if history_options.imported and "--" not in typed_arguments():
-        history_options = history_options.with_files_of_pattern()
+        history_options = history_options.with_arguments_as_files()
     imported = None
     if history_options.imported:
         imported = read_imported(
             history_options.imported,
-            history_options.form,
+            history_options.series_format,
             min_effect=history_options.limits.judgement().min_effect,
             command_line=command_line(
                 imported=history_options.imported, words=history_options.program.words or None
@@ -288,13 +287,14 @@ def command(history_options: HistoryOptions) -> int:
     requests = tuple(
         _requests_by_benchmark(_request(history_options, output), history_options, output)
     )
-    first, *_ = requests
+    first_request, *_ = requests
     results: list[CampaignResult] = []
     with scratch_folder() as scratch, measuring(output) as (ledger, listener):
-        with open_cache(first.repository, first.build, first.tool, scratch) as cache:
-            builds = CommitBuilds(cache, first.commits)
-            listener.building((f"baseline {first.baseline.label}",))
-            builds.make_needed(first.needed)
+        build_options = (first_request.repository, first_request.build, first_request.tool)
+        with open_cache(*build_options, scratch) as cache:
+            builds = CommitBuilds(cache, first_request.commits)
+            listener.building((f"baseline {first_request.baseline.label}",))
+            builds.make_needed(first_request.needed)
             for request in requests:
                 run_id = _measure(request, builds, scratch, ledger, listener)
                 result = analyse(run_id, ledger, output)
@@ -342,10 +342,7 @@ def _measure(
 
 
 def resume(
-    record: RunRecord,
-    limits: CampaignLimits,
-    hosts: HostOptions,
-    output: OutputOptions,
+    record: RunRecord, limits: CampaignLimits, hosts: HostOptions, output: OutputOptions
 ) -> int:
     """Resume a history and show its result; errors are those of `resume_history`."""
     with measuring(output) as (ledger, listener):
@@ -359,24 +356,24 @@ def resume_history(
 ) -> str:
     """Resume the latest campaign of a history, unless nothing is left to measure; return its id.
 
-    Raise `UnusableInput` if a later campaign of the series follows it, or the repository, a commit
-    or the toolchain is no longer what it was. Raise `ConditionFailed` if the baseline no longer
-    builds or runs.
+    Raise `UnusableInput` if the series has a later campaign, or the repository, a commit or the
+    toolchain has changed. Raise `ConditionFailed` if the baseline no longer builds or runs.
     """
     terms = history_of(record.plan)
     with conduct.series_lock(terms.series, ledger):
         latest = ledger.runs_of_series(terms.series, STUDY)[-1]
         if latest != record.id:
             raise UnusableInput(
-                f"campaign {record.id} of the history is followed by {latest}, which depends on it",
-                hint=f"resume the later one: equipoise resume {latest}, or add a campaign: "
+                f"campaign {record.id} cannot be resumed: the later campaign {latest} of this "
+                "history depends on it",
+                hint=f"equipoise resume {latest}, or add a campaign: "
                 f"{command_of_plan(record.plan)}",
             )
         series = series_of(record)
         if not read_history(series).next_block((), 0.0):
             return record.id
         with revisions.kept_builds(record) as builds:
-            builds.make_needed(needed_of(terms))
+            builds.make_needed(needed_commits(terms.baseline))
             return conduct.resume(
                 record.id,
                 limits,
@@ -393,13 +390,13 @@ def _request(history_options: HistoryOptions, output: OutputOptions) -> HistoryR
     check_judgement(common.limits)
     latest = find_revision(repository, history_options.last, "--to")
     baseline = _baseline(history_options, repository, latest, output)
-    between = commits_between(repository, baseline, latest, CURVE_ENDS)
+    commits = commits_between(repository, baseline, latest, CURVE_ENDS)
     return HistoryRequest(
         **asdict(common),
         baseline=baseline,
         latest=latest,
-        commits=between,
-        selected=_selected(history_options, repository, between),
+        commits=commits,
+        selected=_selected_commits(history_options, repository, commits),
         only_new=history_options.only_new,
         host=history_options.host,
     )
@@ -408,30 +405,28 @@ def _request(history_options: HistoryOptions, output: OutputOptions) -> HistoryR
 def _requests_by_benchmark(
     request: HistoryRequest, history_options: HistoryOptions, output: OutputOptions
 ) -> Iterator[HistoryRequest]:
-    """Yield the request of each benchmark, which has its own history; all share their builds.
+    """Yield a request for each benchmark, which has its own history; all histories share builds.
 
-    The budget is divided into equal parts.
+    Each benchmark gets an equal part of the budget.
     """
     count, limits = len(request.benchmarks), request.limits
     if count > 1 and output.json_file == "-":
         raise UnusableInput(
-            f"{count} benchmarks have {count} documents, and stdout holds only one",
-            hint="name a file: FILE-1.json and so on are written for --json FILE.json",
+            f"{count} benchmarks give {count} JSON documents, but stdout can have only one",
+            hint=f"name a file: --json FILE.json writes FILE-1.json to FILE-{count}.json",
         )
     if count > 1:
         limits = replace(limits, budget=(limits.budget or BUDGET_S) / count)
     for benchmark in request.benchmarks:
-        own_request = replace(request, benchmarks=(benchmark,), limits=limits)
-        yield replace(
-            own_request,
-            command_line=_recorded_command(own_request, history_options, is_only=count == 1),
-        )
+        single = replace(request, benchmarks=(benchmark,), limits=limits)
+        argv = _recorded_command(single, history_options, is_only=count == 1)
+        yield replace(single, command_line=argv)
 
 
 def _baseline(
     history_options: HistoryOptions, repository: Repository, latest: Revision, output: OutputOptions
 ) -> Revision:
-    """Return the named baseline, that of the latest history, or the last commit before a date."""
+    """Return the baseline from ``--from``, from the latest history, or from ``--since``."""
     if history_options.first is not None:
         return find_revision(repository, history_options.first, "--from")
     terms = _latest_history(output)
@@ -442,14 +437,14 @@ def _baseline(
     before = None if since is None else last_commit_before(repository, latest, since)
     if before is None:
         raise UnusableInput(
-            "a history needs a baseline, and the ledger has no earlier campaign of one",
-            hint=f"name the first revision: --from REV, as in {EXAMPLE}",
+            "a history needs a baseline, and the ledger has no earlier history to take it from",
+            hint=f"add --from REV, for example {EXAMPLE}",
         )
     return before
 
 
 def _latest_history(output: OutputOptions) -> HistoryPlan | None:
-    """Return the terms of the latest history in the ledger."""
+    """Return the terms of the latest history in the ledger; ``None`` if there is none."""
     if not ledger_exists(output.ledger):
         return None
     with open_for_reading(output.ledger) as ledger:
@@ -457,26 +452,26 @@ def _latest_history(output: OutputOptions) -> HistoryPlan | None:
         return history_of(ledger.read_run(run_ids[-1]).plan) if run_ids else None
 
 
-def _selected(
-    history_options: HistoryOptions, repository: Repository, between: tuple[Commit, ...]
+def _selected_commits(
+    history_options: HistoryOptions, repository: Repository, commits: tuple[Commit, ...]
 ) -> tuple[int, ...]:
-    """Return the places of the commits that the curve shows."""
+    """Return the indices of the commits that the curve shows."""
     every, tags, since = history_options.every, history_options.tags, history_options.since
     if (every is not None) + tags + (since is not None) > 1:
         raise UnusableInput(
-            "--every, --tags and --since exclude each other", hint="give only one of them"
+            "--every, --tags and --since exclude each other", hint="give only one of these options"
         )
     if tags:
-        return tagged_commits(repository, between)
+        return tagged_commits(repository, commits)
     if since is not None:
-        return commits_since(repository, between, since)
-    return every_nth_commit(between, every or 1)
+        return commits_since(repository, commits, since)
+    return every_nth_commit(commits, every or 1)
 
 
 def _recorded_command(
     request: HistoryRequest, history_options: HistoryOptions, *, is_only: bool
 ) -> tuple[str, ...]:
-    """Return the words of the command that adds new commits to the history of a benchmark."""
+    """Return the command that adds new commits to the history of a benchmark, as words."""
     (benchmark,) = request.benchmarks
     fixed_values: dict[str, object] = {"words": history_options.program.words or None}
     if not is_only:
@@ -489,47 +484,50 @@ def _recorded_command(
         }
     if request.host != os.uname().nodename:
         fixed_values["host"] = request.host
-    return typed_command(first=request.baseline.commit, imported=None, form=None, **fixed_values)
+    return typed_command(
+        first=request.baseline.commit, imported=None, series_format=None, **fixed_values
+    )
 
 
 def read_imported(
     files: Sequence[str],
-    form: str | None,
+    series_format: str | None,
     *,
     min_effect: float,
     command_line: str,
     command: Sequence[str] = (),
     build: str | None = None,
 ) -> SeriesResult:
-    """Read series of other tools, and find where their level may have changed.
+    """Read series of other tools, and find the commits at which their level may have changed.
 
-    Raise `UnusableInput` if a file cannot be read, or has no values over commits.
+    Raise `UnusableInput` if a file cannot be read, or has no value for a commit.
 
     Parameters
     ----------
     files
         Names of files and folders, or patterns such as ``results/*.json``.
-    form
+    series_format
         Name of the format; ``None`` finds it from the content of each file.
     min_effect
-        Least difference of two levels for a suspicion, in percent.
-    again
+        Smallest change of the level that is a suspicion, in percent.
+    command_line
         Shell line that reads the files again.
     command, build
-        Command and build line of the confirming lines; without a command they have a placeholder.
+        Command and build line in the shell lines that confirm a suspicion; a placeholder replaces a
+        missing command.
     """
     from equipoise.kinds.history.analysis import series_result
 
     names = [name for file in files for name in _matching_files(file)]
     sources = [read_within_bounds(name, Path(name)) for name in names]
-    series = read_series(sources, form, SERIES_FORMATS)
+    series = read_series(sources, series_format, SERIES_FORMATS)
     return series_result(
         series, min_effect=min_effect, command_line=command_line, command=command, build=build
     )
 
 
 def show_imported(result: SeriesResult, output: OutputOptions) -> int:
-    """Write imported series to each place, and print them."""
+    """Write imported series to the requested files, and print them."""
     from equipoise.kinds.history.report import series_document
 
     write_output(series_document(result), lambda: encode(result) + b"\n", output)
@@ -537,7 +535,6 @@ def show_imported(result: SeriesResult, output: OutputOptions) -> int:
 
 
 def _with_imported_series(result: CampaignResult, imported: SeriesResult) -> CampaignResult:
-    """Return the result of a history with series of other tools added."""
     document = result.document
     assert isinstance(document, HistoryDocument), "only a history has series of other tools"
     document = replace(document, history=replace(document.history, series=imported.series))
@@ -545,11 +542,11 @@ def _with_imported_series(result: CampaignResult, imported: SeriesResult) -> Cam
 
 
 def _matching_files(pattern: str) -> list[str]:
-    """Return the files that a pattern names, 9 before 10, or the pattern if such a file exists."""
+    """Return the files that match a pattern, 9 before 10; an existing file matches only itself."""
     if Path(pattern).exists():
         return [pattern]
 
-    def by_numbers(name: str) -> list[str | int]:
+    def numeric_key(name: str) -> list[str | int]:
         return [int(part) if part.isdigit() else part for part in re.split("([0-9]+)", name)]
 
-    return sorted(glob(pattern), key=by_numbers) or [pattern]
+    return sorted(glob(pattern), key=numeric_key) or [pattern]

@@ -1,7 +1,8 @@
-"""Charts over commits: a history against its baseline, and an imported series.
+"""Draw two charts over commits: a history against its baseline, and an imported series.
 
-The changes of a history have named marks above the curve, in rows, so that names overlap neither
-each other nor a line. A series has its values, its levels, and marks at its suspicions.
+The changes of a history have labelled marks above the curve, in several rows (lanes), so that
+labels overlap neither each other nor a line. The chart of a series shows its values, its levels,
+and marks at its suspicions. In the rows of both charts, ``place`` is the position of a commit.
 """
 
 from __future__ import annotations
@@ -13,12 +14,7 @@ from typing import Any
 import altair as alt
 from msgspec.structs import replace
 
-from equipoise.figures.building import (
-    RATIO_TOOLTIPS,
-    RatioAxis,
-    count_axis,
-    ratio_axis,
-)
+from equipoise.figures.building import RATIO_TOOLTIPS, RatioAxis, count_axis, ratio_axis
 from equipoise.figures.gallery import Figure, FiguresKind, Sequences
 from equipoise.figures.quantity import extent, metric_name, rounded
 from equipoise.kinds.history.terms import (
@@ -51,94 +47,96 @@ HOW_TO_READ = (
     "the commit that made it, or a shaded range of commits. Within the grey strip the difference "
     "is too small to matter."
 )
-_MANY_COMMITS = 80
-"""Number of commits from which on bars and marks are small."""
-_CURVE, _CHANGE = 0, 1
-"""Places of the two colours in the palette."""
-_UP, _DOWN = 3, 5
-"""Places of the two shapes in the list of shapes."""
-_MEASURED = "commit over the baseline"
-_COMMIT = (("commit:N",), ("subject:N",), ("author:N",), ("date:N",))
-_NOT_BUILT_AT, _SUSPICIONS_AT = 8, 22
+_MAX_LARGE_MARKS = 80
+"""Number of commits above which bars and marks are small."""
+_CURVE_COLOR, _CHANGE_COLOR = 0, 1
+"""Indices of the two colours in the palette."""
+_UP_SHAPE, _DOWN_SHAPE = 3, 5
+"""Indices of the two triangles in the list of shapes."""
+_CURVE_KIND = "commit over the baseline"
+_COMMIT_FIELDS = (("commit:N",), ("subject:N",), ("author:N",), ("date:N",))
+_NOT_BUILT_DISTANCE, _SUSPICION_DISTANCE = 8, 22
 """Distances of the marks from the lower edge, in pixels."""
 HEIGHT = 260
-"""Pixels of a chart."""
+"""Height of a chart, in pixels."""
 LOWER_EDGE = alt.value(HEIGHT)
-"""Lower edge of a chart."""
-NAME_LETTERS = 7
-"""Letters of a commit's name next to its mark, as in ``git log --oneline``."""
+"""Vertical position of the lower edge of a chart."""
+HASH_LETTERS = 7
+"""Number of letters of a hash next to its mark, as in ``git log --oneline``."""
 _LANE_HEIGHT = 18
-"""Height of a row of names, in pixels."""
+"""Height of a row of labels, in pixels."""
 _MAX_LANES = 4
-_NAME_WIDTH = 0.28
-"""Width of a name on a phone, as a fraction of the axis of commits."""
-_GAP = 7
+_LABEL_WIDTH = 0.28
+"""Width of a label on a phone, as a fraction of the axis of commits."""
+_MARK_RADIUS = 7
 """Distance between the centre of a mark and its line, in pixels."""
 
 
-def history(result: HistoryResult) -> alt.LayerChart:
+def history_chart(result: HistoryResult) -> alt.LayerChart:
     """Draw the curve over the commits, and the changes.
 
-    Ratios are of values, not of costs, if more of the metric is better.
+    ``result`` has ratios of values, not of costs, if more of the metric is better.
     """
     revisions = [revision for revision in result.revisions if revision.ratio is not None]
-    places = {revision.commit: revision.place for revision in result.revisions}
-    marks = list(_marks(result, places))
+    indices = {revision.commit: revision.place for revision in result.revisions}
+    marks = list(_marks(result, indices))
     axis = ratio_axis(
         extent([(revision.ratio, revision.ratio_ci) for revision in revisions]),
         result.min_effect,
     )
-    last = max([1, *places.values()]) + 0.5
+    last = max([1, *indices.values()]) + 0.5
     x = count_axis("place", -0.5, end_of_axis(marks, last), "commits after the baseline")
     name = metric_name(result.metric)
-    stretched_axis = _stretched(axis, stretch_for(marks))
-    y = stretched_axis.channel(alt.Y, f"{name} against {result.baseline.asked}")
+    y_axis = _with_space_above(axis, stretch_for(marks))
+    y = y_axis.position(alt.Y, f"{name} against {result.baseline.asked}")
     kinds = list(dict.fromkeys(mark["kind"] for mark in marks))
     color, shape = color_and_shape(
         "kind",
-        [_MEASURED, *kinds],
-        [_CURVE, *(_CHANGE for _ in kinds)],
+        [_CURVE_KIND, *kinds],
+        [_CURVE_COLOR, *(_CHANGE_COLOR for _ in kinds)],
         top_legend(labelLimit=300, columns=2),
-        [0, *(_UP if kind in _kinds(result)[:1] else _DOWN for kind in kinds)],
+        [0, *(_UP_SHAPE if kind == _change_labels(result)[0] else _DOWN_SHAPE for kind in kinds)],
     )
-    curve = [_point(axis, revision) for revision in revisions]
-    suspicions = list(_suspicions(result.series, places))
-    is_many = len(curve) > _MANY_COMMITS
-    tooltip = tooltips(*_COMMIT, *RATIO_TOOLTIPS, ("blocks:Q",), ("era:O",))
-    line = rule(1.5, color=color_of(_CHANGE), aria=False)
-    stretch = alt.MarkDef("rect", color=color_of(_CHANGE), opacity=0.13, aria=False)
-    band = alt.MarkDef("area", color=color_of(_CURVE), opacity=0.15, aria=False)
-    bar = rule(1 if is_many else 3, color=color_of(_CURVE))
+    curve = [_curve_row(axis, revision) for revision in revisions]
+    suspicions = list(_suspicion_rows(result.series, indices))
+    has_small_marks = len(curve) > _MAX_LARGE_MARKS
+    tooltip = tooltips(*_COMMIT_FIELDS, *RATIO_TOOLTIPS, ("blocks:Q",), ("era:O",))
+    line = rule(1.5, color=color_of(_CHANGE_COLOR), aria=False)
+    stretch = alt.MarkDef("rect", color=color_of(_CHANGE_COLOR), opacity=0.13, aria=False)
+    band = alt.MarkDef("area", color=color_of(_CURVE_COLOR), opacity=0.15, aria=False)
+    bar = rule(1 if has_small_marks else 3, color=color_of(_CURVE_COLOR))
+    curve_mark = point(20 if has_small_marks else 50)
+    not_built = [revision for revision in result.revisions if revision.status == "not built"]
     channels = {"color": color, "shape": shape}
     layers = [
         *axis.landmarks(result.min_effect, y),
-        *lines(
+        *draw_lines(
             [mark for mark in marks if mark["is_range"]],
             lambda rows, top: layer(rows, stretch, x=x, x2="after:Q", y=top, y2=LOWER_EDGE),
         ),
-        *lines(marks, lambda rows, top: layer(rows, line, x=x, y=top, y2=LOWER_EDGE)),
+        *draw_lines(marks, lambda rows, top: layer(rows, line, x=x, y=top, y2=LOWER_EDGE)),
         layer(curve, band, x=x, y=y, y2="high:Q"),
         layer(curve, bar, x=x, y=y, y2="high:Q", tooltip=tooltip),
-        layer(curve, point(20 if is_many else 50), x=x, y="ratio:Q", tooltip=tooltip, **channels),
+        layer(curve, curve_mark, x=x, y="ratio:Q", tooltip=tooltip, **channels),
         layer(
-            [_commit(revision) for revision in result.revisions if revision.status == "not built"],
+            list(map(_commit_row, not_built)),
             point(50, shape="cross", angle=45, color=color_of(5)),
             x=x,
-            y=alt.value(HEIGHT - _NOT_BUILT_AT),
-            tooltip=tooltips(("commit:N", "not built"), *_COMMIT[1:]),
+            y=alt.value(HEIGHT - _NOT_BUILT_DISTANCE),
+            tooltip=tooltips(("commit:N", "not built"), *_COMMIT_FIELDS[1:]),
         ),
         layer(
             suspicions,
             point(90, shape="diamond", color=SERIES_COLOR, filled=False, strokeWidth=2),
             x=x,
-            y=alt.value(HEIGHT - _SUSPICIONS_AT),
+            y=alt.value(HEIGHT - _SUSPICION_DISTANCE),
             tooltip=SUSPICION_TOOLTIPS,
         ),
-        *names(
+        *draw_marks(
             marks,
             x,
-            lambda rows, at: layer(
-                rows, point(80), x=x, y=at, tooltip=_CHANGE_TOOLTIPS, **channels
+            lambda rows, height: layer(
+                rows, point(80), x=x, y=height, tooltip=_CHANGE_TOOLTIPS, **channels
             ),
         ),
     ]
@@ -154,37 +152,37 @@ def history(result: HistoryResult) -> alt.LayerChart:
 
 _CHANGE_TOOLTIPS = tooltips(
     ("what:N", "change"),
-    *_COMMIT[1:],
+    *_COMMIT_FIELDS[1:],
     *((f"{field}:Q", f"{field}, in %", "+.3~r") for field in ("change", "least", "most")),
 )
 
 
-def _kinds(result: HistoryResult) -> tuple[str, str]:
-    """Return the names of the two kinds of changes: up, and down."""
-    words = ("slower", "faster") if is_time(result.metric) else ("higher", "lower")
-    return f"change: {words[0]}", f"change: {words[1]}"
+def _change_labels(result: HistoryResult) -> tuple[str, str]:
+    """Return the legend of changes up, and that of changes down."""
+    up, down = ("slower", "faster") if is_time(result.metric) else ("higher", "lower")
+    return f"change: {up}", f"change: {down}"
 
 
-def _stretched(axis: RatioAxis, stretch: float) -> RatioAxis:
-    """Return an axis with free space at its upper end."""
+def _with_space_above(axis: RatioAxis, stretch: float) -> RatioAxis:
+    """Return an axis that is longer by a factor, with free space at its upper end."""
     if axis.in_percent:
         return replace(axis, high=axis.low + stretch * (axis.high - axis.low))
     return replace(axis, high=axis.low * (axis.high / axis.low) ** stretch)
 
 
-def _marks(result: HistoryResult, places: Mapping[str, int]) -> Iterator[dict[str, Any]]:
-    """Yield a mark for each change whose commit is drawn, with the row of its name."""
-    drawn = [change for change in result.changes if change.until in places]
-    lanes = lanes_of([places[change.until] for change in drawn], max([1, *places.values()]))
-    for change, lane in zip(drawn, lanes, strict=True):
-        until, (low, high) = places[change.until], change.ratio_ci
+def _marks(result: HistoryResult, indices: Mapping[str, int]) -> Iterator[dict[str, Any]]:
+    """Yield a mark for each change whose commit is drawn, with the lane of its label."""
+    changes = [change for change in result.changes if change.until in indices]
+    lanes = lanes_of([indices[change.until] for change in changes], max([1, *indices.values()]))
+    for change, lane in zip(changes, lanes, strict=True):
+        until, (low, high) = indices[change.until], change.ratio_ci
         yield {
             "place": until,
-            "after": places.get(change.after, until - change.commits),
+            "after": indices.get(change.after, until - change.commits),
             "is_range": not change.confirmed,
             "lane": lane,
-            "kind": _kinds(result)[(change.ratio or 1.0) < 1.0],
-            "label": change.until[:NAME_LETTERS]
+            "kind": _change_labels(result)[(change.ratio or 1.0) < 1.0],
+            "label": change.until[:HASH_LETTERS]
             if change.confirmed
             else f"{change.commits} commits",
             "what": change.summary,
@@ -198,17 +196,17 @@ def _marks(result: HistoryResult, places: Mapping[str, int]) -> Iterator[dict[st
         }
 
 
-def _point(axis: RatioAxis, revision: HistoryRevision) -> dict[str, Any]:
+def _curve_row(axis: RatioAxis, revision: HistoryRevision) -> dict[str, Any]:
     return {
-        **_commit(revision),
-        "kind": _MEASURED,
-        **axis.coordinates(revision.ratio, revision.ratio_ci),
+        **_commit_row(revision),
+        "kind": _CURVE_KIND,
+        **axis.places(revision.ratio, revision.ratio_ci),
         "blocks": revision.blocks,
         "era": revision.era,
     }
 
 
-def _commit(revision: HistoryRevision) -> dict[str, Any]:
+def _commit_row(revision: HistoryRevision) -> dict[str, Any]:
     return {
         "place": revision.place,
         "commit": short_name(revision.commit),
@@ -218,18 +216,18 @@ def _commit(revision: HistoryRevision) -> dict[str, Any]:
     }
 
 
-def _suspicions(
-    series: Sequence[ImportedSeries], places: Mapping[str, int]
+def _suspicion_rows(
+    series: Sequence[ImportedSeries], indices: Mapping[str, int]
 ) -> Iterator[dict[str, Any]]:
-    """Yield the suspicions about commits of the curve; a file may have the start of a name."""
-    for each in series:
-        for suspicion in each.suspicions:
-            commit = each.points[suspicion.place].commit
-            matching_places = [place for name, place in places.items() if name.startswith(commit)]
-            if len(matching_places) == 1:
+    """Yield the suspicions about commits of the curve; a series may have abbreviated hashes."""
+    for imported in series:
+        for suspicion in imported.suspicions:
+            commit = imported.points[suspicion.place].commit
+            matches = [index for name, index in indices.items() if name.startswith(commit)]
+            if len(matches) == 1:
                 yield {
-                    "place": matching_places[0],
-                    "what": f"{each.benchmark}, {each.tool}",
+                    "place": matches[0],
+                    "what": f"{imported.benchmark}, {imported.tool}",
                     "summary": suspicion.summary,
                     "confirm": suspicion.confirm,
                 }
@@ -245,65 +243,67 @@ def _notes(result: HistoryResult, axis: RatioAxis, marks: Rows, suspicions: Rows
         yield "A grey cross is a commit that does not build or run."
     if suspicions:
         yield "A hollow diamond is a suspicion: a series of another tool may change there."
-    if nameless := sum(not has_name(mark) for mark in marks):
-        yield f"There is no room for the name of {counted(nameless, 'change')}."
+    if unlabelled_count := sum(not has_label(mark) for mark in marks):
+        yield f"There is no room for the name of {counted(unlabelled_count, 'change')}."
 
 
-def lanes_of(places: Sequence[float], length: float) -> list[int]:
-    """Return the row of each name above the curve, 0 for the topmost.
+def lanes_of(positions: Sequence[float], length: float) -> list[int]:
+    """Return the lane of each label above the curve; the topmost lane is 0.
 
-    A name is to the right of its mark, and a line goes down from the mark. A name that would
-    overlap an earlier name gets the row below it. Below the last row of names a mark has no name.
-    Places are in ascending order.
+    A label is to the right of its mark, and a line goes down from the mark. A label that would
+    overlap an earlier label gets the lane below it. Below the last lane a mark has no label. The
+    positions ascend.
     """
-    width = _NAME_WIDTH * length / (1.0 - _NAME_WIDTH)
-    rows: list[int] = []
-    for place in places:
+    width = _LABEL_WIDTH * length / (1.0 - _LABEL_WIDTH)
+    lanes: list[int] = []
+    for position in positions:
         overlapped = [
-            row
-            for before, row in zip(places, rows, strict=False)
-            if place - before < width and row < _MAX_LANES
+            lane
+            for earlier, lane in zip(positions, lanes, strict=False)
+            if position - earlier < width and lane < _MAX_LANES
         ]
-        rows.append(min(1 + max(overlapped, default=-1), _MAX_LANES))
-    return rows
+        lanes.append(min(1 + max(overlapped, default=-1), _MAX_LANES))
+    return lanes
 
 
-def has_name(mark: dict[str, Any]) -> bool:
-    """Return whether there is room for the name of a mark."""
+def has_label(mark: dict[str, Any]) -> bool:
+    """Return whether there is room for the label of a mark."""
     return bool(mark["lane"] < _MAX_LANES)
 
 
 def end_of_axis(marks: Rows, last: float) -> float:
-    """Return the end of an axis up to ``last`` with enough room for the names of its marks."""
-    places = [float(mark["place"]) for mark in marks if has_name(mark)]
-    return max([last, *(place / (1.0 - _NAME_WIDTH) for place in places)])
+    """Return the end of an axis up to ``last`` with enough room for the labels of its marks."""
+    positions = [float(mark["place"]) for mark in marks if has_label(mark)]
+    return max([last, *(position / (1.0 - _LABEL_WIDTH) for position in positions)])
 
 
 def stretch_for(marks: Rows) -> float:
-    """Return the factor that stretches the vertical axis, so that the rows fit above the curve."""
-    lanes = 1 + max((mark["lane"] for mark in marks), default=-1)
-    return HEIGHT / (HEIGHT - _LANE_HEIGHT * lanes)
+    """Return the factor that stretches the vertical axis, so that the lanes fit above the curve."""
+    lane_count = 1 + max((mark["lane"] for mark in marks), default=-1)
+    return HEIGHT / (HEIGHT - _LANE_HEIGHT * lane_count)
 
 
-def lines(marks: Rows, draw: Callable[[Rows, Any], alt.Chart]) -> Iterator[alt.Chart]:
-    """Draw the lines from each mark down to ``LOWER_EDGE``; ``draw`` gets a row and its top."""
-    for lane, members in _by_lane(marks):
-        yield draw(members, alt.value(_LANE_HEIGHT * (lane + 0.5) + _GAP))
+def draw_lines(marks: Rows, draw: Callable[[Rows, Any], alt.Chart]) -> Iterator[alt.Chart]:
+    """Draw the line below each mark; ``draw`` gets the marks of a lane and the top of the lines."""
+    for lane, lane_marks in _by_lane(marks):
+        yield draw(lane_marks, alt.value(_LANE_HEIGHT * (lane + 0.5) + _MARK_RADIUS))
 
 
-def names(marks: Rows, x: alt.X, draw: Callable[[Rows, Any], alt.Chart]) -> Iterator[alt.Chart]:
-    """Draw each mark in its row, with its field ``label`` next to it; call it after ``lines``."""
-    for lane, members in _by_lane(marks):
-        place = alt.value(_LANE_HEIGHT * (lane + 0.5))
-        yield draw(members, place)
+def draw_marks(
+    marks: Rows, x: alt.X, draw: Callable[[Rows, Any], alt.Chart]
+) -> Iterator[alt.Chart]:
+    """Draw each mark in its lane, over its line, with the field ``label`` next to it."""
+    for lane, lane_marks in _by_lane(marks):
+        y = alt.value(_LANE_HEIGHT * (lane + 0.5))
+        yield draw(lane_marks, y)
         if lane < _MAX_LANES:
-            yield from labels(members, "label:N", x=x, y=place, mark={"align": "left", "dx": 9})
+            yield from labels(lane_marks, "label:N", x=x, y=y, mark={"align": "left", "dx": 9})
 
 
 def _by_lane(marks: Rows) -> Iterator[tuple[int, Rows]]:
     ordered = sorted(marks, key=lambda mark: mark["lane"])
-    for lane, members in itertools.groupby(ordered, key=lambda mark: mark["lane"]):
-        yield lane, list(members)
+    for lane, lane_marks in itertools.groupby(ordered, key=lambda mark: mark["lane"]):
+        yield lane, list(lane_marks)
 
 
 HOW_TO_READ_SERIES = (
@@ -314,32 +314,30 @@ HOW_TO_READ_SERIES = (
 SERIES_COLOR = color_of(2)
 """Colour of values that were not measured side by side."""
 SUSPICION_MARK = point(110, shape="diamond", color=SERIES_COLOR, filled=False, strokeWidth=2)
-"""Mark of a suspicion."""
 SUSPICION_TOOLTIPS = tooltips(
     ("what:N", "suspicion"), ("summary:N",), ("confirm:N", "to confirm it")
 )
-"""Tooltip of a suspicion."""
-_MARGIN = 0.08
+_MARGIN_SHARE = 0.08
 """Free space above and below the values, as a fraction of their range."""
 
 
-def series(imported: ImportedSeries) -> alt.LayerChart:
-    """Draw the values of a series in the order of its commits; at least one."""
-    values = [at.value for at in imported.points]
+def series_chart(imported: ImportedSeries) -> alt.LayerChart:
+    """Draw the values of a series in the order of its commits; it has at least one value."""
+    values = [commit_value.value for commit_value in imported.points]
     low, high = min(values), max(values)
-    margin = _MARGIN * (high - low or high)
+    margin = _MARGIN_SHARE * (high - low or high)
     scale = plain_scale(rounded(low - margin), rounded(high + margin))
     title = f"{imported.metric}, in {imported.unit}" if imported.unit else imported.metric
     x = count_axis("place", 0.5, len(values) + 0.5, "commit, in the order of the series")
     y = alt.Y("value:Q", title=title, scale=scale, axis=alt.Axis(format="~s"))
     points = [
         {
-            "place": place,
-            "value": rounded(at.value),
-            "commit": shown_commit(at.commit),
-            "date": (at.date or "")[:10],
+            "place": number,
+            "value": rounded(commit_value.value),
+            "commit": shown_commit(commit_value.commit),
+            "date": (commit_value.date or "")[:10],
         }
-        for place, at in enumerate(imported.points, start=1)
+        for number, commit_value in enumerate(imported.points, start=1)
     ]
     suspicions = list(_suspicions_in(imported))
     tooltip = tooltips(("commit:N",), ("date:N",), ("value:Q", title, "~s"))
@@ -360,7 +358,7 @@ def series(imported: ImportedSeries) -> alt.LayerChart:
 
 
 def _suspicions_in(series: ImportedSeries) -> Iterator[dict[str, Any]]:
-    """Yield each suspicion: its band, from the first place to the last, and its best place."""
+    """Yield each suspicion: its range of possible commits, and the most likely commit (``at``)."""
     for suspicion in series.suspicions:
         yield {
             "place": suspicion.first + 1,
@@ -374,7 +372,7 @@ def _suspicions_in(series: ImportedSeries) -> Iterator[dict[str, Any]]:
 
 
 def _levels(series: ImportedSeries) -> Iterator[dict[str, Any]]:
-    """Yield a line for each level; a series without suspicions has none."""
+    """Yield a line for each level between suspicions; a series without suspicions has no line."""
     begin = 0.5
     for suspicion in series.suspicions:
         yield {"place": begin, "until": suspicion.place + 0.5, "value": rounded(suspicion.before)}
@@ -386,12 +384,12 @@ def _levels(series: ImportedSeries) -> Iterator[dict[str, Any]]:
 
 
 class HistoryFigures(FiguresKind):
-    """The figure of a history; its report draws the series of other tools."""
+    """The chart of a history; `HistoryReport` draws the series of other tools."""
 
     def gallery(self, document: HistoryDocument, sequences: Sequences) -> Iterator[Figure]:
         """Draw the curve."""
         yield Figure("curve", HOW_TO_READ, self.chart(document))
 
     def chart(self, document: HistoryDocument) -> alt.LayerChart:
-        """Draw the curve; ratios are of values where more is better."""
-        return history(history_of_values(document.history, document.more_is_better))
+        """Draw the curve; ratios are of values, not of costs, if more of the metric is better."""
+        return history_chart(history_of_values(document.history, document.more_is_better))

@@ -1,4 +1,4 @@
-"""The judge of a campaign of a history, which chooses the next block."""
+"""Judge a campaign of a history while it runs: add each block, and choose the next one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from equipoise.revisions.judging import REFERENCE_COMMIT, Builds, CommitsJudge
 def series_of(record: RunRecord) -> tuple[RunRecord, ...]:
     """Return the campaigns of a history up to a recorded one, in the order of their starts."""
     assert tuple(campaign.id for campaign in record.earlier) == history_of(record.plan).earlier, (
-        "a campaign of a history is read with the earlier ones of its series"
+        "a campaign of a history is read with the earlier campaigns of its series"
     )
     return (*record.earlier, record)
 
@@ -32,30 +32,27 @@ def read_history(records: Sequence[RunRecord]) -> History:
     records
         At least one campaign, in the order of their starts.
     """
-    history = _history_of(records[0].plan)
+    history = _empty_history(records[0].plan)
     for record in records:
         HistoryJudge(record.plan, record.plan.stopping, history=history).replay(record)
     return history
 
 
 def check_judgement(limits: CampaignLimits) -> None:
-    """Check the limits by which a history is judged.
-
-    Raise `UnusableInput` if there is no smallest effect that matters.
-    """
+    """Raise `UnusableInput` if the limits have no smallest effect that matters."""
     judgement = limits.judgement()
     History(alpha=judgement.alpha, min_effect=judgement.min_effect)
 
 
 class HistoryJudge(CommitsJudge):
-    """The judge of a campaign of a history, which chooses the next block.
+    """Interim analysis of a campaign of a history, which also chooses the next block.
 
     Parameters
     ----------
     earlier
         Earlier campaigns of the series, in the order in which they began.
     history
-        The history after their blocks, if it is already known.
+        History after the blocks of the earlier campaigns, if it is already known.
     """
 
     def __init__(
@@ -68,12 +65,13 @@ class HistoryJudge(CommitsJudge):
     ) -> None:
         super().__init__(plan, stopping, builds)
         if history is None:
-            history = read_history(earlier) if earlier else _history_of(plan)
+            history = read_history(earlier) if earlier else _empty_history(plan)
         self.history = history
-        """The history after the blocks so far."""
-        self._next: tuple[object, tuple[int, ...]] = (None, ())
-        self._updates = 0
-        self._blocks = 0
+        """History after the blocks so far."""
+        self._cached_choice: tuple[object, tuple[int, ...]] = (None, ())
+        """Arguments of the latest choice of a block, and the conditions chosen."""
+        self._update_count = 0
+        self._block_count = 0
         terms = history_of(plan)
         history.begin_campaign(
             [commit.hash for commit in terms.commits],
@@ -84,44 +82,44 @@ class HistoryJudge(CommitsJudge):
 
     def _add_costs(self, number: int, blocks: Mapping[int, BlockRead]) -> None:
         block = blocks[0]
-        self._updates += 1
-        self._blocks += 1
+        self._update_count += 1
+        self._block_count += 1
         if block.resolution is not None:
             self.history.set_resolution(block.resolution)
         self.history.add(block.costs, sorted(block.costs, key=block.positions.__getitem__))
 
     def _withdraw(self, commit: int, benchmark: int) -> None:
-        self._updates += 1
+        self._update_count += 1
         self.history.withdraw(commit)
 
     def _choose_conditions(self, built: Collection[int], build_trials: float) -> tuple[int, ...]:
-        # The stop reason and the next block are asked for one after the other.
-        question = (self._updates, frozenset(built), build_trials)
-        if self._next[0] != question:
-            self._next = (question, self.history.next_block(built, build_trials))
-        return self._next[1]
+        # The stop reason and the next block need the same choice, one after the other.
+        arguments = (self._update_count, frozenset(built), build_trials)
+        if self._cached_choice[0] != arguments:
+            self._cached_choice = (arguments, self.history.next_block(built, build_trials))
+        return self._cached_choice[1]
 
     def analyse(self) -> tuple[ComparisonStatus, ...]:
         """Return the number of measured commits, and the changes that are certain."""
         measured, changes = self.history.progress()
-        names = self.plan.conditions
-        course = f"{counted(measured, 'commit')} measured"
+        conditions = self.plan.conditions
+        progress = f"{counted(measured, 'commit')} measured"
         if changes:
-            until = joined([short_name(change.pair.until) for change in changes])
-            course += f", changes at {until}"
+            commits = joined([short_name(change.pair.until) for change in changes])
+            progress += f", changes at {commits}"
         return (
             ComparisonStatus(
-                names[-1].name,
+                conditions[-1].name,
                 "undecided",
                 None,
                 (None, None),
-                baseline=names[REFERENCE_COMMIT].name,
-                blocks=self._blocks,
-                search=course,
+                baseline=conditions[REFERENCE_COMMIT].name,
+                blocks=self._block_count,
+                search=progress,
             ),
         )
 
 
-def _history_of(plan: Plan) -> History:
+def _empty_history(plan: Plan) -> History:
     judgement = plan.judgement
     return History(alpha=judgement.alpha, min_effect=judgement.min_effect)

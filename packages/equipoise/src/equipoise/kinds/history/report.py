@@ -1,6 +1,7 @@
-"""The report of a history: its changes, its curve, its campaigns, and the line that resumes it.
+"""Build the report of a history: its changes, its curve, and its campaigns.
 
-It also has the report of imported series: values of another tool for each commit, and suspicions.
+This module also reports imported series: values of another tool for each commit, and suspicions,
+which are possible changes that were not measured side by side.
 """
 
 from __future__ import annotations
@@ -84,19 +85,19 @@ if TYPE_CHECKING:
     from equipoise.figures.gallery import Figure
 
 MAX_DETAILED_CHANGES = 2
-"""Number of changes with a claim each; more do not fit on the first screen of a phone."""
+"""Maximum number of changes with their own claim; more do not fit on the screen of a phone."""
 MAX_ROWS = 20
-"""Number of rows in a terminal, and number of commits of the curve in a text."""
+"""Maximum number of rows in a terminal, and of commits of the curve in a text."""
 _MAX_BRIEF_ROWS, _MAX_BRIEF_CHANGES = 7, 4
-"""Number of commits of the curve, and of changes, in a terminal without ``--verbose``."""
+"""Maximum number of commits and of changes in a terminal without ``--verbose``."""
 _BRIEF_COLUMNS = ("commit", "subject:name", "author", "date", "change:number", "interval")
 _PICTURE_WIDTH = 27
 """Width of the picture of an interval, in letters."""
-_BAR, _MARK, _ZERO = "─", "●", "│"
-_BEYOND = "<>"
+_BAR, _ESTIMATE_MARK, _BASELINE_MARK = "─", "●", "│"
+_LEFT_ARROW, _RIGHT_ARROW = "<>"
 """Ends of an interval that is longer than the picture."""
-_LABEL = "Commits over the baseline, the oldest first"
-_STATUS = {
+_CURVE_LABEL = "Commits over the baseline, the oldest first"
+_STATUS_TEXTS = {
     "measured": "never ran with the baseline",
     "waiting": "not measured yet",
     "not built": "not built",
@@ -129,20 +130,20 @@ class HistoryReport(ReportKind):
             *series_parts(result.series),
             *how_it_ran(report),
         )
-        # The earlier campaigns are in the parts already.
+        # `parts` already shows the earlier campaigns.
         report = replace(report, earlier=())
         return whole_document(report, curve_answer, all_parts, numbers(document, result))
 
     def impossible(self, document: HistoryDocument) -> Iterator[str]:
-        """Yield the values of a document that no history can have computed."""
-        return _impossible(document.history)
+        """Yield the contradictions of a document that no history can have computed."""
+        return _contradictions(document.history)
 
 
 def answer(document: HistoryDocument, result: HistoryResult) -> Answer:
     """Build the answer: the changes, and the ratio of the latest commit."""
     result = history_of_values(result, document.more_is_better)
     claims = tuple(_claim(document, result, change) for change in result.changes)
-    title, lines = result.summary, tuple(_latest(result))
+    title, lines = result.summary, tuple(_latest_sentence(result))
     if len(claims) > MAX_DETAILED_CHANGES:
         lines = (f"The latest change: {claims[-1].text}", *lines)
         claims = ()
@@ -163,7 +164,7 @@ def _brief_answer(answer: Answer) -> Answer:
 
 
 def parts(document: HistoryDocument, result: HistoryResult) -> Iterator[Part]:
-    """Build the parts below the answer: changes, curve, campaigns, and lines to go on."""
+    """Build the parts below the answer: changes, curve, campaigns, and commands to continue."""
     result = history_of_values(result, document.more_is_better)
     if result.changes:
         yield from _changes(document, result)
@@ -173,22 +174,22 @@ def parts(document: HistoryDocument, result: HistoryResult) -> Iterator[Part]:
     yield Facts(facts, forms=VERBOSE)
     yield Section("Cost", (Facts(facts),), forms=WRITTEN)
     if result.blocks_to_go:
-        # A resumed campaign gets its budget again.
+        # A resumed campaign gets its whole budget again.
         yield Command(shell_line(["equipoise", "resume", document.run.id]), "To go on from here:")
     yield Command(document.run.command_line or "", "To add new commits:", forms=VERBOSE)
 
 
 def numbers(document: HistoryDocument, result: HistoryResult) -> Iterator[NumberRow]:
-    """Yield a row for each commit of the curve, and for each end of a change."""
+    """Yield a row for each commit of the curve, and for the later commit of each change."""
     changes = {change.until: change for change in result.changes}
     revisions = {revision.commit: revision for revision in result.revisions}
-    for name in dict.fromkeys((*revisions, *changes)):
-        revision, change = revisions.get(name), changes.get(name)
+    for commit in dict.fromkeys((*revisions, *changes)):
+        revision, change = revisions.get(commit), changes.get(commit)
         change_numbers = ratio_numbers(change)
         yield {
             "run": document.run.id,
             "study": document.run.study,
-            "commit": name,
+            "commit": commit,
             **fields_of(revision or change, "subject", "author", "date"),
             "metric": result.metric,
             **fields_of(revision, "status"),
@@ -203,21 +204,22 @@ def numbers(document: HistoryDocument, result: HistoryResult) -> Iterator[Number
         }
 
 
-def _latest(result: HistoryResult) -> Iterator[str]:
+def _latest_sentence(result: HistoryResult) -> Iterator[str]:
     """Yield the sentence with the ratio of the latest measured commit."""
     measured = [revision for revision in result.revisions[1:] if revision.ratio is not None]
     if not measured:
         return
-    last = measured[-1]
-    estimate, interval = estimate_and_interval(last.ratio, last.ratio_ci)
-    name = result.latest.label if last.commit == result.latest.commit else short_name(last.commit)
-    level = "" if last.level is None else f"{percentage(1.0 - last.level)} interval "
-    blocks = counted(last.blocks, "block")
+    latest = measured[-1]
+    estimate, interval = estimate_and_interval(latest.ratio, latest.ratio_ci)
+    is_last = latest.commit == result.latest.commit
+    name = result.latest.label if is_last else short_name(latest.commit)
+    level = "" if latest.level is None else f"{percentage(1.0 - latest.level)} interval "
+    blocks = counted(latest.blocks, "block")
     yield f"{name} against {result.baseline.label}: {estimate} ({level}{interval}; {blocks})."
 
 
 def _tone(document: HistoryDocument, result: HistoryResult, change: HistoryChange) -> str:
-    """Return the verdict that gives a change its colour; its ratio is of values."""
+    """Return the verdict that gives a change its colour; the ratio is of values, not of costs."""
     if change.ratio is None:
         return "slower"
     is_better = (change.ratio > 1.0) is (result.metric in document.more_is_better)
@@ -261,41 +263,40 @@ def _remarks(change: HistoryChange) -> Iterator[str]:
 def _changes(document: HistoryDocument, result: HistoryResult) -> Iterator[Part]:
     rows = headed(_change_row(change, _tone(document, result, change)) for change in result.changes)
     table = Table(*rows, label="Changes, the oldest first", max_rows=MAX_ROWS)
-    below: list[Part] = [Bullets(tuple(_notes(result)), "dim")]
+    notes = Bullets(tuple(_change_notes(result)), "dim")
+    commands: list[Part] = []
     ranges = [change for change in result.changes if change.confirm]
     for change in itertools.islice(ranges, ALIKE_SHOWN):
         after, until = short_name(change.after), short_name(change.until)
-        below.append(
-            Command(change.confirm or "", f"To find the commit after {after}, up to {until}:")
-        )
-    yield Section("Changes", (table, *below), forms=WRITTEN)
-    # On a screen, the answer already has the changes if they are few.
-    are_few = len(result.changes) <= MAX_DETAILED_CHANGES
-    yield Section(
-        "" if are_few else "Changes", (*below,) if are_few else (table, *below), forms=VERBOSE
-    )
+        purpose = f"To find the commit after {after}, up to {until}:"
+        commands.append(Command(change.confirm or "", purpose))
+    yield Section("Changes", (table, notes, *commands), forms=WRITTEN)
+    # On a terminal, the answer already shows a small number of changes.
+    if len(result.changes) <= MAX_DETAILED_CHANGES:
+        yield Section("", (notes, *commands), forms=VERBOSE)
+    else:
+        yield Section("Changes", (table, notes, *commands), forms=VERBOSE)
     if len(result.changes) > 1:
         yield replace(_brief_changes(document, result), forms=BRIEF)
-    if ranges:
-        yield replace(below[1], forms=BRIEF)
+    if commands:
+        yield replace(commands[0], forms=BRIEF)
 
 
 def _brief_changes(document: HistoryDocument, result: HistoryResult) -> Table:
-    """Build the table of the latest changes for a brief screen."""
     rows = [_change_row(change, _tone(document, result, change)) for change in result.changes]
     latest = [{name: row[name] for name in _BRIEF_COLUMNS} for row in rows[-_MAX_BRIEF_CHANGES:]]
-    earlier = len(rows) - len(latest)
-    notes = (f"{counted(earlier, 'earlier change')}: {option('verbose')}",) if earlier else ()
-    return Table(*headed(latest), notes=notes)
+    hidden_count = len(rows) - len(latest)
+    note = f"{counted(hidden_count, 'earlier change')}: {option('verbose')}"
+    return Table(*headed(latest), notes=(note,) if hidden_count else ())
 
 
 def _change_row(change: HistoryChange, tone: str) -> Mapping[str, Cell]:
     estimate, interval = estimate_and_interval(change.ratio, change.ratio_ci, unknown=UNKNOWN)
-    which = "confirmed"
+    culprit = "confirmed"
     if not change.confirmed:
-        which = f"one or more of {change.commits} commits after {short_name(change.after)}"
+        culprit = f"one or more of {change.commits} commits after {short_name(change.after)}"
     elif change.not_built:
-        which = f"confirmed, or one of {len(change.not_built)} before it"
+        culprit = f"confirmed, or one of {len(change.not_built)} before it"
     return {
         "commit": short_name(change.until)
         if change.confirmed
@@ -307,11 +308,11 @@ def _change_row(change: HistoryChange, tone: str) -> Mapping[str, Cell]:
         "interval": interval,
         "e-value:number": significant(change.e_value),
         "blocks:number": str(change.blocks),
-        "which": which,
+        "which": culprit,
     }
 
 
-def _notes(result: HistoryResult) -> Iterator[str]:
+def _change_notes(result: HistoryResult) -> Iterator[str]:
     yield (
         f"At most {percentage(result.alpha)} of the changes that such histories name are false on "
         "average, however long they go on. A change counts above "
@@ -321,38 +322,37 @@ def _notes(result: HistoryResult) -> Iterator[str]:
 
 
 def _curve(result: HistoryResult) -> Iterator[Part]:
-    """Build the commits over the baseline: a selection, and all of them on a page."""
+    """Build the tables of the commits over the baseline: a selection, or all commits on a page."""
     if len(result.revisions) < 2:
         return
     selection = _selection(result, MAX_ROWS)
-    left_out = len(result.revisions) - len(selection)
-    more = (f"{counted(left_out, 'commit')} between them left out.",) if left_out else ()
-    notes = (*_curve_notes(result), *more)
+    hidden_count = len(result.revisions) - len(selection)
+    notes = [_curve_note(result)]
+    if hidden_count:
+        notes.append(f"{counted(hidden_count, 'commit')} between them left out.")
     yield Section("Curve", (_screen_table(selection, result, notes),), forms=VERBOSE)
-    brief = _selection(result, _MAX_BRIEF_ROWS)
-    yield replace(_screen_table(brief, result, ()), forms=BRIEF)
-    yield Section("Curve", (_table(selection, notes),), forms=TEXT)
-    everything = _table(result.revisions, tuple(_curve_notes(result)))
+    brief_selection = _selection(result, _MAX_BRIEF_ROWS)
+    yield replace(_screen_table(brief_selection, result, ()), forms=BRIEF)
+    yield Section("Curve", (_text_table(selection, notes),), forms=TEXT)
+    page_table = _text_table(result.revisions, [_curve_note(result)])
     title = f"Every commit of the curve ({len(result.revisions)})"
-    yield Section(title, (everything,), folded=True, forms=PAGE)
+    yield Section(title, (page_table,), folded=True, forms=PAGE)
 
 
 def _selection(result: HistoryResult, max_rows: int) -> tuple[HistoryRevision, ...]:
-    """Return at most ``max_rows`` commits: both ends of each change, and others at even steps."""
+    """Return up to ``max_rows`` commits: both commits of each change, and others evenly spaced."""
     revisions = result.revisions
-    ends_of_changes = {name for change in result.changes for name in (change.after, change.until)}
+    changed = {commit for change in result.changes for commit in (change.after, change.until)}
     last = len(revisions) - 1
-    places_of_changes = [
-        place for place, revision in enumerate(revisions) if revision.commit in ends_of_changes
-    ]
+    changed_rows = [row for row, revision in enumerate(revisions) if revision.commit in changed]
     steps = max(1, max_rows - 1)
-    even_places = [round(step * last / steps) for step in range(steps + 1)]
-    places = list(dict.fromkeys((0, last, *places_of_changes, *even_places)))[:max_rows]
-    return tuple(revisions[place] for place in sorted(places))
+    even_rows = [round(step * last / steps) for step in range(steps + 1)]
+    rows = list(dict.fromkeys((0, last, *changed_rows, *even_rows)))[:max_rows]
+    return tuple(revisions[row] for row in sorted(rows))
 
 
-def _table(revisions: Sequence[HistoryRevision], notes: tuple[str, ...]) -> Table:
-    return Table(*headed(map(_revision_row, revisions)), label=_LABEL, notes=notes)
+def _text_table(revisions: Sequence[HistoryRevision], notes: Sequence[str]) -> Table:
+    return Table(*headed(map(_revision_row, revisions)), label=_CURVE_LABEL, notes=tuple(notes))
 
 
 def _revision_row(revision: HistoryRevision) -> Mapping[str, Cell]:
@@ -361,7 +361,7 @@ def _revision_row(revision: HistoryRevision) -> Mapping[str, Cell]:
     if not revision.place:
         estimate, interval, status = "", "", "baseline"
     elif revision.ratio is None:
-        interval, status = "", Styled(_STATUS[revision.status], "dim")
+        interval, status = "", Styled(_STATUS_TEXTS[revision.status], "dim")
     return {
         "commit": short_name(revision.commit),
         "subject:name": revision.subject,
@@ -374,39 +374,40 @@ def _revision_row(revision: HistoryRevision) -> Mapping[str, Cell]:
     }
 
 
-def _curve_notes(result: HistoryResult) -> Iterator[str]:
-    yield (
+def _curve_note(result: HistoryResult) -> str:
+    return (
         f"All these intervals hold together with {percentage(1.0 - result.alpha)}, on this host, "
         "as long as each ratio stays the same."
     )
 
 
 def _screen_table(
-    revisions: Sequence[HistoryRevision], result: HistoryResult, notes: tuple[str, ...]
+    revisions: Sequence[HistoryRevision], result: HistoryResult, notes: Sequence[str]
 ) -> Table:
-    """Build the terminal's table: each commit with a picture of its interval."""
+    """Build the table for a terminal: each commit with a picture of its interval."""
     margin = 1.0 + result.min_effect / 100.0
     extremes = extent([(revision.ratio, revision.ratio_ci) for revision in revisions])
     ends = [1.0 / margin, margin, *filter(None, extremes)]
     low, high = math.log(min(ends)), math.log(max(ends))
 
-    def place(ratio: float) -> int:
-        share = (math.log(ratio) - low) / (high - low)
-        return round((_PICTURE_WIDTH - 1) * min(max(share, 0.0), 1.0))
+    def column_of(ratio: float) -> int:
+        fraction = (math.log(ratio) - low) / (high - low)
+        return round((_PICTURE_WIDTH - 1) * min(max(fraction, 0.0), 1.0))
 
     def picture(revision: HistoryRevision) -> str:
         letters = [" "] * _PICTURE_WIDTH
         if revision.ratio and revision.place:
-            first, last = revision.ratio_ci
-            begin, end = place(first) if first else 0, place(last) if last else _PICTURE_WIDTH - 1
+            lower, upper = revision.ratio_ci
+            begin = column_of(lower) if lower else 0
+            end = column_of(upper) if upper else _PICTURE_WIDTH - 1
             letters[begin : end + 1] = _BAR * (end + 1 - begin)
-            if not first or math.log(first) < low:
-                letters[0] = _BEYOND[0]
-            if not last or math.log(last) > high:
-                letters[-1] = _BEYOND[1]
-        letters[place(1.0)] = _ZERO
+            if not lower or math.log(lower) < low:
+                letters[0] = _LEFT_ARROW
+            if not upper or math.log(upper) > high:
+                letters[-1] = _RIGHT_ARROW
+        letters[column_of(1.0)] = _BASELINE_MARK
         if revision.ratio:
-            letters[place(revision.ratio)] = _MARK
+            letters[column_of(revision.ratio)] = _ESTIMATE_MARK
         return "".join(letters)
 
     heading = " to ".join(in_one_unit(math.exp(low), math.exp(high)))
@@ -416,7 +417,7 @@ def _screen_table(
         commit, subject, *_, estimate, interval, _, status = _revision_row(revision).values()
         description = f"{text_of(estimate):<8}  {text_of(interval)}" if interval else status
         rows.append((commit, subject, picture(revision), description))
-    return Table(columns, tuple(rows), label=_LABEL, notes=notes)
+    return Table(columns, tuple(rows), label=_CURVE_LABEL, notes=tuple(notes))
 
 
 def _campaigns(result: HistoryResult) -> Iterator[Part]:
@@ -460,20 +461,21 @@ CAVEAT = (
     "These values were not measured side by side, so a suspicion may be a change of the machine, "
     "of its load or of the compiler. Its line measures both commits in random order."
 )
-_MAX_LINES = 5
-"""Number of suspicions whose lines a terminal shows; every other form has all."""
+_MAX_CONFIRMING_LINES = 5
+"""Maximum number of suspicions whose shell lines a terminal shows; a page has all lines."""
 _MAX_FIGURES = 12
-"""Number of series that are drawn; series with suspicions come first."""
-_SECONDS = {
+"""Maximum number of series that are drawn; series with suspicions come first."""
+_SECONDS_PER_UNIT = {
     **dict.fromkeys(("s", "seconds"), 1.0),
     **dict.fromkeys(("ns", "nanoseconds", "nanoseconds (ns)"), 1e-9),
 }
-_BYTES = frozenset({"B", "bytes"})
+_BYTE_UNITS = frozenset({"B", "bytes"})
 
 
 def series_document(result: SeriesResult) -> Document:
-    """Build the document of imported series alone."""
-    sources = ", ".join(dict.fromkeys(f"{each.tool}: {each.source}" for each in result.series))
+    """Build the document of imported series without a history."""
+    files = (f"{imported.tool}: {imported.source}" for imported in result.series)
+    sources = ", ".join(dict.fromkeys(files))
     return Document(
         name="series",
         title="Imported series",
@@ -488,99 +490,99 @@ def series_document(result: SeriesResult) -> Document:
 
 
 def series_parts(series: Sequence[ImportedSeries]) -> Iterator[Part]:
-    """Build the suspicions with their lines, the figures and a table; nothing without series."""
+    """Build the suspicions with their shell lines, the figures, and a table of the series."""
     if not series:
         return
-    with_suspicions = [each for each in series if each.suspicions]
-    if with_suspicions:
+    if any(imported.suspicions for imported in series):
         rows = (
             {
-                "benchmark:name": each.benchmark,
+                "benchmark:name": imported.benchmark,
                 "change:number": percent_change(suspicion.ratio),
-                "level before:number": _with_unit(suspicion.before, each.unit),
-                "about at": shown_commit(each.points[suspicion.place].commit),
+                "level before:number": _with_unit(suspicion.before, imported.unit),
+                "about at": shown_commit(imported.points[suspicion.place].commit),
                 "after": shown_commit(suspicion.after),
                 "until": shown_commit(suspicion.until),
             }
-            for each in with_suspicions
-            for suspicion in each.suspicions
+            for imported in series
+            for suspicion in imported.suspicions
         )
         table = Table(*headed(rows), label="Suspicions", max_rows=MAX_ROWS)
-        yield Section("Suspicions, not measured side by side", (table, *_lines(with_suspicions)))
+        title = "Suspicions, not measured side by side"
+        yield Section(title, (table, *_confirming_lines(series)))
     yield Figures(lambda: _figures(series[:_MAX_FIGURES]), title="Imported series")
     rows_of_series = (
         {
-            "benchmark:name": each.benchmark,
-            "metric": f"{each.metric} ({each.unit})" if each.unit else each.metric,
-            "measured where:words": each.setting,
-            "commits:number": str(len(each.points)),
-            "from": shown_commit(each.points[0].commit),
-            "to": shown_commit(each.points[-1].commit),
-            "suspicions:number": str(len(each.suspicions)),
+            "benchmark:name": imported.benchmark,
+            "metric": f"{imported.metric} ({imported.unit})" if imported.unit else imported.metric,
+            "measured where:words": imported.setting,
+            "commits:number": str(len(imported.points)),
+            "from": shown_commit(imported.points[0].commit),
+            "to": shown_commit(imported.points[-1].commit),
+            "suspicions:number": str(len(imported.suspicions)),
         }
-        for each in series
+        for imported in series
     )
     yield Table(*headed(rows_of_series), title="Imported series", max_rows=MAX_ROWS)
-    notes = tuple(dict.fromkeys(note for each in series for note in each.notes))
+    notes = tuple(dict.fromkeys(note for imported in series for note in imported.notes))
     if notes:
         yield Bullets(notes)
 
 
 def series_numbers(series: Iterable[ImportedSeries]) -> Iterator[NumberRow]:
-    """Yield a row for each value of each series; ``suspicion`` is the ratio at its place."""
-    for each in series:
-        ratios = {suspicion.place: suspicion.ratio for suspicion in each.suspicions}
-        for place, at in enumerate(each.points):
+    """Yield a row for each value of each series, with the ratio of a suspicion about it."""
+    for imported in series:
+        ratios = {suspicion.place: suspicion.ratio for suspicion in imported.suspicions}
+        for index, commit_value in enumerate(imported.points):
             yield {
-                **fields_of(each, "benchmark", "setting", "metric", "unit"),
-                **fields_of(at, "commit", "date", "value"),
-                "suspicion": ratios.get(place),
+                **fields_of(imported, "benchmark", "setting", "metric", "unit"),
+                **fields_of(commit_value, "commit", "date", "value"),
+                "suspicion": ratios.get(index),
             }
 
 
-def _lines(with_suspicions: Sequence[ImportedSeries]) -> Iterator[Part]:
-    """Build the confirming line of each suspicion; a terminal shows the first ones."""
+def _confirming_lines(series: Sequence[ImportedSeries]) -> Iterator[Part]:
+    """Build the shell line that confirms each suspicion; a terminal shows the first lines."""
     lines = [
         Command(suspicion.confirm or "", f"To confirm {suspicion.summary.removesuffix('.')}:")
-        for each in with_suspicions
-        for suspicion in each.suspicions
+        for imported in series
+        for suspicion in imported.suspicions
     ]
-    yield from lines[:_MAX_LINES]
-    other_lines = lines[_MAX_LINES:]
-    if other_lines:
+    yield from lines[:_MAX_CONFIRMING_LINES]
+    hidden_lines = lines[_MAX_CONFIRMING_LINES:]
+    if hidden_lines:
         yield Paragraph(
-            f"{len(other_lines)} more lines are in {option('json')} and {option('report')}.", "dim"
+            f"{len(hidden_lines)} more lines are in {option('json')} and {option('report')}.", "dim"
         )
-        yield Section("More lines", tuple(other_lines), folded=True, forms=PAGE)
+        yield Section("More lines", tuple(hidden_lines), folded=True, forms=PAGE)
 
 
 def _figures(series: Sequence[ImportedSeries]) -> Iterator[Figure]:
     from equipoise.figures.gallery import Figure
-    from equipoise.kinds.history import figures as chart
+    from equipoise.kinds.history.figures import HOW_TO_READ_SERIES, series_chart
 
-    for each in series:
-        yield Figure("series", chart.HOW_TO_READ_SERIES, chart.series(each))
+    for imported in series:
+        yield Figure("series", HOW_TO_READ_SERIES, series_chart(imported))
 
 
 def _with_unit(value: float, unit: str | None) -> str:
-    """Return a level with its unit; times and bytes get a unit that fits."""
-    if unit in _SECONDS:
-        return duration(value * _SECONDS[unit])
-    if unit in _BYTES:
+    """Return a level as text; times and numbers of bytes get a readable unit."""
+    if unit in _SECONDS_PER_UNIT:
+        return duration(value * _SECONDS_PER_UNIT[unit])
+    if unit in _BYTE_UNITS:
         return byte_count(value)
     return significant(value) if unit is None else f"{significant(value)} {unit}"
 
 
-def _impossible(result: HistoryResult) -> Iterator[str]:
+def _contradictions(result: HistoryResult) -> Iterator[str]:
     if not (0.0 < result.alpha < 1.0 and 0.0 < result.min_effect <= MAX_MIN_EFFECT):
         yield "a history has no alpha between 0 and 1, or no smallest effect"
-    places = [revision.place for revision in result.revisions]
-    if places and (places[0] != 0 or places != sorted(set(places))):
+    indices = [revision.place for revision in result.revisions]
+    if indices and (indices[0] != 0 or indices != sorted(set(indices))):
         yield "the commits of a history do not begin with the baseline, or are not in order"
-    points = (revision for revision in result.revisions if revision.level is not None)
-    parts: list[HistoryChange | HistoryPair | HistoryRevision]
-    parts = [*result.changes, *result.pairs, *points]
-    if not all(map(is_step, parts)):
+    revisions = (revision for revision in result.revisions if revision.level is not None)
+    estimates: list[HistoryChange | HistoryPair | HistoryRevision]
+    estimates = [*result.changes, *result.pairs, *revisions]
+    if not all(map(is_step, estimates)):
         yield "a commit, a pair or a change of a history has no ratio with an interval"
     if any(change.commits < 1 or change.blocks < 0 for change in result.changes):
         yield "a change of a history has no commit, or a negative number of blocks"

@@ -1,12 +1,12 @@
-"""The history of a program: a curve over its commits, and the changes (docs/methods/history.md).
+"""Compute the history of a program: its cost over the commits, and the commits that changed it.
 
-A history is a series of campaigns, one after the other. Everything here is a function of their
-blocks, so a series that is read back has the same state.
+A history is a series of campaigns, one after the other. Its state depends only on their blocks, so
+a series that is read back from the ledger has the same state.
 
-A block runs two or more commits in random order; the blocks before it choose them. A pair of
-commits is opened when both first run in a block while no commit between them is measured. From then
-on it bets on its blocks. It is named as a change at an e-value that keeps the false-discovery rate
-at most alpha, at every interim analysis without end.
+A block runs two or more commits in random order; earlier blocks determine which commits. A pair of
+commits is opened when both first run in the same block and no commit between them is measured. From
+then on, each block with both is a bet on the pair. A pair is named as a change once its e-value
+keeps the false-discovery rate at most alpha, however often one looks (docs/methods/history.md).
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from equipoise.kinds.history.course import BASELINE, Course, Link, LinkStatus
+from equipoise.kinds.history.schedule import BASELINE, PairState, Schedule
 from equipoise.kinds.history.terms import HistoryPair, PairStatus
 from equipoise.model.errors import UnusableInput
 from equipoise.model.quantities import Interval
+from equipoise.model.revisions import short_name
 from equipoise.revisions.terms import MAX_STEP_HALF_WIDTH
-from equipoise.revisions.terms import Pair as Places
+from equipoise.revisions.terms import Pair as IndexPair
 from equipoise.shared.spelling import option
 from equipoise.stats.resolution import NO_RESOLUTION, Resolution
 from equipoise.stats.sequence import BASELINE_FIRST, CANDIDATE_FIRST, PairedBlocks
@@ -36,38 +37,38 @@ from equipoise.stats.verdict import (
 )
 
 CURVE_BLOCKS = 20
-"""Least number of blocks with the baseline of each commit of a complete curve."""
+"""Minimum number of blocks that each commit of a complete curve has with the baseline."""
 WEAK_SUSPECT_LEVEL = 0.2
-"""Level at which a difference makes a pair within a changing stretch a weak suspect."""
+"""Level of a difference that makes a pair within a changing stretch a weak suspect."""
 
 
 class RevisionPoint(Struct, frozen=True):
     """One commit of the curve."""
 
-    name: str
+    hash: str
     ratio: float | None = None
-    """Its cost over the baseline's; ``None`` if unknown or not finite."""
+    """Cost of the commit over that of the baseline; ``None`` if unknown or not finite."""
     ratio_ci: Interval = (None, None)
     level: float | None = None
     """1 minus the coverage of ``ratio_ci``: alpha/(j(j + 1)) for commit number j that was compared
     with the baseline, so that all intervals hold together; ``None`` without a block."""
     blocks: int = 0
-    """Blocks with the baseline, in the latest era that has any."""
+    """Blocks with the baseline, in the latest era that has such blocks."""
     era: int | None = None
-    """Number of that era, from 1; ``None`` without a block."""
+    """Number of the latest era with such blocks, from 1; ``None`` without a block."""
 
 
 class Change(Struct, frozen=True):
-    """A pair that is named as a change, without a shorter named pair inside it."""
+    """A pair that is named as a change and contains no shorter named pair."""
 
     pair: HistoryPair
     threshold: float
     """E-value at which the pair was named."""
     is_confirmed: bool
-    """Whether no commit between the two can run, so that it compares a commit with its parent, or
-    with the latest ancestor that builds."""
+    """Whether no commit between the two can run: the pair is then a commit and its parent, or the
+    latest ancestor that builds."""
     not_built: tuple[str, ...]
-    """Commits between the two that do not build or run, in order."""
+    """Hashes of the commits between the two that do not build or run, in order."""
 
 
 class HistoryState(Struct, frozen=True):
@@ -78,9 +79,9 @@ class HistoryState(Struct, frozen=True):
     changes: tuple[Change, ...]
     """Changes in the order of the commits."""
     pairs: tuple[HistoryPair, ...]
-    """All opened pairs, in the order of their opening."""
+    """All opened pairs, in the order in which they were opened."""
     withdrawn: tuple[str, ...]
-    """Commits of the present campaign that do not build or run, in order."""
+    """Hashes of the commits of the present campaign that do not build or run, in order."""
     eras: int
     """Number of eras so far."""
     blocks: int
@@ -90,10 +91,11 @@ class HistoryState(Struct, frozen=True):
 
 
 class History:
-    """The curve and the changes of a series of campaigns; a function of the blocks added.
+    """The curve and the changes of a series of campaigns, computed from the blocks added so far.
 
     The false-discovery rate of the changes is at most alpha at every interim analysis. All
-    intervals of the curve hold together with chance 1 - alpha if ratios are constant within an era.
+    intervals of the curve hold together with probability 1 - alpha if the ratios are constant
+    within an era: a stretch of campaigns whose numbers are comparable.
 
     Raise `UnusableInput` if alpha or the smallest effect is out of range.
 
@@ -102,124 +104,124 @@ class History:
     alpha
         Between 0 and 1.
     min_effect
-        Percent, above 0; only larger changes between two commits count.
+        Smallest change between two commits that matters, in percent; above 0.
     """
 
-    def __init__(
-        self,
-        *,
-        alpha: float,
-        min_effect: float,
-    ) -> None:
+    def __init__(self, *, alpha: float, min_effect: float) -> None:
         check_alpha(alpha)
         self.margin = margin_of(min_effect)
         if self.margin == 0.0:
             raise UnusableInput(
-                "a history needs a smallest effect that matters: without it the measurement of "
-                "each pair of commits would never end",
+                "a history needs a smallest effect above 0: without it, a pair of commits with "
+                "the same speed would be measured forever",
                 hint=f"add {option('min_effect', 1)}",
             )
         self._alpha = alpha
         self._resolution = NO_RESOLUTION
-        self._names: tuple[str, ...] = ()
+        self._hashes: tuple[str, ...] = ()
         self._selected: frozenset[int] = frozenset()
-        self._first = BASELINE
-        self._places: dict[str, int] = {}
+        self._start = BASELINE
+        self._indices: dict[str, int] = {}
         self._parents: dict[str, str] = {}
         self._eras: dict[str, int] = {}
         self._era = 0
         self._withdrawn: dict[int, set[str]] = {}
-        self._retried: set[str] = set()
+        self._retriable: set[str] = set()
         """Withdrawn commits that the present campaign may try once more."""
         self._measured: set[str] = set()
-        self._points: dict[tuple[str, int], _Sequence] = {}
+        self._with_baseline: dict[tuple[str, int], _CommitComparison] = {}
+        """Comparison with the baseline for each commit and era."""
         self._pairs: list[_Pair] = []
-        self._opened: dict[tuple[str, str], list[_Pair]] = {}
-        self._named: list[Places] = []
+        self._pairs_by_commits: dict[tuple[str, str], list[_Pair]] = {}
+        self._named_spans: list[IndexPair] = []
         self._blocks = self._baseline_blocks = 0
-        self._has_values = False
+        self._has_finite_cost = False
 
     def begin_campaign(
-        self, names: Sequence[str], selected: Collection[int], era: str, *, only_new: bool = False
+        self, hashes: Sequence[str], selected: Collection[int], era: str, *, only_new: bool = False
     ) -> None:
-        """Begin the next campaign; the measurements of its commits continue.
+        """Begin the next campaign; earlier measurements of its commits still count.
 
         Raise `UnusableInput` if there is no commit after the baseline, or the baseline differs.
 
         Parameters
         ----------
-        names
-            Whole names of its conditions: the commits along first parents from the baseline on.
+        hashes
+            Hashes of the commits along first parents, from the baseline on. Elsewhere a commit is
+            given by its index among them.
         selected
-            Conditions of the curve; the first and the last always belong to it.
+            Indices of the commits of the curve; the first and the last always belong to it.
         era
             Digest that two campaigns share if their numbers are comparable. Pairs continue only in
             the era in which they were opened.
         only_new
-            Whether only commits after the latest one that ran before are measured.
+            Whether to measure only commits after the latest commit that ran before.
         """
-        if len(names) < 2:
+        if len(hashes) < 2:
             raise UnusableInput(
                 "there is no commit after the baseline",
-                hint=f"give an earlier one with {option('from')}",
+                hint=f"name an earlier baseline with {option('from')}",
             )
-        if self._names and names[BASELINE] != self._names[BASELINE]:
+        if self._hashes and hashes[BASELINE] != self._hashes[BASELINE]:
             raise UnusableInput(
-                "the campaigns of one history have one baseline",
-                hint=f"begin another history for another {option('from')}",
+                f"the baseline {short_name(hashes[BASELINE])} is not the baseline of this history, "
+                f"{short_name(self._hashes[BASELINE])}",
+                hint=f"name the first baseline again with {option('from')}",
             )
-        measured = [place for place, name in enumerate(names) if name in self._measured]
-        self._first = max(measured, default=BASELINE) if only_new else BASELINE
-        self._names, self._selected = tuple(names), frozenset(selected)
-        self._places.update({name: place for place, name in enumerate(names)})
-        self._parents.update(zip(names[1:], names, strict=False))
+        measured = [index for index, sha in enumerate(hashes) if sha in self._measured]
+        self._start = max(measured, default=BASELINE) if only_new else BASELINE
+        self._hashes, self._selected = tuple(hashes), frozenset(selected)
+        self._indices.update({sha: index for index, sha in enumerate(hashes)})
+        self._parents.update(zip(hashes[1:], hashes, strict=False))
         self._era = self._eras.setdefault(era, len(self._eras) + 1)
         # A commit that failed in a block stays out: it may have failed because it was slow. A
         # commit that never ran may have lacked a library, or the network.
-        self._retried = self._withdrawn.setdefault(self._era, set()) - self._measured
+        self._retriable = self._withdrawn.setdefault(self._era, set()) - self._measured
 
     def set_resolution(self, resolution: Resolution) -> None:
-        """Set the resolution of the metric, while no block has a finite cost; later, do nothing."""
-        if not self._has_values:
+        """Set the resolution of the metric; do nothing once a block has a finite cost."""
+        if not self._has_finite_cost:
             self._resolution = resolution
-            for each in (*self._pairs, *self._points.values()):
-                each.blocks.set_resolution(resolution)
+            for comparison in (*self._pairs, *self._with_baseline.values()):
+                comparison.blocks.set_resolution(resolution)
 
     def next_block(self, built: Collection[int], build_trials: float) -> tuple[int, ...]:
-        """Return the conditions of the next block, in order; none if nothing is left to measure.
+        """Return the commits of the next block in order; empty if nothing is left to measure.
 
         Parameters
         ----------
         built
-            Conditions that can run without a build.
+            Commits that can run without a build.
         build_trials
-            Seconds of a build over those of a trial, as measured.
+            Measured seconds of a build over the seconds of a trial.
         """
-        return self._course().next_block(built, build_trials)
+        return self._schedule().next_block(built, build_trials)
 
     def add(self, costs: Mapping[int, float], order: Sequence[int]) -> None:
-        """Add one complete block: the cost of each condition that ran, and their order.
+        """Add one complete block: the cost of each commit that ran, and the order of the commits.
 
         The cost of a trial that timed out is +inf.
 
-        Raise `UnusableInput` if a cost is negative or NaN. Raise `ValueError` if the order has
-        other conditions than the costs, there are fewer than two conditions, or the campaign lacks
-        one of them.
+        Raise `UnusableInput` if a cost is negative or NaN. Raise `ValueError` if the order and the
+        costs have different commits, there are fewer than two commits, or the campaign lacks a
+        commit.
         """
-        ran = sorted(costs)
-        if len(ran) < 2 or sorted(order) != ran or not 0 <= ran[0] < ran[-1] < len(self._names):
-            raise ValueError(f"a block cannot have the conditions {ran} in the order {order}")
-        self._withdrawn[self._era] -= {self._names[condition] for condition in ran}
-        self._open_pairs(ran)
-        pairs = self._pairs_of(ran)
-        for each in (*pairs, *self._points_of(ran)):
-            first, second = self._places[each.after], self._places[each.until]
-            is_first = order.index(first) < order.index(second)
-            each.add(costs[first], costs[second], BASELINE_FIRST if is_first else CANDIDATE_FIRST)
-        self._measured.update(self._names[condition] for condition in ran)
+        commits = sorted(costs)
+        is_known = all(0 <= commit < len(self._hashes) for commit in commits)
+        if len(commits) < 2 or sorted(order) != commits or not is_known:
+            raise ValueError(f"a block cannot have the commits {commits} in the order {order}")
+        self._withdrawn[self._era] -= {self._hashes[commit] for commit in commits}
+        self._open_pairs(commits)
+        pairs = self._pairs_of(commits)
+        for comparison in (*pairs, *self._comparisons_with_baseline(commits)):
+            earlier, later = self._indices[comparison.after], self._indices[comparison.until]
+            is_earlier_first = order.index(earlier) < order.index(later)
+            direction = BASELINE_FIRST if is_earlier_first else CANDIDATE_FIRST
+            comparison.add(costs[earlier], costs[later], direction)
+        self._measured.update(self._hashes[commit] for commit in commits)
         self._blocks += 1
         self._baseline_blocks += BASELINE in costs
-        self._has_values = self._has_values or any(map(math.isfinite, costs.values()))
+        self._has_finite_cost |= any(map(math.isfinite, costs.values()))
         self._name_changes(pairs)
 
     def withdraw(self, commit: int) -> None:
@@ -232,10 +234,11 @@ class History:
         """
         if commit == BASELINE:
             raise UnusableInput(
-                "the baseline does not build or run", hint=f"give another one with {option('from')}"
+                "the baseline does not build or run",
+                hint=f"name another baseline with {option('from')}",
             )
-        self._withdrawn[self._era].add(self._names[commit])
-        self._retried.discard(self._names[commit])
+        self._withdrawn[self._era].add(self._hashes[commit])
+        self._retriable.discard(self._hashes[commit])
 
     def state(self) -> HistoryState:
         """Return the state of the history."""
@@ -243,122 +246,122 @@ class History:
         return HistoryState(
             revisions=tuple(self._revisions()),
             changes=tuple(self._changes()),
-            pairs=tuple(self._pair_state(pair) for pair in self._pairs),
-            withdrawn=tuple(name for name in self._names if name in withdrawn),
+            pairs=tuple(self._history_pair(pair) for pair in self._pairs),
+            withdrawn=tuple(sha for sha in self._hashes if sha in withdrawn),
             eras=len(self._eras),
             blocks=self._blocks,
-            blocks_to_go=self._course().blocks_to_go(),
+            blocks_to_go=self._schedule().blocks_to_go(),
         )
 
     def progress(self) -> tuple[int, tuple[Change, ...]]:
         """Return the number of commits of the campaign that have run, and the changes.
 
-        It takes a small part of the time that `state` takes.
+        This is much faster than `state`.
         """
-        measured = sum(name in self._measured for name in self._names[BASELINE + 1 :])
+        measured = sum(sha in self._measured for sha in self._hashes[BASELINE + 1 :])
         return measured, tuple(self._changes())
 
-    def _course(self) -> Course:
-        withdrawn = self._withdrawn.get(self._era, set()) - self._retried
-        runnable = tuple(place for place, name in enumerate(self._names) if name not in withdrawn)
-        curve_commits = {BASELINE, *self._selected, *runnable[-1:]} & set(runnable)
-        measured = (place for place in runnable if self._names[place] in self._measured)
-        places = {self._names[place]: place for place in runnable}
-        links: dict[Places, _Pair] = {}
-        # The pair of this era replaces earlier ones of the same commits, except decided ones.
+    def _schedule(self) -> Schedule:
+        withdrawn = self._withdrawn.get(self._era, set()) - self._retriable
+        hashes = enumerate(self._hashes)
+        indices = {sha: index for index, sha in hashes if sha not in withdrawn}
+        runnable = tuple(indices.values())
+        curve_commits = sorted({BASELINE, *self._selected, *runnable[-1:]} & set(runnable))
+        pairs: dict[IndexPair, _Pair] = {}
+        # Of several pairs of the same commits, a decided pair wins, then the pair of this era.
         for pair in sorted(self._pairs, key=lambda pair: (pair.is_decided, pair.era == self._era)):
-            if pair.after in places and pair.until in places:
-                links[places[pair.after], places[pair.until]] = pair
-        return Course(
+            if pair.after in indices and pair.until in indices:
+                pairs[indices[pair.after], indices[pair.until]] = pair
+        return Schedule(
             runnable=runnable,
-            curve_commits=tuple(sorted(curve_commits)),
-            measured=tuple(measured),
-            links={ends: pair.link(self._era) for ends, pair in links.items()},
-            undersampled=tuple(
-                place for place in sorted(curve_commits) if self._is_undersampled(place)
-            ),
-            first=max(place for place in runnable if place <= self._first),
+            curve_commits=tuple(curve_commits),
+            measured=tuple(index for sha, index in indices.items() if sha in self._measured),
+            states={ends: pair.state_in_era(self._era) for ends, pair in pairs.items()},
+            undersampled=tuple(filter(self._is_undersampled, curve_commits)),
+            start=max(index for index in runnable if index <= self._start),
         )
 
-    def _is_undersampled(self, place: int) -> bool:
-        """Return whether a commit that ran has no interval yet, or one from few blocks."""
-        name = self._names[place]
-        if place == BASELINE or name not in self._measured:
+    def _is_undersampled(self, commit: int) -> bool:
+        """Return whether a commit that ran has no interval yet, or too few blocks for it."""
+        sha = self._hashes[commit]
+        if commit == BASELINE or sha not in self._measured:
             return False
         return all(
-            len(point.blocks) < max(CURVE_BLOCKS, earliest_block(point.level))
-            for point in self._points_by_era(name)
+            len(comparison.blocks) < max(CURVE_BLOCKS, earliest_block(comparison.level))
+            for comparison in self._with_baseline_by_era(sha)
         )
 
-    def _points_by_era(self, name: str) -> list[_Sequence]:
-        eras = range(1, len(self._eras) + 1)
-        return [self._points[name, era] for era in eras if (name, era) in self._points]
+    def _with_baseline_by_era(self, sha: str) -> list[_CommitComparison]:
+        keys = ((sha, era) for era in range(1, len(self._eras) + 1))
+        return [self._with_baseline[key] for key in keys if key in self._with_baseline]
 
-    def _open_pairs(self, ran: Sequence[int]) -> None:
+    def _open_pairs(self, commits: Sequence[int]) -> None:
         """Open each pair of neighbours in the block if no commit between them has run so far."""
         withdrawn = self._withdrawn[self._era]
-        for first, second in zip(ran, ran[1:], strict=False):
-            after, until = self._names[first], self._names[second]
-            between = self._names[first + 1 : second]
-            is_adjacent = not any(
-                name in self._measured and name not in withdrawn for name in between
-            )
-            earlier = self._opened.setdefault((after, until), [])
+        for first, second in zip(commits, commits[1:], strict=False):
+            after, until = self._hashes[first], self._hashes[second]
+            between = self._hashes[first + 1 : second]
+            is_adjacent = not any(sha in self._measured and sha not in withdrawn for sha in between)
+            same_commits = self._pairs_by_commits.setdefault((after, until), [])
             if is_adjacent and not any(
-                each.era == self._era or each.is_decided for each in earlier
+                pair.era == self._era or pair.is_decided for pair in same_commits
             ):
-                rank = len(self._pairs) + 1
-                arguments = (self._era, rank, self._alpha, self._no_blocks())
-                pair = _Pair(after, until, *arguments, self.margin)
-                self._pairs.append(pair)
-                earlier.append(pair)
+                number = len(self._pairs) + 1
+                arguments = (self._era, number, self._alpha, self._empty_blocks())
+                new_pair = _Pair(after, until, *arguments, self.margin)
+                self._pairs.append(new_pair)
+                same_commits.append(new_pair)
 
-    def _points_of(self, ran: Sequence[int]) -> Iterator[_Sequence]:
-        """Yield the sequence over the baseline of each commit that ran together with it."""
-        if ran[0] != BASELINE:
+    def _comparisons_with_baseline(self, commits: Sequence[int]) -> Iterator[_CommitComparison]:
+        """Yield the comparison with the baseline of each commit in a block with the baseline."""
+        if commits[0] != BASELINE:
             return
-        for condition in ran[1:]:
-            key = (self._names[condition], self._era)
-            if key not in self._points:
-                rank, baseline = len(self._points) + 1, self._names[BASELINE]
-                self._points[key] = _Sequence(
-                    baseline, key[0], self._era, rank, self._alpha, self._no_blocks()
+        for commit in commits[1:]:
+            key = (self._hashes[commit], self._era)
+            if key not in self._with_baseline:
+                number, baseline = len(self._with_baseline) + 1, self._hashes[BASELINE]
+                self._with_baseline[key] = _CommitComparison(
+                    baseline, key[0], self._era, number, self._alpha, self._empty_blocks()
                 )
-            yield self._points[key]
+            yield self._with_baseline[key]
 
-    def _pairs_of(self, ran: Sequence[int]) -> list[_Pair]:
-        """Return the pairs of this era whose commits both ran."""
-        names = [self._names[condition] for condition in ran]
+    def _pairs_of(self, commits: Sequence[int]) -> list[_Pair]:
+        """Return the pairs of this era with both commits in ``commits``."""
+        hashes = [self._hashes[commit] for commit in commits]
         return [
             pair
-            for ends in itertools.combinations(names, 2)
-            for pair in self._opened.get(ends, ())
+            for ends in itertools.combinations(hashes, 2)
+            for pair in self._pairs_by_commits.get(ends, ())
             if pair.era == self._era
         ]
 
     def _name_changes(self, pairs: Sequence[_Pair]) -> None:
-        """Name each pair with enough evidence, among the pairs with new evidence.
+        """Name each pair with enough evidence as a change; ``pairs`` have new evidence.
 
-        Each name lowers the thresholds of all other pairs.
+        Each named change lowers the thresholds of all other pairs, so these are tested again.
         """
         while True:
             for pair in pairs:
-                ln_threshold = math.log(pair.rank * (pair.rank + 1) / self._alpha)
-                if pair.is_named or pair.ln_e_value < ln_threshold - math.log(len(self._named) + 1):
+                ln_threshold = math.log(pair.number * (pair.number + 1) / self._alpha)
+                max_discount = math.log(len(self._named_spans) + 1)
+                if pair.is_named or pair.ln_e_value < ln_threshold - max_discount:
                     continue
-                ln_threshold -= math.log(_most_disjoint([*self._named, self._span(pair)]))
+                spans = [*self._named_spans, self._span(pair)]
+                ln_threshold -= math.log(_disjoint_count(spans))
                 if pair.ln_e_value >= ln_threshold:
-                    pair.name(ln_threshold)
-                    self._named.append(self._span(pair))
+                    pair.mark_as_change(ln_threshold)
+                    self._named_spans = spans
                     break
             else:
                 return
             withdrawn = self._withdrawn[self._era]
-            era = [pair for pair in self._pairs if pair.era == self._era]
-            pairs = [pair for pair in era if withdrawn.isdisjoint((pair.after, pair.until))]
+            pairs_of_era = (pair for pair in self._pairs if pair.era == self._era)
+            pairs = [
+                pair for pair in pairs_of_era if withdrawn.isdisjoint((pair.after, pair.until))
+            ]
 
-    def _span(self, pair: _Pair) -> Places:
-        return self._places[pair.after], self._places[pair.until]
+    def _span(self, pair: _Pair) -> IndexPair:
+        return self._indices[pair.after], self._indices[pair.until]
 
     def _changes(self) -> Iterator[Change]:
         named_pairs = sorted((pair for pair in self._pairs if pair.is_named), key=self._span)
@@ -368,97 +371,103 @@ class History:
             between = self._commits_between(pair)
             withdrawn = self._withdrawn.get(pair.era, set())
             yield Change(
-                self._pair_state(pair),
+                self._history_pair(pair),
                 threshold=e_value_of(pair.ln_threshold),
-                is_confirmed=all(name in withdrawn for name in between),
-                not_built=tuple(name for name in between if name in withdrawn),
+                is_confirmed=all(sha in withdrawn for sha in between),
+                not_built=tuple(sha for sha in between if sha in withdrawn),
             )
 
     def _contains(self, pair: _Pair, other: _Pair) -> bool:
-        """Return whether a pair contains another one, or is a later pair of the same commits."""
-        line = (pair.after, *self._commits_between(pair), pair.until)
-        if other.after not in line or other.until not in line:
+        """Return whether ``pair`` contains ``other``, or is a later pair of the same commits."""
+        commits = (pair.after, *self._commits_between(pair), pair.until)
+        if other.after not in commits or other.until not in commits:
             return False
-        return self._span(pair) != self._span(other) or other.rank < pair.rank
+        return self._span(pair) != self._span(other) or other.number < pair.number
 
     def _commits_between(self, pair: _Pair) -> tuple[str, ...]:
-        """Return the commits between the two of a pair, in order."""
-        line: list[str] = []
-        name = self._parents[pair.until]
-        while name != pair.after:
-            line.append(name)
-            name = self._parents[name]
-        return tuple(reversed(line))
+        """Return the hashes of the commits between the two of a pair, in order."""
+        commits: list[str] = []
+        sha = self._parents[pair.until]
+        while sha != pair.after:
+            commits.append(sha)
+            sha = self._parents[sha]
+        return tuple(reversed(commits))
 
     def _revisions(self) -> Iterator[RevisionPoint]:
-        baseline = self._names[BASELINE]
+        baseline = self._hashes[BASELINE]
         yield RevisionPoint(baseline, 1.0, (1.0, 1.0), blocks=self._baseline_blocks)
-        for name in self._names[BASELINE + 1 :]:
-            if points := self._points_by_era(name):
-                point = points[-1]
-                judged = point.judge()
+        for sha in self._hashes[BASELINE + 1 :]:
+            if comparisons := self._with_baseline_by_era(sha):
+                latest = comparisons[-1]
+                verdict = latest.judge()
                 yield RevisionPoint(
-                    name, judged.ratio, judged.ratio_ci, point.level, len(point.blocks), point.era
+                    sha,
+                    verdict.ratio,
+                    verdict.ratio_ci,
+                    latest.level,
+                    len(latest.blocks),
+                    latest.era,
                 )
-            elif name in self._measured:
-                yield RevisionPoint(name)
+            elif sha in self._measured:
+                yield RevisionPoint(sha)
 
-    def _pair_state(self, pair: _Pair) -> HistoryPair:
-        judged = pair.judge()
+    def _history_pair(self, pair: _Pair) -> HistoryPair:
+        verdict = pair.judge()
         return HistoryPair(
-            pair=pair.rank,
+            pair=pair.number,
             after=pair.after,
             until=pair.until,
             status=pair.status,
-            ratio=judged.ratio,
-            ratio_ci=judged.ratio_ci,
+            ratio=verdict.ratio,
+            ratio_ci=verdict.ratio_ci,
             level=pair.level,
             e_value=e_value_of(pair.ln_e_value),
             blocks=len(pair.blocks),
             era=pair.era,
         )
 
-    def _no_blocks(self) -> PairedBlocks:
+    def _empty_blocks(self) -> PairedBlocks:
         return PairedBlocks(resolution=self._resolution)
 
 
-class _Sequence(Struct, eq=False):
-    """The blocks of two commits in one era, judged at their own level."""
+class _CommitComparison(Struct, eq=False):
+    """Comparison of two commits, ``until`` over ``after``, in the blocks of one era."""
 
     after: str
     until: str
     era: int
-    rank: int
+    number: int
     alpha: float
     blocks: PairedBlocks
 
     @property
     def level(self) -> float:
-        """1 minus the coverage: alpha/(k(k + 1)) for sequence number k; all add up to alpha."""
-        return self.alpha / (self.rank * (self.rank + 1))
+        """1 minus the coverage: alpha/(k(k + 1)) for comparison number k; all add up to alpha."""
+        return self.alpha / (self.number * (self.number + 1))
 
-    def add(self, before: float, after: float, order: int) -> None:
-        """Add the costs of the two in one block."""
-        self.blocks.append(before, after, order)
+    def add(self, earlier_cost: float, later_cost: float, order: int) -> None:
+        """Add the costs of the two commits in one block."""
+        self.blocks.append(earlier_cost, later_cost, order)
 
     def judge(self) -> ComparisonVerdict:
         """Return the estimate and its interval."""
         return judge_alone(self.blocks, 0.0, self.level)
 
 
-class _Pair(_Sequence, eq=False):
-    """Two commits between which something may have changed."""
+class _Pair(_CommitComparison, eq=False):
+    """Two commits between which the cost may have changed."""
 
     margin: float
     ln_e_value: float = 0.0
-    """Evidence for a difference above the margin; for a named pair, its value at the naming."""
+    """Evidence for a difference above the margin; for a named pair, the value when it was named."""
     ln_threshold: float = math.inf
-    """Logarithm of the e-value at which it was named; infinite until then."""
-    blocks_to_name: int = 0
+    """Logarithm of the e-value at which the pair was named; infinite until then."""
+    naming_blocks: int = 0
+    """Number of blocks when the pair was named."""
 
     @property
     def is_named(self) -> bool:
-        """Whether the pair is named as a change; a name is final."""
+        """Whether the pair is named as a change; this is final."""
         return self.ln_threshold < math.inf
 
     @property
@@ -466,71 +475,75 @@ class _Pair(_Sequence, eq=False):
         """Whether the pair gets no more blocks, in any era."""
         return self.status != "open"
 
-    def name(self, ln_threshold: float) -> None:
-        """Name the pair as a change."""
-        self.ln_threshold, self.blocks_to_name = ln_threshold, len(self.blocks)
+    def mark_as_change(self, ln_threshold: float) -> None:
+        self.ln_threshold, self.naming_blocks = ln_threshold, len(self.blocks)
 
-    def add(self, before: float, after: float, order: int) -> None:
-        """Add the costs of the two in one block, and bet again unless the pair is named."""
-        super().add(before, after, order)
+    def add(self, earlier_cost: float, later_cost: float, order: int) -> None:
+        """Add the costs of one block, and update the evidence unless the pair is named."""
+        super().add(earlier_cost, later_cost, order)
         if not self.is_named:
             self.ln_e_value = self.blocks.engine.ln_e_value_beyond(self.margin)
 
     @property
     def status(self) -> PairStatus:
-        """The status of the pair; ``equivalent`` is judged without the other pairs."""
+        """Status of the pair; ``equivalent`` does not depend on the other pairs."""
         if self.is_named:
             return "changed"
         return "equivalent" if self._is_equivalent else "open"
 
-    def link(self, era: int) -> Link:
-        """Return the state of the pair in an era, for the order of work."""
+    def state_in_era(self, era: int) -> PairState:
+        """Return the state of the pair in an era, from which the next block is chosen."""
         blocks = len(self.blocks) if self.era == era else 0
         if self.is_named:
-            return Link("named", blocks, is_narrow=self.era != era or self._is_narrow())
+            return PairState("named", blocks, is_narrow=self.era != era or self._is_narrow())
         if self._is_equivalent:
-            return Link("equivalent", blocks)
+            return PairState("equivalent", blocks)
         is_weak_suspect = self._seems_to_change(WEAK_SUSPECT_LEVEL)
-        is_suspect = is_weak_suspect and self._seems_to_change(self.alpha)
-        status: LinkStatus = "suspect" if is_suspect else "open"
-        return Link(status, blocks, is_weak_suspect=is_weak_suspect, expected=self._expected())
+        return PairState(
+            "suspect" if is_weak_suspect and self._seems_to_change(self.alpha) else "open",
+            blocks,
+            is_weak_suspect=is_weak_suspect,
+            expected_blocks=self._expected_blocks(),
+        )
 
-    def _expected(self) -> float | None:
-        """Return the blocks until the interval fits into the margin, if it shrinks as 1/√blocks."""
-        judged = self._judge_alone()
-        half = (judged.equivalence_high - judged.equivalence_low) / 2
-        if not math.isfinite(half):
+    def _expected_blocks(self) -> float | None:
+        """Forecast the blocks until the interval fits into the margin; it shrinks as 1/√blocks."""
+        verdict = self._judge_alone()
+        half_width = (verdict.equivalence_high - verdict.equivalence_low) / 2
+        if not math.isfinite(half_width):
             return None
-        return len(self.blocks) * max(1.0, half / self.margin) ** 2
+        return len(self.blocks) * max(1.0, half_width / self.margin) ** 2
 
     @property
     def _is_equivalent(self) -> bool:
-        judged = self._judge_alone()
-        return -self.margin <= judged.equivalence_low and judged.equivalence_high <= self.margin
+        verdict = self._judge_alone()
+        return -self.margin <= verdict.equivalence_low and verdict.equivalence_high <= self.margin
 
     def _seems_to_change(self, level: float) -> bool:
-        """Return whether the estimate is at least the margin, and 0 is excluded at a level."""
-        typical = self._judge_alone().typical or 0.0
-        is_excluded = self.blocks.engine.blocks_to_exclude(0.0, level) is not None
-        return abs(typical) >= self.margin and is_excluded
+        """Return whether the estimate is at least the margin, and differs from 0 at a level."""
+        estimate = self._judge_alone().typical or 0.0
+        is_zero_excluded = self.blocks.engine.blocks_to_exclude(0.0, level) is not None
+        return abs(estimate) >= self.margin and is_zero_excluded
 
     def _judge_alone(self) -> ComparisonVerdict:
         return judge_alone(self.blocks, 0.0, self.alpha)
 
     def _is_narrow(self) -> bool:
-        """Return whether both ends are within half of the step, or this takes too many blocks."""
-        blocks, least = len(self.blocks), earliest_block(self.level)
-        if blocks >= max(least, 2 * self.blocks_to_name):
+        """Return whether the interval of a named change is narrow, or has had enough blocks.
+
+        It is narrow if both ends are within half of the estimate.
+        """
+        blocks, min_blocks = len(self.blocks), earliest_block(self.level)
+        if blocks >= max(min_blocks, 2 * self.naming_blocks):
             return True
-        judged = self.judge()
-        step = judged.typical or 0.0
-        return blocks >= least and max(
-            judged.high - step, step - judged.low
-        ) <= MAX_STEP_HALF_WIDTH * abs(step)
+        verdict = self.judge()
+        step = verdict.typical or 0.0
+        half_width = max(verdict.high - step, step - verdict.low)
+        return blocks >= min_blocks and half_width <= MAX_STEP_HALF_WIDTH * abs(step)
 
 
-def _most_disjoint(spans: Sequence[Places]) -> int:
-    """Return the largest number of stretches such that no two contain the same step."""
+def _disjoint_count(spans: Sequence[IndexPair]) -> int:
+    """Return the largest number of spans of which no two overlap."""
     count, end = 0, 0
     for first, last in sorted(spans, key=lambda span: span[1]):
         if first >= end:
