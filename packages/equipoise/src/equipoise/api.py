@@ -364,11 +364,11 @@ def run(
     options = StudyOptions(
         study=str(study), quick=quick, command=command, factors=chosen, layouts=layouts, aslr=aslr
     )
-    prepared = prepare_study(options, place)
-    with _measuring(place, allow_concurrent=allow_concurrent) as store:
-        builds = prepared.build(place) if prepared.build_lines else {}
-        plan, more = study_plan(
-            prepared.study, prepared.grid(builds), numbers, ranking=asks_ranking
+    prepared = prepare_study(options, ledger_path)
+    with _open_measurement(ledger_path, allow_concurrent=allow_concurrent) as store:
+        builds = prepared.build(ledger_path) if prepared.build_lines else {}
+        plan, plan_warnings = study_plan(
+            prepared.study, prepared.grid(builds), numbers, ranking=is_ranked
         )
         option_values = {
             "quick": quick,

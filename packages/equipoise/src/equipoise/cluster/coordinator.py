@@ -301,7 +301,7 @@ class Coordinator:
         reply = await self.roster.ask(host, tasks.follow, request, FollowReply, TASK_TIMEOUT_S)
         if reply.slice:
             self.ledger.append_slice(reply.slice, check=partial(_check_head, campaign))
-        has_news = self.ledger.cursor(order.identity) != after
+        has_news = self.ledger.cursor(order.identity) != cursor
         if has_news:
             campaign.recorded_at = self._now()
         if reply.has_more:

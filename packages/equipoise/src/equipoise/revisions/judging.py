@@ -260,7 +260,7 @@ class CommitsSegment(SegmentInProgress, kw_only=True):
                 self._withdraw(commit, all_benchmarks, block, NOT_BUILT, reason)
             if not failures and self._warm_up_new(runner, conditions, block):
                 return conditions
-            is_budget_used = self._elapsed() >= self.stopping.budget_s
+            is_budget_used = self._elapsed_s() >= self.stopping.budget_s
             if is_budget_used and not self.stopping.min_blocks_explicit:
                 return ()
 

@@ -194,7 +194,7 @@ class _ResultInputs(Struct, frozen=True):
     @property
     def commits(self) -> tuple[Commit, ...]:
         """Commits by their indices in the whole bisection."""
-        return self.terms.every_commit
+        return self.terms.commits_with_branches
 
     @property
     def trials(self) -> Counter[int]:

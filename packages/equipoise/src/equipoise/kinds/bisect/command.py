@@ -123,11 +123,11 @@ def bisect_plan(
         layout_spread=layout_spread,
     )
     contrasts: list[Contrast] = []
-    for good in range(0, len(plan.conditions), len(request.every_commit)):
+    for good in range(0, len(plan.conditions), len(request.commits_with_branches)):
         levels = plan.conditions[good].levels
         stratum = {factor: level for factor, level in levels.items() if factor != REVISION}
         contrasts.append(Contrast(good, good + terms.last, REVISION, stratum))
-    layouts_plan, layout_warnings = over_layouts(plan, request.layouts, None)
+    layouts_plan, layout_warnings = plan_with_layouts(plan, request.layouts, None)
     # A search ends when the culprit is known, even if each layout ran in few blocks only.
     layouts_plan = replace(
         layouts_plan, stopping=plan.stopping, chosen_contrasts=tuple(contrasts), terms=terms

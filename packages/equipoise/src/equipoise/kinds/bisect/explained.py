@@ -104,7 +104,7 @@ def _named_culprits(record: RunRecord, blocks: Blocks) -> Iterator[NamedGap]:
     A merge is left out if a commit of its branch is named.
     """
     plan, terms = record.plan, bisection_of(record.plan)
-    indices = {commit.name: index for index, commit in enumerate(terms.every_commit)}
+    indices = {commit.name: index for index, commit in enumerate(terms.commits_with_branches)}
     results = bisect_results(record, blocks)
     yielded: set[tuple[int, int]] = set()
     for benchmark, result in zip(benchmarks_of(plan), results, strict=bool(results)):
@@ -176,7 +176,7 @@ def _named_functions(causes: Sequence[Explanation]) -> Iterator[str]:
 
 def _slower_functions(difference: Difference) -> Iterator[str]:
     """Yield the functions with a relevant share of the gap, certain or not, the largest first."""
-    min_extra = WORTH_SAYING * difference.gap.extra
+    min_extra = MIN_MENTIONED_FRACTION * difference.gap.extra
     slower = [item for item in difference.functions.items() if item[1].extra >= min_extra > 0.0]
     for function, _ in sorted(slower, key=lambda item: -item[1].extra):
         if is_named(function.name):

@@ -86,7 +86,7 @@ class BisectionJudge(CommitsJudge):
             if block.resolution is not None:
                 self.searches[index].bisection.set_resolution(block.resolution)
         for command, indices in zip(self._commands, self._benchmarks_by_command, strict=True):
-            orders = [blocks[index].places for index in indices if index in blocks]
+            orders = [blocks[index].positions for index in indices if index in blocks]
             if not orders:
                 continue
             costs = [blocks[index].costs if index in blocks else None for index in indices]

@@ -47,7 +47,8 @@ class GateAnalysis(AnalysisKind):
     def hide_in_terms(self, terms: GatePlan, hidden: TextReplacements) -> GatePlan:
         """Return the terms without hidden values in the names of benchmarks."""
         return replace(
-            terms, bisect={hidden.in_text(name): argv for name, argv in terms.bisect.items()}
+            terms,
+            bisect={hidden.replace_in_text(name): argv for name, argv in terms.bisect.items()},
         )
 
 

@@ -90,7 +90,7 @@ def check_out_and_build(
     for role, revision in zip(("baseline", "candidate"), revisions, strict=True):
         if builds is None:
             say(f"checking out the {role} {revision.label}")
-            parent = scratch / SIDES[len(checkouts)]
+            parent = scratch / REVISION_FOLDERS[len(checkouts)]
             parent.mkdir()
             tree = check_out(repository, revision, parent)
         else:

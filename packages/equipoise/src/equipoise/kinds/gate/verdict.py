@@ -186,13 +186,14 @@ class GateJudge(InterimAnalysis):
         judgement = self.plan.judgement
         decisions = judge_gate(self.pairs, min_effect=judgement.min_effect, alpha=judgement.alpha)
         return tuple(
-            Interim(decision.verdict, decision.outcome != "undecided") for decision in decisions
+            InterimVerdict(decision.verdict, decision.outcome != "undecided")
+            for decision in decisions
         )
 
     def blocks_to_verdict(self) -> tuple[int, ...]:
         """Return no forecast: a gate ends only by its decision or its budget."""
         return ()
 
-    def measures_size(self, judged: ComparisonVerdict) -> bool:
+    def may_learn_size(self, judged: ComparisonVerdict) -> bool:
         """Return ``False``: a gate stops at its decision and does not measure the size."""
         return False

@@ -88,7 +88,7 @@ def history_chart(result: HistoryResult) -> alt.LayerChart:
     x = count_axis("place", -0.5, end_of_axis(marks, last), "commits after the baseline")
     name = metric_name(result.metric)
     y_axis = _with_space_above(axis, stretch_for(marks))
-    y = y_axis.position(alt.Y, f"{name} against {result.baseline.asked}")
+    y = y_axis.channel(alt.Y, f"{name} against {result.baseline.asked}")
     kinds = list(dict.fromkeys(mark["kind"] for mark in marks))
     color, shape = color_and_shape(
         "kind",
@@ -200,7 +200,7 @@ def _curve_row(axis: RatioAxis, revision: HistoryRevision) -> dict[str, Any]:
     return {
         **_commit_row(revision),
         "kind": _CURVE_KIND,
-        **axis.places(revision.ratio, revision.ratio_ci),
+        **axis.coordinates(revision.ratio, revision.ratio_ci),
         "blocks": revision.blocks,
         "era": revision.era,
     }

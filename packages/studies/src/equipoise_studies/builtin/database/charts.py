@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import altair as alt
 
-from equipoise.figures.building import bars, condition_color, ends_of, lines, log_x, log_y
+from equipoise.figures.building import bars, condition_color, interval_ends, lines, log_x, log_y
 from equipoise.figures.gallery import Figure
 from equipoise.figures.quantity import metric_name, unit_of
 from equipoise.shared.chart_parts import Rows, chart_of, frame
