@@ -60,7 +60,7 @@ def shape_of(
     resolution = (known and known.quantum) or 0.0
     summary = describe(values, seed=plan.seed, resolution=resolution)
     if len(summary.modes) > 1 and len(values) >= MIN_TRIALS:
-        modes = find_modes(values, resolution=resolution).of(values)
+        modes = find_modes(values, resolution=resolution).indices_of(values)
         covariates = observed_covariates(trials)
         if plan.rules.has_random_order:
             covariates = [*_observed(trials), *_covariates_of_design(plan, trials, draws)]
@@ -79,33 +79,35 @@ def observed_covariates(trials: Sequence[Trial]) -> list[Covariate]:
 def _observed(trials: Sequence[Trial]) -> Iterator[Covariate]:
     for name in dict.fromkeys(name for trial in trials for name in trial.covariates):
         column = _column([trial.covariates.get(name) for trial in trials])
-        yield Covariate(name, column, named=name in NAMED, drawn=False)
+        yield Covariate(name, column, is_categorical=name in NAMED, is_drawn=False)
 
 
 def _covariates_of_design(
     plan: Plan, trials: Sequence[Trial], draws: Mapping[int, Draw]
 ) -> Iterator[Covariate]:
     positions = _column([trial.position for trial in trials])
-    yield Covariate(POSITION, positions, named=True, drawn=True)
+    yield Covariate(POSITION, positions, is_categorical=True, is_drawn=True)
     yield _time(trials)
     of_trials = [draws.get(trial.block) for trial in trials]
     numbers = [None if draw is None else draw.layout for draw in of_trials]
     if plan.layouts:
-        yield Covariate(LAYOUT, _column(numbers), named=True, drawn=True)
+        yield Covariate(LAYOUT, _column(numbers), is_categorical=True, is_drawn=True)
     # Drawn once for each layout: the number of draws is that of the layouts, not of the trials.
     units = len(set(numbers)) if plan.layouts else None
     sizes = _column([None if draw is None else draw.padding_bytes for draw in of_trials])
-    yield Covariate(PADDING, sizes, named=False, drawn=True, units=units)
+    yield Covariate(PADDING, sizes, is_categorical=False, is_drawn=True, units=units)
     if plan.layouts:
         layouts = [None if number is None else plan.layouts[number - 1] for number in numbers]
         paths = _column([None if layout is None else layout.argument_bytes for layout in layouts])
         coins = _column([None if layout is None else layout.random_addresses for layout in layouts])
-        yield Covariate(PATH, paths, named=False, drawn=True, units=units)
-        yield Covariate(ADDRESSES, coins, named=True, drawn=True, units=units)
+        yield Covariate(PATH, paths, is_categorical=False, is_drawn=True, units=units)
+        yield Covariate(ADDRESSES, coins, is_categorical=True, is_drawn=True, units=units)
 
 
 def _time(trials: Sequence[Trial]) -> Covariate:
-    return Covariate(TIME, np.arange(len(trials), dtype=np.float64), named=False, drawn=True)
+    return Covariate(
+        TIME, np.arange(len(trials), dtype=np.float64), is_categorical=False, is_drawn=True
+    )
 
 
 def _column(values: Sequence[float | None]) -> FloatArray:

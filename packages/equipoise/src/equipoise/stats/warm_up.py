@@ -90,7 +90,7 @@ def classify_trial(iterations: FloatArray) -> TrialShape | None:
         changes.sd,
     )
     last = segments.segments[-1]
-    others = [segment for segment in segments.segments if not segments.same(segment, last)]
+    others = [segment for segment in segments.segments if not segments.are_equal(segment, last)]
     steady_from = others[-1].end if others else 0
     if count - steady_from < STEADY_SHARE * count:
         late = float(np.mean(iterations[-round(STEADY_SHARE * count) :]))

@@ -150,7 +150,7 @@ def _why_unknown(
         return "no block was left to try it in"
     if effect.logs.estimate is None:
         return "at least half of its trials timed out, so no fraction is known"
-    if not effect.logs.pieces:
+    if not effect.logs.intervals:
         return "no constant fraction fits the blocks in which it was tried"
     return None
 
