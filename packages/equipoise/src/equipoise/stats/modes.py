@@ -116,7 +116,7 @@ def _valleys(
 def _evident_valley(
     ordered: FloatArray, min_members: float, step: float, min_evidence: float
 ) -> tuple[float | None, float | None]:
-    """Return the valley, if the evidence is large enough, and the evidence, if any valley exists."""
+    """Return the valley, if the evidence suffices, and the evidence, if there is a valley."""
     count = len(ordered)
     if count < max(MIN_VALUES, 2 * min_members) or ordered[-1] - ordered[0] <= step:
         return None, None
@@ -336,7 +336,8 @@ def best_single_bic(values: FloatArray) -> float:
 
     The BIC is Schwarz's (1978) p·ln n - 2·ln L. The shapes are normal, both Gumbels, uniform, beta
     and Student's t; on the side of the longer tail also exponentially modified normal, shifted
-    lognormal and normal with rare spikes. The values are as for ``fit_two_normals``.
+    lognormal and normal with rare spikes. The values are as for ``fit_two_normals``. Each function
+    below that fits a shape returns the log likelihood.
     """
     count = len(values)
     # In units of the sd, every search begins near its end; all BICs shift by the same amount.
@@ -369,27 +370,27 @@ def _beta(values: FloatArray) -> float:
     for beyond in BETA_ENDS:
         extra = beyond * range_ / len(values)
         width = range_ + 2.0 * extra
-        positions = (values - values[0] + extra) / width
+        scaled = (values - values[0] + extra) / width
         # The likelihood depends on the sample only through these two means.
-        mean_log, mean_log_rest = (
-            float(np.mean(np.log(positions))),
-            float(np.mean(np.log1p(-positions))),
+        mean_log, mean_log1p = (
+            float(np.mean(np.log(scaled))),
+            float(np.mean(np.log1p(-scaled))),
         )
-        mean, variance = float(np.mean(positions)), float(np.var(positions))
+        mean, variance = float(np.mean(scaled)), float(np.var(scaled))
         size = max(2.0, mean * (1.0 - mean) / variance - 1.0)
         start = (max(1.0, mean * size), max(1.0, (1.0 - mean) * size))
-        best = max(best, _max_beta(mean_log, mean_log_rest, start, math.log(width)))
+        best = max(best, _max_beta(mean_log, mean_log1p, start, math.log(width)))
     return len(values) * best
 
 
 def _max_beta(
-    mean_log: float, mean_log_rest: float, start: tuple[float, float], ln_width: float
+    mean_log: float, mean_log1p: float, start: tuple[float, float], ln_width: float
 ) -> float:
-    """Return the greatest mean log density over both exponents, by pattern search."""
+    """Return the maximum of the mean log density over both exponents, by pattern search."""
 
     def density(first: float, second: float) -> float:
         constant = math.lgamma(first + second) - math.lgamma(first) - math.lgamma(second)
-        return constant + (first - 1.0) * mean_log + (second - 1.0) * mean_log_rest - ln_width
+        return constant + (first - 1.0) * mean_log + (second - 1.0) * mean_log1p - ln_width
 
     best, value, step = start, density(*start), 0.3
     while step > 1e-2:
@@ -425,21 +426,19 @@ def _gumbel(values: FloatArray) -> float:
 def _student(values: FloatArray) -> float:
     """Fit Student's t by EM (Lange, Little and Taylor 1989), over a grid of degrees of freedom."""
     freedom = STUDENT_FREEDOMS[:, None]
-    location = np.full_like(freedom, np.median(values))
-    scale = np.full_like(freedom, max(1e-3, float(np.median(np.abs(values - location[0])))))
+    centre = np.full_like(freedom, np.median(values))
+    scale = np.full_like(freedom, max(1e-3, float(np.median(np.abs(values - centre[0])))))
     for _ in range(STUDENT_ROUNDS):
-        weight = (freedom + 1.0) / (freedom + ((values - location) / scale) ** 2)
-        location = np.sum(weight * values, axis=1, keepdims=True) / weight.sum(
-            axis=1, keepdims=True
-        )
-        scale = np.sqrt(np.mean(weight * (values - location) ** 2, axis=1, keepdims=True)) + 1e-9
+        weight = (freedom + 1.0) / (freedom + ((values - centre) / scale) ** 2)
+        centre = np.sum(weight * values, axis=1, keepdims=True) / weight.sum(axis=1, keepdims=True)
+        scale = np.sqrt(np.mean(weight * (values - centre) ** 2, axis=1, keepdims=True)) + 1e-9
     constant = [
         math.lgamma((freedom + 1) / 2)
         - math.lgamma(freedom / 2)
         - 0.5 * math.log(freedom * math.pi)
         for freedom in STUDENT_FREEDOMS
     ]
-    tails = np.log1p(((values - location) / scale) ** 2 / freedom).sum(axis=1)
+    tails = np.log1p(((values - centre) / scale) ** 2 / freedom).sum(axis=1)
     likelihoods = len(values) * (constant - np.log(scale[:, 0])) - (
         (STUDENT_FREEDOMS + 1) / 2 * tails
     )
@@ -492,39 +491,32 @@ def _normal_with_spikes(values: FloatArray) -> float:
     EM fits both kinds of spikes at once, from several shares of spikes.
     """
     count = len(values)
-    spike_shares = np.array(SPIKE_SHARES * 2)[:, None]
-    is_exponential = (np.arange(len(spike_shares)) < len(SPIKE_SHARES))[:, None]
+    share = np.array(SPIKE_SHARES * 2)[:, None]
+    is_exponential = (np.arange(len(share)) < len(SPIKE_SHARES))[:, None]
     median = float(np.median(values))
-    mean = np.full_like(spike_shares, median)
-    sd = np.full_like(
-        spike_shares, max(1e-3, NORMAL_MAD * float(np.median(np.abs(values - median))))
-    )
-    mean_excess = np.full_like(spike_shares, 1.0)
-    likelihoods = np.zeros(len(spike_shares))
-    uniform_log = -math.log(float(values[-1] - values[0]))
+    mean = np.full_like(share, median)
+    sd = np.full_like(share, max(1e-3, NORMAL_MAD * float(np.median(np.abs(values - median)))))
+    mean_excess = np.full_like(share, 1.0)
+    likelihoods = np.zeros(len(share))
+    uniform = -math.log(float(values[-1] - values[0]))
     for _ in range(SPIKE_ROUNDS):
-        normal_logs = (
-            np.log((1.0 - spike_shares) / sd) - 0.5 * ((values - mean) / sd) ** 2 - _HALF_LOG_TWO_PI
-        )
+        normal = np.log((1.0 - share) / sd) - 0.5 * ((values - mean) / sd) ** 2 - _HALF_LOG_TWO_PI
         excess = values - mean
-        exponential_log = np.where(
-            excess > 0, -excess / mean_excess - np.log(mean_excess), -math.inf
-        )
-        spike_logs = np.log(spike_shares) + np.where(is_exponential, exponential_log, uniform_log)
-        logs = np.logaddexp(normal_logs, spike_logs)
-        likelihoods = logs.sum(axis=1)
-        normal_shares = np.exp(normal_logs - logs)
-        weight = normal_shares.sum(axis=1, keepdims=True) + 1e-9
-        spike_weight = np.maximum(count - weight, 1e-6)
+        exponential = np.where(excess > 0, -excess / mean_excess - np.log(mean_excess), -math.inf)
+        spikes = np.log(share) + np.where(is_exponential, exponential, uniform)
+        mixture = np.logaddexp(normal, spikes)
+        likelihoods = mixture.sum(axis=1)
+        member = np.exp(normal - mixture)
+        weight = member.sum(axis=1, keepdims=True) + 1e-9
+        rest = np.maximum(count - weight, 1e-6)
         mean_excess = np.maximum(
-            ((1.0 - normal_shares) * np.maximum(excess, 0.0)).sum(axis=1, keepdims=True)
-            / spike_weight,
+            ((1.0 - member) * np.maximum(excess, 0.0)).sum(axis=1, keepdims=True) / rest,
             1e-3,
         )
-        mean = (normal_shares * values).sum(axis=1, keepdims=True) / weight
-        variance = (normal_shares * (values - mean) ** 2).sum(axis=1, keepdims=True) / weight
+        mean = (member * values).sum(axis=1, keepdims=True) / weight
+        variance = (member * (values - mean) ** 2).sum(axis=1, keepdims=True) / weight
         sd = np.sqrt(np.maximum(variance, 1e-4))
-        spike_shares = np.clip(1.0 - weight / count, 1e-4, MAX_SPIKE_SHARE)
+        share = np.clip(1.0 - weight / count, 1e-4, MAX_SPIKE_SHARE)
     return float(likelihoods.max())
 
 

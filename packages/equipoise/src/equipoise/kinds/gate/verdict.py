@@ -14,10 +14,10 @@ from equipoise.kinds.gate.terms import GateOutcome, GatePlan
 from equipoise.model.plan import Plan, Stopping
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import (
-    FORECAST_CAP,
     FORECAST_GROWTH,
+    MAX_FORECAST_BLOCKS,
     MIN_CONTINUATIONS,
-    MIN_FORECAST_CAP,
+    MIN_FORECAST_BLOCKS,
     ComparisonVerdict,
     blocks_to_win,
     equivalence_level,
@@ -137,7 +137,7 @@ def _median_length(
 ) -> int | None:
     """Return the median number of blocks until the interval excludes the margin."""
     count = len(blocks)
-    extra_blocks = min(max(FORECAST_GROWTH * count, MIN_FORECAST_CAP), FORECAST_CAP)
+    extra_blocks = min(max(FORECAST_GROWTH * count, MIN_FORECAST_BLOCKS), MAX_FORECAST_BLOCKS)
     centre = blocks.engine.centre()
     slot = 0.0 if centre is None else centre[1]
     differences, orders, tolerances = blocks.differences, blocks.orders, blocks.tolerances
