@@ -117,7 +117,7 @@ def test_terms_of_no_installed_kind_are_refused() -> None:
     plan["terms"] = {"kind": "séance"}
     with pytest.raises(ValueError, match="no campaigns of the kind 'séance' are known here"):
         plan_from_text(to_text(plan))
-    with pytest.raises(UnusableInput, match="no campaigns of the kind 'séance'"):
+    with pytest.raises(UnusableInput, match="cannot read campaigns of the kind 'séance'"):
         kind_named("séance")
 
 

@@ -334,7 +334,7 @@ def _longer_hint(record: RunRecord, blocks: int, measured_s: float) -> str:
     """Return the hint for a campaign whose blocks together should take longer."""
     plan, ended_because = record.plan, record.stopped_because
     min_s = plan.stopping.min_seconds
-    restart = plan.rules.restart
+    restart = plan.rules.restart_hint
     start = f"equipoise resume {record.id}" if restart is None else f"{restart} with"
     factor = min_s / max(measured_s, 1e-3)
     if (kind_hint := plan.rules.longer_hint(min_s)) is not None:

@@ -347,7 +347,7 @@ class Ledger(LedgerFile):
             )
 
     def _is_about(self, plan: str, number: int, run: int) -> bool:
-        for mentioned in plan_from_text(plan).rules.mentioned:
+        for mentioned in plan_from_text(plan).rules.referenced_runs:
             with suppress(UnusableInput):
                 if find_mentioned(self.connection, self.path, mentioned, number) == run:
                     return True
