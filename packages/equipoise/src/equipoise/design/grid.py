@@ -16,7 +16,7 @@ from equipoise.design.commands import MAX_CONDITIONS, find_programs, refuse_in_s
 from equipoise.design.site import Site, search_folders, search_path
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Condition, Contrast, Process, Server
-from equipoise.model.study import Factor, Keys, Level, Place, ServerWorkload, Study, Words
+from equipoise.model.study import Factor, Keys, Level, Place, ServerWorkload, Strings, Study
 from equipoise.shared.spelling import option
 
 _BRACES = re.compile(r"\{\{([A-Za-z_][\w-]*)\}\}|\{([A-Za-z_][\w-]*)\}")
@@ -194,7 +194,7 @@ def _condition(
     )
 
 
-def _chosen_command(study: Study, levels: Levels) -> tuple[Words, Place]:
+def _chosen_command(study: Study, levels: Levels) -> tuple[Strings, Place]:
     """Return the command and its place; that of a level has precedence over the workload's."""
     for factor, level in levels.items():
         if level.command is not None:
@@ -220,7 +220,7 @@ def _server(
     study: Study,
     server: ServerWorkload,
     keys: Keys,
-    arguments: Words,
+    arguments: Strings,
     meanings: Mapping[str, str],
     site: Site,
     environment: dict[str, str],
@@ -228,7 +228,7 @@ def _server(
 ) -> Server:
     path = {"PATH": search_path(server)}
 
-    def command(key: str, words: Words, environment: Mapping[str, str] = path) -> Words:
+    def command(key: str, words: Strings, environment: Mapping[str, str] = path) -> Strings:
         return _command(words, meanings, site, environment, study.places.key(*keys, key))
 
     start = command("start", (*server.start, *arguments), {**path, **environment})
@@ -323,13 +323,13 @@ def _settings(level: Level) -> Iterator[tuple[tuple[str, ...], object]]:
 
 
 def _command(
-    words: Words,
+    words: Strings,
     meanings: Mapping[str, str],
     site: Site,
     environment: Mapping[str, str],
     place: Place,
     layouts: int = 0,
-) -> Words:
+) -> Strings:
     front, *rest = (_fill_in(word, meanings) for word in words)
     try:
         program = find_programs(front, site.native_programs, environment, PIPELINE, layouts=layouts)

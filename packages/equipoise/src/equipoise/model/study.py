@@ -77,7 +77,7 @@ def _in_brackets(names: list[str]) -> str:
 Role = Literal["treatment", "size", "stratum"]
 """Role of a factor. Levels of a ``treatment`` can be compared, at each level of the other factors:
 a ``size``, whose levels are numbers, and a ``stratum``."""
-Words = tuple[str, ...]
+Strings = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,26 +89,26 @@ class Level:
 
     name: str
     environment: dict[str, str] = field(default_factory=dict)
-    preload: Words = ()
+    preload: Strings = ()
     """Libraries for ``LD_PRELOAD``: file names that the loader can find, or paths."""
-    library_path: Words = ()
+    library_path: Strings = ()
     """Folders for ``LD_LIBRARY_PATH``; the program must map a library from each."""
-    arguments: Words = ()
+    arguments: Strings = ()
     """Arguments that are added to the command."""
-    command: Words | None = None
+    command: Strings | None = None
     """Command that replaces the workload's command."""
     server: ServerWorkload | None = None
     """Server that replaces the workload's server; ``command`` is then the client."""
-    client_arguments: Words = ()
+    client_arguments: Strings = ()
     """Arguments that are added to the client of a server."""
     client_cpus: tuple[int, ...] | None = None
     """CPUs that the client of a server may use."""
     process: Process = Process()
     build: str | None = None
     """Shell command that builds the program of this level in the folder ``{build}``."""
-    instructions: Words = ()
+    instructions: Strings = ()
     """Instructions that the CPU must have, by their names in ``/proc/cpuinfo``."""
-    tuned_for: Words = ()
+    tuned_for: Strings = ()
     """CPU types, as a BLAS library prints them; the library must report one of them."""
     package: str | None = None
     """Debian package that the level needs."""
@@ -132,12 +132,12 @@ class Factor:
 class ServerWorkload(Server, frozen=True):
     """The server of a study; names in braces in its texts are replaced later."""
 
-    path: Words = ()
+    path: Strings = ()
     """Patterns of folders with its programs, in addition to ``PATH``."""
     needs: dict[str, str] = struct_field(default_factory=dict)
     """Debian package of each program that it needs, by program."""
 
-    def commands(self) -> dict[str, Words]:
+    def commands(self) -> dict[str, Strings]:
         """Return the commands of the server, without the client, by their keys in a study."""
         keys = ("start", "install", "fill", "prepare", "ready", "stop")
         commands = {key: getattr(self, key) for key in keys}
@@ -148,7 +148,7 @@ class ServerWorkload(Server, frozen=True):
 class Workload:
     """The workload of a study."""
 
-    command: Words
+    command: Strings
     """Command, or the client of the server; empty if the levels have commands."""
     command_place: Place = field(default=Place(), compare=False)
     """Place of the command in the file."""
@@ -217,7 +217,7 @@ class QuickForm:
     levels: dict[str, tuple[str, ...]] = field(default_factory=dict)
     not_at: Exclusion = field(default_factory=dict)
     """Further levels at which nothing is compared."""
-    command: Words | None = None
+    command: Strings | None = None
     command_place: Place = field(default=Place(), compare=False)
     budget: float | None = None
     """Seconds."""

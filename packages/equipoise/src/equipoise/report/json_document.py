@@ -17,7 +17,7 @@ import msgspec
 
 from equipoise.files.writing import read_whole
 from equipoise.model.errors import UnusableInput
-from equipoise.model.kinds import ORDINARY, TAG, every_kind, kind_named, load, import_path_of
+from equipoise.model.kinds import ORDINARY, TAG, every_kind, import_path_of, kind_named, load
 from equipoise.model.pooled import POOLED_SCHEMA, PooledCampaigns
 from equipoise.model.quantities import MAX_MEASURED_VALUE, Interval
 from equipoise.model.result import SCHEMA, Comparison, MetricSummary, ResultDocument
