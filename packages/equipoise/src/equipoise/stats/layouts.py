@@ -83,11 +83,7 @@ def judge_across_layouts(
 
 
 def _judge_comparison(
-    blocks: PairedBlocks,
-    layouts: IntArray,
-    count: int,
-    margin: float,
-    level: float,
+    blocks: PairedBlocks, layouts: IntArray, count: int, margin: float, level: float
 ) -> ComparisonVerdict:
     with np.errstate(divide="ignore", invalid="ignore"):
         differences = np.log(blocks.candidate) - np.log(blocks.baseline)

@@ -372,10 +372,7 @@ def _beta(values: FloatArray) -> float:
         width = range_ + 2.0 * extra
         scaled = (values - values[0] + extra) / width
         # The likelihood depends on the sample only through these two means.
-        mean_log, mean_log1p = (
-            float(np.mean(np.log(scaled))),
-            float(np.mean(np.log1p(-scaled))),
-        )
+        mean_log, mean_log1p = (float(np.mean(np.log(scaled))), float(np.mean(np.log1p(-scaled))))
         mean, variance = float(np.mean(scaled)), float(np.var(scaled))
         size = max(2.0, mean * (1.0 - mean) / variance - 1.0)
         start = (max(1.0, mean * size), max(1.0, (1.0 - mean) * size))
@@ -510,8 +507,7 @@ def _normal_with_spikes(values: FloatArray) -> float:
         weight = member.sum(axis=1, keepdims=True) + 1e-9
         rest = np.maximum(count - weight, 1e-6)
         mean_excess = np.maximum(
-            ((1.0 - member) * np.maximum(excess, 0.0)).sum(axis=1, keepdims=True) / rest,
-            1e-3,
+            ((1.0 - member) * np.maximum(excess, 0.0)).sum(axis=1, keepdims=True) / rest, 1e-3
         )
         mean = (member * values).sum(axis=1, keepdims=True) / weight
         variance = (member * (values - mean) ** 2).sum(axis=1, keepdims=True) / weight

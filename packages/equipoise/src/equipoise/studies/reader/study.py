@@ -28,9 +28,9 @@ from equipoise.model.study import (
     QuickForm,
     Role,
     ServerWorkload,
+    Strings,
     Study,
     StudyMeasure,
-    Words,
     Workload,
     is_size,
 )
@@ -257,7 +257,7 @@ def _workload(table: Table, folder: str) -> Workload:
     )
 
 
-def _server(table: Table) -> tuple[ServerWorkload, Words]:
+def _server(table: Table) -> tuple[ServerWorkload, Strings]:
     """Return a server, and the command of its client."""
     form = table.read_as(_Server)
     if f"SIG{form.signal.removeprefix('SIG')}" not in signal.Signals.__members__:
@@ -336,9 +336,9 @@ _FACTOR_KEYS = frozenset(_Factor.__struct_fields__)
 
 
 def _levels_of_kind(table: Table, kind: Kind, described: Sequence[Level]) -> tuple[Level, ...]:
-    """Return the levels of a kind for a factor: those that it lists, or the usual levels."""
+    """Return the levels of a kind for a factor: those that it lists, or the default levels."""
     if "levels" not in table.values:
-        return () if described else kind.usual
+        return () if described else kind.default_levels
     names = table.names("levels")
     for level in described:
         if level.name in names:
@@ -571,7 +571,7 @@ _PATHS = frozenset({"preload", "library_path", "folder"})
 """Keys of a level with paths."""
 
 
-def _texts_with_placeholders(file: Table, study: Study) -> Iterator[tuple[Table, str, Words]]:
+def _texts_with_placeholders(file: Table, study: Study) -> Iterator[tuple[Table, str, Strings]]:
     """Yield each text of a study that may contain a placeholder, with its table and key."""
     workload = file.table("workload")
     if study.workload.server is None:
