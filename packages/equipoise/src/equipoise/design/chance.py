@@ -87,14 +87,11 @@ def conditions_by_held_source(
     condition: Condition, sources: tuple[Source, ...]
 ) -> tuple[Condition, ...]:
     """Return the condition with no source held, with each source held alone, and with all held."""
-    conditions = {
-        NO_SOURCE: condition,
-        **{source.name: source.hold_in(condition) for source in sources},
-    }
-    conditions[ALL_SOURCES] = reduce(lambda held, source: source.hold_in(held), sources, condition)
+    cases = {NO_SOURCE: condition, **{source.name: source.hold_in(condition) for source in sources}}
+    cases[ALL_SOURCES] = reduce(lambda held, source: source.hold_in(held), sources, condition)
     return tuple(
-        replace(form, name=f"{name} held", levels={**form.levels, HELD: name})
-        for name, form in conditions.items()
+        replace(case, name=f"{name} held", levels={**case.levels, HELD: name})
+        for name, case in cases.items()
     )
 
 

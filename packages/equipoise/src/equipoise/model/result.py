@@ -16,10 +16,7 @@ from msgspec import Meta, Struct, field
 
 from equipoise.model.iterations import IterationShape
 from equipoise.model.kinds import ORDINARY, TAG, Kind, kind_of
-from equipoise.model.plan import (
-    PRIMARY_METRIC,
-    Layout,
-)
+from equipoise.model.plan import PRIMARY_METRIC, Layout
 from equipoise.model.quantities import Interval
 from equipoise.model.record import CampaignWarning, FailureKind, Phase
 from equipoise.model.reference import ReferenceComparison

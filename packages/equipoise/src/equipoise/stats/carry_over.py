@@ -1,6 +1,4 @@
-"""Carry-over: the effect on a trial of the condition that ran before it.
-
-See docs/methods/carry-over.md.
+"""Carry-over: the effect on a trial of the condition before it (docs/methods/carry-over.md).
 
 The first trial of a block runs after its predecessor, the last trial of the block before. Two
 independent coins draw the conditions of both trials. So the difference between first trials with

@@ -126,7 +126,7 @@ def _climb(
         parents, groups = np.unique(keys[:, : level + 1], axis=0, return_inverse=True)
         groups = groups.reshape(-1)
         sizes = np.bincount(groups).astype(np.float64)
-        group_means = np.bincount(groups, means) / sizes
+        averages = np.bincount(groups, means) / sizes
         freedom = len(means) - len(sizes)
         if freedom < 1:
             plural = plural_of(names[level])
@@ -138,17 +138,13 @@ def _climb(
                 f"the variance of {plural} is unknown: {reason}",
                 hint=f"measure at least two {plural}{where}",
             )
-        square = float(np.sum((means - group_means[groups]) ** 2)) / freedom
+        square = float(np.sum((means - averages[groups]) ** 2)) / freedom
         # In the expectation, each unit of a group of m adds (1 - 1/m) of its own variance.
         shares = (1.0 - 1.0 / sizes[groups]) / freedom
         squares.insert(0, _MeanSquare(square, freedom, shares @ weights, len(means)))
         if level:
             sums = [np.bincount(groups, column) for column in weights.T]
-            means, weights, keys = (
-                group_means,
-                np.stack(sums, axis=1) / sizes[:, None] ** 2,
-                parents,
-            )
+            means, weights, keys = (averages, np.stack(sums, axis=1) / sizes[:, None] ** 2, parents)
     return means, weights, squares
 
 
@@ -191,30 +187,24 @@ def advice(levels: Levels, unit_s: Sequence[float]) -> tuple[Advice, ...]:
             hint="give one time in seconds for each level, the highest first; the last is above 0",
         )
 
-    def variance_of_mean(first_level: int, factor: float) -> float:
-        """Return the variance with ``factor`` times the units of ``first_level`` and below."""
+    def variance_of_mean(first: int, factor: float) -> float:
+        """Return the variance with ``factor`` times the units of level ``first`` and below."""
         return sum(
-            max(0.0, component.variance)
-            / (component.units * (factor if level >= first_level else 1.0))
+            max(0.0, component.variance) / (component.units * (factor if level >= first else 1.0))
             for level, component in enumerate(components)
         )
 
-    advice_of_levels: list[Advice] = []
-    variance_now, lower_component, seconds_of_unit = variance_of_mean(0, 1.0), components[-1], 0.0
+    advised: list[Advice] = []
+    now, lower, unit_with_parts_s = variance_of_mean(0, 1.0), components[-1], 0.0
     for level, component in reversed(tuple(enumerate(components))):
-        seconds_of_unit = unit_s[level] + lower_component.units / component.units * seconds_of_unit
-        new_units = MINUTE_S / seconds_of_unit
-        variance_then = variance_of_mean(level, (component.units + new_units) / component.units)
-        advice_of_levels.insert(
-            0,
-            Advice(
-                component.level,
-                new_units,
-                1.0 - math.sqrt(variance_then / variance_now) if variance_now > 0 else 0.0,
-            ),
+        unit_with_parts_s = unit_s[level] + lower.units / component.units * unit_with_parts_s
+        new_units = MINUTE_S / unit_with_parts_s
+        after = variance_of_mean(level, (component.units + new_units) / component.units)
+        advised.insert(
+            0, Advice(component.level, new_units, 1.0 - math.sqrt(after / now) if now > 0 else 0.0)
         )
-        lower_component = component
-    return tuple(sorted(advice_of_levels, key=lambda advice: -advice.narrower))
+        lower = component
+    return tuple(sorted(advised, key=lambda advice: -advice.narrower))
 
 
 def describe_advice(advised: Sequence[Advice]) -> str:

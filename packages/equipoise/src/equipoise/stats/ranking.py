@@ -24,12 +24,7 @@ from msgspec import Struct
 from equipoise.model.plan import Contrast
 from equipoise.model.result import Verdict
 from equipoise.stats.sequence import PairedBlocks
-from equipoise.stats.verdict import (
-    ComparisonVerdict,
-    judge,
-    judge_at_stop,
-    margin_of,
-)
+from equipoise.stats.verdict import ComparisonVerdict, judge, judge_at_stop, margin_of
 
 Pair = tuple[int, int]
 """Two conditions: the baseline of their ratio, then the candidate."""

@@ -190,10 +190,7 @@ def _resampled(logs: FloatArray, seed: int) -> FloatArray | None:
 
 
 def _exponent(
-    log_sizes: FloatArray,
-    profile: FloatArray,
-    resampled: FloatArray | None,
-    log_power: int,
+    log_sizes: FloatArray, profile: FloatArray, resampled: FloatArray | None, log_power: int
 ) -> Exponent:
     offsets = log_power * np.log(log_sizes)
     centred = log_sizes - log_sizes.mean()

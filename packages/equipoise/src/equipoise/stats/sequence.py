@@ -166,12 +166,7 @@ class PairedBlocks:
         self._remember(mean, candidate, differences, orders, float(tolerances.max()))
 
     def append(
-        self,
-        baseline: float,
-        candidate: float,
-        order: int,
-        *,
-        covariates: FloatArray | None = None,
+        self, baseline: float, candidate: float, order: int, *, covariates: FloatArray | None = None
     ) -> None:
         """Add the next block; parameters are as in the class, ``covariates`` of shape (2, c)."""
         below, above, orders = _checked([baseline], [candidate], [order])

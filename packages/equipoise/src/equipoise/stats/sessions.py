@@ -1,20 +1,19 @@
 """Which rows cost more or less in a later session: two sessions that were not interleaved.
 
-A row is one condition of a result; its costs come from one process for each trial. No coin
-randomises two sessions, so every difference between them (the boot, other programs, temperature) is
-part of the ratio of a row. Each session shows how large such differences are:
+A row is one condition of a result, with one cost for each process. No coin randomises two sessions,
+so every difference between them (the boot, other programs, temperature) is part of the ratio of a
+row. Each session shows how large such differences are:
 
-- the spread of its processes gives Yuen's (1974) interval: means of the logarithms without the
-  fifth at each end, so that a disturbed process does not decide;
-- its halves may differ by more than its processes explain. The factor is the median over all rows
-  of (squared difference of the halves) / (its variance by the processes), as a multiple of its
-  median without drift. All variances are multiplied by this factor;
-- all rows of a block may move together. Two sessions are as far apart as two blocks can be, so this
+- The spread of its processes gives Yuen's (1974) interval: means of the logarithms without the
+  fifth at each end, so that a disturbed process does not decide.
+- Its halves may differ by more than its processes explain. All variances are multiplied by a
+  factor: the median over all rows of the squared difference of the halves over its variance by the
+  processes, as a multiple of this median without drift.
+- All rows of a block may move together. Two sessions are as far apart as two blocks can be, so this
   movement is not averaged over blocks.
 
-If the two hosts do not differ in any known way, the typical difference of the rows estimates the
-difference of the sessions (an empirical null: Efron 2004). A row with a larger difference has
-changed.
+Without a known difference of the hosts, the typical difference of the rows estimates the difference
+of the sessions (an empirical null: Efron 2004); a row with a larger difference has changed.
 
 The false-discovery rate over the rows is at most alpha (Benjamini and Hochberg 1995). So if nothing
 changed, the chance that any row is called changed is at most alpha. The intervals of all rows have
@@ -134,34 +133,22 @@ def changes_between(
     ]
     mean = float(np.mean(pairs.differences))
     # Rows are independent, except for their common movement.
-    known_variances = pairs.variances[np.isfinite(pairs.variances).all(axis=1)]
+    known = pairs.variances[np.isfinite(pairs.variances).all(axis=1)]
     mean_error = math.inf
-    if len(known_variances):
-        mean_error = math.sqrt(
-            float(known_variances.sum()) / len(differences) ** 2 + shared_variance
-        )
-    mean_half_width = mean_error * student_quantile(
-        1.0 - alpha / 2.0, max(freedoms, default=0) or 1
-    )
+    if len(known):
+        mean_error = math.sqrt(float(known.sum()) / len(differences) ** 2 + shared_variance)
+    half_width = mean_error * student_quantile(1.0 - alpha / 2.0, max(freedoms, default=0) or 1)
     return Changes(
         rows=tuple(
-            RowChange(
-                difference,
-                difference - half_width,
-                difference + half_width,
-                p_value,
-                p_value <= level,
-            )
-            for difference, half_width, p_value in zip(
-                differences, half_widths, p_values, strict=True
-            )
+            RowChange(change, change - half, change + half, p_value, p_value <= level)
+            for change, half, p_value in zip(differences, half_widths, p_values, strict=True)
         ),
         level=level,
         earlier=pairs.drifts[0],
         later=pairs.drifts[1],
         mean=mean,
-        mean_low=mean - mean_half_width,
-        mean_high=mean + mean_half_width,
+        mean_low=mean - half_width,
+        mean_high=mean + half_width,
     )
 
 

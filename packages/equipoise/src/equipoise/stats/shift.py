@@ -54,11 +54,7 @@ class ShiftFunction(Struct, frozen=True):
 
 
 def shift_function(
-    baseline: FloatArray,
-    candidate: FloatArray,
-    *,
-    seed: int,
-    resamples: int = RESAMPLES,
+    baseline: FloatArray, candidate: FloatArray, *, seed: int, resamples: int = RESAMPLES
 ) -> ShiftFunction:
     """Return deciles of the candidate over those of the baseline, with bootstrap bands.
 
@@ -122,15 +118,10 @@ def _check(baseline: FloatArray, candidate: FloatArray) -> None:
 
 def _ratios(baseline: FloatArray, candidate: FloatArray) -> FloatArray:
     """Return the ratio of each decile, (samples, deciles), for arrays (samples, blocks)."""
-    baseline_quantiles, candidate_quantiles = (
-        _quantiles(baseline, DECILES),
-        _quantiles(candidate, DECILES),
-    )
+    denominators, numerators = (_quantiles(baseline, DECILES), _quantiles(candidate, DECILES))
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratios: FloatArray = np.where(
-            candidate_quantiles == baseline_quantiles, 1.0, candidate_quantiles / baseline_quantiles
-        )
-    ratios[np.isinf(baseline_quantiles) & np.isinf(candidate_quantiles)] = np.nan
+        ratios: FloatArray = np.where(numerators == denominators, 1.0, numerators / denominators)
+    ratios[np.isinf(denominators) & np.isinf(numerators)] = np.nan
     return ratios
 
 
@@ -171,11 +162,7 @@ def minimum_misleads(
 
 
 def statistic_answers(
-    baseline: FloatArray,
-    candidate: FloatArray,
-    *,
-    min_effect: float,
-    level: float = LEVEL,
+    baseline: FloatArray, candidate: FloatArray, *, min_effect: float, level: float = LEVEL
 ) -> tuple[StatisticAnswer, ...]:
     """Return the answer of each statistic: the minimum, each decile and, at the end, the mean.
 
@@ -203,12 +190,8 @@ def statistic_answers(
         for costs in (baseline, candidate)
     )
     log_ratios = map(_ln_ratio, high, low)
-    certain_winners = (
-        0,
-        *_certain_quantiles(baseline, candidate, quantiles, level),
-        *(0 for _ in maximum),
-    )
-    certain_winners = (*certain_winners, 0)
+    winners = (0, *_certain_quantiles(baseline, candidate, quantiles, level), *(0 for _ in maximum))
+    winners = (*winners, 0)
     return tuple(
         StatisticAnswer(
             name,
@@ -216,7 +199,7 @@ def statistic_answers(
             _ANSWERS[_winner(log_ratio, margin)],
             winner != 0 and winner == _winner(log_ratio, margin),
         )
-        for name, log_ratio, winner in zip(names, log_ratios, certain_winners, strict=True)
+        for name, log_ratio, winner in zip(names, log_ratios, winners, strict=True)
     )
 
 
@@ -231,19 +214,11 @@ def _certain_quantiles(
     quantile_level = level / (2 * len(quantiles))
     ordered = [np.sort(costs) for costs in (baseline, candidate)]
     for quantile in quantiles:
-        (baseline_low, baseline_high), (candidate_low, candidate_high) = (
+        (base_low, base_high), (low, high) = (
             quantile_interval(sample, quantile, quantile_level) for sample in ordered
         )
-        is_above = (
-            candidate_low is not None
-            and baseline_high is not None
-            and candidate_low > baseline_high
-        )
-        is_below = (
-            candidate_high is not None
-            and baseline_low is not None
-            and candidate_high < baseline_low
-        )
+        is_above = low is not None and base_high is not None and low > base_high
+        is_below = high is not None and base_low is not None and high < base_low
         yield 1 if is_above else -1 if is_below else 0
 
 

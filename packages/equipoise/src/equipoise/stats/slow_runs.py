@@ -37,24 +37,7 @@ SLOW_SPREADS = 5.0
 """Robust standard deviations above the median from which on a run is slow."""
 SLOW_MARGINS = 5.0
 """Multiples of the smallest effect that matters from which on a run is slow."""
-ROUND_FACTORS = (
-    1.02,
-    1.05,
-    1.1,
-    1.15,
-    1.2,
-    1.3,
-    1.4,
-    1.5,
-    1.75,
-    2.0,
-    2.5,
-    3.0,
-    4.0,
-    5.0,
-    7.0,
-    10.0,
-)
+SLOW_FACTORS = (1.02, 1.05, 1.1, 1.15, 1.2, 1.3, 1.4, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 5.0, 7.0, 10.0)
 """Multiples of the median from which on a run is slow; above them 50, 100, 500, 1000 and so on."""
 FIRST_THRESHOLD_BLOCKS = 10
 """Number of blocks that give the first threshold; each doubling gives a new threshold."""
@@ -229,8 +212,8 @@ def slow_factor(costs: FloatArray, margin: float) -> float:
 
 def _round_factor(factor: float) -> float:
     """Return the smallest round factor that is at least ``factor``."""
-    if factor <= ROUND_FACTORS[-1]:
-        return ROUND_FACTORS[bisect.bisect_left(ROUND_FACTORS, factor)]
+    if factor <= SLOW_FACTORS[-1]:
+        return SLOW_FACTORS[bisect.bisect_left(SLOW_FACTORS, factor)]
     power = 10.0 ** math.floor(math.log10(factor))
     return next(step * power for step in (1.0, 5.0, 10.0) if step * power >= factor)
 
@@ -250,7 +233,7 @@ def slow_run_counts(baseline: FloatArray, candidate: FloatArray, margin: float) 
 
     counts = count_slow(factor)
     if any(counts):
-        for larger in ROUND_FACTORS:
+        for larger in SLOW_FACTORS:
             if larger > factor and count_slow(larger) == counts:
                 factor = larger
     return SlowRunCounts(factor, counts[0], counts[1], len(baseline))
