@@ -70,9 +70,7 @@ def sources_on_host(
         sources.append(ADDRESSES)
     else:
         hint = "sysctl kernel.randomize_va_space=2"
-        warnings.append(
-            untried_source(ADDRESSES.name, "this host does not draw them at random", hint)
-        )
+        warnings.append(untried_source(ADDRESSES.name, "this host keeps them fixed", hint))
     if len(cpus) > 1:
         # The last CPU, because the first often handles interrupts.
         sources.append(Source("CPU", cpus=(cpus[-1],)))

@@ -86,7 +86,7 @@ def draw_intervention(seed: int, block: int, weights: Sequence[float]) -> int:
     campaign resumes with the intervention that it would have tried next.
     """
     integer = next(_random_integers(seed, "interventions", block))
-    # The upper integers give a float below 1 that is the same on every architecture.
+    # The upper 53 bits give a float below 1 that is the same on every architecture.
     remainder = (integer >> 11) / 2**53 * sum(weights)
     for index, weight in enumerate(weights):
         remainder -= weight

@@ -51,8 +51,6 @@ MAX_COVARIATES = 8
 OutputKind = Literal["discard", "inherit", "count", "file"]
 ServerTrial = Literal["life", "interval"]
 """Length of one trial of a server: its whole life, or an interval while it keeps running."""
-
-
 _IDENTITY_BYTES = 16
 
 
@@ -164,7 +162,7 @@ class Condition(Struct, frozen=True):
     reports: tuple[str, ...] = ()
     """Metrics that its workload reports; a result gives the reason for each missing one."""
     tuned_for: tuple[str, ...] = ()
-    """Core types; the BLAS must report one of them."""
+    """Processor types; the BLAS library must report one of them."""
     output: Output | None = None
     """Destination of its standard output (with a server, the client's); by default the plan's."""
 
@@ -216,7 +214,7 @@ class Measure(Struct, frozen=True):
     warmup: int = 1
     """Number of trials of each condition before the first block; recorded, but never analysed."""
     washout: bool = False
-    """Whether a condition that the coin draws for each block runs, uncounted, before each trial."""
+    """Whether an uncounted trial, of a condition drawn for each block, runs before each trial."""
     ignore_failure: bool = False
     ignored_exits: tuple[int, ...] = ()
     """Exit statuses that are ignored; empty for all."""

@@ -109,7 +109,7 @@ class Level:
     instructions: Strings = ()
     """Instructions that the CPU must have, by their names in ``/proc/cpuinfo``."""
     tuned_for: Strings = ()
-    """CPU types, as a BLAS library prints them; the library must report one of them."""
+    """Processor types; the BLAS library must report one of them."""
     package: str | None = None
     """Debian package that the level needs."""
     summary: str = ""

@@ -3,8 +3,7 @@
 `find_changes` returns the best of all partitions of the series (Jackson et al. 2005): the partition
 with the least squared loss on data with clipped extremes. PELT (Killick, Fearnhead and Eckley 2012)
 finds the same. The variance is the long-run variance of an AR(1) process, so that similar
-neighbours are not mistaken for a change. docs/decisions/statistics.md explains why no library does
-this.
+neighbours are not mistaken for a change. (Why not a library: docs/decisions/statistics.md.)
 
 `level_changes` returns suspicions: change-points of the logarithms of a series with one value for
 each commit. Their penalty is smaller, because a false suspicion costs only one bisection. The

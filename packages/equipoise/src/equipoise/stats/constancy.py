@@ -27,7 +27,7 @@ UPDATE_GROWTH = 1.0 / 64.0
 """Growth of the number of blocks between later updates of the medians."""
 RESAMPLES = 40
 MIN_STANDARD_ERRORS = 2.0
-"""Minimum half-width of the interval; for a 95 % interval that holds at any stop it is about 3."""
+"""Minimum half-width of the interval, in standard errors; about 3 at 95 % and any stop."""
 CLIP_SCALES = 1.25
 """Clip of the Huber centre, in scales, as in the engine."""
 _MAX_ROUNDS = 60

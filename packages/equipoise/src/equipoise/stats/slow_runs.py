@@ -6,8 +6,7 @@ The typical run does not show runs that are slow and rare. Three functions deal 
   smallest effect that matters. If only slow runs forbid that, and both conditions have slow runs of
   similar number and size, the ratio of means alone suffices.
 - `blocks_to_show`: the number of runs in which a kind of slow run would have appeared.
-- `slow_run_test`: a sequential test, based on the coin, of whether one condition has slow runs more
-  often.
+- `slow_run_test`: a sequential test of whether one condition has slow runs more often.
 """
 
 from __future__ import annotations
