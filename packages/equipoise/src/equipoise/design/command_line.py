@@ -70,11 +70,8 @@ def shell_line_with_placeholders(arguments: Iterable[str]) -> str:
 
 def arguments_after_options(arguments: Sequence[str]) -> list[str]:
     """Return arguments that follow options, after ``--`` if one of them looks like an option."""
-    return (
-        ["--", *arguments]
-        if any(argument.startswith("-") for argument in arguments)
-        else list(arguments)
-    )
+    has_option = any(argument.startswith("-") for argument in arguments)
+    return ["--", *arguments] if has_option else list(arguments)
 
 
 def _quote(argument: str) -> str:

@@ -131,9 +131,8 @@ def parse_compilation(arguments: Sequence[str]) -> Compilation:
         if argument == "-o":
             output = next(remaining, "")
         elif argument in _OPTIONS_WITH_VALUE:
-            (libraries if argument in ("-l", "-L") else flags).extend(
-                (argument, next(remaining, ""))
-            )
+            group = libraries if argument in ("-l", "-L") else flags
+            group.extend((argument, next(remaining, "")))
         elif argument.startswith(("-l", "-L")):
             libraries.append(argument)
         elif argument.startswith("-"):

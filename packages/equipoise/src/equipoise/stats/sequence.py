@@ -79,18 +79,20 @@ class PairedBlocks:
         covariates: FloatArray | None = None,
     ) -> None:
         self._past = PastValues(resolution)
-        below, above, checked = _checked(baseline, candidate, orders)
-        differences, tolerances = self._learn(below, above)
-        readings = None if covariates is None else _readings(below, above, covariates)
-        self.engine = BettingSequence(differences, checked, tolerances, readings)
+        baseline_costs, candidate_costs, signs = _checked(baseline, candidate, orders)
+        differences, tolerances = self._learn(baseline_costs, candidate_costs)
+        readings = (
+            None if covariates is None else _readings(baseline_costs, candidate_costs, covariates)
+        )
+        self.engine = BettingSequence(differences, signs, tolerances, readings)
         """The bets on these blocks."""
         self.verdicts: dict[tuple[str, float, float], Any] = {}
         """Verdicts on the blocks so far (`equipoise.stats.verdict`); a new block clears them."""
-        self._baseline: list[float] = below.tolist()
-        self._own_baseline: list[float] = below.tolist()
-        self._candidate: list[float] = above.tolist()
+        self._baseline: list[float] = baseline_costs.tolist()
+        self._own_baseline: list[float] = baseline_costs.tolist()
+        self._candidate: list[float] = candidate_costs.tolist()
         self._differences_of_blocks: list[float] = differences.tolist()
-        self._orders: list[int] = checked.tolist()
+        self._orders: list[int] = signs.tolist()
         self._tolerances_of_blocks: list[float] = tolerances.tolist()
 
     @classmethod
@@ -116,11 +118,9 @@ class PairedBlocks:
         readings before the trials of the baseline, its twin and the candidate.
         """
         blocks = cls(resolution=resolution)
-        covariates_of_blocks = (
-            itertools.repeat(None, len(baseline)) if covariates is None else covariates
-        )
+        all_covariates = itertools.repeat(None, len(baseline)) if covariates is None else covariates
         for *row, readings in zip(
-            baseline, twin, candidate, orders, twin_orders, covariates_of_blocks, strict=True
+            baseline, twin, candidate, orders, twin_orders, all_covariates, strict=True
         ):
             blocks.append_pooled(*row, covariates=readings)
         return blocks
@@ -144,12 +144,12 @@ class PairedBlocks:
 
         ``covariates`` have the shape (3, c).
         """
-        below, above, orders = _checked(
+        baseline_costs, candidate_costs, orders = _checked(
             [baseline, twin], [candidate, candidate], [order, twin_order]
         )
-        tolerances = self._tolerances(below, above)
-        differences = self._differences(below, above, self._past.quantum)
-        self._past.add(below.tolist(), [float(candidate)])
+        tolerances = self._tolerances(baseline_costs, candidate_costs)
+        differences = self._differences(baseline_costs, candidate_costs, self._past.quantum)
+        self._past.add(baseline_costs.tolist(), [float(candidate)])
         self.engine.push_pooled(
             (float(differences[0]), float(differences[1])),
             (int(orders[0]), int(orders[1])),
@@ -157,8 +157,8 @@ class PairedBlocks:
             (None, None)
             if covariates is None
             else (
-                _readings_of_block(below[:1], above[:1], covariates[[0, 2]]),
-                _readings_of_block(below[1:], above[1:], covariates[[1, 2]]),
+                _readings_of_block(baseline_costs[:1], candidate_costs[:1], covariates[[0, 2]]),
+                _readings_of_block(baseline_costs[1:], candidate_costs[1:], covariates[[1, 2]]),
             ),
         )
         mean = 0.5 * (float(baseline) + float(twin))
@@ -169,9 +169,13 @@ class PairedBlocks:
         self, baseline: float, candidate: float, order: int, *, covariates: FloatArray | None = None
     ) -> None:
         """Add the next block; parameters are as in the class, ``covariates`` of shape (2, c)."""
-        below, above, orders = _checked([baseline], [candidate], [order])
-        differences, tolerances = self._learn(below, above)
-        readings = None if covariates is None else _readings_of_block(below, above, covariates)
+        baseline_costs, candidate_costs, orders = _checked([baseline], [candidate], [order])
+        differences, tolerances = self._learn(baseline_costs, candidate_costs)
+        readings = (
+            None
+            if covariates is None
+            else _readings_of_block(baseline_costs, candidate_costs, covariates)
+        )
         self.engine.push(float(differences[0]), int(orders[0]), float(tolerances[0]), readings)
         self._own_baseline.append(float(baseline))
         self._remember(baseline, candidate, differences, orders, float(tolerances[0]))
@@ -198,36 +202,36 @@ class PairedBlocks:
         without.engine, without.verdicts = self.engine.unadjusted(), {}
         return without
 
-    def _learn(self, below: FloatArray, above: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _learn(self, baseline: FloatArray, candidate: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the differences and tolerances of the next blocks, and remember their costs."""
         if self._past.is_exact:
-            return self._differences(below, above, 0.0), np.zeros_like(below)
-        quanta, tolerances = np.zeros_like(below), np.empty_like(below)
-        for index, (baseline_cost, candidate_cost) in enumerate(
-            zip(below.tolist(), above.tolist(), strict=True)
+            return self._differences(baseline, candidate, 0.0), np.zeros_like(baseline)
+        quanta, tolerances = np.zeros_like(baseline), np.empty_like(baseline)
+        for index, (cost, other_cost) in enumerate(
+            zip(baseline.tolist(), candidate.tolist(), strict=True)
         ):
             if self._past.is_empty:
-                tolerances[index] = self._tolerances(below[[index]], above[[index]])[0]
+                tolerances[index] = self._tolerances(baseline[[index]], candidate[[index]])[0]
             else:
                 tolerances[index] = self._past.tolerance()
-            if not (baseline_cost and candidate_cost):
+            if not (cost and other_cost):
                 # Only costs of 0 need the quantum, which may be slow to infer.
                 quanta[index] = self._past.quantum
-            self._past.add([baseline_cost], [candidate_cost])
-        return self._differences(below, above, quanta), tolerances
+            self._past.add([cost], [other_cost])
+        return self._differences(baseline, candidate, quanta), tolerances
 
-    def _tolerances(self, below: FloatArray, above: FloatArray) -> FloatArray:
+    def _tolerances(self, baseline: FloatArray, candidate: FloatArray) -> FloatArray:
         """Return the tolerances of the pairs of one block; the first block uses its own costs."""
         if not self._past.is_empty:
-            return np.full_like(below, self._past.tolerance())
+            return np.full_like(baseline, self._past.tolerance())
         values = self._past.values
-        return tie_tolerance(values(below), values(above), self._past.quantum)
+        return tie_tolerance(values(baseline), values(candidate), self._past.quantum)
 
     def _differences(
-        self, below: FloatArray, above: FloatArray, quantum: float | FloatArray
+        self, baseline: FloatArray, candidate: FloatArray, quantum: float | FloatArray
     ) -> FloatArray:
         # For an inverse cost, infinity may be a timeout, which is never a tie.
-        return block_differences(below, above, 0.0 if self._past.are_inverse else quantum)
+        return block_differences(baseline, candidate, 0.0 if self._past.are_inverse else quantum)
 
     @property
     def tolerances(self) -> FloatArray:
@@ -273,37 +277,37 @@ def _checked(
     orders: OrderArray | Sequence[int],
 ) -> tuple[FloatArray, FloatArray, OrderArray]:
     """Return the costs and the orders of blocks as arrays."""
-    below, above = as_costs(baseline, "the baseline"), as_costs(candidate, "the candidate")
+    baseline, candidate = as_costs(baseline, "the baseline"), as_costs(candidate, "the candidate")
     signs = np.array(orders, dtype=np.int64, ndmin=1)
     if not ((signs == BASELINE_FIRST) | (signs == CANDIDATE_FIRST)).all():
         raise UnusableInput(
             "an order is neither 1 (baseline first) nor -1 (candidate first)",
-            hint="give one of the two for every block",
+            hint="give 1 or -1 for every block",
         )
-    if not len(below) == len(above) == len(signs):
+    if not len(baseline) == len(candidate) == len(signs):
         raise UnusableInput(
-            f"{len(below)} costs of the baseline, {len(above)} of the candidate and "
+            f"{len(baseline)} costs of the baseline, {len(candidate)} of the candidate and "
             f"{len(signs)} orders",
-            hint="give one of each for every block",
+            hint="give one cost of each condition, and one order, for every block",
         )
-    return below, above, signs.astype(np.int8)
+    return baseline, candidate, signs.astype(np.int8)
 
 
 def _readings(
-    below: FloatArray, above: FloatArray, covariates: FloatArray
+    baseline: FloatArray, candidate: FloatArray, covariates: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return differences and sums within each block, from which the engine learns a slope."""
     first, second = covariates[:, 0], covariates[:, 1]
     with np.errstate(divide="ignore", invalid="ignore"):
-        cost_sums = np.log(below) + np.log(above)
+        cost_sums = np.log(baseline) + np.log(candidate)
     return second - first, second + first, cost_sums
 
 
 def _readings_of_block(
-    below: FloatArray, above: FloatArray, covariates: FloatArray
+    baseline: FloatArray, candidate: FloatArray, covariates: FloatArray
 ) -> tuple[list[float], list[float], float]:
     """Return the readings of one block; its covariates have shape (2, c)."""
-    differences, sums, cost_sums = _readings(below, above, covariates[np.newaxis])
+    differences, sums, cost_sums = _readings(baseline, candidate, covariates[np.newaxis])
     return differences[0].tolist(), sums[0].tolist(), float(cost_sums[0])
 
 
