@@ -107,13 +107,13 @@ def _with_unit(value: float, units: tuple[tuple[float, str], ...]) -> str:
     return f"{significant(value / scale)} {name}"
 
 
-def names_of(conditions: Sequence[str], last: str = "and") -> str:
+def names_of(conditions: Sequence[str], conjunction: str = "and") -> str:
     """Return names as ``a, b and c``; from seven names on as ``a, b, c, d, e and 2 more``."""
     other_count = len(conditions) - MAX_NAMES
     if other_count < 2:
-        return joined(conditions, last)
-    others = f"one of {other_count} more" if last == "or" else f"{other_count} more"
-    return joined([*conditions[:MAX_NAMES], others], last)
+        return joined(conditions, conjunction)
+    others = f"one of {other_count} more" if conjunction == "or" else f"{other_count} more"
+    return joined([*conditions[:MAX_NAMES], others], conjunction)
 
 
 def iso_time(seconds: float) -> str:
