@@ -53,7 +53,7 @@ def draw_block(
     consecutive blocks have every layout once; all conditions of a block have the same layout.
 
     ``chosen`` are the conditions that run in the block, by default all; the choice depends on
-    earlier blocks. The order of the chosen conditions is that of a draw of all conditions. If
+    earlier blocks. All conditions are ordered at random, then only the chosen ones are kept. If
     several commands run in several commits, the trials of a command are adjacent, and the commands
     run in random order.
 

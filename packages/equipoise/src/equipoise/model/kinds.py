@@ -51,7 +51,7 @@ class Terms:
 
     The terms of a kind are a frozen `msgspec.Struct` that inherits from this class too, tagged with
     the name of the kind: ``class GatePlan(Struct, Terms, frozen=True, tag_field=TAG, tag="gate")``.
-    The values in this class are those of an ordinary comparison.
+    The values in this class are for an ordinary comparison.
     """
 
     __slots__ = ()
@@ -79,7 +79,7 @@ class Terms:
     needs_every_cost: ClassVar[bool] = True
     """Whether every trial needs a cost; if not, only the trials of contrasts need one."""
     shows_every_condition: ClassVar[bool] = True
-    """Whether the result shows every condition; if not, it shows only those that ran."""
+    """Whether the result shows every condition; if not, only the conditions that ran."""
     has_members: ClassVar[bool] = False
     """Whether the campaign consists of other runs, its members, and has no trials of its own."""
     rows_show_failures: ClassVar[bool] = False
@@ -287,7 +287,7 @@ def terms_from(kind: type, stored: Any) -> Any:
         raise NotImplementedError(f"a plan cannot contain {kind.__name__}")
     name = stored.get(TAG) if isinstance(stored, dict) else None
     if not isinstance(name, str) or import_path_of(name) is None or not kind_named(name).terms:
-        raise ValueError(f"no campaigns of the kind {name!r} are known here")
+        raise ValueError(f"no installed package has campaigns of the kind {name!r}")
     return msgspec.convert(stored, load(kind_named(name).terms), dec_hook=terms_from)
 
 

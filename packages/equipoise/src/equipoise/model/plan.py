@@ -362,10 +362,7 @@ class Plan(Struct, frozen=True):
         count = len(self.conditions)
         if count != 2:
             conditions = "1 condition" if count == 1 else f"{count} conditions"
-            return (
-                f"{conditions} (a control counts): Equipoise can check what conditions leave "
-                "behind only if there are 2"
-            )
+            return f"{conditions} (a control counts): carry-over can be checked only between 2"
         if self.measure.washout:
             return "a washout runs before each reading and can move it"
         hooks = [condition.hooks for condition in self.conditions]

@@ -62,7 +62,7 @@ class Sample(Struct, frozen=True):
 
 
 class Accounting(Struct, frozen=True):
-    """Measurements of one trial by the launcher; ``None`` for those that could not be read.
+    """Measurements of one trial by the launcher; ``None`` for a value that could not be read.
 
     Times are in seconds, memory in bytes.
     """

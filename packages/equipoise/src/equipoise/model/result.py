@@ -95,8 +95,8 @@ class Advice(Struct, frozen=True):
 class VarianceByLevel(Struct, frozen=True):
     """The variance of a logarithm by level, and one claim in two scopes (rule 2).
 
-    The logarithm is that of the cost for a condition, and that of the ratio within a block for a
-    comparison. If a level has too few units, all fields except ``unknown_because`` are null or
+    For a condition it is the logarithm of the cost, for a comparison the logarithm of the ratio
+    within a block. If a level has too few units, all fields except ``unknown_because`` are null or
     empty.
     """
 
@@ -464,7 +464,7 @@ class TrialRow(Struct, frozen=True):
     metrics: dict[str, float] = field(default_factory=dict)
     iterations: dict[str, list[float]] = field(default_factory=dict)
     layout: int | None = None
-    """Number of the trial's layout among those of the campaign, from 1."""
+    """Number of the trial's layout in the campaign, from 1."""
     host: str | None = None
     """Name of the host that measured it, in a fleet; blocks count from 1 on each host."""
 
@@ -504,7 +504,7 @@ class RankedCondition(Struct, frozen=True):
 
     name: str
     ratio: float | None
-    """Cost of the condition over that of the baseline; 1 for the baseline."""
+    """Cost of the condition over the cost of the baseline; 1 for the baseline."""
     slower_than: tuple[str, ...]
     """Conditions that are faster by their verdict. The verdicts share a false-discovery rate, so a
     condition can be slower than another condition and still be a contender."""

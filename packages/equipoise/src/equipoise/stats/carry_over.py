@@ -84,12 +84,12 @@ def carry_over(
     is_usable = np.ones(len(orders) - 1, dtype=bool) if follows is None else follows[1:]
     conditions, predecessors = orders[1:, 0][is_usable], orders[:-1, -1][is_usable]
     first_costs = costs[1:, 0][is_usable]
-    known = first_costs[np.isfinite(first_costs) & (first_costs > 0)]
+    finite_costs = first_costs[np.isfinite(first_costs) & (first_costs > 0)]
     masks = [predecessors == condition for condition in (candidate, baseline)]
     counts = [int(mask.sum()) for mask in masks]
-    if not len(known) or min(counts) < MIN_TRIALS_EACH:
+    if not len(finite_costs) or min(counts) < MIN_TRIALS_EACH:
         return None
-    logs = np.log(np.clip(first_costs, known.min(), known.max()))
+    logs = np.log(np.clip(first_costs, finite_costs.min(), finite_costs.max()))
     residuals = _residuals(logs, conditions, predecessors)
     high, low = (residuals[mask] for mask in masks)
     estimate = float(np.mean(high) - np.mean(low))
@@ -236,11 +236,13 @@ def fit_differences(
     The fit of each condition but the baseline; empty while the orders so far cannot separate
     difference and carry-over.
     """
-    known = costs[np.isfinite(costs) & (costs > 0)]
-    others = [condition for condition in np.unique(conditions).tolist() if condition != baseline]
-    if not len(known):
+    finite_costs = costs[np.isfinite(costs) & (costs > 0)]
+    candidates = [
+        condition for condition in np.unique(conditions).tolist() if condition != baseline
+    ]
+    if not len(finite_costs):
         return {}
-    logs = np.log(np.clip(costs, known.min(), TIMEOUT_FACTOR * known.max()))
+    logs = np.log(np.clip(costs, finite_costs.min(), TIMEOUT_FACTOR * finite_costs.max()))
     steps = np.diff(blocks)
     first_trials = np.flatnonzero(np.concatenate([[True], steps != 0]))
     sizes = np.diff([*first_trials, len(blocks)])
@@ -252,24 +254,24 @@ def fit_differences(
         np.ones(len(logs)),
         np.linspace(-1.0, 1.0, len(logs)),
         *(positions == index for index in range(1, int(sizes.max()))),
-        *(conditions == condition for condition in others),
-        *(predecessors == condition for condition in others),
+        *(conditions == condition for condition in candidates),
+        *(predecessors == condition for condition in candidates),
     ]
     design = np.column_stack(columns).astype(np.float64)
     freedom = int(follows.sum()) - design.shape[1]
     if freedom < MIN_FREEDOM or np.linalg.matrix_rank(design[follows]) < design.shape[1]:
         return {}
     coefficients, errors = _fit(logs, design, follows, freedom)
-    carry_over_columns = range(design.shape[1] - len(others), design.shape[1])
+    carry_over_columns = range(design.shape[1] - len(candidates), design.shape[1])
     return {
         condition: FittedDifference(
-            float(coefficients[index - len(others)]),
-            float(errors[index - len(others)]),
+            float(coefficients[index - len(candidates)]),
+            float(errors[index - len(candidates)]),
             float(coefficients[index]),
             float(errors[index]),
             freedom,
         )
-        for condition, index in zip(others, carry_over_columns, strict=True)
+        for condition, index in zip(candidates, carry_over_columns, strict=True)
     }
 
 

@@ -57,7 +57,11 @@ def spreads_differ(blocks: PairedBlocks, level: float) -> bool:
         # The baseline's own run, without its twin: a mean of two runs spreads less than one run.
         baseline = candidate - blocks.differences
     known = np.isfinite(baseline) & np.isfinite(candidate)
-    baseline_logs, candidate_logs, orders = baseline[known], candidate[known], blocks.orders[known]
+    baseline_logs, candidate_logs, orders = (
+        baseline[known],
+        candidate[known],
+        blocks.orders[known],
+    )
     count = len(baseline_logs)
     if count <= LEARNING_BLOCKS:
         return False

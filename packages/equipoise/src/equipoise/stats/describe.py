@@ -199,8 +199,8 @@ def _chance_of_ranks(first: FloatArray, last: FloatArray) -> float:
 def rank_autocorrelation(values: FloatArray) -> float | None:
     """Return the correlation of the ranks of neighbouring values; ``None`` if it is unknown.
 
-    It is that of Wald and Wolfowitz (1943), not circular. It is unknown with fewer than 6 values,
-    or if all values are equal.
+    Wald and Wolfowitz (1943) define it; here it is not circular. It is unknown with fewer than 6
+    values, or if all values are equal.
     """
     if len(values) < MIN_TRIALS_FOR_DRIFT:
         return None
@@ -231,10 +231,10 @@ MIN_BLOCKS = 5
 
 
 class MeanRatio(Struct, frozen=True):
-    """The mean cost of the candidate over that of the baseline."""
+    """The mean cost of the candidate over the mean cost of the baseline."""
 
     ratio: float | None
-    """Ratio of the means; ``None`` if a mean is not finite, or that of the baseline is 0."""
+    """Ratio of the means; ``None`` if a mean is not finite, or the baseline's mean is 0."""
     ratio_ci: Interval
     """Bootstrap interval, for description: valid neither sequentially nor in small campaigns."""
 

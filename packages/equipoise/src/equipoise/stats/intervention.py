@@ -32,7 +32,7 @@ REFUTED_WITHIN = 0.2
 """Maximum absolute fraction of a refuted cause: both of its sets lie within plus or minus this."""
 
 NARROW_WIDTH = 2 * REFUTED_WITHIN
-"""Width of the set at which a confirmed cause needs no more blocks: that of ±`REFUTED_WITHIN`."""
+"""Width of the set at which a confirmed cause needs no more blocks."""
 
 SUFFICIENT_WIDTH = 0.1
 """Width of the set at which an intervention with the outcome ``open`` needs no more blocks."""

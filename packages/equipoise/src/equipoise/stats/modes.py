@@ -47,7 +47,7 @@ class Modes(Struct, frozen=True):
     log_evidence: float | None
     """Evidence of the weakest split that was made; without one, of the split that was rejected.
 
-    It is half the difference of two BICs, those of one shape and of two normal laws: about the
+    It is half the difference between the BIC of one shape and the BIC of two normal laws: about the
     natural logarithm of the Bayes factor for several modes. ``None`` for too few values, or without
     a valley."""
 
@@ -367,8 +367,8 @@ def _beta(values: FloatArray) -> float:
     """Fit a beta law with one peak (both exponents at least 1) and ends beyond the extremes."""
     range_ = float(values[-1] - values[0])
     best = -math.inf
-    for beyond in BETA_ENDS:
-        extra = beyond * range_ / len(values)
+    for distance in BETA_ENDS:
+        extra = distance * range_ / len(values)
         width = range_ + 2.0 * extra
         scaled = (values - values[0] + extra) / width
         # The likelihood depends on the sample only through these two means.

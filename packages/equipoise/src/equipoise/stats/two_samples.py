@@ -70,7 +70,7 @@ def sample_ratio(
         return SampleRatio(None, (None, None), "a value that is not above 0 has no ratio")
     logs = sample_difference(np.log(baseline), np.log(candidate), paired=paired, level=level)
     if abs(logs.difference) > _MAX_LOG_RATIO:
-        return SampleRatio(None, (None, None), "the ratio is beyond every number")
+        return SampleRatio(None, (None, None), "the ratio is too large for a number")
     ratio = math.exp(logs.difference)
     low, high = logs.difference_ci
     if low is None or high is None:

@@ -137,9 +137,9 @@ def judge(
     decided = select_most(
         judged_at, lambda judgement: judgement.verdict != "undecided", alpha, count
     )
-    others = judged_at(alpha / count) if len(decided) < count else []
+    unselected = judged_at(alpha / count) if len(decided) < count else []
     return tuple(
-        decided[index] if index in decided else replace(others[index], verdict="undecided")
+        decided[index] if index in decided else replace(unselected[index], verdict="undecided")
         for index in range(count)
     )
 
@@ -279,8 +279,8 @@ def finite_ratio(log_ratio: float) -> float | None:
 
 def judge_alone(blocks: PairedBlocks, margin: float, alpha: float) -> ComparisonVerdict:
     """Judge the only comparison of a campaign, by the running confidence sequence at ``alpha``."""
-    known: ComparisonVerdict | None = blocks.verdicts.get(("alone", margin, alpha))
-    if known is None:
+    cached: ComparisonVerdict | None = blocks.verdicts.get(("alone", margin, alpha))
+    if cached is None:
         interval, is_constant, is_at_stop = _shown_interval(blocks.engine, alpha)
         level = equivalence_level(alpha)
         # Both intervals are running, or both are at the stop, so that one lies within the other.
@@ -290,22 +290,22 @@ def judge_alone(blocks: PairedBlocks, margin: float, alpha: float) -> Comparison
             else _nonempty_interval(blocks.engine, level)[0]
         )
         judged = judge_by_intervals(blocks, margin, alpha, interval, equivalence)
-        known = replace(judged, ratio_is_constant=is_constant and judged.ratio_is_constant)
-        blocks.verdicts["alone", margin, alpha] = known
-    return known
+        cached = replace(judged, ratio_is_constant=is_constant and judged.ratio_is_constant)
+        blocks.verdicts["alone", margin, alpha] = cached
+    return cached
 
 
 def judge_at_stop(blocks: PairedBlocks, margin: float, level: float) -> ComparisonVerdict:
     """Judge one of several comparisons, by its interval at the stop."""
-    known: ComparisonVerdict | None = blocks.verdicts.get(("at stop", margin, level))
-    if known is None:
+    cached: ComparisonVerdict | None = blocks.verdicts.get(("at stop", margin, level))
+    if cached is None:
         # An interval without 0 implies an e-value of at least 1/level: no second test is needed.
         interval, equivalence = (
             blocks.engine.interval_at_stop(each) for each in (level, equivalence_level(level))
         )
-        known = judge_by_intervals(blocks, margin, level, interval, equivalence)
-        blocks.verdicts["at stop", margin, level] = known
-    return known
+        cached = judge_by_intervals(blocks, margin, level, interval, equivalence)
+        blocks.verdicts["at stop", margin, level] = cached
+    return cached
 
 
 def judge_unadjusted(
