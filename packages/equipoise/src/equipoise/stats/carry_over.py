@@ -40,8 +40,7 @@ ROUNDS = 5
 """Number of rounds in which conditions and trend are estimated in turn."""
 CLIP_SCALES = 5.0
 WARNING_ERRORS = 3.0
-"""Standard errors from which on a carry-over is certain: at most 1 % of campaigns of 60 blocks get
-a false warning."""
+"""Standard errors of a certain carry-over: at most 1 % of campaigns of 60 blocks warn falsely."""
 
 
 def carry_over(

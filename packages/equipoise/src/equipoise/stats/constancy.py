@@ -3,8 +3,7 @@
 A constant ratio moves every run by the same factor. Then the log costs of the candidate, minus the
 effect, spread as much as those of the baseline, and exchanging the two costs of a block changes
 nothing that is known before its coin. `spreads_differ` bets on that. `centre_is_unstable` finds
-another case: times lie so far apart that the typical ratio depends on a few blocks
-(docs/methods/interval.md).
+another case: a typical ratio that depends on a few blocks (docs/methods/interval.md).
 """
 
 from __future__ import annotations
