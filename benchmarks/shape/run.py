@@ -46,7 +46,7 @@ LENGTHS = (50, 100, ITERATIONS, 500)
 def share_with_modes(draw: Draw, count: int, modes: int, simulations: int, seed: int) -> float:
     """How often a sample of this size is said to have so many modes."""
     generator = np.random.default_rng(seed)
-    found = (len(find_modes(100.0 + draw(generator, count)).places) for _ in range(simulations))
+    found = (len(find_modes(100.0 + draw(generator, count)).locations) for _ in range(simulations))
     return sum(one == modes for one in found) / simulations
 
 
@@ -112,13 +112,13 @@ def named(dependence: float, simulations: int) -> list[str]:
                 Covariate(
                     f"covariate {one}",
                     autoregressive(generator, count, dependence),
-                    named=False,
-                    drawn=False,
+                    is_categorical=False,
+                    is_drawn=False,
                 )
                 for one in range(COVARIATES - 1)
             ]
             cpu = (autoregressive(generator, count, dependence) > 0).astype(np.float64)
-            beside.append(Covariate("cpu", cpu, named=True, drawn=False))
+            beside.append(Covariate("cpu", cpu, is_categorical=True, is_drawn=False))
             unrelated = (autoregressive(generator, count, dependence) > 0.5).astype(np.int64)
             false += bool(companions(unrelated, beside))
             strays = generator.random(count) < 0.1

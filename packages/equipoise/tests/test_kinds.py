@@ -115,9 +115,9 @@ def test_the_tags_of_a_kind_are_its_name() -> None:
 def test_terms_of_no_installed_kind_are_refused() -> None:
     plan = msgspec.json.decode(to_text(plan_of()))
     plan["terms"] = {"kind": "séance"}
-    with pytest.raises(ValueError, match="no campaigns of the kind 'séance' are known here"):
+    with pytest.raises(ValueError, match="no installed package has campaigns of the kind 'séance'"):
         plan_from_text(to_text(plan))
-    with pytest.raises(UnusableInput, match="no campaigns of the kind 'séance'"):
+    with pytest.raises(UnusableInput, match="cannot read campaigns of the kind 'séance'"):
         kind_named("séance")
 
 

@@ -23,7 +23,7 @@ from equipoise.design.limits import CampaignLimits
 from equipoise.files.state import default_ledger
 from equipoise.ledger import Ledger, open_for_reading, open_for_writing
 from equipoise.model.errors import UnusableInput
-from equipoise.model.kinds import provided
+from equipoise.model.kinds import load_part
 from equipoise.model.plan import PRIMARY_METRIC
 from equipoise.model.quantities import Interval
 from equipoise.model.record import RunRecord
@@ -275,7 +275,7 @@ def compare(
             "aslr": aslr,
         }
         request = FunctionsRequest(numbers, names, is_ranked, ledger, allow_concurrent, progress)
-        compare_functions = provided("compare_callables", *_FUNCTIONS_KIND)
+        compare_functions = load_part("compare_callables", *_FUNCTIONS_KIND)
         record = compare_functions(commands, setup, request, command_options)
         return _result_of(record, show_env=show_env)
     options = CompareOptions(
@@ -445,7 +445,7 @@ def compare_code(
     """
     is_ranked, numbers = _parse_ranking(ranking), CampaignLimits(**limits)
     request = FunctionsRequest(numbers, names, is_ranked, ledger, allow_concurrent, progress)
-    record = provided("compare_code", *_FUNCTIONS_KIND)(codes, setup, globals or {}, request)
+    record = load_part("compare_code", *_FUNCTIONS_KIND)(codes, setup, globals or {}, request)
     return _result_of(record, show_env=show_env)
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from equipoise.design.chance import HELD, one_source_held_each, sources_here
+from equipoise.design.chance import HELD, conditions_by_held_source, sources_on_host
 from equipoise.model.plan import PADDING_VARIABLE, Condition
 
 COMMAND = Condition("run", ("/bin/true",), environment={"KEY": "value"})
 
 
 def test_each_source_is_held_alone_and_all_are_held_together() -> None:
-    sources, notices = sources_here({}, (0, 3), random_addresses=True)
+    sources, notices = sources_on_host({}, (0, 3), random_addresses=True)
     assert notices == ()
-    conditions = one_source_held_each(COMMAND, sources)
+    conditions = conditions_by_held_source(COMMAND, sources)
     assert conditions[0].environment == COMMAND.environment
     assert conditions[0].process == COMMAND.process
     held = {condition.levels[HELD]: condition for condition in conditions}
@@ -28,7 +28,7 @@ def test_each_source_is_held_alone_and_all_are_held_together() -> None:
 
 
 def test_a_source_that_cannot_vary_here_is_reported_and_not_tried() -> None:
-    sources, notices = sources_here(
+    sources, notices = sources_on_host(
         {"PYTHONHASHSEED": "7", "PERL_HASH_SEED": "1"}, (0,), random_addresses=False
     )
     assert [source.name for source in sources] == ["environment size"]
@@ -37,5 +37,5 @@ def test_a_source_that_cannot_vary_here_is_reported_and_not_tried() -> None:
 
 
 def test_a_random_seed_varies() -> None:
-    sources, _ = sources_here({"PYTHONHASHSEED": "random"}, (0, 1), random_addresses=True)
+    sources, _ = sources_on_host({"PYTHONHASHSEED": "random"}, (0, 1), random_addresses=True)
     assert "hash seed of Python" in [source.name for source in sources]

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from equipoise.design.command_line import (
+    arguments_after_options,
     shell_line,
     shell_line_with_placeholders,
-    words_after_options,
 )
 from equipoise.report.renderers.markdown import code_block
 from packages.equipoise.tests.payloads import LONG, PAYLOADS
@@ -64,5 +64,5 @@ def test_special_characters_beside_a_placeholder_are_text(tmp_path: Path) -> Non
 
 
 def test_a_word_after_the_options_is_not_an_option() -> None:
-    assert words_after_options(["a", "-b"]) == ["--", "a", "-b"]
-    assert words_after_options(["a", "b -c"]) == ["a", "b -c"]
+    assert arguments_after_options(["a", "-b"]) == ["--", "a", "-b"]
+    assert arguments_after_options(["a", "b -c"]) == ["a", "b -c"]

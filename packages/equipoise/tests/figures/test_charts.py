@@ -245,7 +245,7 @@ def test_the_law_of_each_line_is_fitted_and_in_the_notes() -> None:
     laws = scaling_laws(document, "rows", "wall_s")
     assert set(laws) == {"algorithm fast", "algorithm slow"}
     for name, true in (("algorithm fast", 1.0), ("algorithm slow", 1.5)):
-        low, high = laws[name].power_law.power_ci
+        low, high = laws[name].power_law.exponent_ci
         assert low is not None and high is not None
         # Twelve blocks of 2 % noise: the interval is that narrow, and holds the truth.
         assert true - 0.05 < low <= high < true + 0.05

@@ -91,7 +91,7 @@ def test_an_outcome_is_final_if_more_blocks_would_change_nothing_relevant(
 
 def test_a_confirmed_share_gets_blocks_until_it_is_as_precise_as_a_refuted_one() -> None:
     effect = effect_of((0.010, 0.024, 0.010, 0.010))
-    wide = msgspec.structs.replace(effect.logs, pieces=((0.52, 1.3),))
+    wide = msgspec.structs.replace(effect.logs, intervals=((0.52, 1.3),))
     assert effect.outcome == "confirmed"
     assert is_final(effect)
     assert not is_final(msgspec.structs.replace(effect, logs=wide))
@@ -179,7 +179,7 @@ def test_most_of_a_clear_gap_is_bounded_after_forty_blocks() -> None:
     for _ in range(20):
         without, with_it = gaps_of(generator, gap=0.1, share=0.8, noise=normal(generator))
         effect = explained_fraction(without, with_it)
-        assert len(effect.pieces) == 1
+        assert len(effect.intervals) == 1
         ends.append((effect.low, effect.high))
     low, high = np.median(np.array(ends, dtype=float), axis=0)
     assert 0.5 < low < 0.7
@@ -234,7 +234,7 @@ def test_blocks_added_one_by_one_give_the_same_set_with_ends_rounded_outwards() 
 def test_without_blocks_there_is_no_result() -> None:
     effect = explained_fraction(np.array([]), np.array([]))
     assert effect.estimate is None
-    assert effect.pieces == ((None, None),)
+    assert effect.intervals == ((None, None),)
 
 
 def test_blocks_with_two_timeouts_of_a_pair_are_not_evidence() -> None:
@@ -249,7 +249,7 @@ def test_blocks_with_two_timeouts_of_a_pair_are_not_evidence() -> None:
 
 def test_a_candidate_that_always_times_out_leaves_no_share_that_fits() -> None:
     effect = explained_fraction(np.full(30, math.inf), np.full(30, 0.001))
-    assert effect.pieces == ()
+    assert effect.intervals == ()
     assert effect.estimate is None
     assert not effect.lies_within(-1.0, 2.0)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from equipoise.stats.modes import best_single_bic, find_modes, two_normals
+from equipoise.stats.modes import best_single_bic, find_modes, fit_two_normals
 from packages.equipoise.tests.stats.planted import SINGLE, SPIKES, Draw, two_peaks
 from packages.equipoise.tests.stats.simulated import at_least
 
@@ -19,7 +19,7 @@ def samples_with_modes(draw: Draw, trials: int, modes: int, simulations: int = S
     """Number of samples with this number of trials in which this number of modes is found."""
     generator = np.random.default_rng(trials)
     samples = (100.0 + draw(generator, trials) for _ in range(simulations))
-    return sum(len(find_modes(sample).places) == modes for sample in samples)
+    return sum(len(find_modes(sample).locations) == modes for sample in samples)
 
 
 @pytest.mark.parametrize("shape", SINGLE)
@@ -46,9 +46,9 @@ def test_modes_have_their_places_and_shares() -> None:
     slow = generator.random(300) < 0.3
     values = np.where(slow, 9.6, 8.1) * np.exp(generator.normal(0.0, 0.01, 300))
     modes = find_modes(values)
-    assert modes.places == pytest.approx((8.1, 9.6), rel=0.01)
+    assert modes.locations == pytest.approx((8.1, 9.6), rel=0.01)
     assert modes.shares == pytest.approx((1 - slow.mean(), slow.mean()))
-    assert (modes.of(values) == slow).all()
+    assert (modes.indices_of(values) == slow).all()
     assert modes.log_evidence is not None
     assert modes.log_evidence > 10
 
@@ -57,7 +57,7 @@ def test_both_sides_of_a_valley_are_tested_again() -> None:
     generator = np.random.default_rng(2)
     values = generator.choice([10.0, 20.0, 30.0, 60.0], 400) + generator.normal(0.0, 1.0, 400)
     modes = find_modes(values)
-    assert modes.places == pytest.approx((10.0, 20.0, 30.0, 60.0), abs=1.0)
+    assert modes.locations == pytest.approx((10.0, 20.0, 30.0, 60.0), abs=1.0)
     assert sum(modes.shares) == pytest.approx(1.0)
 
 
@@ -65,7 +65,7 @@ def test_both_sides_of_a_valley_are_tested_again() -> None:
 def test_a_few_or_equal_values_are_one_mode(values: list[float]) -> None:
     modes = find_modes(np.array(values))
     assert modes.shares == (1.0,)
-    assert modes.cuts == ()
+    assert modes.valleys == ()
     assert modes.log_evidence is None
 
 
@@ -74,24 +74,24 @@ def test_the_modes_do_not_depend_on_unit_or_order() -> None:
     values = 100.0 + two_peaks(5.0, 0.3)(generator, 120)
     modes = find_modes(values)
     tiny = find_modes(1e-6 * generator.permutation(values))
-    assert len(modes.places) == 2
+    assert len(modes.locations) == 2
     assert tiny.shares == modes.shares
-    assert tiny.places == pytest.approx(tuple(1e-6 * place for place in modes.places))
+    assert tiny.locations == pytest.approx(tuple(1e-6 * place for place in modes.locations))
 
 
 def test_neighbouring_ticks_of_a_coarse_clock_are_one_mode() -> None:
     generator = np.random.default_rng(4)
     ticks = 0.004 * generator.choice([5, 6], 100)
-    assert len(find_modes(ticks, resolution=0.004).places) == 1
+    assert len(find_modes(ticks, resolution=0.004).locations) == 1
     # This fails if the resolution is unknown.
-    assert len(find_modes(ticks).places) == 2
+    assert len(find_modes(ticks).locations) == 2
 
 
 def test_counts_far_apart_are_modes() -> None:
     generator = np.random.default_rng(5)
     faults = generator.choice([152.0, 160.0], 100, p=[0.7, 0.3])
-    assert find_modes(faults, resolution=1.0).places == (152.0, 160.0)
-    assert find_modes(faults).places == (152.0, 160.0)
+    assert find_modes(faults, resolution=1.0).locations == (152.0, 160.0)
+    assert find_modes(faults).locations == (152.0, 160.0)
 
 
 def test_many_trials_are_reduced_to_their_quantiles() -> None:
@@ -106,12 +106,12 @@ def test_two_normals_are_recovered() -> None:
     values = np.sort(
         np.concatenate([generator.normal(10.0, 1.0, 1400), generator.normal(20.0, 2.0, 600)])
     )
-    fit = two_normals(values)
-    assert fit.places == pytest.approx([10.0, 20.0], abs=0.2)
-    assert fit.spreads == pytest.approx([1.0, 2.0], rel=0.1)
+    fit = fit_two_normals(values)
+    assert fit.means == pytest.approx([10.0, 20.0], abs=0.2)
+    assert fit.sds == pytest.approx([1.0, 2.0], rel=0.1)
     assert fit.shares == pytest.approx([0.7, 0.3], abs=0.02)
-    assert 12.0 < fit.valley_at < 16.0
-    assert fit.valley_depth < 0.1
+    assert 12.0 < fit.valley < 16.0
+    assert fit.valley_density < 0.1
 
 
 @pytest.mark.parametrize("shape", SINGLE)
@@ -142,7 +142,7 @@ def test_three_equal_modes_are_found_although_two_normals_explain_them_badly() -
     found = 0
     for _ in range(SIMULATIONS):
         values = generator.choice([0.0, 6.0, 12.0], 150) + generator.normal(0.0, 1.0, 150)
-        found += len(find_modes(100.0 + values).places) == 3
+        found += len(find_modes(100.0 + values).locations) == 3
     assert found >= at_least(SIMULATIONS, 0.95)
 
 
@@ -151,6 +151,6 @@ def test_a_cut_is_ignored_if_ties_leave_no_values_on_one_side() -> None:
     generator = np.random.default_rng(20)
     values = np.concatenate((np.zeros(320), generator.uniform(0.0005, 0.003, 80)))
     found = find_modes(values, resolution=0.004)
-    assert np.isfinite(found.places).all()
+    assert np.isfinite(found.locations).all()
     assert min(found.shares) > 0.0
-    assert len(found.cuts) == len(found.places) - 1
+    assert len(found.valleys) == len(found.locations) - 1

@@ -30,8 +30,8 @@ def costs_of(
 def test_a_law_without_noise_is_found_exactly(power: float, log_power: int) -> None:
     law = scaling_law(SIZES, costs_of(power, log_power, noise=0.0), seed=1)
     found = law.exponents[log_power]
-    assert found.power == pytest.approx(power, abs=1e-12)
-    assert found.largest_miss == pytest.approx(0.0, abs=1e-12)
+    assert found.exponent == pytest.approx(power, abs=1e-12)
+    assert found.largest_deviation == pytest.approx(0.0, abs=1e-12)
     assert (power, log_power) in law.simple
 
 
@@ -39,7 +39,7 @@ def test_the_interval_of_the_exponent_covers_it_as_often_as_claimed() -> None:
     covered, campaigns = 0, 200
     for seed in range(campaigns):
         law = scaling_law(SIZES, costs_of(2.0, 1, seed=seed), seed=seed)
-        low, high = law.exponents[1].power_ci
+        low, high = law.exponents[1].exponent_ci
         assert low is not None and high is not None
         covered += low <= 2.0 <= high
     # 95 % minus three standard errors and the known deficit of percentile intervals of 20 blocks.
@@ -62,14 +62,14 @@ def test_only_enough_blocks_show_whether_there_is_a_logarithm() -> None:
     assert many.simple == ((2.0, 1),)
     few = scaling_law(SIZES, costs_of(2.0, 1, blocks=3), seed=1)
     assert not few.has_intervals
-    assert few.power_law.power_ci == (None, None)
+    assert few.power_law.exponent_ci == (None, None)
 
 
 def test_sizes_left_out_of_blocks_have_no_costs() -> None:
     costs = costs_of(2.0, 0, blocks=30)
     costs[10:, 3] = np.nan
     law = scaling_law(SIZES, costs, seed=1)
-    assert law.power_law.power == pytest.approx(2.0, abs=0.15)
+    assert law.power_law.exponent == pytest.approx(2.0, abs=0.15)
     assert [growth.blocks for growth in law.growth] == [30, 30, 10]
 
 
@@ -78,14 +78,14 @@ def test_the_order_of_the_sizes_and_the_unit_of_the_cost_change_nothing() -> Non
     forward = scaling_law(SIZES, costs, seed=1)
     back = scaling_law(SIZES[::-1], 1e9 * costs[:, ::-1], seed=1)
     assert back.sizes == forward.sizes
-    assert back.power_law.power == pytest.approx(forward.power_law.power)
+    assert back.power_law.exponent == pytest.approx(forward.power_law.exponent)
     assert back.simple == forward.simple
 
 
 def test_trials_that_timed_out_are_slowest_and_leave_the_median() -> None:
     costs = costs_of(2.0, 0, blocks=21, noise=0.001)
     costs[::5, 3] = math.inf
-    assert scaling_law(SIZES, costs, seed=1).power_law.power == pytest.approx(2.0, abs=0.05)
+    assert scaling_law(SIZES, costs, seed=1).power_law.exponent == pytest.approx(2.0, abs=0.05)
     costs[:, 3] = math.inf
     with pytest.raises(UnusableInput, match="5340"):
         scaling_law(SIZES, costs, seed=1)

@@ -104,8 +104,8 @@ def test_two_timeouts_have_no_ratio_and_exclude_nothing() -> None:
 @pytest.mark.parametrize(
     ("baseline", "candidate", "words"),
     [
-        (np.ones(9), np.ones(9), "needs 10 blocks, but there are 9"),
-        (np.ones(12), np.ones(11), "needs pairs"),
+        (np.ones(9), np.ones(9), "9 blocks are too few"),
+        (np.ones(12), np.ones(11), "candidate.s the shape"),
         (np.full(12, math.nan), np.ones(12), "baseline cost is negative or not a number"),
         (np.ones(12), -np.ones(12), "candidate cost is negative or not a number"),
     ],

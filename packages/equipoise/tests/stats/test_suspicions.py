@@ -71,7 +71,7 @@ def test_the_change_of_an_exact_count_is_found_at_its_place() -> None:
 
 def test_fewer_than_ten_values_have_no_changes_and_a_nan_is_refused() -> None:
     assert not level_changes(np.array([1.0] * 4 + [2.0] * 5), 1.0)
-    with pytest.raises(UnusableInput, match="finite ones"):
+    with pytest.raises(UnusableInput, match="not finite"):
         level_changes(np.array([1.0, np.nan] + [2.0, 3.0] * 10), 1.0)
 
 

@@ -152,7 +152,7 @@ def test_the_unit_of_a_series_changes_only_its_numbers(series: str) -> None:
     first, second = classify_trial(values), classify_trial(1.07 * values)
     assert first is not None and second is not None
     assert (second.kind, second.steady_from) == (first.kind, first.steady_from)
-    assert second.late == pytest.approx(1.07 * first.late, rel=1e-12)
+    assert second.final_mean == pytest.approx(1.07 * first.final_mean, rel=1e-12)
 
 
 def test_a_few_iterations_are_not_classed() -> None:

@@ -19,9 +19,9 @@ SORTS = NAMED + '[workload]\ncommand = ["sort", "{n}"]\n'
 PLAIN = NAMED + '[workload]\ncommand = ["sort"]\n'
 """Four lines each."""
 SERVED = NAMED + '[workload.server]\nclient = ["sort"]\n'
-APART = "set it in one of them, or keep the two apart by an [[exclude]]"
-PIPELINE = 'check its spelling; a pipeline is written ["sh", "-c", "…"]'
-NOT_INSTALLED = "install it, or name its folder in the server's path"
+APART = "set it in one of the two, or add an [[exclude]] with both levels"
+PIPELINE = 'check its spelling; write a pipeline as ["sh", "-c", "…"]'
+NOT_INSTALLED = "install it, or add its folder to the key path of the server"
 
 
 def read(folder: Path, text: str) -> Study:
@@ -45,7 +45,7 @@ REFUSED = {
     "a program that is a folder": (
         NAMED + '[workload]\ncommand = ["/tmp", "{n}"]\n[factors.n]\nlevels = [1, 2]\n',
         "study.toml:4: [workload] command: /tmp is a folder, not a program",
-        "name a program in it",
+        "give a program in it",
     ),
     "a baseline whose program is not there": (
         PLAIN + '[factors.n]\na = { command = "srot" }\nb = {}\n',
@@ -72,7 +72,7 @@ REFUSED = {
     "a single level to compare": (
         SORTS + "[factors.n]\nlevels = [1]\n",
         "study.toml:5: [factors.n]: nothing is left to compare 1 with",
-        "give n another level that runs here",
+        "add a level to n that can run on this host",
     ),
     "a factor that changes nothing": (
         PLAIN + "[factors.n]\nlevels = [1, 2]\n",
@@ -83,28 +83,30 @@ REFUSED = {
         PLAIN + '[factors.n]\nrole = "stratum"\n[factors.n.a]\ninstructions = "avx512f"\n',
         "study.toml:5: [factors.n]: no level of n can run here: n a cannot run here: there is no "
         "avx512f in this CPU; it is left out",
-        "run it on a CPU that has it",
+        "use a host whose CPU has it",
     ),
     "a variable that two levels set": (
         PLAIN
         + '[factors.n]\na = {}\nb = { env = { X = "1" } }\n'
         + '[factors.m]\nrole = "stratum"\nc = { env = { X = "2" } }\n',
-        "study.toml:10: [factors.m.c.env] X: b of n sets it too, and one would undo the other",
+        "study.toml:10: [factors.m.c.env] X: b of n sets it too, and one value would "
+        "override the other",
         APART,
     ),
     "a command that two levels give": (
         PLAIN
         + '[factors.n]\na = {}\nb = { command = "cat" }\n'
         + '[factors.m]\nrole = "stratum"\nc = { command = "ls" }\n',
-        "study.toml:10: [factors.m.c] command: b of n sets it too, and one would undo the other",
+        "study.toml:10: [factors.m.c] command: b of n sets it too, and one value would "
+        "override the other",
         APART,
     ),
     "a library path in the environment beside one": (
         PLAIN
         + '[factors.n]\na = {}\n[factors.n.b]\nlibrary_path = "/tmp"\n'
         + 'env = { LD_LIBRARY_PATH = "/opt" }\n',
-        "study.toml:9: [factors.n.b.env] LD_LIBRARY_PATH: library_path sets it too, and one would "
-        "undo the other",
+        "study.toml:9: [factors.n.b.env] LD_LIBRARY_PATH: library_path sets it too, and one "
+        "value would override the other",
         APART,
     ),
     "more conditions than a block holds": (
@@ -113,7 +115,7 @@ REFUSED = {
         + f'levels = {list(range(1, 41))}\n[factors.m]\nrole = "size"\n'
         + f"levels = {list(range(1, 41))}\n",
         "study.toml:5: [factors]: 1600 conditions are more than the 1000 of one block",
-        "choose fewer levels with factor, or write an [[exclude]]",
+        "choose fewer levels with factor, or add an [[exclude]]",
     ),
 }
 

@@ -48,7 +48,7 @@ class ClassifiedTrial(Struct, frozen=True):
         """Cost of the trial in a comparison of steady states; ``None`` if unknown."""
         if self.trial.timed_out:
             return TIMED_OUT
-        return None if self.shape is None else self.shape.late
+        return None if self.shape is None else self.shape.final_mean
 
 
 class ClassifiedCondition(Struct, frozen=True):
@@ -78,7 +78,7 @@ class ClassifiedCondition(Struct, frozen=True):
             return "none of its trials ended"
         if not self.workload.has_steady_state:
             return f"it has no steady state ({self.workload.summary})"
-        if any(trial.late < 0.0 for trial in self.workload.trials):
+        if any(trial.final_mean < 0.0 for trial in self.workload.trials):
             return "its iterations have values below 0, which make no ratio"
         return None
 

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from equipoise.analysis.comparisons import primary_comparisons
 from equipoise.campaign.blocks import as_cost, block_costs, cost_function
 from equipoise.campaign.washouts import analysed_blocks
-from equipoise.design.chance import EVERYTHING, HELD, STUDY
+from equipoise.design.chance import ALL_SOURCES, HELD, STUDY
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Contrast, Plan
 from equipoise.model.quantities import Interval
@@ -300,7 +300,7 @@ def sources_of_spread(
         change = spread_change(pairs[:, 0], pairs[:, 1], seed=plan.seed + index)
         if change is not None:
             changes[condition.levels[HELD]] = change
-    sources = [name for name in changes if name != EVERYTHING]
+    sources = [name for name in changes if name != ALL_SOURCES]
     adjusted = dict(
         zip(sources, holm([changes[source].p_value for source in sources]), strict=True)
     )

@@ -73,11 +73,11 @@ def _ranking(
     more_is_better: bool,
 ) -> Ranking:
     judgement, metric = plan.judgement, plan.judgement.primary_metric
-    verdicts = {pair: with_baseline[pair].verdict for pair in group.with_baseline}
-    verdicts |= {pair: judged[pair].verdict for pair in group.among_candidates}
+    verdicts = {pair: with_baseline[pair].verdict for pair in group.baseline_pairs}
+    verdicts |= {pair: judged[pair].verdict for pair in group.candidate_pairs}
     ratios = {first.baseline: 0.0} | {
         candidate: _log_ratio(with_baseline[baseline, candidate])
-        for baseline, candidate in group.with_baseline
+        for baseline, candidate in group.baseline_pairs
     }
     ordered = _ordered_members(ratios, verdicts)
     members_in_race = contenders_of(group, judgement.min_effect, judgement.alpha)
@@ -127,7 +127,7 @@ def _ranking(
                 verdict=judged[pair].verdict,
                 blocks=judged[pair].blocks,
             )
-            for pair in group.among_candidates
+            for pair in group.candidate_pairs
         ),
         alpha=judgement.alpha,
         summary=ranking_sentence(

@@ -52,7 +52,7 @@ def shape_of(
     resolution = (reported and reported.quantum) or 0.0
     summary = describe(values, seed=plan.seed, resolution=resolution)
     if len(summary.modes) > 1 and len(values) >= MIN_TRIALS:
-        modes = find_modes(values, resolution=resolution).of(values)
+        modes = find_modes(values, resolution=resolution).indices_of(values)
         covariates = observed_covariates(trials)
         if plan.rules.has_random_order:
             covariates = [*_observed(trials), *_covariates_of_design(plan, trials, draws)]
@@ -71,33 +71,39 @@ def observed_covariates(trials: Sequence[Trial]) -> list[Covariate]:
 def _observed(trials: Sequence[Trial]) -> Iterator[Covariate]:
     for name in dict.fromkeys(name for trial in trials for name in trial.covariates):
         column = _column([trial.covariates.get(name) for trial in trials])
-        yield Covariate(name, column, named=name in CATEGORICAL_COVARIATES, drawn=False)
+        yield Covariate(name, column, is_categorical=name in CATEGORICAL_COVARIATES, is_drawn=False)
 
 
 def _covariates_of_design(
     plan: Plan, trials: Sequence[Trial], draws: Mapping[int, Draw]
 ) -> Iterator[Covariate]:
     positions = _column([trial.position for trial in trials])
-    yield Covariate(POSITION, positions, named=True, drawn=True)
+    yield Covariate(POSITION, positions, is_categorical=True, is_drawn=True)
     yield _time(trials)
     draws_of_trials = [draws.get(trial.block) for trial in trials]
     numbers = [None if draw is None else draw.layout for draw in draws_of_trials]
     if plan.layouts:
-        yield Covariate(LAYOUT, _column(numbers), named=True, drawn=True)
+        yield Covariate(LAYOUT, _column(numbers), is_categorical=True, is_drawn=True)
     # With layouts, a value is drawn once for each layout, not for each trial.
     draw_count = len(set(numbers)) if plan.layouts else None
     sizes = _column([None if draw is None else draw.padding_bytes for draw in draws_of_trials])
-    yield Covariate(ENVIRONMENT_BYTES, sizes, named=False, drawn=True, units=draw_count)
+    yield Covariate(ENVIRONMENT_BYTES, sizes, is_categorical=False, is_drawn=True, units=draw_count)
     if plan.layouts:
         layouts = [None if number is None else plan.layouts[number - 1] for number in numbers]
         sizes = _column([None if layout is None else layout.argument_bytes for layout in layouts])
         coins = _column([None if layout is None else layout.random_addresses for layout in layouts])
-        yield Covariate(ARGUMENT_BYTES, sizes, named=False, drawn=True, units=draw_count)
-        yield Covariate(RANDOM_ADDRESSES, coins, named=True, drawn=True, units=draw_count)
+        yield Covariate(
+            ARGUMENT_BYTES, sizes, is_categorical=False, is_drawn=True, units=draw_count
+        )
+        yield Covariate(
+            RANDOM_ADDRESSES, coins, is_categorical=True, is_drawn=True, units=draw_count
+        )
 
 
 def _time(trials: Sequence[Trial]) -> Covariate:
-    return Covariate(TIME, np.arange(len(trials), dtype=np.float64), named=False, drawn=True)
+    return Covariate(
+        TIME, np.arange(len(trials), dtype=np.float64), is_categorical=False, is_drawn=True
+    )
 
 
 def _column(values: Sequence[float | None]) -> FloatArray:

@@ -325,7 +325,7 @@ def _longer_hint(record: RunRecord, blocks: int, measured_s: float) -> str:
     """Return the hint for a campaign that should measure longer."""
     plan, stopped_because = record.plan, record.stopped_because
     min_s = plan.stopping.min_seconds
-    restart = plan.rules.restart
+    restart = plan.rules.restart_hint
     resume = f"run equipoise resume {record.id}"
     command = resume if restart is None else f"{restart} with"
     factor = min_s / max(measured_s, 1e-3)

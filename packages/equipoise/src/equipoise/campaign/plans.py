@@ -27,7 +27,7 @@ from equipoise.design.commands import (
 )
 from equipoise.design.layouts import with_layouts
 from equipoise.design.limits import (
-    ONE_COMMAND,
+    ONE_COMMAND_LIMITS,
     STUDY_BLOCKS,
     WHAT_VARIES_BLOCKS,
     CampaignLimits,
@@ -100,7 +100,9 @@ def compare_plan(options: CompareOptions) -> PlanAndWarnings:
                 counters=counters_among(metrics),
             )
         ),
-        stopping=limits.stopping(ONE_COMMAND if is_single else Stopping(leave_out_decided=True)),
+        stopping=limits.stopping(
+            ONE_COMMAND_LIMITS if is_single else Stopping(leave_out_decided=True)
+        ),
         judgement=replace(
             limits.judgement(metrics), adjust_by=COVARIATES_BEFORE_TRIAL if options.adjust else ()
         ),
@@ -167,7 +169,7 @@ def _hold_sources_of_chance(plan: Plan) -> PlanAndWarnings:
             hint=f"give at least {option('blocks', MIN_BLOCKS)}",
         )
     environment = own_environment()
-    sources, warnings = chance.sources_here(
+    sources, warnings = chance.sources_on_host(
         environment,
         tuple(sorted(os.sched_getaffinity(0))),
         random_addresses=addresses_are_random(Host()),
@@ -177,7 +179,7 @@ def _hold_sources_of_chance(plan: Plan) -> PlanAndWarnings:
         warnings = (*warnings, order)
     else:
         sources = (*sources, order)
-    conditions = chance.one_source_held_each(plan.conditions[0], sources)
+    conditions = chance.conditions_by_held_source(plan.conditions[0], sources)
     holding_plan = replace(
         plan,
         study=chance.STUDY,

@@ -7,7 +7,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from equipoise.design.command_line import shell_line, words_after_options
+from equipoise.design.command_line import arguments_after_options, shell_line
 
 _KEY = "equipoise.arguments"
 OUTPUTS = frozenset(
@@ -74,7 +74,7 @@ def typed_command(**settled: object) -> tuple[str, ...]:
     if is_command and arguments:
         return (*command, *options, "--", *arguments)
     if any(argument.startswith("-") for argument in arguments):
-        return (*command, *options, *words_after_options(arguments))
+        return (*command, *options, *arguments_after_options(arguments))
     return (*command, *arguments, *options)
 
 

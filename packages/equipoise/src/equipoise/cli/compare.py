@@ -12,7 +12,7 @@ from equipoise.cli.hyperfine import HyperfineCommand, HyperfineOptions, hyperfin
 from equipoise.cli.options import HostOptions, OutputOptions
 from equipoise.cli.streams import say
 from equipoise.design.commands import CompareOptions, parameters_from
-from equipoise.design.limits import ONE_COMMAND, WHAT_VARIES_BLOCKS
+from equipoise.design.limits import ONE_COMMAND_LIMITS, WHAT_VARIES_BLOCKS
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import PRIMARY_METRIC
 
@@ -120,8 +120,8 @@ class CompareRequest(Struct, frozen=True, kw_only=True):
 @options.stopping_options(
     f"no limit; {WHAT_VARIES_BLOCKS} with --what-varies",
     "5; a verdict at alpha 0.05 takes 7",
-    budget=f"60; {ONE_COMMAND.budget_s:g} for one command, and at least "
-    f"{ONE_COMMAND.blocks_before_budget} runs",
+    budget=f"60; {ONE_COMMAND_LIMITS.budget_s:g} for one command, and at least "
+    f"{ONE_COMMAND_LIMITS.blocks_before_budget} runs",
 )
 @options.patient_option
 @options.judging_options()

@@ -17,7 +17,7 @@ from equipoise.ledger import Ledger, open_for_writing
 from equipoise.measure.leftovers import clear_leftovers
 from equipoise.measure.measurement_lock import LockOwner
 from equipoise.model.errors import EXIT_CONDITION_FAILED, EXIT_DONE, UnusableInput
-from equipoise.model.kinds import provided
+from equipoise.model.kinds import load_part
 from equipoise.model.plan import COMPARE_STUDY, Plan
 from equipoise.model.record import RunRecord
 
@@ -74,7 +74,7 @@ def measure_on_hosts(
 
     Raise `UnusableInput` if no such kind is installed.
     """
-    measure = provided("on_hosts", "on the hosts of a cluster", "leave --cluster out")
+    measure = load_part("on_hosts", "on the hosts of a cluster", "leave --cluster out")
     status = measure(plan, access, hosts, output, **more)
     assert isinstance(status, int)
     return status
@@ -113,7 +113,7 @@ def explain_gap(record: RunRecord, ledger: Ledger, output: OutputOptions) -> Non
 
     Raise `UnusableInput` if no such kind is installed.
     """
-    provided("explain_gap", "that test causes", "leave --why out")(record, ledger, output)
+    load_part("explain_gap", "that test causes", "leave --why out")(record, ledger, output)
 
 
 def show_result(result: CampaignResult, output: OutputOptions) -> int:

@@ -38,7 +38,7 @@ from equipoise_matching.observation.strata import (
 from equipoise_matching.tables.strata import AnotherFile, StratumRows, check_files, read_rows
 
 MAX_LOSSES = 3
-"""Number of workers lost with the same stratum after which the command ends_campaign."""
+"""Number of workers lost with the same stratum after which the command fails."""
 POLL_INTERVAL_S = 1.0
 """Seconds between two checks for lost workers."""
 MAX_ANSWER_BYTES = 1 << 28

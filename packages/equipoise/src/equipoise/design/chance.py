@@ -1,4 +1,4 @@
-"""Sources of chance in one command, and the conditions that hold them one at a time."""
+"""Sources of chance in one command, and conditions that hold one source constant at a time."""
 
 from __future__ import annotations
 
@@ -12,22 +12,23 @@ from equipoise.model.plan import PADDING_VARIABLE, Condition
 from equipoise.model.record import CampaignWarning
 
 STUDY = "what-varies"
+"""Name of the study of `compare --what-varies`."""
 HELD = "held"
-"""Factor whose level is the source that is held."""
-NOTHING, EVERYTHING = "nothing", "everything"
+"""Factor whose level is the name of the held source, or one of the two names below."""
+NO_SOURCE, ALL_SOURCES = "nothing", "everything"
 
 
 class Source(Struct, frozen=True):
-    """A source of chance: drawn again in each trial, unless it is held."""
+    """A source of chance, drawn again in each trial unless the settings here hold it."""
 
     name: str
     environment: dict[str, str] = field(default_factory=dict)
-    """Variables that hold the source."""
+    """Environment variables that hold the source."""
     random_addresses: bool | None = None
     cpus: tuple[int, ...] | None = None
 
     def hold_in(self, condition: Condition) -> Condition:
-        """Return the condition with this source held; its other settings stay."""
+        """Return the condition with this source held and its other settings unchanged."""
         process = replace(condition.process, cpus=self.cpus or condition.process.cpus)
         if self.random_addresses is not None:
             process = replace(process, random_addresses=self.random_addresses)
@@ -37,29 +38,29 @@ class Source(Struct, frozen=True):
 
 PRELOAD_VARIABLE = "LD_PRELOAD"
 
-SEEDS = (
+HASH_SEEDS = (
     Source("hash seed of Python", {"PYTHONHASHSEED": "0"}),
     Source("hash seed of Perl", {"PERL_HASH_SEED": "0", "PERL_PERTURB_KEYS": "0"}),
 )
-"""Runtimes whose hash seed is set by a variable of the environment."""
+"""Hash seeds of language runtimes, which an environment variable sets."""
 ADDRESSES = Source("addresses (ASLR)", random_addresses=False)
 ENVIRONMENT_SIZE = Source("environment size", {PADDING_VARIABLE: ""})
 FILE_ORDER = "file order"
 FILE_ORDER_LIBRARY = "libequipoise_file_order.so"
-"""Library that lists folders in the order of names (``crates/interpose/file_order``)."""
+"""Library that sorts the lists of files in folders (``crates/interpose/file_order``)."""
 
 
-def sources_here(
+def sources_on_host(
     environment: Mapping[str, str], cpus: tuple[int, ...], *, random_addresses: bool
 ) -> tuple[tuple[Source, ...], tuple[CampaignWarning, ...]]:
-    """Return the sources that vary on this host, and warnings about sources that cannot be tried.
+    """Return the sources that vary on this host, and warnings about sources that do not.
 
-    Trials inherit ``environment`` and may use ``cpus``; ``random_addresses`` is True if this host
-    draws addresses at random.
+    Trials inherit ``environment`` and may use ``cpus``. ``random_addresses`` is True if this host
+    draws memory addresses at random.
     """
     sources: list[Source] = []
     warnings: list[CampaignWarning] = []
-    for seed in SEEDS:
+    for seed in HASH_SEEDS:
         variable = next(iter(seed.environment))
         if environment.get(variable, "random") == "random":
             sources.append(seed)
@@ -69,31 +70,31 @@ def sources_here(
         sources.append(ADDRESSES)
     else:
         hint = "sysctl kernel.randomize_va_space=2"
-        warnings.append(untried_source(ADDRESSES.name, "this host does not draw them", hint))
+        warnings.append(untried_source(ADDRESSES.name, "this host keeps them fixed", hint))
     if len(cpus) > 1:
-        # The last CPU: the first often handles the interrupts.
+        # The last CPU, because the first often handles interrupts.
         sources.append(Source("CPU", cpus=(cpus[-1],)))
     else:
         warnings.append(
-            untried_source("CPU", "Equipoise may use only one", "allow more with taskset")
+            untried_source("CPU", "Equipoise may use only one", "allow more CPUs with taskset")
         )
     return (*sources, ENVIRONMENT_SIZE), tuple(warnings)
 
 
-def one_source_held_each(
+def conditions_by_held_source(
     condition: Condition, sources: tuple[Source, ...]
 ) -> tuple[Condition, ...]:
-    """Return the condition with no source held, with each alone, and with all, in this order."""
-    forms = {NOTHING: condition, **{source.name: source.hold_in(condition) for source in sources}}
-    forms[EVERYTHING] = reduce(lambda held, source: source.hold_in(held), sources, condition)
+    """Return the condition with no source held, with each source held alone, and with all held."""
+    cases = {NO_SOURCE: condition, **{source.name: source.hold_in(condition) for source in sources}}
+    cases[ALL_SOURCES] = reduce(lambda held, source: source.hold_in(held), sources, condition)
     return tuple(
-        replace(form, name=f"{name} held", levels={**form.levels, HELD: name})
-        for name, form in forms.items()
+        replace(case, name=f"{name} held", levels={**case.levels, HELD: name})
+        for name, case in cases.items()
     )
 
 
 def untried_source(name: str, reason: str, hint: str) -> CampaignWarning:
-    """Return the warning that a source cannot be tried, with the reason."""
+    """Return the warning that a source of chance is not tried, with the reason."""
     return CampaignWarning(
         "source_not_tried", f"{name} is not tried as a source of chance: {reason}", hint
     )

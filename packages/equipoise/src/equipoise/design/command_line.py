@@ -1,6 +1,6 @@
-"""The command line that repeats a run, from the typed words in its plan.
+"""The command line that repeats a run, from the arguments in its plan.
 
-A line can be copied from a page or a screen without changing its meaning.
+A user can copy the line from a page or a screen into a shell without changing its meaning.
 """
 
 from __future__ import annotations
@@ -14,72 +14,73 @@ from equipoise.shared.safe_text import visible
 
 
 def command_of_plan(plan: Plan) -> str | None:
-    """Return the line that runs a plan again; ``None`` if there is none.
+    """Return the command line that runs a plan again; ``None`` if there is none.
 
-    The line of a plan whose values are hidden works for users who have set the variables: the shell
-    expands ``$NAME``.
+    If the line has placeholders for hidden values, it works for users who have set the environment
+    variables: the shell expands ``$NAME``.
     """
     if not plan.command_line:
         return plan.rules.command_line
     line = shell_line_with_placeholders(plan.command_line)
     if plan.command_line[1] != COMPARE_STUDY:
         return line
-    # The commands may name files of the working folder.
+    # The commands may name files in the working folder.
     return f"cd {shell_line([plan.measure.working_folder])} && {line}"
 
 
 def command_line_of(
     command: str, arguments: Sequence[str], options: Mapping[str, object]
 ) -> tuple[str, ...]:
-    """Return the words of a command line of Equipoise.
+    """Return the arguments of a command line of Equipoise, with ``equipoise`` first.
 
     Parameters
     ----------
     arguments
         Arguments that follow the options.
     options
-        Value of each option, or several values; an option is left out if its value is ``None`` or
-        False.
+        Value of each option, or its values for a repeated option; an option with the value ``None``
+        or False is left out.
     """
-    words = ["equipoise", command]
+    argv = ["equipoise", command]
     for name, value in options.items():
         option = f"--{name.replace('_', '-')}"
         for item in value if isinstance(value, list | tuple) else (value,):
             if item is not None and item is not False:
-                words += [option] if item is True else [option, str(item)]
-    return (*words, *words_after_options(arguments))
+                argv += [option] if item is True else [option, str(item)]
+    return (*argv, *arguments_after_options(arguments))
 
 
-def shell_line(words: Iterable[str]) -> str:
-    """Return quoted words, which a shell reads unchanged.
+def shell_line(arguments: Iterable[str]) -> str:
+    """Return a line that a shell reads as exactly these arguments.
 
-    A word with invisible characters (the end of a line, an escape, a change of direction, bytes
-    that are not text) is written as ``$'…'``, which bash, ksh and zsh read (POSIX.1-2024, §2.2.4);
-    any shell reads all other words.
+    An argument with invisible characters (the end of a line, an escape, a change of direction,
+    bytes that are not text) is written as ``$'…'``, which bash, ksh and zsh read (POSIX.1-2024,
+    §2.2.4). All other arguments are quoted for any shell.
     """
-    return " ".join(map(_quoted, words))
+    return " ".join(map(_quote, arguments))
 
 
-def shell_line_with_placeholders(words: Iterable[str]) -> str:
-    """Return quoted words in which a shell expands only the placeholders of hidden values.
+def shell_line_with_placeholders(arguments: Iterable[str]) -> str:
+    """Return a line in which a shell expands only the placeholders of hidden values.
 
     ``2:TOKEN=$TOKEN`` becomes ``"2:TOKEN=$TOKEN"``.
     """
-    return " ".join(quote_except_placeholders(word, _quoted) for word in words)
+    return " ".join(quote_except_placeholders(argument, _quote) for argument in arguments)
 
 
-def words_after_options(words: Sequence[str]) -> list[str]:
-    """Return words to put after options, with ``--`` if a word looks like an option."""
-    return ["--", *words] if any(word.startswith("-") for word in words) else list(words)
+def arguments_after_options(arguments: Sequence[str]) -> list[str]:
+    """Return arguments that follow options, after ``--`` if one of them looks like an option."""
+    has_option = any(argument.startswith("-") for argument in arguments)
+    return ["--", *arguments] if has_option else list(arguments)
 
 
-def _quoted(word: str) -> str:
-    if visible(word) == word:
-        return shlex.quote(word)
-    return f"$'{''.join(map(_escaped, word))}'"
+def _quote(argument: str) -> str:
+    if visible(argument) == argument:
+        return shlex.quote(argument)
+    return f"$'{''.join(map(_escape, argument))}'"
 
 
-def _escaped(character: str) -> str:
+def _escape(character: str) -> str:
     if character in "\\'":
         return f"\\{character}"
     if visible(character) == character:
@@ -87,6 +88,6 @@ def _escaped(character: str) -> str:
     try:
         encoded = character.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
-        # It comes from a document: no command line can contain it.
+        # The character comes from a document: no command line can contain it.
         encoded = character.encode("utf-8", "surrogatepass")
     return "".join(f"\\x{byte:02x}" for byte in encoded)

@@ -1,7 +1,8 @@
-"""From commands to conditions: words, parameters, names, environments, hooks and programs.
+"""From commands to conditions: arguments, parameters, names, environments, hooks and programs.
 
-A command is split into words like in a POSIX shell, and run without a shell unless the user names
-one. Parameters are in braces, as in hyperfine.
+A command is split into arguments as in a POSIX shell, and runs without a shell unless the user
+names one. A parameter is a name in braces, such as ``{n}``; each of its values gives a condition,
+as in hyperfine.
 """
 
 from __future__ import annotations
@@ -29,35 +30,34 @@ from equipoise.shared.spelling import option
 
 MAX_CONDITIONS = 1000
 NO_SHELL = "none"
-"""Name for no shell; shell syntax then gives plain arguments."""
+"""Value of ``--shell`` for no shell; shell syntax then gives plain arguments."""
 
 
 class CompareOptions(Struct, frozen=True):
-    """Options of `compare`; only the numbers are checked already."""
+    """Options of `compare`; only the numbers are checked when it is created."""
 
     commands: tuple[str | tuple[str, ...], ...]
-    """Commands; a string is split into words, a tuple of words is used unchanged."""
+    """Commands; a string is split into arguments, a tuple of arguments is used unchanged."""
     names: tuple[str, ...] = ()
     environments: tuple[str, ...] = ()
-    """Variables as ``WHICH:KEY=VALUE`` or, in hyperfine's form, ``KEY=VALUE …`` for all or for
-    each."""
+    """Environment variables, as ``WHICH:KEY=VALUE`` or as in hyperfine ``KEY=VALUE …``, for all
+    commands or one text for each."""
     parameters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Values of each name in braces in a command, its environment or a hook."""
+    """Values of each parameter, a name in braces in a command, its environment or a hook."""
     pairs: tuple[str, ...] = ()
-    """Pairs as ``BASELINE:CANDIDATE``, positions from 1; by default they follow from the
-    commands."""
+    """Compared pairs as ``BASELINE:CANDIDATE``, positions from 1; by default from the commands."""
     shell: str | None = None
-    """Shell that runs the commands; by default there is no shell, and shell syntax is refused."""
+    """Shell that runs the commands; by default none, and shell syntax is refused."""
     setup: tuple[str, ...] = ()
     prepare: tuple[str, ...] = ()
     conclude: tuple[str, ...] = ()
     cleanup: tuple[str, ...] = ()
     input: str | None = None
-    """File for standard input; ``null`` or ``None`` for nothing."""
+    """File for standard input; ``null`` or ``None`` for no input."""
     outputs: tuple[str, ...] = ()
-    """Outputs: ``null``, ``inherit``, ``count`` or a file, for all commands or for each."""
+    """Standard output of all or each command: ``null``, ``inherit``, ``count`` or a file."""
     metrics: str | Sequence[str] = (PRIMARY_METRIC,)
-    """Metrics, of which the first decides; a text is split at commas."""
+    """Metrics, the primary metric first; a string is split at commas."""
     ignore_failure: bool = False
     ignored_exits: tuple[int, ...] = ()
     """Exit statuses that are ignored; empty for all."""
@@ -72,7 +72,7 @@ class CompareOptions(Struct, frozen=True):
     layouts: int | None = None
     """Number of memory layouts."""
     aslr: Addresses | None = None
-    """Whether the kernel draws the addresses in the layouts."""
+    """Whether the kernel draws memory addresses in the layouts."""
     ranking: bool | None = None
     """Whether to rank the conditions; by default if possible."""
     limits: CampaignLimits = CampaignLimits()
@@ -81,8 +81,8 @@ class CompareOptions(Struct, frozen=True):
 def conditions_of(options: CompareOptions, native_programs: Path) -> tuple[Condition, ...]:
     """Return a condition for each command and parameter value, the baseline first.
 
-    The package's own programs in ``native_programs`` come before those on the PATH. Raise
-    `UnusableInput` if there is no command, if a command is empty or has open quotes, if a program
+    Programs are taken from the folder ``native_programs``, then from the PATH. Raise
+    `UnusableInput` if there is no command, if a command is empty or has an open quote, if a program
     does not exist or cannot be executed, or if an option does not name a condition.
     """
     commands = list(_filled_commands(options))
@@ -116,12 +116,12 @@ def conditions_of(options: CompareOptions, native_programs: Path) -> tuple[Condi
 
 
 def output_of_all(options: CompareOptions) -> Output:
-    """Return the destination of the standard output of conditions without their own."""
+    """Return the default destination of the conditions' standard output."""
     return output_from(options.outputs[0]) if len(options.outputs) == 1 else Output()
 
 
 def output_from(kind: str) -> Output:
-    """Return the destination; raise `UnusableInput` for a file in a missing folder."""
+    """Read a value of ``--output``; raise `UnusableInput` for a file in a missing folder."""
     match kind:
         case "null":
             return Output("discard")
@@ -131,7 +131,8 @@ def output_from(kind: str) -> Output:
             folder = Path(kind).resolve().parent
             if not folder.is_dir():
                 raise UnusableInput(
-                    f"{option('output', kind)}: there is no folder {folder}", hint="create it first"
+                    f"{option('output', kind)}: there is no folder {folder}",
+                    hint=f"create it first: mkdir -p {shlex.quote(str(folder))}",
                 )
             return Output("file", os.path.abspath(kind))
 
@@ -148,41 +149,41 @@ def _outputs_of_each(
 def contrasts_of(
     options: CompareOptions, conditions: Sequence[Condition]
 ) -> tuple[Contrast, ...] | None:
-    """Return the contrasts of commands with parameters; ``None`` if all are with the first.
+    """Return the contrasts of commands with parameters, or the pairs that the user chose.
 
-    At each value, the candidates are compared with the first command at that value. A candidate
-    without the parameter is compared with the first command at its first value. Raise
-    `UnusableInput` if a chosen pair does not name two conditions.
+    Return ``None`` if every condition is compared with the first. With parameters, candidates are
+    compared with the first command at the same value. A candidate without the parameter is compared
+    with the first command at its first value. Raise `UnusableInput` if a chosen pair does not name
+    two conditions.
     """
     if options.pairs:
         return tuple(_chosen_pair(pair, len(conditions)) for pair in options.pairs)
     factor = _command_factor(options)
-    first = conditions[0].levels
-    if factor not in first:
+    first_levels = conditions[0].levels
+    if factor not in first_levels:
         return None
     settings = [_without_factor(condition.levels, factor) for condition in conditions]
     baselines = [
-        place
-        for place, condition in enumerate(conditions)
-        if condition.levels[factor] == first[factor]
+        index
+        for index, condition in enumerate(conditions)
+        if condition.levels[factor] == first_levels[factor]
     ]
     contrasts: list[Contrast] = []
-    for place, setting in enumerate(settings):
-        if place in baselines:
+    for index, setting in enumerate(settings):
+        if index in baselines:
             continue
-        # A command may lack a parameter: only values that both have must be equal.
-        agreeing = (
+        # A command may lack a parameter, so only the parameters of both must be equal.
+        matching = (
             baseline for baseline in baselines if _settings_agree(settings[baseline], setting)
         )
-        baseline = next(agreeing, None)
+        baseline = next(matching, None)
         if baseline is None:
             return None
-        contrasts.append(Contrast(baseline, place, factor, setting))
+        contrasts.append(Contrast(baseline, index, factor, setting))
     return tuple(contrasts)
 
 
 def _settings_agree(baseline: Mapping[str, str], candidate: Mapping[str, str]) -> bool:
-    """Return whether two settings have the same values of the parameters that both have."""
     return all(candidate[key] == baseline[key] for key in baseline.keys() & candidate.keys())
 
 
@@ -207,7 +208,7 @@ def _command_factor(options: CompareOptions) -> str:
 
 
 def with_control(conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:
-    """Add the control: the baseline under another name."""
+    """Add the control: the baseline once more, under another name."""
     names = {condition.name for condition in conditions}
     name = f"{conditions[0].name} (control)"
     while name in names:
@@ -216,35 +217,36 @@ def with_control(conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:
 
 
 class _FilledCommand(Struct, frozen=True):
-    """One command with the values of its parameters."""
+    """One command after parameters were replaced by their values."""
 
-    words: str | tuple[str, ...]
+    command: str | tuple[str, ...]
     levels: dict[str, str]
+    """Values of the parameters that the command uses."""
     setting: dict[str, str]
     """Values of all parameters."""
-    place: int
-    """Index of the command among those of the user."""
+    index: int
+    """Index of the command among the user's commands."""
 
     @property
     def text(self) -> str:
-        return _text(self.words)
+        return _text(self.command)
 
 
 def _filled_commands(options: CompareOptions) -> Iterator[_FilledCommand]:
-    """Yield each command with each combination of values that changes it."""
+    """Yield each command with each combination of parameter values that changes the command."""
     texts_of_each = [
-        (*_templates(command), *_surrounding_texts(options, place))
-        for place, command in enumerate(options.commands)
+        (*_templates(command), *_surrounding_texts(options, index))
+        for index, command in enumerate(options.commands)
     ]
     for key in options.parameters:
         if not any(_mentions(texts, key) for texts in texts_of_each):
             raise UnusableInput(
                 f"no command mentions the parameter {{{key}}}",
-                hint=f"write {{{key}}} where its value belongs, or leave the parameter out",
+                hint=f"write {{{key}}} into a command, or leave the parameter out",
             )
     labels, factor = _labels(options), _command_factor(options)
-    for place, (command, texts) in enumerate(zip(options.commands, texts_of_each, strict=True)):
-        named = {factor: labels[place]} if options.parameters and len(labels) > 1 else {}
+    for index, (command, texts) in enumerate(zip(options.commands, texts_of_each, strict=True)):
+        label = {factor: labels[index]} if options.parameters and len(labels) > 1 else {}
         seen: set[tuple[str, ...]] = set()
         for values in itertools.product(*options.parameters.values()):
             setting = dict(zip(options.parameters, values, strict=True))
@@ -255,7 +257,7 @@ def _filled_commands(options: CompareOptions) -> Iterator[_FilledCommand]:
             used = {key: value for key, value in setting.items() if _mentions(texts, key)}
             parts = filled[: len(_templates(command))]
             yield _FilledCommand(
-                parts[0] if isinstance(command, str) else parts, named | used, setting, place
+                parts[0] if isinstance(command, str) else parts, label | used, setting, index
             )
 
 
@@ -267,23 +269,23 @@ def _templates(command: str | tuple[str, ...]) -> tuple[str, ...]:
     return (command,) if isinstance(command, str) else command
 
 
-def _surrounding_texts(options: CompareOptions, place: int) -> tuple[str, ...]:
-    """Return the hooks and the environment of a command, before parameters are filled in."""
-    lists = [getattr(options, option) for option in _HOOKS]
-    lists.append([text for text in options.environments if _is_for_each(text, options.names)])
-    number = len(options.commands)
+def _surrounding_texts(options: CompareOptions, index: int) -> tuple[str, ...]:
+    """Return the hooks and the environment of a command, before parameters are replaced."""
+    columns = [getattr(options, hook) for hook in _HOOKS]
+    columns.append([text for text in options.environments if _is_for_each(text, options.names)])
+    count = len(options.commands)
     return tuple(
-        lines[0] if len(lines) == 1 else lines[place]
-        for lines in lists
-        if len(lines) in (1, number)
+        values[0] if len(values) == 1 else values[index]
+        for values in columns
+        if len(values) in (1, count)
     )
 
 
 def _labels(options: CompareOptions) -> list[str]:
     """Return the label of each command, without the values of its parameters.
 
-    It is the chosen name; else the program, if the programs of all commands differ; else the
-    command itself.
+    The label is the chosen name; by default the program, if the programs of all commands differ;
+    else the whole command.
     """
     texts = list(map(_text, options.commands))
     programs = [os.path.basename(text.split()[0]) if text.split() else "" for text in texts]
@@ -304,9 +306,9 @@ def _mentions(texts: Iterable[str], key: str) -> bool:
 
 
 def _names(options: CompareOptions, commands: Sequence[_FilledCommand]) -> list[str]:
-    """Return a name for each command; a repeated name gets a number.
+    """Return a name for each condition; a repeated name gets a number.
 
-    With parameters, a name or label is used for all values of a command, with the value after it.
+    With parameters, the name of a condition is the name or label of its command and the values.
     """
     chosen = options.names
     if len(chosen) > len(commands):
@@ -317,7 +319,7 @@ def _names(options: CompareOptions, commands: Sequence[_FilledCommand]) -> list[
     texts = [command.text for command in commands]
     if options.parameters and len(chosen) <= len(options.commands):
         labels = _labels(options)
-        texts = [_name_with_values(labels[command.place], command, options) for command in commands]
+        texts = [_name_with_values(labels[command.index], command, options) for command in commands]
         chosen = ()
     names: dict[str, None] = {}
     for name in [*chosen, *texts[len(chosen) :]]:
@@ -328,7 +330,7 @@ def _names(options: CompareOptions, commands: Sequence[_FilledCommand]) -> list[
 
 
 def _name_with_values(label: str, command: _FilledCommand, options: CompareOptions) -> str:
-    """Return a label with the values that it does not mention: ``sm, n=50000``."""
+    """Return a label with the parameter values, such as ``sm, n=50000``."""
     values = (
         f", {key}={value}"
         for key, value in command.levels.items()
@@ -341,7 +343,7 @@ _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 
 
 def _is_for_each(text: str, names: Sequence[str]) -> bool:
-    """Return whether a value of ``--env`` has hyperfine's form, with assignments only."""
+    """Return whether a value of ``--env`` is a list of assignments, as in hyperfine."""
     if any(text.startswith(f"{name}:") for name in names):
         return False
     return not text.strip() or _ASSIGNMENT.match(text) is not None
@@ -353,8 +355,8 @@ def _environments(
     for_each = [text for text in options.environments if _is_for_each(text, names)]
     if for_each and not any(map(str.strip, for_each)):
         raise UnusableInput(
-            f"{option('env')} {for_each[0]!r} sets nothing",
-            hint="leave it out; an empty value is only for a command next to others with variables",
+            f"{option('env')} {for_each[0]!r} sets no variable",
+            hint="leave it out; only a command among others with variables needs an empty value",
         )
     environments = [
         {} if text is None else _assignments(text)
@@ -372,28 +374,28 @@ def _environments(
         if not which or not key or not equals:
             raise UnusableInput(
                 f"{option('env')} {setting!r} is not of the form WHICH:KEY=VALUE",
-                hint=f"WHICH is a name or a position from 1, as in {option('env')} "
+                hint=f"give a name or a position from 1 as WHICH, such as {option('env')} "
                 "'2:LD_PRELOAD=lib.so'",
             )
         if which not in positions:
             known = ", ".join(f"{index} = {name}" for index, name in enumerate(names, start=1))
             raise UnusableInput(
                 f"{option('env')} {setting!r} names no condition: {which!r}",
-                hint=f"the conditions are {known}",
+                hint=f"give one of these positions or names: {known}",
             )
         environments[positions[which]][key] = value
     return environments
 
 
 def _assignments(text: str) -> dict[str, str]:
-    """Return the variables of hyperfine's ``--env 'KEY=VALUE KEY="A VALUE"'``."""
+    """Return the variables of a list of assignments: ``KEY=VALUE KEY="A VALUE"``."""
     variables: dict[str, str] = {}
     for word in split_command(text, f"cannot split {option('env')}"):
         key, _, value = word.partition("=")
         if _ASSIGNMENT.match(word) is None:
             raise UnusableInput(
                 f"{option('env')} {text!r}: {word!r} is not an assignment",
-                hint=f"quote a value with spaces: {option('env')} 'KEY=\"A VALUE\"'",
+                hint=f"quote a value that has spaces: {option('env')} 'KEY=\"A VALUE\"'",
             )
         variables[key] = value
     return variables
@@ -404,15 +406,15 @@ _HOOKS = ("setup", "prepare", "conclude", "cleanup")
 
 def _hooks(options: CompareOptions, commands: Sequence[_FilledCommand]) -> list[Hooks]:
     columns = (_filled_for_each(getattr(options, hook), hook, options, commands) for hook in _HOOKS)
-    hooks = [Hooks(*lines) for lines in zip(*columns, strict=True)]
+    hooks = [Hooks(*values) for values in zip(*columns, strict=True)]
     return [_with_setup_repeated(hook) for hook in hooks] if repeated_setup(options) else hooks
 
 
 def repeated_setup(options: CompareOptions) -> str | None:
     """Return the parameter because of which ``--setup`` runs before each trial, or ``None``.
 
-    Trials of all values alternate. A parameter in ``--setup`` but in no command acts only through
-    the setup, which the setup of the next value would undo.
+    Trials of different values alternate. A parameter that is in ``--setup`` but in no command has
+    an effect only through the setup, which the setup of the next value would undo.
     """
     environments = [text for text in options.environments if _is_for_each(text, options.names)]
     used = [word for command in options.commands for word in _templates(command)]
@@ -430,17 +432,17 @@ def repeated_setup(options: CompareOptions) -> str | None:
 def _with_setup_repeated(hooks: Hooks) -> Hooks:
     if hooks.setup is None:
         return hooks
-    then = "" if hooks.prepare is None else f" && ({hooks.prepare}\n)"
-    return replace(hooks, setup=None, prepare=f"({hooks.setup}\n){then}" if then else hooks.setup)
+    rest = "" if hooks.prepare is None else f" && ({hooks.prepare}\n)"
+    return replace(hooks, setup=None, prepare=f"({hooks.setup}\n){rest}" if rest else hooks.setup)
 
 
 def _filled_for_each(
-    lines: Sequence[str],
-    name: str,
+    values: Sequence[str],
+    option_name: str,
     options: CompareOptions,
     commands: Sequence[_FilledCommand],
 ) -> list[str | None]:
-    templates = _one_for_each(lines, name, options, commands)
+    templates = _one_for_each(values, option_name, options, commands)
     return [
         None if text is None else _fill(text, command.setting)
         for text, command in zip(templates, commands, strict=True)
@@ -448,21 +450,18 @@ def _filled_for_each(
 
 
 def _one_for_each(
-    lines: Sequence[str],
-    name: str,
-    options: CompareOptions,
-    commands: Sequence[_FilledCommand],
+    values: Sequence[str], name: str, options: CompareOptions, commands: Sequence[_FilledCommand]
 ) -> list[str | None]:
-    """Return each condition's line, from lines for all, for each command or each condition."""
-    if len(lines) <= 1:
-        return [*lines] * len(commands) if lines else [None] * len(commands)
-    if len(lines) == len(commands):
-        return list(lines)
-    if len(lines) == len(options.commands):
-        return [lines[command.place] for command in commands]
+    """Return a value for each condition of an option given once, for each command or condition."""
+    if len(values) <= 1:
+        return [*values] * len(commands) if values else [None] * len(commands)
+    if len(values) == len(commands):
+        return list(values)
+    if len(values) == len(options.commands):
+        return [values[command.index] for command in commands]
     raise UnusableInput(
-        f"{len(lines)} times {option(name)} for {len(commands)} conditions",
-        hint=f"give {option(name)} once for all conditions, or once for each",
+        f"{len(values)} times {option(name)} for {len(commands)} conditions",
+        hint=f"give {option(name)} once for all conditions, or {len(commands)} times",
     )
 
 
@@ -475,18 +474,18 @@ def _argument_vector(
     if options.shell not in (None, NO_SHELL):
         shell = split_command(options.shell)
         words = [*shell, "-c", command.text] if shell and command.text.strip() else []
-    elif isinstance(command.words, str):
-        words = split_command(command.words)
+    elif isinstance(command.command, str):
+        words = split_command(command.command)
         if options.shell != NO_SHELL:
-            _refuse_shell_syntax(command.words)
+            _refuse_shell_syntax(command.command)
     else:
-        words = list(command.words)
+        words = list(command.command)
     if not words or not words[0]:
-        raise UnusableInput("a command is empty", hint="write the program to run")
+        raise UnusableInput("a command is empty", hint="give a program and its arguments")
     if any("\0" in word for word in words):
         raise UnusableInput(
-            f"the command {command.words!r} contains a null byte",
-            hint="leave it out: no program can receive a null byte",
+            f"the command {command.command!r} contains a null byte",
+            hint="leave the null byte out: no program can receive it",
         )
     layouts = options.layouts or 0
     return (find_programs(words[0], native_programs, environment, layouts=layouts), *words[1:])
@@ -494,7 +493,7 @@ def _argument_vector(
 
 _QUOTED_PART = re.compile(r"""\\.|'[^']*'|"(?:\\.|[^"\\])*\"""", re.DOTALL)
 _SHELL_OPERATOR = re.compile(r"\|\|?|&&?|\d*(>>?|<<?<?)&?\S*|&>>?\S*|\S*;")
-"""Words of a pipeline, a list or a redirection."""
+"""Operators of a pipeline, a list of commands or a redirection."""
 
 
 _WORD = re.compile(rf"(?:{_QUOTED_PART.pattern}|[^\s\"'\\])+", re.DOTALL)
@@ -503,7 +502,7 @@ _EXPANSION = re.compile(r"\$[A-Za-z_{(]|`|^~(/|$)")
 
 
 def _refuse_shell_syntax(text: str) -> None:
-    """Refuse a command with a word that only a shell understands, unless it is quoted.
+    """Refuse a command with an unquoted word that only a shell understands.
 
     A program would receive the word as an argument, and usually report a missing file.
     """
@@ -523,10 +522,7 @@ def _refuse_shell_syntax(text: str) -> None:
 
 
 def _names_files(word: str, unquoted: str) -> bool:
-    """Return whether a shell would replace a word by names of files.
-
-    A shell leaves a pattern unchanged if no file matches.
-    """
+    """Return whether the word is a pattern for file names, and some file matches it."""
     if not glob.has_magic(unquoted):
         return False
     pattern = _QUOTED_PART.sub(lambda part: glob.escape("".join(shlex.split(part[0]))), word)
@@ -534,10 +530,9 @@ def _names_files(word: str, unquoted: str) -> bool:
 
 
 def split_command(text: str, problem: str = "cannot split the command") -> list[str]:
-    """Return the words of a command, split like in a POSIX shell.
+    """Return the arguments of a command, split as in a POSIX shell.
 
-    ``problem`` begins the message of the error, before the text. Raise `UnusableInput` if a quote
-    is open.
+    Raise `UnusableInput` if a quote is open; ``problem`` begins the message, before the command.
     """
     try:
         return shlex.split(text)
@@ -548,15 +543,15 @@ def split_command(text: str, problem: str = "cannot split the command") -> list[
         ) from error
 
 
-SHELL_OPTION = "check its spelling; a shell built-in or a pipeline needs -S"
+SHELL_HINT = "check its spelling; for a shell built-in or a pipeline add -S"
 
 
 def find_program(
-    name: str, native_programs: Path, environment: Mapping[str, str], hint: str = SHELL_OPTION
+    name: str, native_programs: Path, environment: Mapping[str, str], hint: str = SHELL_HINT
 ) -> str:
-    """Return the path of a program; a missing program is bad input, not a failed trial.
+    """Return the absolute path of a program.
 
-    Raise `UnusableInput` if it cannot be executed or, with ``hint``, if it does not exist.
+    Raise `UnusableInput` if the program cannot be executed or, with ``hint``, if it does not exist.
     """
     has_folder = "/" in name
     if (own := own_file(name, native_programs)) is not None:
@@ -565,7 +560,7 @@ def find_program(
     if path is not None:
         return os.path.abspath(path)
     if has_folder and os.path.isdir(name):
-        raise UnusableInput(f"{name} is a folder, not a program", hint="name a program in it")
+        raise UnusableInput(f"{name} is a folder, not a program", hint="give a program in it")
     if has_folder and os.path.exists(name):
         raise UnusableInput(f"{name} cannot be executed", hint=f"chmod +x {shlex.quote(name)}")
     if name in PROGRAMS_OF_STUDIES:
@@ -578,11 +573,11 @@ def find_programs(
     name: str,
     native_programs: Path,
     environment: Mapping[str, str],
-    hint: str = SHELL_OPTION,
+    hint: str = SHELL_HINT,
     *,
     layouts: int,
 ) -> str:
-    """Return the path of a program; ``{layout}`` in its name stays, for all layouts.
+    """Return the absolute path of a program; ``{layout}`` in the name is kept, for all layouts.
 
     Raise `UnusableInput` if the program of a layout does not exist, or cannot be executed.
     """
@@ -602,14 +597,14 @@ def parameters_from(
 ) -> dict[str, tuple[str, ...]]:
     """Return the values of each parameter, from ``-L``, ``-P`` and ``-D``.
 
-    Raise `UnusableInput` if a parameter is given twice, or a scan cannot be made.
+    Raise `UnusableInput` if a parameter is given twice, or if a scan is wrong.
     """
     values = [(name, parameter_list(text)) for name, text in lists]
     values += [(name, parameter_scan(low, high, step)) for name, low, high in scans]
     for name, count in Counter(name for name, _ in values).most_common(1):
         if count > 1:
             raise UnusableInput(
-                f"the parameter {name} is given twice", hint="leave one of them out"
+                f"the parameter {name} is given twice", hint="give all its values in one option"
             )
     return dict(values)
 
@@ -626,13 +621,13 @@ def parameter_list(text: str) -> tuple[str, ...]:
     return tuple(values)
 
 
-_MAX_COUNT = 10**15
+_MAX_PRINTED_COUNT = 10**15
 
 
 def parameter_scan(low: str, high: str, step: str | None) -> tuple[str, ...]:
     """Return the values of ``-P NAME MIN MAX`` with ``-D STEP``, in decimal arithmetic.
 
-    Raise `UnusableInput` if a bound or the step is not a number, if the bounds cross, or if there
+    Raise `UnusableInput` if a bound or the step is not a number, if MIN is above MAX, or if there
     are too many values.
     """
     try:
@@ -641,28 +636,30 @@ def parameter_scan(low: str, high: str, step: str | None) -> tuple[str, ...]:
     except InvalidOperation as error:
         raise UnusableInput(
             f"{option('parameter_scan', low)} {high} with step {step or 1} is not made of numbers",
-            hint="as in -P threads 1 8 -D 1",
+            hint="give numbers, such as -P threads 1 8 -D 1",
         ) from error
     if not (start.is_finite() and end.is_finite() and stride.is_finite()) or stride <= 0:
         raise UnusableInput(
-            f"the step of {option('parameter_scan')} must be above zero", hint="as in -D 0.5"
+            f"{option('parameter_scan', low)} {high} needs finite numbers and a step above zero, "
+            f"not {step or 1}",
+            hint="give numbers such as -P threads 1 8 -D 0.5",
         )
     if start > end:
         raise UnusableInput(
             f"{option('parameter_scan')} begins at {low}, above its end {high}",
-            hint="exchange them",
+            hint="give the smaller number first",
         )
     try:
         steps = (end - start) / stride
     except ArithmeticError:
-        # The quotient has more digits than the largest exponent allows.
+        # The quotient exceeds the largest exponent of a decimal.
         steps = Decimal("Infinity")
     if steps >= MAX_CONDITIONS:
         # A count with thousands of digits could not be printed.
-        count = int(steps) + 1 if steps < _MAX_COUNT else f"{_MAX_COUNT} or more"
+        count = int(steps) + 1 if steps < _MAX_PRINTED_COUNT else f"{_MAX_PRINTED_COUNT} or more"
         raise UnusableInput(
-            f"{option('parameter_scan')} makes {count} values, over {MAX_CONDITIONS}",
-            hint="take a larger step with -D",
+            f"{option('parameter_scan')} makes {count} values, more than {MAX_CONDITIONS}",
+            hint="give a larger step with -D",
         )
     return tuple(str(start + stride * index) for index in range(int(steps) + 1))
 
@@ -672,11 +669,11 @@ _PLAIN_PATH = re.compile(r"[\w@%+=:,./ -]*")
 
 
 def refuse_in_shell_line(line: str, paths: Mapping[str, str], hint: str) -> None:
-    """Refuse a path with characters that a shell would interpret, if a line uses it in braces.
+    """Refuse a path with characters that a shell would interpret, if a shell line uses the path.
 
-    ``paths`` has the path for each name. The right quoting would depend on the context in the line,
-    including substitutions within quotes, so Equipoise does not try. Raise `UnusableInput`, which
-    names the path.
+    ``paths`` has the path for each name; the line contains the name in braces. The right quoting
+    would depend on the context in the line, including substitutions within quotes, so Equipoise
+    does not quote. Raise `UnusableInput`, which names the path.
     """
     for name, path in paths.items():
         if "{" + name + "}" in line and _PLAIN_PATH.fullmatch(path) is None:

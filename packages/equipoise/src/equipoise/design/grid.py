@@ -1,4 +1,4 @@
-"""From a study to its conditions and contrasts."""
+"""From a study to its grid: the conditions and contrasts of all combinations of levels."""
 
 from __future__ import annotations
 
@@ -16,45 +16,45 @@ from equipoise.design.commands import MAX_CONDITIONS, find_programs, refuse_in_s
 from equipoise.design.site import Site, search_folders, search_path
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Condition, Contrast, Process, Server
-from equipoise.model.study import Factor, Keys, Level, Place, ServerWorkload, Study, Words
+from equipoise.model.study import Factor, Keys, Level, Place, ServerWorkload, Strings, Study
 from equipoise.shared.spelling import option
 
 _BRACES = re.compile(r"\{\{([A-Za-z_][\w-]*)\}\}|\{([A-Za-z_][\w-]*)\}")
 
 HELPERS = Path(__file__).resolve().parents[1] / "helpers"
 """Folder of the programs with which a workload reports its own metrics."""
-PIPELINE = 'check its spelling; a pipeline is written ["sh", "-c", "…"]'
+PIPELINE_HINT = 'check its spelling; write a pipeline as ["sh", "-c", "…"]'
 
 
 class Grid(Struct, frozen=True):
-    """Conditions of a study, and its contrasts."""
+    """Conditions and contrasts of a study."""
 
     conditions: tuple[Condition, ...]
     contrasts: tuple[Contrast, ...]
 
 
 Levels = dict[str, Level]
-"""Level of each factor, by factor."""
+"""One level of each factor, by factor: the levels of a condition."""
 
 
 def grid_of(study: Study, site: Site, builds: Mapping[str, str]) -> Grid:
-    """Return the conditions of a study, and its contrasts.
+    """Return the conditions and contrasts of a study.
 
-    ``builds`` has the folder of each level that was built, by the level's name. Raise
-    `UnusableInput` if all conditions are excluded, if there is nothing to compare, if there are too
-    many conditions, if two levels of a condition contradict each other, or if a program does not
-    exist.
+    ``builds`` has the folder with the program of each level that has one, by the level's name.
+    Raise `UnusableInput` if all conditions are excluded, if no level is left to compare, if there
+    are too many conditions, if two levels of a condition contradict each other, or if a program
+    does not exist.
     """
     settings = list(kept_settings(study))
     if not settings:
         raise study.places.table("exclude").fail(
             f"the study {study.name} excludes every condition",
-            "leave out an [[exclude]], or choose other levels",
+            "remove an [[exclude]], or choose other levels",
         )
     if len(settings) > MAX_CONDITIONS:
         raise study.places.table("factors").fail(
             f"{len(settings)} conditions are more than the {MAX_CONDITIONS} of one block",
-            f"choose fewer levels with {option('factor')}, or write an [[exclude]]",
+            f"choose fewer levels with {option('factor')}, or add an [[exclude]]",
         )
     for levels in settings:
         _refuse_contradictions(study, levels)
@@ -67,13 +67,13 @@ def grid_of(study: Study, site: Site, builds: Mapping[str, str]) -> Grid:
     if compared is not None and not contrasts:
         raise study.places.table("factors", compared.factor).fail(
             f"nothing is left to compare {compared.baseline} with",
-            f"give {compared.factor} another level that runs here",
+            f"add a level to {compared.factor} that can run on this host",
         )
     return Grid(conditions, contrasts)
 
 
 def kept_settings(study: Study) -> Iterator[Levels]:
-    """Return every combination of levels that is not excluded."""
+    """Yield every combination of levels that is not excluded."""
     names = [factor.name for factor in study.factors]
     for combination in itertools.product(*(factor.levels for factor in study.factors)):
         levels = dict(zip(names, combination, strict=True))
@@ -85,9 +85,10 @@ def kept_settings(study: Study) -> Iterator[Levels]:
 
 
 def build_lines(study: Study) -> dict[str, str]:
-    """Return the line that builds each level, by the level's name; it still contains ``{build}``.
+    """Return the shell line that builds each level's program, by name of the level.
 
-    Raise `UnusableInput` if a line has a path with characters that a shell would interpret.
+    Lines still contain ``{build}``. Raise `UnusableInput` if a line contains a path with characters
+    that a shell would interpret.
     """
     paths = _meanings(study)
     lines: dict[str, str] = {}
@@ -100,7 +101,7 @@ def build_lines(study: Study) -> dict[str, str]:
 
 
 def _meanings(study: Study) -> dict[str, str]:
-    """Return the values of the names in braces that every study has."""
+    """Return the values of the names in braces that every study can use."""
     meanings = {"study": study.folder, "python": sys.executable, "helpers": str(HELPERS)}
     if study.workload.data is not None:
         meanings["data"] = study.workload.data_word
@@ -111,20 +112,20 @@ def _contrasts(study: Study, settings: list[Levels]) -> Iterator[Contrast]:
     if study.compared is None:
         return
     factor, baseline = study.compared.factor, study.compared.baseline
-    varied = [other.name for other in _varied_factors(study) if other.name != factor]
-    places = {_key(levels): index for index, levels in enumerate(settings)}
+    others = [other.name for other in _varied_factors(study) if other.name != factor]
+    indices = {_level_names(levels): index for index, levels in enumerate(settings)}
     not_at = study.compared.not_at
     for index, levels in enumerate(settings):
         if levels[factor].name == baseline or any(
-            levels[name].name in skipped for name, skipped in not_at.items() if name in levels
+            levels[name].name in excluded for name, excluded in not_at.items() if name in levels
         ):
             continue
-        partner = places.get(_key({**levels, factor: Level(baseline)}))
+        partner = indices.get(_level_names({**levels, factor: Level(baseline)}))
         if partner is not None:
-            yield Contrast(partner, index, factor, {name: levels[name].name for name in varied})
+            yield Contrast(partner, index, factor, {name: levels[name].name for name in others})
 
 
-def _key(levels: Levels) -> tuple[str, ...]:
+def _level_names(levels: Levels) -> tuple[str, ...]:
     return tuple(level.name for level in levels.values())
 
 
@@ -133,23 +134,23 @@ def _varied_factors(study: Study) -> list[Factor]:
 
 
 def _names(study: Study, settings: list[Levels]) -> list[str]:
-    """Return a name for each condition: its levels, with their factors if necessary."""
+    """Return a name for each condition: its levels, with the names of factors if necessary."""
     varied = _varied_factors(study)
 
-    def name(levels: Levels, *, spelled: bool) -> str:
-        parts = (
+    def name(levels: Levels, *, with_factors: bool) -> str:
+        level_texts = (
             f"{factor.name}={levels[factor.name].name}"
-            if factor.plain or spelled
+            if factor.plain or with_factors
             else levels[factor.name].name
             for factor in varied
         )
-        return " ".join(parts) or study.name
+        return " ".join(level_texts) or study.name
 
-    names = [name(levels, spelled=False) for levels in settings]
+    names = [name(levels, with_factors=False) for levels in settings]
     if len(set(names)) == len(names):
         return names
-    # The names are ambiguous: "a b" and "c" give the same name as "a" and "b c".
-    return [name(levels, spelled=True) for levels in settings]
+    # Ambiguous names: levels "a b" and "c" give the same name as "a" and "b c".
+    return [name(levels, with_factors=True) for levels in settings]
 
 
 def _condition(
@@ -194,8 +195,8 @@ def _condition(
     )
 
 
-def _chosen_command(study: Study, levels: Levels) -> tuple[Words, Place]:
-    """Return the command and its place; that of a level has precedence over the workload's."""
+def _chosen_command(study: Study, levels: Levels) -> tuple[Strings, Place]:
+    """Return the command of a level, or else of the workload, and its place in the file."""
     for factor, level in levels.items():
         if level.command is not None:
             if level.server is not None:
@@ -205,7 +206,7 @@ def _chosen_command(study: Study, levels: Levels) -> tuple[Words, Place]:
 
 
 def _chosen_server(study: Study, levels: Levels) -> tuple[ServerWorkload | None, Keys]:
-    """Return the server and the keys of its table; the last level with a server has precedence."""
+    """Return the server of the last level with one, or of the workload, and its table's keys."""
     for factor, level in reversed(levels.items()):
         if level.server is not None:
             return level.server, _server_keys(factor, level)
@@ -220,7 +221,7 @@ def _server(
     study: Study,
     server: ServerWorkload,
     keys: Keys,
-    arguments: Words,
+    arguments: Strings,
     meanings: Mapping[str, str],
     site: Site,
     environment: dict[str, str],
@@ -228,7 +229,7 @@ def _server(
 ) -> Server:
     path = {"PATH": search_path(server)}
 
-    def command(key: str, words: Words, environment: Mapping[str, str] = path) -> Words:
+    def command(key: str, words: Strings, environment: Mapping[str, str] = path) -> Strings:
         return _command(words, meanings, site, environment, study.places.key(*keys, key))
 
     start = command("start", (*server.start, *arguments), {**path, **environment})
@@ -256,7 +257,7 @@ def _environment(
     preload: list[str] = []
     for library in itertools.chain.from_iterable(level.preload for level in levels):
         path = site.find_library(library)
-        assert path is not None, "levels whose libraries are missing are left out before"
+        assert path is not None, "levels with missing libraries were removed before"
         preload.append(path)
     library_path = [folder for level in levels for folder in level.library_path]
     if preload:
@@ -279,14 +280,14 @@ _JOINED_VARIABLES = {"preload": "LD_PRELOAD", "library_path": "LD_LIBRARY_PATH"}
 
 
 def _refuse_contradictions(study: Study, levels: Mapping[str, Level]) -> None:
-    """Refuse a condition in which one level overrides a setting of another.
+    """Refuse a condition in which one level overrides a setting of another level.
 
-    The error names both levels, and the key of the later one.
+    The error names both levels, and the key of the second level.
     """
-    earlier: dict[tuple[str, ...], tuple[str, object]] = {}
+    first: dict[tuple[str, ...], tuple[str, object]] = {}
     for factor, level in levels.items():
-        for keys, value in _settings(level):
-            other, other_value = earlier.setdefault(keys, (f"{level.name} of {factor}", value))
+        for keys, value in _exclusive_settings(level):
+            other, other_value = first.setdefault(keys, (f"{level.name} of {factor}", value))
             if other_value != value:
                 raise _contradiction(study, factor, level.name, keys, other)
     for factor, level in levels.items():
@@ -301,13 +302,13 @@ def _contradiction(
     study: Study, factor: str, level: str, keys: tuple[str, ...], other: str
 ) -> UnusableInput:
     return study.places.key("factors", factor, level, *keys).fail(
-        f"{other} sets it too, and one would undo the other",
-        "set it in one of them, or keep the two apart by an [[exclude]]",
+        f"{other} sets it too, and one value would override the other",
+        "set it in one of the two, or add an [[exclude]] with both levels",
     )
 
 
-def _settings(level: Level) -> Iterator[tuple[tuple[str, ...], object]]:
-    """Yield the settings of a level that other levels may not set differently, by key."""
+def _exclusive_settings(level: Level) -> Iterator[tuple[tuple[str, ...], object]]:
+    """Yield keys and values that other levels of a condition may not set differently."""
     for variable, value in level.environment.items():
         yield ("env", variable), value
     settings = {
@@ -323,23 +324,25 @@ def _settings(level: Level) -> Iterator[tuple[tuple[str, ...], object]]:
 
 
 def _command(
-    words: Words,
+    words: Strings,
     meanings: Mapping[str, str],
     site: Site,
     environment: Mapping[str, str],
     place: Place,
     layouts: int = 0,
-) -> Words:
-    front, *rest = (_fill_in(word, meanings) for word in words)
+) -> Strings:
+    front, *arguments = (_fill_in(word, meanings) for word in words)
     try:
-        program = find_programs(front, site.native_programs, environment, PIPELINE, layouts=layouts)
+        program = find_programs(
+            front, site.native_programs, environment, PIPELINE_HINT, layouts=layouts
+        )
     except UnusableInput as error:
         raise place.fail(error.what, error.hint) from None
-    return (program, *rest)
+    return (program, *arguments)
 
 
 def _fill_in(text: str, meanings: Mapping[str, str]) -> str:
-    """Replace names in braces by their values; ``{{name}}`` is ``{name}``, other braces stay."""
+    """Replace names in braces by values; ``{{name}}`` becomes ``{name}``, other braces stay."""
 
     def meaning(braces: re.Match[str]) -> str:
         if braces[1] is not None:

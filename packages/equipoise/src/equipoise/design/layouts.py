@@ -1,12 +1,13 @@
 """Memory layouts: a random level of a comparison, and programs linked in many layouts.
 
-A layout is an enlarged environment, a longer path by which the program is executed, addresses that
-the kernel draws or keeps and, if a command contains ``{layout}``, a separate executable. All
-conditions of a block have the same layout, so the ratio in a block belongs to that layout.
+The layout of a program in memory has large effects on its speed, although nobody chooses it
+(Mytkowicz et al. 2009; Curtsinger and Berger 2013). A layout consists of an enlarged environment, a
+longer path by which the program is executed, addresses that the kernel draws or keeps and, if a
+command contains ``{layout}``, a separate executable. All conditions of a block have the same
+layout, so the ratio in a block belongs to that layout.
 
-``equipoise layouts`` creates the executables. Nobody chooses a program's layout in memory, but it
-has large effects (Mytkowicz et al. 2009; Curtsinger and Berger 2013). Every function gets its own
-section, and each layout is linked with the sections in an order drawn by its seed.
+``equipoise layouts`` creates the executables: every function gets its own section, and the seed of
+a layout gives the order in which its sections are linked.
 """
 
 from __future__ import annotations
@@ -25,49 +26,50 @@ from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Plan
 from equipoise.shared.spelling import option
 
-BLOCKS_IN_EACH = 2
-"""Minimum number of blocks in each layout that separates variance between and within layouts."""
+MIN_BLOCKS_IN_EACH = 2
+"""Minimum number of blocks in each layout, to separate variance between and within layouts."""
 
 
 def with_layouts(plan: Plan, count: int, addresses: Addresses = "drawn") -> Plan:
-    """Return the plan over ``count`` layouts, drawn by its coin.
+    """Return the plan with ``count`` layouts that its coin draws.
 
-    The default minimum of blocks rises to two for each layout. Raise `UnusableInput` if a condition
-    has a server, or there are too few blocks.
+    The default minimum number of blocks rises to two for each layout. Raise `UnusableInput` if a
+    condition has a server, or if the plan allows too few blocks.
     """
     for condition in plan.conditions:
         if condition.server is not None:
             raise UnusableInput(
                 f"{condition.name} is a server: layouts are for programs that run for one trial",
-                hint="leave out the layouts; the size of the environment varies anyway",
+                hint=f"leave out {option('layouts')}; the size of the environment varies anyway",
             )
-    min_blocks = BLOCKS_IN_EACH * count
+    min_blocks = MIN_BLOCKS_IN_EACH * count
     stopping = plan.stopping
     if stopping.blocks is not None and stopping.blocks < min_blocks:
         raise UnusableInput(
             f"{stopping.blocks} blocks are too few for {count} layouts",
-            hint=f"allow {option('blocks', min_blocks)}: at least two for each layout",
+            hint=f"give {option('blocks', min_blocks)} or more: two blocks for each layout",
         )
     if not stopping.min_blocks_explicit:
         stopping = replace(stopping, min_blocks=max(stopping.min_blocks, min_blocks))
     return replace(plan, stopping=stopping, layouts=draw_layouts(plan.seed, count, addresses))
 
 
-def longer_path(path: str, more: int) -> str:
-    """Return a path of the same file, ``more`` bytes longer.
+def longer_path(path: str, extra_bytes: int) -> str:
+    """Return an absolute path of the same file that is ``extra_bytes`` longer.
 
-    Consecutive slashes count as one (POSIX.1-2017, 4.13), so no folder or link is needed. The
-    kernel puts the path on the new stack, above the environment; the arguments stay unchanged.
+    The extra bytes are slashes: consecutive slashes count as one (POSIX.1-2017, 4.13), so no folder
+    or link is needed. The kernel puts the path on the new stack, above the environment; the
+    arguments stay unchanged.
     """
     folder, name = os.path.split(os.path.abspath(path))
-    return f"{folder.rstrip('/')}{'/' * (1 + more)}{name}"
+    return f"{folder.rstrip('/')}{'/' * (1 + extra_bytes)}{name}"
 
 
 Linker = Literal["lld", "mold", "objects"]
-"""Linker of layouts; ``objects`` is the usual linker with the objects in another order."""
+"""Linker of layouts; ``objects`` is the default linker with the objects in another order."""
 
-SOURCES = frozenset({".c", ".cc", ".cpp", ".cxx", ".m", ".s", ".S"})
-_SECTIONS = ("-ffunction-sections", "-fdata-sections")
+SOURCE_SUFFIXES = frozenset({".c", ".cc", ".cpp", ".cxx", ".m", ".s", ".S"})
+_SECTION_FLAGS = ("-ffunction-sections", "-fdata-sections")
 _OPTIONS_WITH_VALUE = frozenset(
     {"-I", "-L", "-l", "-D", "-U", "-include", "-isystem", "-x", "-Xlinker"}
 )
@@ -78,18 +80,18 @@ class Compilation(Struct, frozen=True):
 
     compiler: str
     flags: tuple[str, ...]
-    """All words except sources, objects, libraries and the output."""
+    """All arguments except sources, objects, libraries and the output."""
     sources: tuple[str, ...]
     objects: tuple[str, ...]
     """Objects and archives that exist already."""
     libraries: tuple[str, ...]
-    """Options ``-l`` and ``-L`` in their order; they come last in a link."""
+    """Options ``-l`` and ``-L`` in their order; they come last when linking."""
     output: str
 
     def compile_lines(self, objects: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-        """Return the command that compiles each source into the object at the same position."""
+        """Return the commands that compile each source into the object at the same index."""
         return tuple(
-            (self.compiler, *_SECTIONS, *self.flags, "-c", source, "-o", target)
+            (self.compiler, *_SECTION_FLAGS, *self.flags, "-c", source, "-o", target)
             for source, target in zip(self.sources, objects, strict=True)
         )
 
@@ -108,47 +110,48 @@ class Compilation(Struct, frozen=True):
         return (self.compiler, *self.flags, *shuffle, *inputs, *self.libraries, "-o", output)
 
 
-def parse_compilation(words: Sequence[str]) -> Compilation:
+def parse_compilation(arguments: Sequence[str]) -> Compilation:
     """Return the parts of ``CC [FLAGS] SOURCES… [LIBRARIES] [-o PROGRAM]``.
 
     Raise `UnusableInput` if there is no source and no object, or if the line does not build a
     program (``-c``, ``-S``, ``-E``).
     """
-    if not words:
-        raise _unusable("it does not name a compiler")
-    compiler, *rest = words
+    if not arguments:
+        raise _unusable_line("it does not name a compiler")
+    compiler, *following = arguments
     flags: list[str] = []
     sources: list[str] = []
     objects: list[str] = []
     libraries: list[str] = []
     output = "a.out"
-    remaining = iter(rest)
-    for word in remaining:
-        if word in ("-c", "-S", "-E", "-shared"):
-            raise _unusable(f"with {word} it does not build a program")
-        if word == "-o":
+    remaining = iter(following)
+    for argument in remaining:
+        if argument in ("-c", "-S", "-E", "-shared"):
+            raise _unusable_line(f"with {argument} it does not build a program")
+        if argument == "-o":
             output = next(remaining, "")
-        elif word in _OPTIONS_WITH_VALUE:
-            (libraries if word in ("-l", "-L") else flags).extend((word, next(remaining, "")))
-        elif word.startswith(("-l", "-L")):
-            libraries.append(word)
-        elif word.startswith("-"):
-            flags.append(word)
-        elif PurePath(word).suffix in SOURCES:
-            sources.append(word)
-        elif PurePath(word).suffix in (".o", ".a", ".so"):
-            objects.append(word)
+        elif argument in _OPTIONS_WITH_VALUE:
+            group = libraries if argument in ("-l", "-L") else flags
+            group.extend((argument, next(remaining, "")))
+        elif argument.startswith(("-l", "-L")):
+            libraries.append(argument)
+        elif argument.startswith("-"):
+            flags.append(argument)
+        elif PurePath(argument).suffix in SOURCE_SUFFIXES:
+            sources.append(argument)
+        elif PurePath(argument).suffix in (".o", ".a", ".so"):
+            objects.append(argument)
         else:
-            raise _unusable(f"{word!r} is neither an option nor a source nor an object")
+            raise _unusable_line(f"{argument!r} is neither an option nor a source nor an object")
     if not sources and not objects:
-        raise _unusable("it names no source and no object")
+        raise _unusable_line("it names no source and no object")
     return Compilation(
         compiler, tuple(flags), tuple(sources), tuple(objects), tuple(libraries), output
     )
 
 
-def _unusable(what: str) -> UnusableInput:
+def _unusable_line(what: str) -> UnusableInput:
     return UnusableInput(
         f"the compiler's command line cannot be used: {what}",
-        hint="as in equipoise layouts -- cc -O2 main.c list.c -lm -o program",
+        hint="write a line such as: equipoise layouts -- cc -O2 main.c list.c -lm -o program",
     )

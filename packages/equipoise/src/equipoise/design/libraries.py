@@ -1,12 +1,12 @@
 """Replaceable libraries as levels: allocators by a preload, BLAS by a search path.
 
-An allocator replaces that of the C library. glibc's own settings are tunables (ld.so(8),
-"Tunables"): from a threshold on, a block comes from the kernel by mmap and returns to the kernel
-when it is freed. Setting a tunable also fixes the threshold, which otherwise rises automatically
-(docs/reference/study.md#allocators).
+A preloaded allocator replaces the allocator of the C library. The C library's own allocator has
+settings, the tunables (ld.so(8), "Tunables"): from a threshold on, a block of memory comes from the
+kernel by mmap and returns to the kernel when it is freed. Setting a tunable also fixes the
+threshold, which otherwise rises automatically (docs/reference/study.md#allocators).
 
 All BLAS libraries have the same soname, each in its own folder, so ``LD_LIBRARY_PATH`` chooses one
-(reference: Debian's alternatives of libblas.so.3). This is checked in the process, which must map a
+of them (reference: Debian's alternatives of libblas.so.3). Equipoise checks that the process maps a
 library from that folder.
 """
 
@@ -38,22 +38,22 @@ PRELOADS = (
         summary="Google's, of gperftools",
     ),
 )
-"""Preloaded allocators, one library each; our own has no package."""
+"""Preloaded allocators, one library each; Equipoise's own library has no Debian package."""
 
 KEEP_FREED_MEMORY = {
     "glibc.malloc.mmap_max": "0",
     "glibc.malloc.trim_threshold": str(2**63 - 1),
 }
-"""Tunables with which no block comes by mmap, and no memory returns from the top of the heap."""
+"""Tunables with which no block comes by mmap and no freed memory returns to the kernel."""
 
 
 def tunables_text(tunables: dict[str, str]) -> str:
-    """Return tunables as the text of ``GLIBC_TUNABLES``."""
+    """Return tunables as a value of ``GLIBC_TUNABLES``."""
     return ":".join(f"{name}={value}" for name, value in tunables.items())
 
 
 def tunables_of(text: str) -> dict[str, str]:
-    """Return the tunables in a text of ``GLIBC_TUNABLES``; like glibc, skip invalid settings."""
+    """Return the tunables in a value of ``GLIBC_TUNABLES``; like glibc, skip invalid settings."""
     pairs = (setting.partition("=") for setting in text.split(":"))
     return {name: value for name, equals, value in pairs if name and equals}
 
@@ -62,14 +62,14 @@ def _glibc(name: str, tunables: dict[str, str], summary: str) -> Level:
     return Level(name, environment={TUNABLES_VARIABLE: tunables_text(tunables)}, summary=summary)
 
 
-def _tunables(size: int, **others: int) -> dict[str, str]:
-    settings = {"mmap_threshold": size, **others}
+def _tunables(mmap_threshold: int, **other_tunables: int) -> dict[str, str]:
+    settings = {"mmap_threshold": mmap_threshold, **other_tunables}
     return {f"glibc.malloc.{name}": str(value) for name, value in settings.items()}
 
 
 ALLOCATORS = (
     Level("glibc", summary="the C library's own, unchanged"),
-    # The threshold alone has no effect on memory from the top of the heap.
+    # top_pad=0, because the threshold has no effect on memory from the top of the heap.
     _glibc("glibc_15k", _tunables(15360, top_pad=0), "as Mac OS X did: from 15 KB on"),
     _glibc("glibc_128k", _tunables(131072), "Doug Lea's old default: from 128 KB on"),
     _glibc("glibc_256k", _tunables(262144), "Doug Lea's later default: from 256 KB on"),
@@ -87,19 +87,19 @@ _AVX512 = (*_AVX2, "avx512f", "avx512cd", "avx512bw", "avx512dq", "avx512vl")
 
 
 class CoreType(Struct, frozen=True):
-    """A type of processor for which a library can be set."""
+    """A type of processor for which a BLAS library can be tuned."""
 
     value: str
-    """Value of the library's ``core_variable``."""
+    """Value of the library's ``core_variable`` for this type."""
     reported_name: str
     """Name that the library prints for this type."""
     instructions: tuple[str, ...]
-    """Instructions that the CPU needs, by their names in ``/proc/cpuinfo``; without them a program
-    that uses the library ends with SIGILL."""
+    """Instructions that the CPU must have, by their names in ``/proc/cpuinfo``; without them the
+    program ends with SIGILL."""
 
 
 class Blas(Struct, frozen=True):
-    """A BLAS library, and the variable that sets its type of processor."""
+    """A BLAS library, and the environment variable that sets its type of processor."""
 
     name: str
     package: str
@@ -109,7 +109,7 @@ class Blas(Struct, frozen=True):
     summary: str
     core_variable: str | None = None
     core_types: dict[str, CoreType] = field(default_factory=dict)
-    """Core types, by name of the processor."""
+    """Types of processors, by name of the processor."""
 
     def is_installed(self) -> bool:
         """Return whether its folder has the library."""
@@ -147,7 +147,7 @@ BLAS_LIBRARIES = (
         },
     ),
 )
-"""Every BLAS library that is a level of a study."""
+"""BLAS libraries that can be levels of a study."""
 
 BLAS = tuple(
     Level(
@@ -158,7 +158,7 @@ BLAS = tuple(
     )
     for library in BLAS_LIBRARIES
 )
-"""BLAS libraries that detect the CPU themselves."""
+"""Levels for BLAS libraries that detect the CPU themselves."""
 
 TUNED_BLAS = tuple(
     Level(
@@ -174,25 +174,25 @@ TUNED_BLAS = tuple(
     if library.core_variable is not None
     for name, core in library.core_types.items()
 )
-"""BLAS libraries with a set core type, such as ``openblas_skylakex``."""
+"""Levels for BLAS libraries that are set to a type of processor, such as ``openblas_skylakex``."""
 
 
 class Kind(Struct, frozen=True):
-    """Named levels of one kind of factor."""
+    """Predefined levels of one kind of factor."""
 
-    usual: tuple[Level, ...]
-    """Levels of a factor of this kind that does not name any."""
-    others: tuple[Level, ...] = ()
+    default_levels: tuple[Level, ...]
+    """Levels of a factor of this kind that does not name its levels."""
+    other_levels: tuple[Level, ...] = ()
     """Further levels that a factor can name."""
 
     @property
     def choices(self) -> tuple[Level, ...]:
         """All levels that a factor can name."""
-        return self.usual + self.others
+        return self.default_levels + self.other_levels
 
 
 KINDS: Mapping[str, Kind] = {"allocator": Kind(ALLOCATORS), "blas": Kind(BLAS, TUNED_BLAS)}
-"""Kinds of factors by name; ``kind = "allocator"`` in a factor takes its levels from here."""
+"""Kinds of factors, by name; a factor with ``kind = "allocator"`` gets its levels from here."""
 
 PACKAGES: Mapping[str, str] = {
     library: level.package
@@ -201,4 +201,4 @@ PACKAGES: Mapping[str, str] = {
     for library in level.preload
     if level.package is not None
 }
-"""Debian packages of libraries, by file name."""
+"""Debian package of each library, by file name of the library."""

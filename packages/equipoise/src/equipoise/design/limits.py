@@ -1,7 +1,7 @@
 """The limits of a campaign as numbers: their ranges, defaults and errors.
 
-The command line and the Python interface read their numbers here, so that a bad number gets the
-same error in both.
+The command line and the Python interface both read their numbers with this module, so that a bad
+number gives the same error.
 """
 
 from __future__ import annotations
@@ -20,76 +20,76 @@ from equipoise.model.plan import PRIMARY_METRIC, Judgement, Measure, Stopping
 from equipoise.shared.spelling import option
 
 STUDY_BLOCKS = 1000
-"""Default maximum of blocks of a study without comparisons, which no verdict ends."""
+"""Default maximum number of blocks of a study without comparisons, which no verdict ends."""
 WHAT_VARIES_BLOCKS = 200
-"""Default maximum of blocks of `compare --what-varies`, which has no comparisons either."""
-ONE_COMMAND = Stopping(budget_s=10.0, blocks_before_budget=10)
-"""Limits of `compare` with one command, which reaches no verdict: more time adds little."""
+"""Default maximum number of blocks of `compare --what-varies`, which has no comparisons."""
+ONE_COMMAND_LIMITS = Stopping(budget_s=10.0, blocks_before_budget=10)
+"""Default limits of `compare` with one command, which has no verdict: more time adds little."""
 MAX_BLOCKS = 1_000_000_000
 
 
 class NumberRange(Struct, frozen=True):
-    """Numbers that an option accepts."""
+    """Range of the numbers that an option accepts."""
 
     low: float
     high: float = math.inf
-    whole: bool = False
-    above_low: bool = False
-    """Whether ``low`` itself is refused."""
+    is_whole: bool = False
+    excludes_low: bool = False
+    """Whether ``low`` itself is out of range."""
 
-    def read(self, value: Any, written: str) -> Any:
-        """Return a number, or the number in a text, as an ``int`` or a ``float`` of this range.
+    def read(self, value: Any, typed: str) -> Any:
+        """Return a value, a number or a text, as an ``int`` or ``float`` within this range.
 
-        ``written`` is the user's text: ``--blocks 0`` or ``blocks=0``. Raise `UnusableInput` if the
-        value is not a number, or out of range.
+        ``typed`` is the text of the user for the message: ``--blocks 0`` or ``blocks=0``. Raise
+        `UnusableInput` if the value is not a number, or out of range.
         """
         try:
             number = self._number(value)
         except (TypeError, ValueError, OverflowError):
-            kind = "whole number" if self.whole else "number"
-            raise UnusableInput(f"{written} is not a {kind}", hint=self._hint()) from None
-        too_low = number <= self.low if self.above_low else number < self.low
+            kind = "whole number" if self.is_whole else "number"
+            raise UnusableInput(f"{typed} is not a {kind}", hint=self._hint()) from None
+        too_low = number <= self.low if self.excludes_low else number < self.low
         # `not <=` also catches a NaN.
         if too_low or not number <= self.high or number == math.inf:
-            raise UnusableInput(f"{written} is out of range", hint=self._hint())
+            raise UnusableInput(f"{typed} is out of range", hint=self._hint())
         return number
 
     def _number(self, value: Any) -> float:
         if isinstance(value, str):
-            return int(value) if self.whole else float(value)
-        return operator.index(value) if self.whole else float(value)
+            return int(value) if self.is_whole else float(value)
+        return operator.index(value) if self.is_whole else float(value)
 
     def _hint(self) -> str:
-        kind = "a whole number" if self.whole else "a number"
+        kind = "a whole number" if self.is_whole else "a number"
         low, high = _digits(self.low), _digits(self.high)
         if self.high == math.inf:
-            return f"give {kind} above {low}" if self.above_low else f"give {kind} from {low} up"
-        if self.above_low:
+            return f"give {kind} above {low}" if self.excludes_low else f"give {kind} from {low} up"
+        if self.excludes_low:
             return f"give {kind} above {low} and at most {high}"
         return f"give {kind} from {low} to {high}"
 
 
 RANGES = {
-    "blocks": NumberRange(1, MAX_BLOCKS, whole=True),
-    "min_blocks": NumberRange(1, MAX_BLOCKS, whole=True),
+    "blocks": NumberRange(1, MAX_BLOCKS, is_whole=True),
+    "min_blocks": NumberRange(1, MAX_BLOCKS, is_whole=True),
     "min_seconds": NumberRange(0),
-    "budget": NumberRange(0, above_low=True),
-    "precision": NumberRange(0, above_low=True),
+    "budget": NumberRange(0, excludes_low=True),
+    "precision": NumberRange(0, excludes_low=True),
     "tail": NumberRange(0.001, 50),
-    "alpha": NumberRange(0, 0.5, above_low=True),
+    "alpha": NumberRange(0, 0.5, excludes_low=True),
     "min_effect": NumberRange(0, 1000),
-    "timeout": NumberRange(0, above_low=True),
-    "host_timeout": NumberRange(0, above_low=True),
-    "warmup": NumberRange(0, 1000, whole=True),
-    "seed": NumberRange(0, MAX_SEED, whole=True),
-    "every": NumberRange(1, MAX_BLOCKS, whole=True),
-    "layouts": NumberRange(2, 1000, whole=True),
+    "timeout": NumberRange(0, excludes_low=True),
+    "host_timeout": NumberRange(0, excludes_low=True),
+    "warmup": NumberRange(0, 1000, is_whole=True),
+    "seed": NumberRange(0, MAX_SEED, is_whole=True),
+    "every": NumberRange(1, MAX_BLOCKS, is_whole=True),
+    "layouts": NumberRange(2, 1000, is_whole=True),
 }
-"""Range of each number, by its Python name."""
+"""Range of each number, by the name of its option in Python."""
 
 
 def check_number(name: str, value: Any) -> Any:
-    """Return a number of the Python interface; ``None`` stays ``None``.
+    """Check an option of the Python interface and return its number, or ``None`` for ``None``.
 
     Raise `UnusableInput` if the value is not a number, or out of range.
     """
@@ -97,9 +97,9 @@ def check_number(name: str, value: Any) -> Any:
 
 
 class CampaignLimits(Struct, frozen=True):
-    """Limits that the user gave; ``None`` means the default.
+    """Limits of a campaign from the user; ``None`` means the default.
 
-    It raises `UnusableInput` if a number is out of range.
+    Raise `UnusableInput` if a number is out of range.
     """
 
     blocks: int | None = None
@@ -107,7 +107,7 @@ class CampaignLimits(Struct, frozen=True):
     min_blocks: int | None = None
     """Minimum number of blocks for a verdict; it takes precedence over the budget."""
     min_seconds: float | None = None
-    """Minimum seconds of measured blocks for a verdict; 0 for no minimum."""
+    """Minimum seconds of measured blocks for a verdict; 0 for none."""
     budget: float | None = None
     """Seconds."""
     precision: float | None = None
@@ -122,7 +122,7 @@ class CampaignLimits(Struct, frozen=True):
     warmup: int | None = None
     seed: int | None = None
     patient: bool | None = None
-    """Whether to exceed the budget if a verdict is near."""
+    """Whether the campaign may exceed the budget if a verdict is near."""
 
     def __post_init__(self) -> None:
         """Check every number."""
@@ -130,26 +130,26 @@ class CampaignLimits(Struct, frozen=True):
             check_number(name, getattr(self, name))
 
     def filled_from(self, defaults: CampaignLimits) -> CampaignLimits:
-        """Return these limits, with missing numbers taken from ``defaults``."""
+        """Return these limits; a missing number is the number in ``defaults``."""
         return _with_known(defaults, asdict(self))
 
     def seed_or_random(self) -> int:
-        """Return the seed; a random seed if none is given."""
+        """Return the seed, or a random seed if the user gave none."""
         return fresh_seed() if self.seed is None else self.seed
 
     @property
     def timeout_s(self) -> float:
-        """Seconds after which a trial is ended."""
+        """Maximum seconds of a trial."""
         return self.measure(Measure(working_folder="")).timeout_s
 
     def measure(self, default: Measure) -> Measure:
-        """Return the settings for running trials; ``default`` has the missing numbers."""
+        """Return the settings for running trials, with missing numbers from ``default``."""
         return _with_known(default, {"timeout_s": self.timeout, "warmup": self.warmup})
 
     def stopping(self, default: Stopping | None = None) -> Stopping:
-        """Return when the campaign stops; ``default`` has the missing numbers.
+        """Return the conditions for the end of the campaign, with missing numbers from ``default``.
 
-        Raise `UnusableInput` if a given minimum is above its maximum.
+        Raise `UnusableInput` if a minimum of the user is above the maximum.
         """
         chosen = {
             "blocks": self.blocks,
@@ -163,10 +163,10 @@ class CampaignLimits(Struct, frozen=True):
             "tail": self.tail,
         }
         stopping = _with_known(default or Stopping(), chosen)
-        most = stopping.blocks
-        if most is not None and stopping.min_blocks_explicit and stopping.min_blocks > most:
+        maximum = stopping.blocks
+        if maximum is not None and stopping.min_blocks_explicit and stopping.min_blocks > maximum:
             raise UnusableInput(
-                f"the minimum of {stopping.min_blocks} blocks is above the maximum of {most}",
+                f"the minimum of {stopping.min_blocks} blocks is above the maximum of {maximum}",
                 hint=f"lower {option('min_blocks')} or raise {option('blocks')}",
             )
         if self.min_seconds is not None and self.min_seconds > stopping.budget_s:
@@ -180,7 +180,7 @@ class CampaignLimits(Struct, frozen=True):
     def judgement(
         self, metrics: Sequence[str] = (PRIMARY_METRIC,), default: Judgement | None = None
     ) -> Judgement:
-        """Return the settings for judging; the first metric decides."""
+        """Return the settings for judging; the first metric is the primary metric."""
         first, *others = metrics
         judgement = _with_known(
             default or Judgement(), {"alpha": self.alpha, "min_effect": self.min_effect}
@@ -191,27 +191,27 @@ class CampaignLimits(Struct, frozen=True):
 def fields_of(kind: type[Struct], arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of a function, or options of a command, that are fields of a class.
 
-    The other fields keep their defaults.
+    A field without an argument is missing in the result and keeps its default.
     """
     return {name: arguments[name] for name in kind.__struct_fields__ if name in arguments}
 
 
 def limits_of(arguments: Mapping[str, Any]) -> CampaignLimits:
-    """Return the limits among the arguments of a function, or the options of a command."""
+    """Return the limits among the arguments of a function or the options of a command."""
     return CampaignLimits(**fields_of(CampaignLimits, arguments))
 
 
-T = TypeVar("T", bound=Struct)
+StructT = TypeVar("StructT", bound=Struct)
 
 
-def _with_known(defaults: T, values: Mapping[str, object]) -> T:
-    """Return the defaults, replaced by every value that is not ``None``."""
+def _with_known(defaults: StructT, values: Mapping[str, object]) -> StructT:
+    """Return the defaults, with each field replaced whose value is not ``None``."""
     known: dict[str, Any] = {name: value for name, value in values.items() if value is not None}
     return replace(defaults, **known)
 
 
 def metric_names(metrics: str | Sequence[str]) -> tuple[str, ...]:
-    """Return the names of metrics, each once; a text is split at commas.
+    """Return the names of metrics, each once; a string is split at commas.
 
     Raise `UnusableInput` if there is no name, or a name is empty.
     """
@@ -220,7 +220,7 @@ def metric_names(metrics: str | Sequence[str]) -> tuple[str, ...]:
     if not stripped or not all(stripped):
         raise UnusableInput(
             "a name in the list of metrics is empty" if stripped else "no metric is named",
-            hint=f"as in {option('metrics', ['wall_s', 'max_rss_bytes'])}",
+            hint=f"give names of metrics, such as {option('metrics', ['wall_s', 'max_rss_bytes'])}",
         )
     return stripped
 

@@ -1,4 +1,4 @@
-"""The facts of the host that a study needs, and things that the host lacks."""
+"""The facts of the host that a study needs, and the things that the host lacks."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ if TYPE_CHECKING:
     from equipoise.model.study import Factor, Level, Place, ServerWorkload, Study
 
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9][\w.+-]*")
-"""Plain name of a program: not a path, a placeholder, or shell syntax."""
+"""Name of a program, without a path, a placeholder or shell syntax."""
 
 
 class Site(Struct, frozen=True):
-    """The facts of the host."""
+    """The facts of the host that a study needs."""
 
     native_programs: Path
+    """Folder of the programs of Equipoise."""
     find_library: Callable[[str], str | None]
     """Function from a library's file name or path to its absolute path, or ``None``."""
     instructions: frozenset[str] | None = None
@@ -39,24 +40,24 @@ class Site(Struct, frozen=True):
 
 
 class Missing(Struct, frozen=True):
-    """A thing that a level needs and this host lacks."""
+    """A thing (``what``) that a level needs and this host lacks."""
 
     what: str
     hint: str
     key: str
-    """Key of the level's table that needs it."""
+    """Key in the level's table that names the thing."""
 
 
 def first_missing(level: Level, site: Site) -> Missing | None:
-    """Return the first thing that a level needs and this host lacks."""
+    """Return the first thing that this host lacks for a level; ``None`` if the level can run."""
     return next(_missing(level, site), None)
 
 
 def remove_missing_levels(study: Study, site: Site) -> tuple[Study, tuple[CampaignWarning, ...]]:
-    """Return the study without levels that cannot run on this host, and warnings about them.
+    """Remove the levels that cannot run on this host; return the study and a warning for each.
 
     Raise `UnusableInput` if the baseline cannot run, or if only one level of the compared factor
-    can.
+    can run.
     """
     server = study.workload.server
     absent = None if server is None else _absent_program(server, site.native_programs)
@@ -80,7 +81,7 @@ def remove_missing_levels(study: Study, site: Site) -> tuple[Study, tuple[Campai
                 raise study.places.table("factors", factor.name, level.name).fail(
                     f"the baseline {what}", missing.hint
                 )
-            left_out = study.places.key("factors", factor.name, level.name, missing.key)
+            missing_place = study.places.key("factors", factor.name, level.name, missing.key)
             warnings.append(
                 CampaignWarning("level_missing", f"{what}; it is left out", missing.hint)
             )
@@ -89,7 +90,7 @@ def remove_missing_levels(study: Study, site: Site) -> tuple[Study, tuple[Campai
                 f"no level of {factor.name} can run here: {warnings[-1].summary}", warnings[-1].hint
             )
         if baseline is not None and len(present) == 1 < len(factor.levels):
-            raise left_out.fail(
+            raise missing_place.fail(
                 f"nothing is left to compare {present[0].name} with: {warnings[-1].summary}",
                 warnings[-1].hint,
             )
@@ -98,20 +99,21 @@ def remove_missing_levels(study: Study, site: Site) -> tuple[Study, tuple[Campai
 
 
 def setting_place(study: Study, levels: dict[str, str], key: str, value: str | None) -> Place:
-    """Return the place of a condition's setting, in the first of its levels that has it.
+    """Return the place in the file of a condition's setting.
 
-    ``levels`` has the names of the condition's levels, by factor. ``key`` is a key of a level's
-    table; ``value`` is the variable for ``env``, and the folder for ``library_path``.
+    It is the key of the first of the condition's levels that has the setting. ``levels`` has the
+    names of these levels, by factor. ``key`` is a key of a level's table; ``value`` is the variable
+    for ``env``, and the folder for ``library_path``.
     """
     for factor in study.factors:
         for level in factor.levels:
-            if level.name == levels.get(factor.name) and _has(level, key, value):
+            if level.name == levels.get(factor.name) and _has_setting(level, key, value):
                 inner = (value,) if key == "env" and value is not None else ()
                 return study.places.key("factors", factor.name, level.name, key, *inner)
     return study.places.table("factors")
 
 
-def _has(level: Level, key: str, value: str | None) -> bool:
+def _has_setting(level: Level, key: str, value: str | None) -> bool:
     return {
         "env": value in level.environment,
         "library_path": value in level.library_path,
@@ -135,7 +137,7 @@ def _missing(level: Level, site: Site) -> Iterator[Missing]:
         yield Missing(f"folder {folder}", install, "folder")
     for cpu in (*(level.process.cpus or ()), *(level.client_cpus or ())):
         if cpu not in site.cpus:
-            hint = f"name CPUs of {', '.join(map(str, site.cpus))}"
+            hint = f"use only these CPUs: {', '.join(map(str, site.cpus))}"
             yield Missing(f"CPU {cpu} that Equipoise may use", hint, "cpu")
     search = None
     if level.server is not None:
@@ -151,7 +153,7 @@ def _missing(level: Level, site: Site) -> Iterator[Missing]:
     for instruction in level.instructions:
         if site.instructions is not None and instruction not in site.instructions:
             yield Missing(
-                f"{instruction} in this CPU", "run it on a CPU that has it", "instructions"
+                f"{instruction} in this CPU", "use a host whose CPU has it", "instructions"
             )
 
 
@@ -163,38 +165,38 @@ def _is_absent(program: str, native_programs: Path, search: str | None) -> bool:
         is_ours = own_file(program, native_programs) is not None
         return not is_ours and not shutil.which(program, path=search)
     except OSError:
-        # No file can have such a name; for example, it is too long.
+        # No file can have this name: for example, it is too long.
         return True
 
 
 def search_folders(server: ServerWorkload) -> tuple[str, ...]:
-    """Return the folders of the server's own path; among versions, the latest comes first."""
+    """Return the folders that match the server's patterns, the latest version first."""
     return tuple(
         folder
         for pattern in server.path
-        for folder in sorted(filter(os.path.isdir, glob(pattern)), key=_version, reverse=True)
+        for folder in sorted(filter(os.path.isdir, glob(pattern)), key=_version_of, reverse=True)
     )
 
 
 def search_path(server: ServerWorkload) -> str:
-    """Return ``PATH``, followed by the folders of the server's own path."""
+    """Return ``PATH``, followed by the folders that match the server's patterns."""
     return os.pathsep.join((os.environ.get("PATH", os.defpath), *search_folders(server)))
 
 
 def _absent_program(server: ServerWorkload, native_programs: Path) -> Missing | None:
-    """Return the first program that the server needs and this host lacks, with its table's key."""
+    """Return the first program of a server that this host lacks; ``None`` if it has all."""
     path = search_path(server)
-    # The table `needs` comes first, because it names the Debian package.
+    # The table `needs` comes first, because it names Debian packages.
     keys = dict.fromkeys(server.needs, "needs")
     for key, words in server.commands().items():
         keys.setdefault(words[0], key)
     for program, key in keys.items():
         if _is_absent(program, native_programs, path):
             package = server.needs.get(program)
-            hint = "install it, or name its folder in the server's path"
+            hint = "install it, or add its folder to the key path of the server"
             return Missing(program, f"apt install {package}" if package else hint, key)
     return None
 
 
-def _version(path: str) -> list[str | int]:
+def _version_of(path: str) -> list[str | int]:
     return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", path)]

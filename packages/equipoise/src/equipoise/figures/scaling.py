@@ -146,6 +146,6 @@ def _normalised_y(title: str, ends: Sequence[float]) -> alt.Y:
 
 
 def _nearest_simple_law(law: ScalingLaw) -> tuple[float, int]:
-    powers = {exponent.log_power: exponent.power for exponent in law.exponents}
+    powers = {exponent.log_power: exponent.exponent for exponent in law.exponents}
     candidates = law.simple or tuple((exponent, 0) for exponent in SIMPLE_EXPONENTS)
     return min(candidates, key=lambda simple: abs(simple[0] - powers[simple[1]]))

@@ -148,9 +148,9 @@ def law_sentence(law: ScalingLaw) -> str:
 
 def exponent_text(exponent: Exponent) -> str:
     """Return an exponent with its interval: ``2.13 (2.10 to 2.16)``."""
-    low, high = exponent.power_ci
+    low, high = exponent.exponent_ci
     interval = "" if low is None or high is None else f" ({low:.2f} to {high:.2f})"
-    return f"{exponent.power:.2f}{interval}"
+    return f"{exponent.exponent:.2f}{interval}"
 
 
 def _simple_laws(law: ScalingLaw) -> str:

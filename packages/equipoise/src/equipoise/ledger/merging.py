@@ -116,7 +116,7 @@ def needed_runs(ledger: Ledger, reference: str) -> frozenset[bytes]:
 def _runs_of_plan(ledger: LedgerFile, run: int, plan: Plan) -> Iterator[int]:
     for earlier in plan.rules.earlier:
         yield find_mentioned_run(ledger.connection, ledger.path, earlier, run)
-    for mentioned in plan.rules.mentioned:
+    for mentioned in plan.rules.referenced_runs:
         with suppress(UnusableInput):
             yield find_mentioned_run(ledger.connection, ledger.path, mentioned, run)
 

@@ -347,7 +347,7 @@ class Ledger(LedgerFile):
             )
 
     def _plan_mentions(self, plan: str, plan_run: int, run: int) -> bool:
-        for mentioned in plan_from_text(plan).rules.mentioned:
+        for mentioned in plan_from_text(plan).rules.referenced_runs:
             with suppress(UnusableInput):
                 if find_mentioned_run(self.connection, self.path, mentioned, plan_run) == run:
                     return True

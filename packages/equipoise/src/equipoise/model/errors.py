@@ -31,10 +31,10 @@ class UserError(Protocol):
 
 
 class TookNoEffect(UnusableInput):
-    """A condition is not what its name says: ``what`` did not take effect.
+    """A setting of a condition (``what``) did not take effect, so the condition's name is wrong.
 
-    ``key`` is the key that sets it in a level's table of a study; ``value`` is the value there, if
-    the key has several.
+    ``key`` is the key of the setting in a level's table of a study; ``value`` is the value, if the
+    key has several.
     """
 
     def __init__(

@@ -7,14 +7,14 @@ from typing import Literal
 from msgspec import Struct, field
 
 Severity = Literal["disturbs", "weakens", "lacks"]
-"""Severity of a disturbance. ``disturbs``: something else slows trials now. ``weakens``: a setting
-adds noise, or restricts the measurements. ``lacks``: the host does not have something."""
+"""Severity of a disturbance. ``disturbs``: another process slows trials now. ``weakens``: a setting
+adds noise, or restricts the measurements. ``lacks``: the host lacks a program or a feature."""
 SEVERITIES: tuple[Severity, ...] = ("disturbs", "weakens", "lacks")
 """All severities, the worst first."""
 
 
 class Disturbance(Struct, frozen=True):
-    """One disturbance of measurements, with a hint that ends it (rule 8)."""
+    """One disturbance of measurements, with a hint how to end it (rule 8)."""
 
     code: str
     severity: Severity
@@ -28,17 +28,17 @@ class Examination(Struct, frozen=True):
     disturbances: tuple[Disturbance, ...]
     """Disturbances, the worst first."""
     checked: tuple[str, ...]
-    """Checks that gave an answer."""
+    """Names of the checks that gave an answer."""
     unchecked: dict[str, str] = field(default_factory=dict)
-    """Checks that could not give an answer, each with the reason (rule 7)."""
+    """Reason for each check that could not give an answer, by name of the check (rule 7)."""
 
 
 CERTIFICATE_STUDY = "certificate"
-"""Study of the campaigns for a certificate."""
+"""Name of the study whose campaigns give a certificate."""
 
 
 class Certificate(Struct, frozen=True):
-    """How often a host called equal programs different, and which effects it can detect.
+    """How often a host calls equal programs different, and which effects it can detect.
 
     Times are in seconds, effects and spreads in percent.
     """
@@ -51,7 +51,7 @@ class Certificate(Struct, frozen=True):
     equipoise: str | None
     alpha: float
     campaigns: int
-    """Number of campaigns of a program against itself, judged after every block at any effect."""
+    """Number of campaigns of a program against itself, judged after every block."""
     blocks: int
     """Maximum number of blocks of each such campaign."""
     called_different: int
@@ -92,4 +92,4 @@ class HostReference(Struct, frozen=True):
     identity: str
     """32 random hexadecimal digits, drawn when the host was first used."""
     name: str
-    """Name of the host: that of ``--host``, else that of the machine."""
+    """Name of the host: the value of ``--host`` or, by default, the name of the machine."""

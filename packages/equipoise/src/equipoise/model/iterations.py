@@ -16,7 +16,7 @@ class Stretch(Struct, frozen=True):
     begin: int
     end: int
     level: float
-    """Mean with extremes clipped, in the metric's unit."""
+    """Mean of its values with extremes clipped, in the metric's unit."""
 
 
 class TrialIterations(Struct, frozen=True):
@@ -27,7 +27,7 @@ class TrialIterations(Struct, frozen=True):
     stretches: tuple[Stretch, ...]
     """Stretches in order, separated by change-points."""
     steady_from: int | None
-    """Iteration, from 0, at which the steady state begins; null without a steady state."""
+    """First iteration of the steady state, from 0; null without a steady state."""
     steady: float | None
     """Mean of the iterations in the steady state; null without a steady state."""
 
@@ -41,6 +41,5 @@ class IterationShape(Struct, frozen=True):
     trials: tuple[TrialIterations, ...]
     """Classified trials, in the order in which they ran."""
     not_classed: int
-    """Number of trials with too few iterations, or with an iteration that is not a finite
-    number."""
+    """Number of trials with too few iterations, or with a value that is not a finite number."""
     summary: str

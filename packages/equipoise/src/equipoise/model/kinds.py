@@ -1,8 +1,9 @@
 """Kinds of campaign: the interface of a kind, and the register of all kinds.
 
-The plan of an ordinary comparison has no additional terms. Every other kind has a folder with all
-code that only this kind needs. A `Kind` lists the import paths of its parts, and a part is imported
-when it is first used. Other packages register their kinds under the entry point group
+A kind is a type of campaign, such as a gate or a bisection. Its terms are the additional data in a
+plan; the plan of an ordinary comparison has no terms. Every other kind has a folder with all code
+that only this kind needs. A `Kind` lists the import paths of its parts, and a part is imported when
+it is first used. Other packages register their kinds under the entry point group
 ``equipoise.kinds``. A kind without terms belongs to the campaigns of one study and has the name of
 that study. To remove a kind, delete its folder and its line in `REGISTER`.
 """
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from equipoise.model.record import RunRecord
 
 ORDINARY = "compare"
-"""Kind of a campaign without terms."""
+"""Name of the kind of a campaign without terms."""
 REGISTER: dict[str, str] = {
     "functions": "equipoise.kinds.functions",
     "gate": "equipoise.kinds.gate",
@@ -36,11 +37,11 @@ REGISTER: dict[str, str] = {
     "imported": "equipoise.kinds.imported",
     "explain": "equipoise.kinds.explain",
 }
-"""Modules of the kinds that come with Equipoise, by name; each module has a ``KIND``."""
+"""Modules of the kinds that come with Equipoise, by name; each defines ``KIND``."""
 ENTRY_POINTS = "equipoise.kinds"
 """Group of the entry points by which other packages register kinds; each names a `Kind`."""
 TAG = "kind"
-"""Key of the name of a kind in stored terms and in a result document."""
+"""Key under which stored terms and result documents have the name of their kind."""
 
 Part = TypeVar("Part")
 
@@ -50,7 +51,7 @@ class Terms:
 
     The terms of a kind are a frozen `msgspec.Struct` that inherits from this class too, tagged with
     the name of the kind: ``class GatePlan(Struct, Terms, frozen=True, tag_field=TAG, tag="gate")``.
-    The values in this class are those of an ordinary comparison.
+    The values in this class are for an ordinary comparison.
     """
 
     __slots__ = ()
@@ -60,7 +61,7 @@ class Terms:
     ranks: ClassVar[bool] = True
     """Whether several conditions may be ranked."""
     describes_one: ClassVar[bool] = True
-    """Whether a campaign with a single condition describes that condition."""
+    """Whether a campaign with a single condition gives a description of that condition."""
     may_add_washouts: ClassVar[bool] = False
     """Whether the campaign continues with washouts if carry-over could explain a difference."""
     has_random_order: ClassVar[bool] = True
@@ -78,7 +79,7 @@ class Terms:
     needs_every_cost: ClassVar[bool] = True
     """Whether every trial needs a cost; if not, only the trials of contrasts need one."""
     shows_every_condition: ClassVar[bool] = True
-    """Whether the result shows every condition; if not, it shows only those that ran."""
+    """Whether the result shows every condition; if not, only the conditions that ran."""
     has_members: ClassVar[bool] = False
     """Whether the campaign consists of other runs, its members, and has no trials of its own."""
     rows_show_failures: ClassVar[bool] = False
@@ -86,16 +87,16 @@ class Terms:
     no_series: tuple[str, ...] = ()
     """Metrics whose iterations are not in the order of time and so cannot show a warm-up."""
     decisive_sides: ClassVar[int] = 1
-    """2 if each side of an interval has the whole alpha, 1 if both sides share it."""
-    restart: ClassVar[str | None] = None
+    """2 if each side of an interval has the whole alpha, 1 if the two sides share alpha."""
+    restart_hint: ClassVar[str | None] = None
     """Hint for a campaign that must run again from its first block, such as ``run the gate
-    again``; ``None`` if `equipoise resume` can continue it."""
+    again``; ``None`` if `equipoise resume` can continue the campaign."""
     failure_hint: ClassVar[str | None] = None
-    """Hint for a failed trial; ``None`` for the hint about a failed command."""
+    """Hint for a failed trial; ``None`` for the hint of an ordinary comparison."""
 
     @property
     def command_line(self) -> str | None:
-        """Command line that repeats the campaign, for a plan that did not come from a command."""
+        """Command line that repeats the campaign, for a plan that no command created."""
         return None
 
     @property
@@ -109,12 +110,12 @@ class Terms:
         return ()
 
     @property
-    def mentioned(self) -> tuple[str, ...]:
-        """Ids of other runs to which the terms refer; a ledger may lack them."""
+    def referenced_runs(self) -> tuple[str, ...]:
+        """Ids of other runs to which the terms refer; a ledger may lack these runs."""
         return ()
 
     def execution_order(self, order: list[int]) -> list[int]:
-        """Return the order in which a block's conditions run, given the order drawn at random."""
+        """Return the order in which a block's conditions run, from the order drawn at random."""
         return order
 
     def with_initial_conditions(self, plan: Plan) -> Plan:
@@ -130,9 +131,9 @@ class Terms:
         return runs
 
     def longer_hint(self, min_s: float | None) -> str | None:
-        """Return a hint for measuring longer; ``None`` for the usual hint, `equipoise resume`.
+        """Return a hint for measuring longer; ``None`` for the default hint, `equipoise resume`.
 
-        ``min_s`` is the number of seconds that would suffice; ``None`` if it is unknown.
+        ``min_s`` is the number of seconds that would suffice; ``None`` if this is unknown.
         """
         return None
 
@@ -147,31 +148,31 @@ class Command(Struct, frozen=True):
     """One command of the command line."""
 
     module: str
-    """Module that contains the command, as its attribute ``command``."""
+    """Module whose attribute ``command`` is the command."""
     summary: str
     """Summary, one line of ``equipoise --help``."""
     group: str
     """Heading above the command in the list of commands."""
     after: str | None = None
-    """Command after which this one is listed; by default this one is the last of its group."""
+    """Command after which this command is listed; by default it is the last of its group."""
 
 
 class Kind(Struct, frozen=True):
     """One kind of campaign, with the import paths of its parts as ``module:attribute``.
 
-    A kind uses the part of an ordinary comparison if its own is ``None``.
+    If a part is ``None``, the kind uses the part of an ordinary comparison.
     """
 
     name: str
     """Name of the kind, which tags its terms and its documents."""
     terms: str = ""
-    """Its `Terms`; empty if its plans have no terms: the kind then has the name of their study."""
+    """Its `Terms`; empty if its plans have no terms: the kind then has the name of a study."""
     document: str = "equipoise.model.result:ResultDocument"
     """Its `equipoise.model.result.ResultDocument`."""
     rules: str | None = None
-    """`Terms` without fields, which hold the rules for plans without terms."""
+    """`Terms` without fields: the rules for plans without terms."""
     campaign: str | None = None
-    """Its `equipoise.campaign.interim.CampaignKind`: how it is judged and continues."""
+    """Its `equipoise.campaign.interim.CampaignKind`: how a campaign is judged and continues."""
     analysis: str | None = None
     """Its `equipoise.analysis.kind.AnalysisKind`: additions to the result of its comparisons."""
     report: str | None = None
@@ -182,23 +183,23 @@ class Kind(Struct, frozen=True):
     """Its `equipoise.why.kind.WhyKind`: which gaps are explained, and how."""
     resume: str | None = None
     """Function of ``(record, limits, hosts, output)`` that continues a stopped campaign and returns
-    the exit status."""
+    an exit status."""
     build_gap: str | None = None
-    """Context manager of ``(record, gap, ledger)`` in which both conditions of a gap can run."""
+    """Context manager from ``(record, gap, ledger)`` in which both conditions of a gap can run."""
     explain_gap: str | None = None
     """Function of ``(record, ledger, output)`` that explains the largest gap of a campaign."""
     on_hosts: str | None = None
     """Function that measures an ordinary plan on every host of a cluster."""
     compare_callables: str | None = None
-    """Function that compares Python functions and returns their record."""
+    """Function that compares Python functions and returns the record of the campaign."""
     compare_code: str | None = None
-    """Function that compares pieces of Python code and returns their record."""
+    """Function that compares pieces of Python code and returns the record of the campaign."""
     commands: Mapping[str, Command] = field(default_factory=dict)
     lists: Mapping[str, str] = field(default_factory=dict)
     """Lists of `equipoise list`, by name: functions that return headings and rows."""
 
     def part(self, name: str, default: type[Part]) -> Part:
-        """Return an instance of a part; of the default class if the kind does not have the part."""
+        """Return an instance of a part; if the kind lacks the part, of the default class."""
         part = _part(self.name, name)
         return part if isinstance(part, default) else default()
 
@@ -208,8 +209,8 @@ def external_kinds() -> Mapping[str, str]:
     return registered(ENTRY_POINTS)
 
 
-def place_of(name: str) -> str | None:
-    """Return the import path of the `Kind` with a name; ``None`` if no package has it."""
+def import_path_of(name: str) -> str | None:
+    """Return the import path of the `Kind` with a name; ``None`` if no package has this kind."""
     if name in REGISTER:
         return f"{REGISTER[name]}:KIND"
     return external_kinds().get(name)
@@ -223,13 +224,13 @@ def kind_named(name: str) -> Kind:
     """
     if name == ORDINARY:
         return Kind(ORDINARY)
-    place = place_of(name)
-    if place is None:
+    import_path = import_path_of(name)
+    if import_path is None:
         raise UnusableInput(
-            f"this installation has no campaigns of the kind {name!r}",
-            hint="install the package that measured it, or a later Equipoise",
+            f"this installation cannot read campaigns of the kind {name!r}",
+            hint="install the package that measured them, or a later version of Equipoise",
         )
-    kind = load(place)
+    kind = load(import_path)
     assert isinstance(kind, Kind)
     return kind
 
@@ -248,23 +249,23 @@ def kind_of_study(study: str) -> Kind:
     return kind_named(ORDINARY)
 
 
-def provided(part: str, campaigns: str, hint: str) -> Any:
-    """Return the function that some kind provides as this part, for the campaigns of all kinds.
+def load_part(name: str, campaigns: str, hint: str) -> Any:
+    """Return a part that only one kind has and that campaigns of all kinds can use.
 
     Raise `UnusableInput` if no installed kind has this part. ``campaigns`` completes the message
-    "this installation has no campaigns …".
+    "this installation cannot run campaigns …".
     """
-    places = (getattr(kind, part) for kind in every_kind())
-    place = next((place for place in places if place is not None), None)
-    if place is None:
-        raise UnusableInput(f"this installation has no campaigns {campaigns}", hint=hint)
-    return load(place)
+    import_paths = (getattr(kind, name) for kind in every_kind())
+    import_path = next(filter(None, import_paths), None)
+    if import_path is None:
+        raise UnusableInput(f"this installation cannot run campaigns {campaigns}", hint=hint)
+    return load(import_path)
 
 
 def kind_of(terms_or_document: object) -> Kind:
     """Return the kind of terms or of a document, by its tag; the ordinary one for ``None``.
 
-    A document with the ordinary tag has the kind of its study.
+    A document with the ordinary tag has the kind that belongs to its study.
     """
     name = ORDINARY if terms_or_document is None else tag_of(terms_or_document)
     run = getattr(terms_or_document, "run", None) if name == ORDINARY else None
@@ -272,7 +273,7 @@ def kind_of(terms_or_document: object) -> Kind:
 
 
 def tag_of(terms_or_document: object) -> str:
-    """Return the tag of terms or of a document: the name of their kind."""
+    """Return the tag of terms or of a document, which is the name of their kind."""
     assert isinstance(terms_or_document, Struct)
     return str(terms_or_document.__struct_config__.tag)
 
@@ -283,21 +284,21 @@ def terms_from(kind: type, stored: Any) -> Any:
     Raise `ValueError` if the stored terms do not name a kind of an installed package.
     """
     if kind is not Terms:
-        raise NotImplementedError(f"{kind.__name__} has no place in a plan")
+        raise NotImplementedError(f"a plan cannot contain {kind.__name__}")
     name = stored.get(TAG) if isinstance(stored, dict) else None
-    if not isinstance(name, str) or place_of(name) is None or not kind_named(name).terms:
-        raise ValueError(f"no campaigns of the kind {name!r} are known here")
+    if not isinstance(name, str) or import_path_of(name) is None or not kind_named(name).terms:
+        raise ValueError(f"no installed package has campaigns of the kind {name!r}")
     return msgspec.convert(stored, load(kind_named(name).terms), dec_hook=terms_from)
 
 
 @functools.cache
 def _part(kind: str, name: str) -> object:
-    place = getattr(kind_named(kind), name)
-    return None if place is None else load(place)()
+    import_path = getattr(kind_named(kind), name)
+    return None if import_path is None else load(import_path)()
 
 
 @functools.cache
-def load(place: str) -> Any:
-    """Import the object named ``module:attribute``."""
-    module, _, attribute = place.partition(":")
+def load(import_path: str) -> Any:
+    """Import the object with the import path ``module:attribute``."""
+    module, _, attribute = import_path.partition(":")
     return getattr(importlib.import_module(module), attribute)

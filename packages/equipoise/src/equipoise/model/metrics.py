@@ -1,8 +1,9 @@
-"""Words and direction of a metric, and a ratio of costs as a ratio of its values.
+"""Words for sentences about a metric, and ratios of costs as ratios of its values.
 
-Times are *faster* or *slower*. Every other metric has its own words: a program *uses* memory, *has*
+Times are *faster* or *slower*. Other metrics have their own words: a program *uses* memory, *has*
 page faults and *serves* requests; a metric that a workload reports itself *is* higher or lower. If
-more of a metric is better, a ratio of costs is inverted before a reader sees it.
+more of a metric is better, its cost is the inverse of its value, and every ratio of costs is
+inverted before a reader sees it.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from equipoise.model.result import Comparison, Verdict
 
 ComparisonT = TypeVar("ComparisonT", bound=Comparison)
 RatioT = TypeVar("RatioT", bound=Struct)
-"""Part of a result with a ``ratio`` and its interval ``ratio_ci``."""
+"""Struct with a ``ratio`` and its interval ``ratio_ci``."""
 
 
 class MetricWords(Struct, frozen=True):
-    """Words of sentences about a metric."""
+    """Words for sentences about one metric."""
 
     verb: str
     noun: str
@@ -34,7 +35,7 @@ class MetricWords(Struct, frozen=True):
 
     @property
     def is_duration(self) -> bool:
-        """Whether more of it is longer."""
+        """Whether the metric is a time, so that more is *longer*."""
         return self.noun == "time"
 
 
@@ -55,7 +56,7 @@ WORDS: dict[str, MetricWords] = {
     "block_reads": MetricWords("makes", "block reads", "fewer"),
     "block_writes": MetricWords("makes", "block writes", "fewer"),
 }
-"""Words of metrics; a metric without a line is called by its name."""
+"""Words by metric; sentences use the name of any other metric."""
 
 
 def is_time(metric: str) -> bool:
@@ -64,7 +65,7 @@ def is_time(metric: str) -> bool:
 
 
 def verdict_word(verdict: Verdict, metric: str, *, more_is_better: bool = False) -> str:
-    """Return a verdict in the words of its metric: less memory is ``less``, not ``faster``."""
+    """Return the word for a verdict on a metric: ``less`` for less memory, not ``faster``."""
     if is_time(metric) or verdict not in ("faster", "slower"):
         return verdict
     return "more" if (verdict == "slower") is not more_is_better else "less"
@@ -76,17 +77,14 @@ def inverse_ratio(ratio: float | None) -> float | None:
 
 
 def inverse_interval(interval: Interval) -> Interval:
-    """Return the interval of 1 over a ratio; an end at 0 or at infinity is unlimited."""
+    """Return the interval of 1 over a ratio; the inverse of an end at 0 is unlimited (``None``)."""
     low, high = interval
     return (1.0 / high if high else None, 1.0 / low if low else None)
 
 
 def as_values(comparison: ComparisonT) -> ComparisonT:
-    """Return a comparison with ratios of values, for a metric of which more is better.
-
-    A comparison itself has ratios of a cost, the inverse of such a metric.
-    """
-    these = comparison.in_these_layouts
+    """Return a comparison with ratios of values instead of costs, if more of a metric is better."""
+    layouts_claim = comparison.in_these_layouts
     return replace(
         invert_ratio(comparison),
         equivalence_ci=inverse_interval(comparison.equivalence_ci),
@@ -96,11 +94,13 @@ def as_values(comparison: ComparisonT) -> ComparisonT:
             replace(answer, ratio=inverse_ratio(answer.ratio)) for answer in comparison.answers
         ),
         **comparison.additional_values(),
-        in_these_layouts=these and invert_ratio(these),
+        in_these_layouts=layouts_claim and invert_ratio(layouts_claim),
     )
 
 
 def invert_ratio(ratio: RatioT) -> RatioT:
-    """Return a part of a result with the inverse of its ratio and of the interval."""
-    part: Any = ratio
-    return replace(ratio, ratio=inverse_ratio(part.ratio), ratio_ci=inverse_interval(part.ratio_ci))
+    """Return the struct with its ratio and the interval inverted."""
+    struct: Any = ratio
+    return replace(
+        ratio, ratio=inverse_ratio(struct.ratio), ratio_ci=inverse_interval(struct.ratio_ci)
+    )

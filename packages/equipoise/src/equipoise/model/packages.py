@@ -1,8 +1,8 @@
 """Other packages: the entry points that they register, and the line that installs one.
 
 A package registers its kinds of campaign (`equipoise.model.kinds`) and its studies
-(`equipoise.studies.catalogue`). Under ``equipoise.programs`` it registers itself, if its folder
-``_bin`` has programs and libraries that commands name.
+(`equipoise.studies.catalogue`). It registers itself under ``equipoise.programs`` if its folder
+``_bin`` has programs and libraries that commands can name.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from equipoise.shared.extras import install_line
 STUDIES = "equipoise-studies"
 """Distribution with the built-in studies, their workloads and `equipoise os`."""
 COMMANDS_OF_STUDIES = frozenset({"os"})
-"""Commands that this distribution has."""
+"""Commands in the distribution `STUDIES`."""
 PROGRAMS_OF_STUDIES = frozenset({"equipoise-probe", "equipoise-workload"})
-"""Programs that this distribution has."""
+"""Programs in the distribution `STUDIES`."""
 PROGRAMS = "equipoise.programs"
 """Group of the entry points of packages with programs; each names the package."""
 NATIVE_FOLDER = "_bin"
 """Folder of a package for its programs and libraries."""
 _OWN_NAMES = ("equipoise-", "libequipoise_")
-"""Prefixes of the names of these packages' programs and libraries."""
+"""Prefixes of the names of our own programs and libraries."""
 
 
 @functools.cache
 def registered(group: str) -> Mapping[str, str]:
-    """Return the objects that the entry points of a group name, by the names of the points."""
-    # Its import takes longer than the start of most commands.
+    """Return the import path of each entry point of a group, by name of the entry point."""
+    # Imported here: this import takes longer than the start of most commands.
     from importlib.metadata import entry_points
 
     return {point.name: point.value for point in entry_points(group=group)}
@@ -40,7 +40,7 @@ def registered(group: str) -> Mapping[str, str]:
 def folder_of(package: str) -> Path:
     """Return the folder of a package without importing its modules.
 
-    Raise `UnusableInput` if the package, which an entry point names, cannot be found.
+    Raise `UnusableInput` if the package, which an entry point names, is not installed.
     """
     from importlib.util import find_spec
 
@@ -48,7 +48,7 @@ def folder_of(package: str) -> Path:
     if spec is None or not spec.submodule_search_locations:
         raise UnusableInput(
             f"an installed package registers {package}, which cannot be imported",
-            hint="install the package again",
+            hint=f"install the package with {package} again",
         )
     return Path(next(iter(spec.submodule_search_locations)))
 
@@ -62,8 +62,8 @@ def folders_with_programs() -> Mapping[str, Path]:
 def own_file(name: str, own_folder: Path) -> Path | None:
     """Return the path of a program or library of Equipoise or of a package that extends it.
 
-    ``own_folder`` is that of Equipoise itself. Return ``None`` for any other name, and for a name
-    that no installed package has.
+    ``own_folder`` has the programs of Equipoise itself. Return ``None`` for all other names, and
+    if no installed package has the file.
     """
     if "/" in name or not name.startswith(_OWN_NAMES):
         return None
@@ -76,7 +76,7 @@ def own_file(name: str, own_folder: Path) -> Path | None:
 
 
 def missing_studies_error(what: str) -> UnusableInput:
-    """Return the error about ``what``, which needs the package of the studies."""
+    """Return the error that ``what`` needs the package of the studies."""
     return UnusableInput(
         f"{what} is in {STUDIES}, which is not installed", hint=install_line(STUDIES)
     )

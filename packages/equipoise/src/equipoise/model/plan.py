@@ -1,7 +1,7 @@
 """The plan of a campaign: its conditions, how they are measured, and how they are judged.
 
-A plan is fixed before the first trial and kept whole in the ledger: a verdict is computed only from
-the plan and the trials (rule 6).
+A plan is fixed before the first trial and stored in the ledger. A verdict is computed only from the
+plan and the trials (rule 6).
 """
 
 from __future__ import annotations
@@ -15,24 +15,23 @@ from equipoise.model.kinds import Kind, Terms, kind_named, kind_of_study, tag_of
 
 PRIMARY_METRIC = "wall_s"
 CALL_METRIC = "call_s"
-"""Seconds of one call: the metric that decides in a campaign of functions."""
+"""Seconds of one call: the primary metric of a comparison of Python functions."""
 PADDING_VARIABLE = "EQUIPOISE_PADDING"
-"""Variable that enlarges the environment of every trial; not if a condition sets it itself."""
+"""Variable that enlarges the environment of every trial, unless a condition sets it itself."""
 TUNABLES_VARIABLE = "GLIBC_TUNABLES"
 """Variable with tunables of the C library (ld.so(8))."""
 MAX_RANKED_CONDITIONS = 20
-"""Maximum number of conditions, including the baseline, that are ranked: the number of pairs grows
-with its square."""
+"""Maximum number of ranked conditions: the number of their pairs grows with its square."""
 MIN_RANKED_CONDITIONS = 3
-"""Minimum number of conditions that are ranked; with one candidate, its verdict is the ranking."""
+"""Minimum number of ranked conditions; with one candidate, its verdict is the ranking."""
 COMPARE_STUDY = "compare"
-"""Study of every campaign of `compare`."""
+"""Name of the study of every campaign of `compare`."""
 COMMAND = "command"
 """Factor whose levels are the commands of `compare`, if parameters vary as well."""
 LAYOUT = "{layout}"
 """Placeholder in a command for the number of the block's layout."""
 SOCKET = "{folder}/socket"
-"""Unix socket of a server, for which Equipoise waits if no command checks that it is ready."""
+"""Unix socket of a server; Equipoise waits for it if the server has no command ``ready``."""
 COVARIATES_BEFORE_TRIAL = (
     "load_1_minute",
     "pressure_cpu_before",
@@ -42,23 +41,21 @@ COVARIATES_BEFORE_TRIAL = (
     "frequency_before_hz",
     "temperature_c",
 )
-"""Covariates that are read before a trial begins, so that its own program cannot move them.
+"""Covariates that are read before a trial begins, so that its own program cannot change them.
 
-The trial before can move them: pressure and steal are rates since it began, and load, frequency and
-temperature follow it.
+The previous trial can change them: pressure and steal are rates since that trial began, and load,
+frequency and temperature depend on it.
 """
 MAX_COVARIATES = 8
 """Maximum number of covariates; crates/verdict has the same bound."""
 OutputKind = Literal["discard", "inherit", "count", "file"]
 ServerTrial = Literal["life", "interval"]
 """Length of one trial of a server: its whole life, or an interval while it keeps running."""
-
-
 _IDENTITY_BYTES = 16
 
 
 class Hooks(Struct, frozen=True):
-    """Commands around the trials, run through a shell and never timed."""
+    """Commands before and after trials, run through a shell and never timed."""
 
     setup: str | None = None
     """Command before the first trial of the condition."""
@@ -74,17 +71,17 @@ class Process(Struct, frozen=True):
     """Settings of a process; ``None`` leaves a setting unchanged."""
 
     working_folder: str | None = None
-    """Absolute path; by default that of the plan."""
+    """Absolute path; by default the working folder of the plan."""
     cpus: tuple[int, ...] | None = None
-    """CPUs that it may use."""
+    """CPUs that the process may use."""
     random_addresses: bool | None = None
-    """Whether its addresses are drawn at random (ASLR)."""
+    """Whether its memory addresses are drawn at random (ASLR)."""
     huge_pages: bool | None = None
-    """Whether it may have transparent huge pages."""
+    """Whether the process may have transparent huge pages."""
 
 
 class Layout(Struct, frozen=True):
-    """Place of processes in memory: one level of the random factor ``layout``."""
+    """Layout of processes in memory: one level of the random factor ``layout``."""
 
     environment_bytes: int
     """Bytes by which the environment is enlarged."""
@@ -119,14 +116,14 @@ class Server(Struct, frozen=True):
     """Command that is repeated until it succeeds. Without it, Equipoise waits until the port
     accepts connections, or ``SOCKET`` if the start command has no port."""
     stop: tuple[str, ...] | None = None
-    """Command that ends the server; without it, ``stop_signal`` ends the server."""
+    """Command that stops the server; without it, Equipoise sends ``stop_signal``."""
     stop_signal: str = "TERM"
     ready_s: float = 30.0
     """Maximum number of seconds until the server is ready, and until it has stopped."""
     search_path: tuple[str, ...] = ()
     """Folders after those of ``PATH``, for the server and for all of its commands."""
     unprivileged: bool = False
-    """Whether the server refuses to run as root; if root starts it, it runs as another user."""
+    """Whether the server refuses to run as root; Equipoise then runs it as another user."""
     trial: ServerTrial = "life"
     """Length of a trial; the same for all servers of a plan."""
 
@@ -148,11 +145,11 @@ class MeasuredProcess(Struct, frozen=True):
 
 
 class Condition(Struct, frozen=True):
-    """One level of each factor: one thing that can be run."""
+    """One level of each factor: a command that is measured and compared."""
 
     name: str
     command: tuple[str, ...]
-    """Argument vector; with a shell, the shell and its arguments come first."""
+    """Program and arguments; with a shell, the shell and its arguments come first."""
     levels: dict[str, str] = field(default_factory=dict)
     environment: dict[str, str] = field(default_factory=dict)
     """Variables of this condition, added to the environment of the caller."""
@@ -161,17 +158,17 @@ class Condition(Struct, frozen=True):
     server: Server | None = None
     """Server of the condition; ``command`` is its client then."""
     mapped_from: tuple[str, ...] = ()
-    """Folders and files: the campaign starts only if the process maps a library from each."""
+    """Folders and files; the campaign starts only if the process maps a library from each."""
     reports: tuple[str, ...] = ()
     """Metrics that its workload reports; a result gives the reason for each missing one."""
     tuned_for: tuple[str, ...] = ()
-    """Core types; the BLAS must report one of them."""
+    """Processor types; the BLAS library must report one of them."""
     output: Output | None = None
-    """Destination of its standard output (with a server, the client's); else the plan's."""
+    """Destination of its standard output (with a server, the client's); by default the plan's."""
 
     @property
     def measured_process(self) -> MeasuredProcess:
-        """Its server, or its command if it has no server."""
+        """Its server; without a server, its command."""
         server = self.server
         if server is None:
             return MeasuredProcess(self.command, self.environment, self.process)
@@ -183,27 +180,26 @@ class Condition(Struct, frozen=True):
         return any(LAYOUT in word for word in self.command)
 
     def command_in(self, layout: int | None) -> tuple[str, ...]:
-        """Return the command in a layout, given by its number from 1; ``None`` without layouts."""
+        """Return the command in a layout, by its number from 1; ``None`` for no layout."""
         if layout is None:
             return self.command
         return tuple(word.replace(LAYOUT, str(layout)) for word in self.command)
 
 
 class Contrast(Struct, frozen=True):
-    """Two conditions that are compared."""
+    """Two conditions that are compared, as indices into the plan's conditions."""
 
     baseline: int
     candidate: int
-    """Indices into the plan's conditions. A condition is the candidate of at most one contrast, and
-    differs from its baseline."""
+    """A condition is the candidate of at most one contrast, and differs from its baseline."""
     factor: str | None = None
-    """Factor in whose levels they differ."""
+    """Factor in whose level the two differ."""
     stratum: dict[str, str] = field(default_factory=dict)
     """Levels of the other factors, equal in both."""
 
     @property
     def pair(self) -> tuple[int, int]:
-        """Baseline and candidate."""
+        """Indices of baseline and candidate."""
         return (self.baseline, self.candidate)
 
 
@@ -218,15 +214,14 @@ class Measure(Struct, frozen=True):
     warmup: int = 1
     """Number of trials of each condition before the first block; recorded, but never analysed."""
     washout: bool = False
-    """Whether a condition, drawn by the coin for the whole block, runs before each trial without
-    being counted."""
+    """Whether an uncounted trial, of a condition drawn for each block, runs before each trial."""
     ignore_failure: bool = False
     ignored_exits: tuple[int, ...] = ()
     """Exit statuses that are ignored; empty for all."""
     vary_environment_size: bool = True
     """Whether each block draws a new size of the environment (Mytkowicz et al. 2009)."""
     counters: tuple[str, ...] = ()
-    """Counters of each trial in addition to the usual accounting."""
+    """Counters that are read in each trial, in addition to times and memory."""
 
 
 class Stopping(Struct, frozen=True):
@@ -241,12 +236,12 @@ class Stopping(Struct, frozen=True):
     """Whether the user chose the minimum, which then takes precedence over the budget."""
     budget_s: float = 60.0
     precision: float | None = None
-    """Width of the interval, in percent, down to which the campaign continues."""
+    """Width of the interval, in percent, that the campaign must reach."""
     tail: float | None = None
     """Percentage of runs: the campaign continues until slow runs this frequent would have
     appeared."""
     leave_out_decided: bool = False
-    """Whether only conditions that an open question needs continue, so that they get the budget."""
+    """Whether decided conditions stop, so that the undecided conditions get the budget."""
     min_seconds: float = 1.0
     """Minimum seconds of measured blocks for a verdict, because a shorter campaign sees only one
     moment of the machine. The block limit and the budget can still end a campaign earlier."""
@@ -265,26 +260,23 @@ class Judgement(Struct, frozen=True):
     """Smallest effect that matters, in percent; 0 for none."""
     primary_metric: str = PRIMARY_METRIC
     other_metrics: tuple[str, ...] = ()
-    """Metrics that are judged at the stop, with the false-discovery rate among them at alpha."""
+    """Metrics that are judged at the stop; their common false-discovery rate is alpha."""
     adjust_by: tuple[str, ...] = ()
     """Covariates by which costs may be adjusted, chosen by the user (``--adjust``)."""
 
 
 class Membership(Struct, frozen=True):
-    """Place of a campaign in the run of which it is a member."""
+    """Membership of a campaign in a run on several hosts."""
 
     whole: str
-    """Identity of the whole run: 32 hexadecimal digits."""
+    """Identity of the run on all hosts: 32 hexadecimal digits."""
     place: int
-    """Place among its members, from 0."""
+    """Index of the campaign among the members of that run, from 0."""
 
 
-def member_identity(whole: str, place: int) -> str:
-    """Return the identity of the member at a place of a run.
-
-    Both identities have 32 hexadecimal digits.
-    """
-    text = f"equipoise run of a host: {whole} {place}"
+def member_identity(run_identity: str, index: int) -> str:
+    """Return the identity of the member with this index; identities have 32 hexadecimal digits."""
+    text = f"equipoise run of a host: {run_identity} {index}"
     return blake2b(text.encode("ascii"), digest_size=_IDENTITY_BYTES).hexdigest()
 
 
@@ -302,22 +294,22 @@ class Plan(Struct, frozen=True):
     judgement: Judgement
     seed: int
     control: int | None = None
-    """Condition that runs the baseline a second time, to check the tool."""
+    """Index of the condition that runs the baseline a second time, to check the tool."""
     chosen_contrasts: tuple[Contrast, ...] | None = None
-    """Contrasts, if they are not all with the first condition."""
+    """Contrasts that the user chose; ``None`` for the default."""
     sizes: tuple[str, ...] = ()
     """Factors of a study that are sizes: their levels give a scaling law."""
     layouts: tuple[Layout, ...] = ()
-    """Layouts, one for each block; empty if layout is not a factor."""
+    """Memory layouts, of which each block has one; empty if layout is not a factor."""
     ranking: bool = True
-    """Whether the conditions are also ranked; never in a gate or an experiment."""
+    """Whether the conditions may also be ranked."""
     command_line: tuple[str, ...] = ()
-    """Words that the user typed, with the seed and without options that change no number; empty if
-    no command was typed."""
+    """Arguments that the user typed, with the seed and without options that change no number; empty
+    if no command was typed."""
     terms: Terms | None = None
-    """Terms of its kind; ``None`` for an ordinary comparison."""
+    """Terms of the kind of campaign; ``None`` for an ordinary comparison."""
     membership: Membership | None = None
-    """Its membership in another run, if it has one."""
+    """Membership in a run on several hosts."""
 
     @property
     def kind(self) -> Kind:
@@ -326,17 +318,17 @@ class Plan(Struct, frozen=True):
 
     @property
     def rules(self) -> Terms:
-        """Terms of its kind; without terms, the rules of its study."""
+        """Terms of the kind of campaign; without terms, the rules of its study."""
         return self.rules_of_study if self.terms is None else self.terms
 
     @property
     def rules_of_study(self) -> Terms:
-        """Rules of the campaigns of its study, whatever the kind."""
+        """Rules of the campaigns of its study, for every kind."""
         return kind_of_study(self.study).part("rules", Terms)
 
     @property
     def groups(self) -> tuple[tuple[Contrast, ...], ...]:
-        """Groups of contrasts with one baseline."""
+        """Contrasts, grouped by baseline and factor."""
         groups: dict[tuple[int, str | None], list[Contrast]] = {}
         for contrast in self.contrasts:
             groups.setdefault((contrast.baseline, contrast.factor), []).append(contrast)
@@ -345,7 +337,7 @@ class Plan(Struct, frozen=True):
     @property
     def ranked_groups(self) -> tuple[tuple[Contrast, ...], ...]:
         """Groups of contrasts whose conditions are ranked."""
-        # Over layouts the verdicts hold for layouts in general; a ranking would have to as well.
+        # With layouts, verdicts hold for layouts in general; a ranking does not.
         if not self.ranking or self.layouts or not self.rules.ranks:
             return ()
         return tuple(
@@ -357,23 +349,20 @@ class Plan(Struct, frozen=True):
     @property
     def adjust_by(self) -> tuple[str, ...]:
         """Covariates by which costs may be adjusted; empty if the plan does not allow it."""
-        fits = self.not_adjustable_because is None
-        return self.judgement.adjust_by[:MAX_COVARIATES] if fits else ()
+        is_adjustable = self.not_adjustable_because is None
+        return self.judgement.adjust_by[:MAX_COVARIATES] if is_adjustable else ()
 
     @property
     def not_adjustable_because(self) -> str | None:
         """Reason why costs may not be adjusted by a covariate; ``None`` if they may.
 
-        Nothing of a condition may run before its own reading. The check for carry-over is possible
+        A condition may not run anything before its covariates are read. Carry-over can be checked
         only with two conditions.
         """
-        number = len(self.conditions)
-        if number != 2:
-            conditions = "1 condition" if number == 1 else f"{number} conditions"
-            return (
-                f"{conditions} (a control counts): Equipoise can check what conditions leave "
-                "behind only if there are 2"
-            )
+        count = len(self.conditions)
+        if count != 2:
+            conditions = "1 condition" if count == 1 else f"{count} conditions"
+            return f"{conditions} (a control counts): carry-over can be checked only between 2"
         if self.measure.washout:
             return "a washout runs before each reading and can move it"
         hooks = [condition.hooks for condition in self.conditions]
@@ -387,11 +376,11 @@ class Plan(Struct, frozen=True):
 
     @property
     def contrasts(self) -> tuple[Contrast, ...]:
-        """Contrasts of the plan."""
+        """Contrasts of the user or the kind; by default each candidate with the first condition."""
         if self.chosen_contrasts is not None:
             return self.chosen_contrasts
-        if self.terms is not None and (own := self.terms.contrasts(self)) is not None:
-            return own
+        if self.terms is not None and (kind_contrasts := self.terms.contrasts(self)) is not None:
+            return kind_contrasts
         return tuple(Contrast(0, i) for i in range(1, len(self.conditions)) if i != self.control)
 
     def names_of(self, contrast: Contrast) -> tuple[str, str]:
@@ -400,7 +389,7 @@ class Plan(Struct, frozen=True):
 
     @property
     def describes_one(self) -> bool:
-        """Whether it measures a single condition, which is described without a comparison."""
+        """Whether the campaign measures and describes a single condition, without a comparison."""
         return (
             not self.contrasts
             and self.rules.describes_one
@@ -410,11 +399,11 @@ class Plan(Struct, frozen=True):
 
     @property
     def warmup_blocks(self) -> int:
-        """Number of warm-up blocks; programs that differ between layouts are warmed up in each."""
+        """Number of warm-up blocks; a program that differs between layouts is warmed up in each."""
         by_layout = any(condition.has_programs_by_layout for condition in self.conditions)
         return self.measure.warmup * (len(self.layouts) if self.layouts and by_layout else 1)
 
     @property
     def described(self) -> tuple[int, ...]:
-        """Conditions that a result shows: all but the control."""
+        """Indices of the conditions that a result shows: all but the control."""
         return tuple(i for i in range(len(self.conditions)) if i != self.control)

@@ -11,17 +11,17 @@ POOLED_SCHEMA = "equipoise.pooled/1"
 
 
 class CommonRatio(Struct, frozen=True):
-    """The ratio that all campaigns have in common, if there is one.
+    """The ratio that all campaigns have in common, if there is such a ratio.
 
-    It is valid even though each campaign stopped at its verdict, and after any number of campaigns.
+    It is valid although each campaign stopped at its verdict, and after any number of campaigns.
     """
 
     ratio: float | None
     """e to the mean of the campaigns' log ratios, each weighted by its blocks."""
     ratio_ci: Interval
-    """Ratios that all campaigns together do not exclude, at 95 %; ``None`` for no limit."""
+    """Ratios that the campaigns together do not exclude, at 95 %; ``None`` for an unlimited end."""
     blocks: int
-    """Number of blocks of all campaigns."""
+    """Total number of blocks of the campaigns."""
     unknown_because: str | None = None
     """Reason why there is no common ratio."""
 
@@ -32,13 +32,12 @@ class PooledEffect(Struct, frozen=True):
     ratio: float
     """e to the mean of the log ratios, with equal weights for the replicates."""
     ratio_ci: Interval
-    """Interval of the mean over such replicates, at 95 %; ``None`` for one replicate."""
+    """Interval of the mean over replicates, at 95 %; ``None`` for a single replicate."""
     between_sd: float
-    """Standard deviation between campaigns, in log units, without that within; at least 0."""
+    """Standard deviation between campaigns, in log units, without the variation within them."""
     campaigns: int
     replicates: int
-    """Number of hosts, if there are several; else of boots, if there are several; else of
-    campaigns."""
+    """Number of hosts; for a single host number of boots; for a single boot number of campaigns."""
 
 
 class PooledCampaign(Struct, frozen=True):
@@ -54,18 +53,18 @@ class PooledCampaign(Struct, frozen=True):
 
 
 class PooledComparison(Struct, frozen=True):
-    """One comparison in every campaign, and over all of them."""
+    """One comparison in each campaign, and over all campaigns."""
 
     baseline: str
     candidate: str
     metric: str
     ratios: tuple[float | None, ...]
-    """Ratio of each campaign; ``None`` if it has none."""
+    """Ratio in each campaign; ``None`` for a campaign without a ratio."""
     pooled: PooledEffect
     common: CommonRatio
     first_blocks: tuple[int, ...]
-    """Number of blocks of each campaign that ``pooled`` and ``by_level`` use: those before the
-    first block at which it could have stopped."""
+    """Number of blocks of each campaign that ``pooled`` and ``by_level`` use: all blocks before the
+    first block at which the campaign could have stopped."""
     by_level: VarianceByLevel | None = None
     """Variance by level; ``None`` if no level is replicated."""
 

@@ -1,4 +1,4 @@
-"""Intervals, and numbers with units and lists of names for sentences."""
+"""Intervals, numbers with units, and lists of names, as text for sentences."""
 
 from __future__ import annotations
 
@@ -18,35 +18,35 @@ from equipoise.shared.ratios import leaves_out as leaves_out
 from equipoise.shared.ratios import reads_as_factor as reads_as_factor
 
 MAX_MEASURED_VALUE = 1e100
-"""Maximum measured value: no measurement comes near it, and its squares can be added up."""
+"""Maximum measured value: no measurement is near it, and a sum of its squares stays finite."""
 TIME_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 BYTE_UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
 
-_LARGE_COUNTS = ((1e9, "billion"), (1e6, "million"))
-_EXACT_BYTES = 1e6
+_COUNT_UNITS = ((1e9, "billion"), (1e6, "million"))
+_MAX_EXACT_BYTES = 1e6
 MAX_NAMES = 5
 """Maximum number of conditions that a sentence names."""
 
 
 def excludes_one(interval: Interval) -> bool:
-    """Return whether the interval of a ratio leaves out 1: "no difference"."""
+    """Return whether the interval of a ratio does not contain 1, "no difference"."""
     low, high = interval
     return (low is not None and low > 1.0) or (high is not None and high < 1.0)
 
 
 def is_known_to_a_tenth(interval: Interval) -> bool:
-    """Return whether the interval of a ratio reaches at most a tenth to each side."""
+    """Return whether a ratio is known to within about a tenth, by its interval."""
     low, high = interval
     return bool(low) and high is not None and low is not None and high / low <= 1.1**2
 
 
 def duration(seconds: float) -> str:
-    """Return seconds with a unit: ``12.3 ms``."""
+    """Return a time with a unit: ``12.3 ms``."""
     return _with_unit(seconds, TIME_UNITS)
 
 
 def byte_count(count: float) -> str:
-    """Return bytes with a decimal unit: ``2.1 MB``."""
+    """Return a number of bytes with a decimal unit: ``2.1 MB``."""
     return _with_unit(count, BYTE_UNITS)
 
 
@@ -56,12 +56,12 @@ def byte_rate(per_second: float) -> str:
 
 
 def rate(per_second: float) -> str:
-    """Return a number per second: ``2439/s``."""
+    """Return a rate: ``2439/s``."""
     return f"{significant(per_second)}/s"
 
 
 def metric_value(value: float, metric: str) -> str:
-    """Return a value with its unit, which is the end of the metric's name."""
+    """Return a value with its unit, which follows from the end of the metric's name."""
     show = metric_formatter(metric)
     return significant(value, 4) if show is significant else show(value)
 
@@ -78,8 +78,8 @@ def metric_formatter(metric: str) -> Callable[[float], str]:
 
 
 def count(number: float) -> str:
-    """Return a formatted count: ``400,012``, ``3.6 million``; a mean below 100 has a decimal."""
-    for scale, name in _LARGE_COUNTS:
+    """Return a count: ``400,012``, ``3.6 million``; a mean count below 100 has one decimal."""
+    for scale, name in _COUNT_UNITS:
         if abs(number) >= scale:
             return f"{significant(number / scale, 2)} {name}"
     if abs(number) < 100 and number != round(number):
@@ -93,11 +93,11 @@ def counted(number: int, noun: str) -> str:
 
 
 def exact_bytes(number: float) -> str:
-    """Return the size of a block: ``35,600 bytes``, ``2.1 MB``."""
-    if abs(number) >= _EXACT_BYTES:
+    """Return a number of bytes, exact below a million: ``35,600 bytes``, ``2.1 MB``."""
+    if abs(number) >= _MAX_EXACT_BYTES:
         return byte_count(number)
-    whole = round(number)
-    return "1 byte" if whole == 1 else f"{whole:,} bytes"
+    byte_number = round(number)
+    return "1 byte" if byte_number == 1 else f"{byte_number:,} bytes"
 
 
 def _with_unit(value: float, units: tuple[tuple[float, str], ...]) -> str:
@@ -107,15 +107,15 @@ def _with_unit(value: float, units: tuple[tuple[float, str], ...]) -> str:
     return f"{significant(value / scale)} {name}"
 
 
-def names_of(conditions: Sequence[str], last: str = "and") -> str:
-    """Return names as ``a, b and c``; of many, the first and the number of the others."""
-    more = len(conditions) - MAX_NAMES
-    if more < 2:
-        return joined(conditions, last)
-    others = f"one of {more} more" if last == "or" else f"{more} more"
-    return joined([*conditions[:MAX_NAMES], others], last)
+def names_of(conditions: Sequence[str], conjunction: str = "and") -> str:
+    """Return names as ``a, b and c``; from seven names on as ``a, b, c, d, e and 2 more``."""
+    other_count = len(conditions) - MAX_NAMES
+    if other_count < 2:
+        return joined(conditions, conjunction)
+    others = f"one of {other_count} more" if conjunction == "or" else f"{other_count} more"
+    return joined([*conditions[:MAX_NAMES], others], conjunction)
 
 
 def iso_time(seconds: float) -> str:
-    """Return seconds since the epoch in the format of all documents: UTC, to the millisecond."""
+    """Return seconds since the epoch as in all documents: ISO 8601, UTC, to the millisecond."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")

@@ -18,21 +18,22 @@ CUT_BLOCK = "its block was cut by an interruption"
 WASHOUT_RUN = "it washes out what ran before"
 BEFORE_WASHOUTS = "it ran before the blocks with washouts, which alone decide"
 WARMUP_RUN = "it warms up"
+"""This and the three above: reasons why a trial is not analysed."""
 FailureKind = Literal["timed out", "unavailable", "no room", "failed"]
-"""Kind of a failure: the trial took too long, the machine cannot do its work (``UNAVAILABLE`` in
-sysexits.h), its output found no room on the disk, or anything else."""
+"""Kind of a failure: the trial took too long, the machine cannot run it (``UNAVAILABLE`` in
+sysexits.h), the disk is full, or any other failure."""
 FAILED = "a condition failed"
-"""Reason why a segment ended, if a trial or a hook failed."""
+"""Reason why a segment ended: a trial or a hook failed."""
 INTERRUPTED = "interrupted"
-"""Reason why a segment ended, if its user or the coordinator of its fleet stopped it."""
+"""Reason why a segment ended: its user, or the coordinator of its fleet, stopped it."""
 FAILURE = "failed"
 """Code of the warning about a failed campaign."""
 
 
 class Draw(Struct, frozen=True):
-    """One draw of the coin: the order of one block, in the ledger before its first trial.
+    """One draw of the coin: the order of one block, recorded before the first trial of the block.
 
-    Blocks count from 1 within their phase, over interruptions.
+    Blocks are numbered from 1 within their phase, across interruptions.
     """
 
     phase: Phase
@@ -44,13 +45,12 @@ class Draw(Struct, frozen=True):
     layout: int | None = None
     """Layout of every trial of the block, by its number in the plan, from 1."""
     washout: int | None = None
-    """Condition that runs before each trial of the block and is not counted; ``None`` without
-    washouts. A draw read from the ledger has ``None``: the trials of its block have the
-    washouts."""
+    """Index of the condition that runs, uncounted, before each trial of the block; ``None`` without
+    washouts. A draw from the ledger has ``None``: its block's trials show the washouts."""
 
 
 class Sample(Struct, frozen=True):
-    """One value that a workload reported itself through EQUIPOISE_METRICS."""
+    """One value that a workload itself reported, through EQUIPOISE_METRICS."""
 
     metric: str
     value: float
@@ -58,11 +58,11 @@ class Sample(Struct, frozen=True):
     unit: str | None = None
     better: Better = "lower"
     resolution: float | None = None
-    """Smallest step of the value that the program can measure, in its unit; ``None`` if unknown."""
+    """Smallest step of the value, in its unit; ``None`` if unknown."""
 
 
 class Accounting(Struct, frozen=True):
-    """Measurements of one trial by the launcher; ``None`` for those that could not be read.
+    """Measurements of one trial by the launcher; ``None`` for a value that could not be read.
 
     Times are in seconds, memory in bytes.
     """
@@ -81,12 +81,12 @@ class Accounting(Struct, frozen=True):
     counters: dict[str, float | None] = field(default_factory=dict)
     """Counters of the plan (``Measure.counters``), by name."""
     unknown: dict[str, str] = field(default_factory=dict)
-    """Reason for each field, counter and covariate of the launcher that is ``None`` (rule 7). For
-    an incomplete counter: the part that it leaves out."""
+    """Reason for each field, counter and covariate that is ``None`` (rule 7). For an incomplete
+    counter: the part that is not counted."""
 
     @property
     def cpu_s(self) -> float | None:
-        """Sum of user and system time, which the kernel measures more exactly than its parts."""
+        """User plus system time: the kernel measures the sum more exactly than the parts."""
         return None if self.user_s is None or self.sys_s is None else self.user_s + self.sys_s
 
 
@@ -96,33 +96,33 @@ class Trial(Struct, frozen=True):
     phase: Phase
     block: int
     position: int
-    """Place within its block, from 0."""
+    """Position in its block, from 0."""
     condition: int
     """Index into the plan's conditions."""
     started_at: float
     """Seconds since the epoch."""
     accounting: Accounting
     exit: int | None = None
-    """Exit status; ``None`` if it died of a signal, timed out or could not start."""
+    """Exit status; ``None`` if the trial died of a signal, timed out or could not start."""
     failure: str | None = None
-    """Failure, such as "exit status 3" or "signal 11 (SIGSEGV)"; ``None`` if it succeeded."""
+    """Failure, such as "exit status 3" or "signal 11 (SIGSEGV)"; ``None`` after success."""
     failure_kind: FailureKind | None = None
-    """Kind of the failure; ``None`` if it succeeded."""
+    """Kind of the failure; ``None`` after success."""
     washout: bool = False
-    """Whether it ran only to wash out the effect of the trial before; then it is never analysed."""
+    """Whether the trial only washes out the effect of the trial before; it is never analysed."""
     error_tail: str = ""
-    """Last lines of its standard error, kept if it failed."""
+    """Last lines of the standard error of a failed trial."""
     covariates: dict[str, float | None] = field(default_factory=dict)
     samples: tuple[Sample, ...] = ()
 
     @property
     def timed_out(self) -> bool:
-        """Whether it took too long, and counts as slowest."""
+        """Whether the trial took too long, and counts as slowest."""
         return self.failure_kind == "timed out"
 
     @property
     def is_unavailable(self) -> bool:
-        """Whether the machine cannot do its work; its short time must not count as fast."""
+        """Whether the machine cannot run it; its short time must not count as fast."""
         return self.failure_kind == "unavailable"
 
 
@@ -138,7 +138,7 @@ class RecordedWarning(CampaignWarning, frozen=True):
     """A warning in the ledger, with the condition that it concerns."""
 
     condition: int | None = None
-    """Index of the condition in the plan; ``None`` if the warning concerns the campaign. The
+    """Index of the condition in the plan; ``None`` for a warning about the whole campaign. The
     summary begins with the name of the condition, unless the condition is withdrawn."""
     without_from: int | None = None
     """First measured block without the condition, if it is withdrawn from the campaign."""
@@ -162,24 +162,24 @@ class Segment(Struct, frozen=True):
 
 
 DIFF = "diff"
-"""Source with the changes of a condition's commit (`CommitDiff` of model/revisions.py)."""
+"""Source of the changes of a condition's commit (`CommitDiff` of model/revisions.py)."""
 
 
 class Observation(Struct, frozen=True):
-    """Evidence of one source from one run of one condition; never timed for a verdict (rule 4)."""
+    """Evidence of one source (an observation tool) from one run; no verdict uses it (rule 4)."""
 
     source: str
-    """Name in ``equipoise.why.evidence.sources.SOURCES``, or ``DIFF``, which observes no run."""
+    """Name in ``equipoise.why.evidence.sources.SOURCES``, or ``DIFF``, which needs no run."""
     condition: int
-    """Place of the condition in the plan of the campaign."""
+    """Index of the condition in the plan of the campaign."""
     repetition: int
     """Number of the repetition, from 1."""
     position: int
-    """Place in the random order of all observations of one command, from 0."""
+    """Position in the random order of all observations of one command, from 0."""
     observed_at: float
-    """Start in seconds since the epoch."""
+    """Start of the run, in seconds since the epoch."""
     document: bytes | None
-    """Evidence as JSON; ``None`` if the source has none."""
+    """Evidence as JSON; ``None`` if there is no evidence."""
     failure: str | None
     """Reason why there is no document."""
 
@@ -197,13 +197,13 @@ class RunRecord(Struct, frozen=True):
     observations: tuple[Observation, ...] = ()
     """Observations of the instrumented runs that explain the campaign."""
     earlier: tuple[RunRecord, ...] = ()
-    """Records of the earlier campaigns of a history, in order; their own ``earlier`` is empty."""
+    """Records of the earlier campaigns of a history, in order; these have an empty ``earlier``."""
     identity: str = ""
     """Identity that is unique on all hosts: 32 hexadecimal digits."""
     host: HostReference | None = None
     """Host that measured it; ``None`` for an imported run."""
     members: tuple[RunRecord, ...] = ()
-    """Records of its members that are in this ledger, in the order of its plan."""
+    """Records of the members that are in this ledger, in the order of the plan."""
 
     @property
     def environment(self) -> dict[str, Any]:
@@ -222,7 +222,7 @@ class RunRecord(Struct, frozen=True):
 
 
 class RunSummary(Struct, frozen=True):
-    """One line of ``equipoise list runs``."""
+    """Facts of one campaign: a line of ``equipoise list runs``."""
 
     id: str
     study: str
@@ -235,17 +235,17 @@ class RunSummary(Struct, frozen=True):
     host: str | None = None
     """Name of the host that measured it; ``None`` for an imported run."""
     whole: str | None = None
-    """Id of the run of which it is a member; ``None`` without one in this ledger."""
+    """Id of the run of which this run is a member; ``None`` if this ledger has no such run."""
     hosts: int | None = None
-    """Number of hosts of its members in this ledger, which have the ``trials``; ``None`` without
-    members."""
+    """Number of hosts of its members in this ledger; ``None`` without members."""
 
 
 @contextmanager
 def paused_garbage_collector() -> Iterator[None]:
-    """Stop Python's cycle collector in a block that creates many records and drops none.
+    """Stop Python's cycle collector in a block of code that creates many records and drops none.
 
-    The collector would visit them repeatedly: without it a large ledger opens in half the time.
+    The collector would visit the records repeatedly; without it a large ledger opens in half the
+    time.
     """
     was_enabled = gc.isenabled()
     gc.disable()

@@ -1,12 +1,11 @@
-"""Values that a shared result may show: those of tuning variables; all others have placeholders.
+"""Environment variables whose values a shared result may show, and placeholders for all others.
 
-The value of an environment variable may be a secret, and results are shared. A snapshot of the
-environment records only the values of the known tuning variables, and a page, a document or an
-export shows only these (``docs/reference/document.md``). Names are exact: a prefix such as ``LC_``
-would let ``LC_API_TOKEN`` pass. To make a variable known, add its name here.
+The value of an environment variable may be a secret, and results are shared. A result shows only
+the values of known tuning variables (``docs/reference/document.md``). Names are exact: a prefix
+such as ``LC_`` would let ``LC_API_TOKEN`` pass. To make a variable known, add its name here.
 
-A placeholder is ``$NAME``, the name of the variable. A user who has set the variable can run a line
-that contains it.
+The placeholder of a hidden value is ``$NAME``, the name of the variable. A user who has set the
+variable can run a command line that contains the placeholder.
 """
 
 from __future__ import annotations
@@ -18,46 +17,47 @@ from collections.abc import Callable
 _OWN_PLACEHOLDER = re.compile(
     r"(?:[^=]*:)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)=(?P<placeholder>\$(?P=name)(?:_[0-9]+)?)"
 )
-"""Assignment of a placeholder: ``TOKEN=$TOKEN``, or ``2:TOKEN=$TOKEN``, a value of ``--env``."""
+"""Assignment of a placeholder: ``TOKEN=$TOKEN``, or in ``--env`` also ``2:TOKEN=$TOKEN``."""
 _UNSAFE_BETWEEN_DOUBLE_QUOTES = re.compile(r"[\"\\`!$]")
 
 
 def placeholder(name: str, number: int) -> str:
-    """Return the text that stands for a hidden value of the variable.
+    """Return the placeholder for a hidden value of a variable.
 
-    ``number`` counts the distinct values of one variable from 1: ``$TOKEN``, ``$TOKEN_2``.
+    ``number`` is the number, from 1, of this value among the distinct values of the variable:
+    ``$TOKEN``, ``$TOKEN_2``.
     """
     return f"${name}" if number == 1 else f"${name}_{number}"
 
 
-def quote_except_placeholders(word: str, quote: Callable[[str], str]) -> str:
-    """Quote a word so that a shell expands the placeholders in it and nothing else.
+def quote_except_placeholders(argument: str, quote: Callable[[str], str]) -> str:
+    """Quote an argument so that a shell expands the placeholders in it and nothing else.
 
     A placeholder counts only in an assignment to its own name (``TOKEN=$TOKEN``) that is a whole
-    word of the command in the word. A line for an inner shell is left unchanged: that shell expands
-    its placeholders. ``quote`` quotes a text for a shell.
+    word of the argument. A placeholder in a line for an inner shell (``sh -c '…'``) is left to that
+    shell. ``quote`` is the function that quotes any other text.
     """
-    placeholders = _placeholders_in(word)
+    placeholders = _placeholders_in(argument)
     if not placeholders:
-        return quote(word)
-    pieces = re.split(rf"(=(?:{'|'.join(map(re.escape, placeholders))})(?![A-Za-z0-9_]))", word)
-    literal = "".join(pieces[::2])
-    if literal.isprintable() and not _UNSAFE_BETWEEN_DOUBLE_QUOTES.search(literal):
-        return f'"{word}"'
+        return quote(argument)
+    pieces = re.split(rf"(=(?:{'|'.join(map(re.escape, placeholders))})(?![A-Za-z0-9_]))", argument)
+    literals = "".join(pieces[::2])
+    if literals.isprintable() and not _UNSAFE_BETWEEN_DOUBLE_QUOTES.search(literals):
+        return f'"{argument}"'
     return "".join(
-        f'="{piece[1:]}"' if place % 2 else quote(piece)
-        for place, piece in enumerate(pieces)
+        f'="{piece[1:]}"' if index % 2 else quote(piece)
+        for index, piece in enumerate(pieces)
         if piece
     )
 
 
-def _placeholders_in(word: str) -> tuple[str, ...]:
-    """Return the placeholders that are assigned in the word, the longest first."""
+def _placeholders_in(argument: str) -> tuple[str, ...]:
+    """Return the placeholders that are assigned in an argument, the longest first."""
     try:
-        parts = shlex.split(word)
+        words = shlex.split(argument)
     except ValueError:
-        parts = [word]
-    matches = map(_OWN_PLACEHOLDER.fullmatch, parts)
+        words = [argument]
+    matches = map(_OWN_PLACEHOLDER.fullmatch, words)
     return tuple(
         sorted({match["placeholder"] for match in matches if match}, key=len, reverse=True)
     )
@@ -100,5 +100,5 @@ _VARIABLES = {
     """,
     "Equipoise itself": "EQUIPOISE_EVEN EQUIPOISE_INTERVENTION EQUIPOISE_PADDING",
 }
-"""Names of the tuning variables by what they set."""
+"""Names of the tuning variables, by what they control."""
 TUNING_VARIABLES = frozenset(name for names in _VARIABLES.values() for name in names.split())

@@ -1,4 +1,4 @@
-"""A result compared with that of another session, row by row (``--against``)."""
+"""A result compared with a result of another session, row by row (``--against``)."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ from equipoise.model.quantities import Interval
 
 
 class EnvironmentDifference(Struct, frozen=True):
-    """A fact of two environments that differs, or that one of them lacks."""
+    """A fact that differs between two environments, or that one of them lacks."""
 
     name: str
     there: Any
     """Value in the reference result; null if unknown."""
     here: Any
+    """Value in this result; null if unknown."""
 
 
 class ReferenceRow(Struct, frozen=True):
-    """One condition in both results."""
+    """One condition and metric in both results."""
 
     name: str
     metric: str
@@ -27,16 +28,17 @@ class ReferenceRow(Struct, frozen=True):
     """Median in the reference result."""
     here: float | None
     ratio: float | None
-    """Cost here over cost there; the cost of a metric that is better if higher is its inverse."""
+    """Cost here over cost there; if more of a metric is better, its cost is the inverse."""
     ratio_ci: Interval
     p_value: float | None
     changed: bool | None
     """Whether the row changed; null if unknown."""
     unknown: str | None = None
+    """Reason why the change is unknown."""
 
 
 class ReferenceComparison(Struct, frozen=True):
-    """A result (here) compared with a reference result (there)."""
+    """A result (``here``) compared with a reference result (``there``)."""
 
     run: str
     """Id of the reference result's run."""

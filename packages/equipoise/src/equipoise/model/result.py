@@ -1,8 +1,8 @@
 """The result document (docs/reference/document.md), as frozen data.
 
-Field names and their order are the public format ``equipoise.result/1``, on which other programs
-rely. An interval is ``[low, high]``; a bound that is not known yet (the interval is still infinite)
-is null.
+Other programs rely on the field names and their order: they are the public format
+``equipoise.result/1``. An interval is ``[low, high]``; an end is null while the interval has no
+limit on that side.
 """
 
 from __future__ import annotations
@@ -16,24 +16,21 @@ from msgspec import Meta, Struct, field
 
 from equipoise.model.iterations import IterationShape
 from equipoise.model.kinds import ORDINARY, TAG, Kind, kind_of
-from equipoise.model.plan import (
-    PRIMARY_METRIC,
-    Layout,
-)
+from equipoise.model.plan import PRIMARY_METRIC, Layout
 from equipoise.model.quantities import Interval
 from equipoise.model.record import CampaignWarning, FailureKind, Phase
 from equipoise.model.reference import ReferenceComparison
 from equipoise.model.why import Explanation, ExtraTime
 
 TrialColumn = tuple[str, Literal["text", "integer", "number"], tuple[Any, ...]]
-"""Name, type of cells, and a cell for each trial."""
+"""Column of a table of trials: name, type of the cells, and a cell for each trial."""
 SCHEMA = "equipoise.result/1"
 
 Verdict = Literal["faster", "slower", "equivalent", "mixed", "undecided"]
 
 
 class Mode(Struct, frozen=True):
-    """A distinct value that a metric clusters at, and its ``share`` of the trials."""
+    """A distinct value around which a metric clusters, and its ``share`` of the trials."""
 
     at: float
     share: float
@@ -46,43 +43,43 @@ class ModeAssociation(Struct, frozen=True):
     """Index of the mode among ``modes``, from 0."""
     covariate: str
     value: float | None
-    """Associated value of a covariate of names such as ``cpu``; null for an amount."""
+    """Associated value of a categorical covariate such as ``cpu``; null for an amount."""
     correlation: float
-    """Correlation of the mode with that value, or with the ranks of the amount."""
+    """Correlation of the mode with that value, or with the ranks of the amounts."""
     p_value: float
     """P-value, adjusted for all covariates and modes together."""
 
 
 class State(Struct, frozen=True):
-    """A stretch of trials on one level; a campaign that changed its state has several."""
+    """A stretch of trials on one level; a condition that changed its level has several."""
 
     begin: int
-    """Index of its first trial among the analysed trials of the condition, from 0."""
+    """Index of the first trial of the stretch among the condition's analysed trials, from 0."""
     level: float
-    """Mean of its trials, with extremes clipped."""
+    """Mean of the trials, with extremes clipped."""
 
 
 class Drift(Struct, frozen=True):
-    """Change over the campaign: last third over first third of the trials, as a ratio."""
+    """Change over the campaign: median of the last third of the trials over that of the first."""
 
     ratio: float | None
     ratio_ci: Interval
     chance: float | None = None
-    """Chance that independent trials have ranks as unequal as those of the two thirds."""
+    """Chance that independent trials differ as much in ranks as the two thirds do."""
 
 
 class Component(Struct, frozen=True):
-    """The variance that one level adds."""
+    """The variance that one level, such as the boot, adds."""
 
     level: str
     """``iteration``, ``trial``, ``layout``, ``boot``, ``host`` …"""
     units: int
-    """Total number of units."""
+    """Total number of units of the level."""
     variance: float
-    """Unbiased estimate, which may be below 0 if the level adds almost nothing."""
+    """Unbiased estimate; it may be below 0 if the level adds almost nothing."""
     variance_ci: tuple[float, float]
     share: float
-    """Fraction of the total variance; a negative variance counts as none."""
+    """Fraction of the total variance; a negative variance counts as 0."""
 
 
 class Advice(Struct, frozen=True):
@@ -92,33 +89,34 @@ class Advice(Struct, frozen=True):
     more_units: float
     """Number of new units of this level, each with as many parts as now."""
     narrower: float
-    """Share by which the interval across the highest level narrows, from 0 to 1."""
+    """Fraction, from 0 to 1, by which the interval across the highest level narrows."""
 
 
 class VarianceByLevel(Struct, frozen=True):
     """The variance of a logarithm by level, and one claim in two scopes (rule 2).
 
-    For a condition, the logarithm is that of its cost; for a comparison, that of the ratio within a
-    block. If a level has too few units, all fields but the reason are null or empty.
+    For a condition it is the logarithm of the cost, for a comparison the logarithm of the ratio
+    within a block. If a level has too few units, all fields except ``unknown_because`` are null or
+    empty.
     """
 
     mean: float | None
-    """e to the mean over the highest units, with equal weights: a cost, or a ratio."""
+    """e to the mean over the units of the highest level, with equal weights: a cost, or a ratio."""
     these: str
-    """Scope of ``these_ci``: ``these 12 layouts``."""
+    """Scope of ``these_ci``, such as ``these 12 layouts``."""
     these_ci: Interval
     across: str
-    """Scope of ``across_ci``: ``across layouts``."""
+    """Scope of ``across_ci``, such as ``across layouts``."""
     across_ci: Interval
-    """Interval by Student's t over the highest units, for a single analysis at the end. For a
-    comparison over layouts it is the interval of the verdict, valid at each analysis, at the level
-    of the comparison."""
+    """Interval by Student's t over the units of the highest level, for a single analysis at the
+    end. For a comparison over layouts it is the interval of the verdict, valid at each analysis, at
+    the level of the comparison."""
     level: float
     """1 minus the coverage of each interval."""
     components: tuple[Component, ...]
     """Components of the logarithm's variance, the highest level first."""
     advice: tuple[Advice, ...]
-    """Advice, the best first; empty if the seconds of a unit are unknown."""
+    """Advice, the most useful first; empty if the time for a unit is unknown."""
     advice_summary: str | None
     unknown_because: str | None = None
 
@@ -140,25 +138,22 @@ class MetricSummary(Struct, frozen=True):
     """Modes from the lowest up; at least one."""
     drift: Drift | None = None
     log_evidence: float | None = None
-    """Evidence for several modes against one, about the natural logarithm of the Bayes factor; null
-    if the sample has no valley."""
+    """Evidence for several modes, about the natural logarithm of the Bayes factor against one mode;
+    null if the sample has no valley."""
     companions: tuple[ModeAssociation, ...] = ()
     """Covariates and drawn factors associated with the modes, the strongest first."""
     tail: float | None = None
-    """Distance from median to 95th percentile over that from 5th percentile to median."""
+    """(95th percentile - median) / (median - 5th percentile)."""
     autocorrelation: float | None = None
     """Autocorrelation of the ranks of neighbouring trials."""
     states: tuple[State, ...] | None = None
-    """States of the primary metric; null if they were not computed.
-
-    See docs/methods/distribution.md.
-    """
+    """States of the primary metric (docs/methods/distribution.md); null if not computed."""
     by_level: VarianceByLevel | None = None
     """Variance of the primary metric by level; null if trials are the only level."""
 
 
 class ConditionResult(Struct, frozen=True):
-    """One condition: how often it ran and how its metrics are distributed."""
+    """One condition: its trials, and the distributions of its metrics."""
 
     name: str
     levels: dict[str, str]
@@ -168,11 +163,11 @@ class ConditionResult(Struct, frozen=True):
     failures: int
     metrics: dict[str, MetricSummary]
     unknown: dict[str, str] = field(default_factory=dict)
-    """Metrics that the workload should report but did not, each with the reason."""
+    """Reason for each metric that the workload should report but did not, by metric."""
     spread_because: dict[str, str] = field(default_factory=dict)
-    """Reasons why metrics of the workload spread widely, as far as observed."""
+    """Observed reasons why metrics of the workload spread widely, by metric."""
     iterations: dict[str, IterationShape] = field(default_factory=dict)
-    """Classes of each trial's iterations and of the condition, by metric."""
+    """Classes of the iterations of each trial and of the condition, by metric."""
 
 
 class CarryOver(Struct, frozen=True):
@@ -181,11 +176,11 @@ class CarryOver(Struct, frozen=True):
     ratio: float
     ratio_ci: Interval
     trials: int
-    """Number of trials, each the first of its block, that the estimate uses."""
+    """Number of first trials of blocks that the estimate uses."""
 
 
 class SlowRuns(Struct, frozen=True):
-    """Runs of both conditions that took far longer than the median of their own condition."""
+    """Slow runs: runs that took far longer than the median of their own condition."""
 
     factor: float
     """Multiple of the median that a slow run exceeds."""
@@ -193,17 +188,17 @@ class SlowRuns(Struct, frozen=True):
     """Number of slow runs of the baseline."""
     candidate: int
     runs: int
-    """Runs of each condition."""
+    """Number of all runs of each condition."""
     unseen_share: float
-    """Share of runs, 1 - alpha^(1/runs): a kind of run at least this frequent had a chance of at
-    least 1 - alpha to be among these runs."""
+    """1 - alpha^(1/runs): a kind of run with at least this share of all runs had a chance of at
+    least 1 - alpha to occur among these runs."""
     more_often: Literal["baseline", "candidate"] | None = None
     """Condition that has slow runs more often, by a sequential test of the coin; null if the test
     names neither, and if the typical runs differ."""
     e_value: float | None = None
-    """E-value of that test; null if the typical runs differ."""
+    """E-value of the test; null if the typical runs differ."""
     level: float | None = None
-    """Level of that test: a fifth of the level of the comparison, in addition to it."""
+    """Level of the test: a fifth of the level of the comparison, in addition to that level."""
     summary: str = ""
 
 
@@ -216,17 +211,17 @@ class CarryOverCheck(Struct, frozen=True):
     could_make: Literal["nothing", "part", "all"]
     """How much of the difference carry-over could explain."""
     carry_over: float
-    """Ratio of a trial after the candidate to one after the baseline."""
+    """Cost of a trial after the candidate over the cost of a trial after the baseline."""
     carry_over_ci: Interval
     """Its 95 % interval, for one analysis."""
     ratio: float
-    """Ratio of candidate and baseline without the carry-over."""
+    """Candidate over baseline without the carry-over."""
     ratio_ci: Interval
     """Its 95 % interval, for one analysis."""
     blocks: int
     """Number of blocks without washouts in which both conditions ran."""
     went_on: bool
-    """Whether the campaign continued with washouts; then only blocks with washouts decide."""
+    """Whether the campaign continued with washouts; then only the blocks with washouts decide."""
     verdict: Verdict
     """Verdict from the blocks without washouts."""
     called_ratio: float | None
@@ -244,13 +239,13 @@ class StatisticAnswer(Struct, frozen=True):
     says: Literal["faster", "slower", "equivalent"]
     """Verdict by ``min_effect``, ignoring chance."""
     certain: bool = False
-    """Whether the interval of the ratio leaves out "no difference". The interval of a decile comes
-    from order statistics of each condition; the minimum, the maximum and the mean have no interval,
-    and are never certain."""
+    """Whether the interval of the ratio does not contain 1. The interval of a decile comes from
+    order statistics of each condition; the minimum, the maximum and the mean have no interval, and
+    are never certain."""
 
 
 class TheseLayouts(Struct, frozen=True):
-    """The claim about the layouts of a campaign alone: exact, but not valid for other layouts."""
+    """The claim about only the layouts of a campaign: exact, but not valid for other layouts."""
 
     verdict: Verdict
     ratio: float | None
@@ -264,33 +259,33 @@ class RatioSegment(Struct, frozen=True):
     """Stretch of a campaign in which the ratio of a comparison kept its level."""
 
     first_block: int
-    """Number of the first complete block of the stretch in which both conditions ran."""
+    """Number of the stretch's first complete block in which both conditions ran."""
     ratio: float
-    """e to the mean of the log ratios within its blocks, extremes clipped."""
+    """e to the mean of the log ratios within its blocks, with extremes clipped."""
 
 
 class Adjustment(Struct, frozen=True):
-    """The effect of adjusting costs by a covariate, and the numbers without adjustment."""
+    """The effect of the adjustment of costs by a covariate, and the result without adjustment."""
 
     covariate: str
     """Covariate by which most blocks were adjusted."""
     blocks: int
     """Number of adjusted blocks; a block is adjusted only if past blocks showed that it helps."""
     spread_ratio: float
-    """Spread of the block differences with adjustment over that without."""
+    """Spread of the block differences with adjustment over the spread without."""
     unadjusted_ratio: float | None
-    """Typical ratio without an adjustment."""
+    """Typical ratio without adjustment."""
     unadjusted_ratio_ci: Interval
-    """Its interval, at the level of the comparison."""
+    """Interval of ``unadjusted_ratio``, at the level of the comparison."""
     summary: str
     """Sentence on the adjustment; empty if it saved less than 1 % of the blocks."""
 
 
 class Comparison(Struct, frozen=True):
-    """One candidate against its baseline on one metric; ratios of a cost.
+    """One candidate against its baseline on one metric; ratios of costs.
 
-    Over layouts, verdict, ratio, intervals and summary concern layouts in general; the e-value
-    concerns the layouts that were drawn.
+    With layouts, verdict, ratio, intervals and summary are about layouts in general; the e-value is
+    about the drawn layouts.
     """
 
     baseline: str
@@ -320,49 +315,45 @@ class Comparison(Struct, frozen=True):
     equivalence_level: float
     """1 minus the coverage of ``equivalence_ci``."""
     means_veto: bool = False
-    """Whether typical runs are equivalent, and only the ratio of means or slow runs forbid the
-    verdict ``equivalent``."""
+    """Whether only the ratio of means or slow runs forbid the verdict ``equivalent``."""
     ratio_is_constant: bool = True
-    """False if no constant ratio agrees with all blocks: ``ratio_ci`` is then that of the end."""
+    """False if no constant ratio agrees with all blocks; ``ratio_ci`` is then that at the stop."""
     ratio_segments: tuple[RatioSegment, ...] = ()
-    """Stretches with different ratios, by change-points, if no ratio fits all blocks."""
+    """Stretches with different ratios, between change-points, if no ratio fits all blocks."""
     blocks_to_go: int | None = None
-    """Number of blocks that would probably decide an undecided comparison; null if
-    unforeseeable."""
+    """Forecast of the blocks until an undecided comparison is decided; null if there is none."""
     carry_over: CarryOver | None = None
     carry_over_check: CarryOverCheck | None = None
     """Whether carry-over could explain the difference; null if no difference was called."""
     stratum: dict[str, str] = field(default_factory=dict)
     """Levels of the other factors of a study, equal in both conditions."""
     slow_runs: SlowRuns | None = None
-    """Observed slow runs, and the rarity of those that could be missed; null for a fleet."""
+    """Observed slow runs, and how frequent unobserved slow runs may be; null for a fleet."""
     answers: tuple[StatisticAnswer, ...] = ()
     """Verdicts by single statistics, which the verdict does not use."""
     disagreement: str | None = None
-    """Sentence on statistics of which some say faster and others slower."""
+    """Sentence about statistics with contradicting answers, faster and slower."""
     by_level: VarianceByLevel | None = None
     """Variance of the primary metric by level; null if trials are the only level."""
     in_these_layouts: TheseLayouts | None = None
-    """Claim about the campaign's layouts; null if the verdict does not concern layouts in
-    general."""
+    """Claim about the campaign's own layouts; null unless the verdict is about layouts."""
     adjusted_by: Adjustment | None = None
     """Adjustment of costs by a covariate; null if no covariate helped."""
 
     def additional_values(self) -> dict[str, Any]:
-        """Return the additional fields of its kind of campaign, with ratios of values."""
+        """Return the fields that a kind of campaign adds, with ratios of values, not of costs."""
         return {}
 
 
 class TypicalValue(Struct, frozen=True):
-    """Typical value of the single condition of a campaign without a comparison."""
+    """Typical value of the only condition of a campaign without a comparison."""
 
     condition: str
     metric: str
     median: float
     """Median, in which trials that timed out count as worst."""
     median_ci: Interval
-    """Confidence sequence of the median. If runs are independent, it holds after all trials at
-    once, so at any stop."""
+    """Confidence sequence of the median: for independent runs it is valid at any stop."""
     level: float
     """1 minus the coverage of ``median_ci``."""
     trials: int
@@ -379,24 +370,24 @@ class SteadyComparison(Struct, frozen=True):
     candidate: str
     metric: str
     comparison: Comparison | None
-    """Comparison by one number for each trial; null unless both conditions have a steady state."""
+    """Comparison by one mean for each trial; null unless both conditions have a steady state."""
     summary: str
     """Sentence on the result, or on the reason why there is no comparison."""
 
 
 class ControlResult(Struct, frozen=True):
-    """The second run of the baseline: it checks the tool and does not change verdicts."""
+    """The second run of the baseline in each block, which checks the tool; no verdict uses it."""
 
     condition: ConditionResult
     comparison: Comparison
     """The control against the baseline, at the same alpha."""
     excludes_one: bool
-    """Whether its interval leaves out "no difference": in at most alpha of all campaigns."""
+    """Whether its interval does not contain 1, which happens in at most alpha of all campaigns."""
     summary: str
 
     @property
     def noise_floor(self) -> float | None:
-        """Largest change that its interval leaves open, as a ratio above 1.
+        """Largest change within the interval of the comparison, as a ratio above 1.
 
         A smaller change may be noise in this campaign. ``None`` while an end of the interval is
         unlimited.
@@ -406,7 +397,7 @@ class ControlResult(Struct, frozen=True):
 
 
 class SampleComparison(Struct, frozen=True):
-    """Two conditions of an imported run by an ordinary fixed-n interval: no e-value, no verdict."""
+    """Comparison of two imported conditions by an ordinary interval, without a verdict."""
 
     baseline: str
     candidate: str
@@ -415,7 +406,7 @@ class SampleComparison(Struct, frozen=True):
     estimand: str
     ratio: float | None
     ratio_ci: Interval
-    """Interval that holds for a single analysis of independent trials; independence is unknown."""
+    """Interval for a single analysis of independent trials; whether they are is unknown."""
     unknown: str | None
     """Reason why there is no ratio, or no interval."""
     level: float
@@ -425,11 +416,11 @@ class SampleComparison(Struct, frozen=True):
     scope: str
     summary: str
     stratum: dict[str, str] = field(default_factory=dict)
-    """Levels that both conditions share, if several pairs are compared."""
+    """Levels that the two conditions share, if several pairs are compared."""
 
 
 class RunInfo(Struct, frozen=True):
-    """Facts of a campaign, and how it ended."""
+    """Facts about a campaign, and how it ended."""
 
     id: str
     study: str
@@ -440,10 +431,9 @@ class RunInfo(Struct, frozen=True):
     blocks: int
     stopped_because: str | None
     layouts: tuple[Layout, ...] = ()
-    """Layouts, one for each block; empty if layout is not a factor."""
+    """Memory layouts, of which each block has one; empty if layout is not a factor."""
     command_line: str | None = None
-    """Command line that measures the same question again with the same seed; null if there is
-    none."""
+    """Command line that repeats the campaign with the same seed; null if there is none."""
 
 
 PositiveFloat = Annotated[float, Meta(gt=0.0, le=sys.float_info.max)]
@@ -474,19 +464,19 @@ class TrialRow(Struct, frozen=True):
     metrics: dict[str, float] = field(default_factory=dict)
     iterations: dict[str, list[float]] = field(default_factory=dict)
     layout: int | None = None
-    """Number of the trial's layout among those of the campaign, from 1."""
+    """Number of the trial's layout in the campaign, from 1."""
     host: str | None = None
     """Name of the host that measured it, in a fleet; blocks count from 1 on each host."""
 
     @property
     def timed_out(self) -> bool:
-        """Whether it took too long."""
+        """Whether the trial took too long."""
         return self.failure_kind == "timed out"
 
     def value_of(self, metric: str) -> float | None:
-        """Return its value of a metric, reported by the workload or else accounted."""
+        """Return its value of a metric, from the workload or else from the launcher."""
         value: Any = self.metrics.get(metric, getattr(self, metric, None))
-        # A truth value such as ``timed_out`` is not a number.
+        # A field such as ``analysed`` is a truth value, not a number.
         return float(value) if type(value) in (int, float) else None
 
     @property
@@ -496,7 +486,7 @@ class TrialRow(Struct, frozen=True):
 
 
 class RankedPair(Struct, frozen=True):
-    """Two candidates against each other on the primary metric; ratios of a cost."""
+    """Comparison of two candidates on the primary metric; ratios of costs."""
 
     baseline: str
     candidate: str
@@ -514,16 +504,16 @@ class RankedCondition(Struct, frozen=True):
 
     name: str
     ratio: float | None
-    """Cost of the condition over that of the baseline; 1 for the baseline."""
+    """Cost of the condition over the cost of the baseline; 1 for the baseline."""
     slower_than: tuple[str, ...]
-    """Conditions whose verdict is that they are faster. The verdicts share a false-discovery rate,
-    so a condition can be slower than another one and still be a contender."""
+    """Conditions that are faster by their verdict. The verdicts share a false-discovery rate, so a
+    condition can be slower than another condition and still be a contender."""
     faster_than: tuple[str, ...]
-    """Conditions whose verdict is that they are slower."""
+    """Conditions that are slower by their verdict."""
     tied_with: tuple[str, ...]
     """Conditions with the verdict ``equivalent``."""
     undecided: tuple[str, ...]
-    """Conditions whose order relative to it is open, or differs between typical and many runs."""
+    """Conditions with the verdict ``undecided`` or ``mixed``."""
 
 
 class Ranking(Struct, frozen=True):
@@ -531,14 +521,14 @@ class Ranking(Struct, frozen=True):
 
     baseline: str
     contenders: tuple[str, ...]
-    """Conditions that may still have the lowest cost, or tie with it, the leader first. There is a
-    single name only if every other condition is slower than another one, at a level that bounds the
-    chance of a wrong name."""
+    """Conditions that may still have the lowest cost, or tie with the lowest; the leader first.
+    There is a single name only if every other condition is slower than some condition, at a level
+    that bounds the chance of a wrong name."""
     leader: str | None
-    """Contender that is first in the order of the ranking. Its lead over the other contenders is
-    not certain. Null if no contender is left."""
+    """First contender in the order of the ranking; the order of contenders is not certain. Null if
+    there is no contender."""
     conditions: tuple[RankedCondition, ...]
-    """Conditions in the order of the ranking, the lowest cost first."""
+    """Conditions by cost, the lowest cost first."""
     pairs: tuple[RankedPair, ...]
     """All pairs of candidates. Their claims share alpha over all rankings, separately from the
     comparisons with the baseline."""
@@ -552,34 +542,34 @@ class Ranking(Struct, frozen=True):
 
 
 class FindingTable(Struct, frozen=True):
-    """A table of texts; the renderer escapes and aligns them."""
+    """A table of texts, which the renderer escapes and aligns."""
 
     title: str
     headings: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    """Rows, each as long as the headings."""
+    """Rows with one text for each heading."""
     notes: tuple[str, ...] = ()
-    """Notes on how its numbers are computed, a line each."""
+    """Notes on how the numbers are computed, a line each."""
 
 
 class Findings(Struct, frozen=True):
-    """Findings from the numbers of a study."""
+    """Findings of a built-in study from its numbers."""
 
     tables: tuple[FindingTable, ...] = ()
     paragraphs: tuple[str, ...] = ()
     answer: str = ""
-    """Question and answer of the study in one sentence; empty if there is no answer yet."""
+    """Answer of the study in one sentence, with the question; empty if there is no answer yet."""
 
 
 class ResultDocument(Struct, frozen=True, tag_field=TAG, tag=ORDINARY):
     """The whole document of an ordinary comparison, in the order in which it is written.
 
-    The document of another kind of campaign inherits from this class, with its own tag and
+    The document of another kind of campaign inherits from this class and has its own tag and
     additional fields.
     """
 
     has_random_order: ClassVar[bool] = True
-    """Whether the coin ordered the trials; without it there are samples instead of verdicts."""
+    """Whether the coin ordered the trials; if not, there are ``samples`` instead of verdicts."""
 
     schema: str
     run: RunInfo
@@ -591,29 +581,26 @@ class ResultDocument(Struct, frozen=True, tag_field=TAG, tag=ORDINARY):
     warnings: tuple[CampaignWarning, ...]
     trials: tuple[TrialRow, ...]
     against: ReferenceComparison | None = None
-    """Comparison with the reference result; never in a ledger."""
+    """Comparison with a reference result (``--against``); never in a ledger."""
     findings: Findings | None = None
-    """Tables and paragraphs of a built-in study; null for any other."""
+    """Tables and paragraphs of a built-in study; null for other studies."""
     steady_state: tuple[SteadyComparison, ...] = ()
     """Comparisons in the steady state, for each candidate and metric with iterations."""
     extra_time: ExtraTime | None = None
-    """Extra time that ``why`` explains; null until the comparison is observed.
-
-    See docs/reference/causes.md.
-    """
+    """Extra time that ``why`` explains (docs/reference/causes.md); null before observation."""
     more_is_better: tuple[str, ...] = ()
-    """Metrics that workloads reported as better if higher: their cost in a ratio is the inverse."""
+    """Metrics that are better if higher, by report of a workload: a cost is the inverse."""
     ranking: tuple[Ranking, ...] = ()
-    """Rankings of each baseline with its candidates; empty if the plan has no ranking."""
+    """Ranking of each baseline with its candidates; empty if the plan has no ranking."""
     resolutions: dict[str, PositiveFloat] = field(default_factory=dict)
-    """Smallest step of each compared or reported metric, in its unit. If it is unknown, the metric
-    is missing and comparisons infer the step from past values."""
+    """Smallest step of compared and reported metrics, in their units. A metric with an unknown step
+    is missing; comparisons infer its step from past values."""
     typical: TypicalValue | None = None
-    """Typical value of the condition, if there is only one; else null."""
+    """Typical value, if there is only one condition; else null."""
 
     @property
     def primary_comparisons(self) -> tuple[Comparison, ...]:
-        """Comparisons on the metric that decides."""
+        """Comparisons on the primary metric."""
         metric = self.primary_metric
         return tuple(comparison for comparison in self.comparisons if comparison.metric == metric)
 
@@ -631,9 +618,9 @@ class ResultDocument(Struct, frozen=True, tag_field=TAG, tag=ORDINARY):
     shares_processes: ClassVar[bool] = False
     """Whether all conditions of a block ran in one process."""
     has_one_order: ClassVar[bool] = True
-    """Whether all trials are in one order of blocks."""
+    """Whether all trials are in one sequence of blocks; False for several hosts."""
     measured_below: ClassVar[Mapping[str, str]] = MappingProxyType({"control": "condition"})
-    """Parts of the document with measured values, each with its field that has them."""
+    """Field with the measured values of each part of the document, by name of the part."""
 
     @property
     def has_blocks(self) -> bool:
@@ -642,39 +629,39 @@ class ResultDocument(Struct, frozen=True, tag_field=TAG, tag=ORDINARY):
 
     @property
     def samples(self) -> tuple[SampleComparison, ...]:
-        """Comparisons of trials that our coin did not order."""
+        """Comparisons of trials whose order the coin did not draw."""
         return ()
 
     @property
     def samples_summary(self) -> str:
-        """Sentence on how far comparisons of samples can be trusted."""
+        """Sentence about how far ``samples`` can be trusted."""
         return ""
 
     @property
     def own_summary(self) -> str | None:
-        """Sentences of the kind that replace those of the comparisons."""
+        """Sentences of the kind of campaign that replace the sentences of the comparisons."""
         return None
 
     @property
     def own_metric(self) -> str | None:
-        """Metric by which the kind decides, if no comparison names it."""
+        """Metric by which the kind of campaign decides, if no comparison has it."""
         return None
 
     def check_one_host(self, what: str) -> None:
-        """Raise `UnusableInput` if the trials are those of several hosts.
+        """Raise `UnusableInput` if the trials come from several hosts.
 
-        ``what`` needs the trials of one host; it begins a sentence: ``hyperfine's form``.
+        ``what`` begins the message: the thing that needs trials of one host.
         """
 
     def trial_columns(self) -> Iterator[TrialColumn]:
-        """Yield the additional columns of the kind for a table of the trials."""
+        """Yield the columns that the kind of campaign adds to a table of the trials."""
         yield from ()
 
     @property
     def primary_metric(self) -> str:
-        """Metric of the comparison; without a comparison, the metric planned for it."""
+        """Metric of the typical value or of the first comparison; by default the wall time."""
         if self.own_metric is not None:
             return self.own_metric
-        parts = (self.typical, *self.comparisons)
-        metrics = (part.metric for part in parts if part is not None)
+        results = (self.typical, *self.comparisons)
+        metrics = (result.metric for result in results if result is not None)
         return next(metrics, PRIMARY_METRIC)

@@ -8,16 +8,16 @@ from msgspec.structs import force_setattr
 from equipoise.shared.safe_text import shortened
 
 BENCHMARK = "benchmark"
-"""Name of the factor whose levels are benchmarks; each benchmark runs in its own process."""
+"""Factor whose levels are benchmarks; each benchmark runs in its own process."""
 REVISION = "revision"
-"""Name of the factor whose levels are revisions, which a campaign compares."""
+"""Factor whose levels are revisions, which a campaign compares."""
 BENCHMARK_SUFFIX = " time_s"
-"""Suffix in the name of a metric: the seconds of one of several benchmarks in one process."""
+"""Suffix of metrics with the seconds of one benchmark, if a process runs several."""
 _SHOWN_DIGITS = 10
 
 
 class Revision(Struct, frozen=True):
-    """A revision that Equipoise checked out."""
+    """A revision that Equipoise checked out, with its commit."""
 
     asked: str
     """Name of the revision, as the user typed it."""
@@ -28,13 +28,13 @@ class Revision(Struct, frozen=True):
 
     @property
     def label(self) -> str:
-        """Label of the revision: ``main (1a2b3c4d5e)``."""
+        """Label for readers: ``main (1a2b3c4d5e)``."""
         changes = " with uncommitted changes" if self.uncommitted else ""
         return f"{self.asked} ({self.commit[:_SHOWN_DIGITS]}{changes})"
 
 
 CHANGED_SUFFIX = "+"
-"""Suffix of a commit's name, for the working tree with its uncommitted changes."""
+"""Suffix of a commit's name that marks the working tree with uncommitted changes."""
 
 
 def short_name(name: str) -> str:
@@ -43,7 +43,7 @@ def short_name(name: str) -> str:
 
 
 class ShortTexts(Struct, frozen=True):
-    """Base of the commits, which shortens a long subject and a long author."""
+    """Base class of commits that shortens a long subject and a long author."""
 
     def __post_init__(self) -> None:
         """Shorten both texts."""
@@ -61,7 +61,7 @@ class Commit(ShortTexts, frozen=True):
     date: str
     """Author date, in ISO 8601."""
     parents: tuple[str, ...]
-    """Full hashes of the parents, the first parent first; a merge has several, a root none."""
+    """Full hashes of the parents, in git's order; several for a merge, none for a root."""
     uncommitted: bool = False
     """Whether this is the working tree: the commit with uncommitted changes of tracked files."""
 
@@ -82,7 +82,7 @@ class Commit(ShortTexts, frozen=True):
 
 
 class NamedCommit(ShortTexts, frozen=True):
-    """A commit in the results of a campaign."""
+    """A commit as the result of a campaign shows it."""
 
     commit: str
     """Full hash; for the working tree it ends in ``+``."""
@@ -92,10 +92,10 @@ class NamedCommit(ShortTexts, frozen=True):
 
 
 class CommitDiff(Struct, frozen=True):
-    """Changes of a commit, as git shows them; long changes are cut."""
+    """Changes of a commit, as git prints them; a long patch is cut."""
 
     files: str
-    """Changed files with numbers of lines (``git diff --stat``)."""
+    """Changed files, with their numbers of changed lines (``git diff --stat``)."""
     patch: str
     is_cut: bool
     """Whether the patch was too long and only its beginning is kept."""

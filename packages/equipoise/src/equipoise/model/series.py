@@ -1,4 +1,4 @@
-"""Series of other tools: a value for each commit, not measured side by side, and suspicions."""
+"""Series of other tools: one value for each commit, and suspicions that the values changed."""
 
 from __future__ import annotations
 
@@ -13,57 +13,57 @@ _HASH = re.compile("[0-9a-f]{12,}")
 
 
 class SeriesPoint(Struct, frozen=True):
-    """The value of one commit, measured by another tool on some day."""
+    """The value of one commit, measured by another tool, not side by side with other commits."""
 
     commit: str
-    """Commit in the file: a hash, whole or not, a tag or a version."""
+    """Name of the commit in the file: a full or short hash, a tag or a version."""
     date: str | None
-    """Time of the commit or of its report, in ISO 8601; null if the file has none."""
+    """Time of the commit or of its report, in ISO 8601; null if unknown."""
     value: float
 
 
 class Suspicion(Struct, frozen=True):
-    """A place where a series may have changed its level, because of the program or the machine."""
+    """A possible change of the level of a series, because of the program or the machine."""
 
     after: str
     """Last commit that is probably on the old level."""
     until: str
     """First commit that is probably on the new level."""
     first: int
-    """Place in the series of ``after``, counted from 0."""
+    """Index in the series of ``after``, from 0."""
     place: int
-    """Place of the first value on the new level, by the best fit."""
+    """Index of the first value on the new level, by the best fit."""
     last: int
-    """Place of ``until``."""
+    """Index of ``until``."""
     before: float
     """Level before the change, in the unit of the series."""
     ratio: float
     """Level after the change over the level before."""
     confirm: str | None
-    """Shell line that measures both commits side by side; null if no search is installed."""
+    """Command line that compares both commits side by side; null if `bisect` is not installed."""
     summary: str
 
 
 class ImportedSeries(Struct, frozen=True):
-    """The values of one benchmark over commits, and where its level may have changed."""
+    """The values of one benchmark over commits, and their suspicions."""
 
     source: str
     """File or folder, as the user typed it."""
     tool: str
-    """Tool that wrote the file, with its version if the file has it."""
+    """Tool that wrote the file, with its version if known."""
     benchmark: str
     metric: str
     unit: str | None
-    """Unit of the values; null if the file has none."""
+    """Unit of the values; null if unknown."""
     setting: str
-    """Other facts that distinguish series of one benchmark: machine, environment, branch; may be
+    """Facts that distinguish several series of one benchmark, such as machine or branch; may be
     empty."""
     points: tuple[SeriesPoint, ...]
-    """Points in the order of the commits, as far as the file has it, the oldest first."""
+    """Points in the order of the commits, if the file has that order, the oldest first."""
     suspicions: tuple[Suspicion, ...] = ()
     """Suspicions in the order of the points."""
     notes: tuple[str, ...] = ()
-    """Sentences on omitted values."""
+    """Sentences about omitted values."""
     summary: str = ""
 
 
@@ -72,14 +72,14 @@ class SeriesResult(Struct, frozen=True, kw_only=True):
 
     schema: str = SERIES_SCHEMA
     series: tuple[ImportedSeries, ...]
-    """Series, those with suspicions first."""
+    """All series; first the series with suspicions."""
     min_effect: float
-    """Minimum percentage by which two levels differ at a suspicion."""
+    """Minimum change of the level at a suspicion, in percent."""
     summary: str
     again: str
-    """Shell line that imports them again."""
+    """Command line that imports the series again."""
 
 
 def shown_commit(name: str) -> str:
-    """Return a commit's name for readers: the first letters of a hash, a whole tag."""
+    """Return a commit's name for readers: a short hash, or an unchanged tag."""
     return short_name(name) if _HASH.fullmatch(name) else name

@@ -1,6 +1,7 @@
 """A study: a workload, its factors, metrics and budget, as frozen data.
 
-See docs/reference/study.md.
+docs/reference/study.md describes the file. `Place` and `Places` remember where in the file each key
+is, for error messages.
 """
 
 from __future__ import annotations
@@ -18,15 +19,15 @@ from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Process, Server
 
 Keys = tuple[str | int, ...]
-"""Keys within keys, and positions in arrays of tables."""
+"""Path of a key in the file: names of keys, and indices in arrays of tables."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A key, a table or an option, for error messages."""
+    """The place of a key or table in a file, or of an option, for error messages."""
 
     label: str = ""
-    """Label such as ``study.toml:4: [workload] command``; empty without a file."""
+    """Text such as ``study.toml:4: [workload] command``; empty without a file."""
 
     def fail(self, what: str, hint: str | None) -> UnusableInput:
         """Return an error at this place."""
@@ -35,33 +36,34 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Places of the keys of one file; without a name there is no file."""
+    """Places of the keys of one file; empty if the study has no file."""
 
     file: str = ""
-    """Name of the file, as the user typed it."""
+    """Name of the file, as the user typed it; empty without a file."""
     lines: Mapping[Keys, int] = field(default_factory=lambda: MappingProxyType({}))
+    """Line number of each key."""
 
     def key(self, *keys: str | int) -> Place:
-        """Return a key of a table: ``[factors.rows] role``."""
+        """Return the place of a key of a table: ``[factors.rows] role``."""
         return self._place(keys, _in_brackets(_names(keys)[:-1]), str(keys[-1]))
 
     def table(self, *keys: str | int) -> Place:
-        """Return a whole table: ``[factors.rows]``."""
+        """Return the place of a table: ``[factors.rows]``."""
         return self._place(keys, _in_brackets(_names(keys)))
 
     def has(self, *keys: str | int) -> bool:
-        """Return whether the file itself has this key."""
+        """Return whether the file contains this key."""
         return keys in self.lines
 
     def _place(self, keys: Keys, *names: str) -> Place:
         if not self.file:
             return Place()
-        # A missing key has the line of the table that lacks it.
+        # A missing key gets the line of its table.
         ends = range(len(keys), 0, -1)
-        known = next((keys[:end] for end in ends if keys[:end] in self.lines), ())
-        line = f":{self.lines[known]}" if known else ""
-        place = " ".join(filter(None, names))
-        return Place(f"{self.file}{line}: {place}" if place else f"{self.file}{line}")
+        nearest_keys = next((keys[:end] for end in ends if keys[:end] in self.lines), ())
+        line = f":{self.lines[nearest_keys]}" if nearest_keys else ""
+        location = " ".join(filter(None, names))
+        return Place(f"{self.file}{line}: {location}" if location else f"{self.file}{line}")
 
 
 def _names(keys: Keys) -> list[str]:
@@ -74,69 +76,69 @@ def _in_brackets(names: list[str]) -> str:
 
 Role = Literal["treatment", "size", "stratum"]
 """Role of a factor. Levels of a ``treatment`` can be compared, at each level of the other factors:
-of a ``size``, which is a number, and of a ``stratum``."""
-Words = tuple[str, ...]
+a ``size``, whose levels are numbers, and a ``stratum``."""
+Strings = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """One value of a factor, and its changes to the workload.
+    """One value of a factor, and the settings of the workload that it changes.
 
-    In every text ``{factor}`` stands for the name of that factor's level.
+    In every text, ``{NAME}`` stands for the level of the factor with this name.
     """
 
     name: str
     environment: dict[str, str] = field(default_factory=dict)
-    preload: Words = ()
-    """Libraries for ``LD_PRELOAD``: a file name that the loader would find, or a path."""
-    library_path: Words = ()
+    preload: Strings = ()
+    """Libraries for ``LD_PRELOAD``: file names that the loader can find, or paths."""
+    library_path: Strings = ()
     """Folders for ``LD_LIBRARY_PATH``; the program must map a library from each."""
-    arguments: Words = ()
-    """Words that are added to the command."""
-    command: Words | None = None
-    """Command that replaces that of the workload."""
+    arguments: Strings = ()
+    """Arguments that are added to the command."""
+    command: Strings | None = None
+    """Command that replaces the workload's command."""
     server: ServerWorkload | None = None
-    """Server that replaces that of the workload; ``command`` is its client then."""
-    client_arguments: Words = ()
-    """Words that are added to the client of a server."""
+    """Server that replaces the workload's server; ``command`` is then the client."""
+    client_arguments: Strings = ()
+    """Arguments that are added to the client of a server."""
     client_cpus: tuple[int, ...] | None = None
     """CPUs that the client of a server may use."""
     process: Process = Process()
     build: str | None = None
-    """Shell line that builds the program of this level in the folder ``{build}``."""
-    instructions: Words = ()
+    """Shell command that builds the program of this level in the folder ``{build}``."""
+    instructions: Strings = ()
     """Instructions that the CPU must have, by their names in ``/proc/cpuinfo``."""
-    tuned_for: Words = ()
-    """Core types; the BLAS must report one of them."""
+    tuned_for: Strings = ()
+    """Processor types; the BLAS library must report one of them."""
     package: str | None = None
-    """Debian package that it needs."""
+    """Debian package that the level needs."""
     summary: str = ""
     """Summary, one line of ``equipoise list``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """A factor, which is varied on purpose, with its levels."""
+    """A factor, which the study varies on purpose, with its levels."""
 
     name: str
     levels: tuple[Level, ...]
     role: Role = "treatment"
     plain: bool = False
-    """Whether its levels are only values, which may be set freely."""
+    """Whether its levels are only values, so that users may set other values."""
     choices: tuple[Level, ...] = ()
-    """Further levels that can be chosen."""
+    """Further levels that users can choose."""
 
 
 class ServerWorkload(Server, frozen=True):
-    """The server of a study, with names in braces that are filled in later."""
+    """The server of a study; names in braces in its texts are replaced later."""
 
-    path: Words = ()
-    """Patterns of folders in which its programs may be, in addition to ``PATH``."""
+    path: Strings = ()
+    """Patterns of folders with its programs, in addition to ``PATH``."""
     needs: dict[str, str] = struct_field(default_factory=dict)
-    """Debian packages of the programs that it needs, by program."""
+    """Debian package of each program that it needs, by program."""
 
-    def commands(self) -> dict[str, Words]:
-        """Return its commands, without the client, by their keys in a study."""
+    def commands(self) -> dict[str, Strings]:
+        """Return the commands of the server, without the client, by their keys in a study."""
         keys = ("start", "install", "fill", "prepare", "ready", "stop")
         commands = {key: getattr(self, key) for key in keys}
         return {key: command for key, command in commands.items() if command is not None}
@@ -146,31 +148,28 @@ class ServerWorkload(Server, frozen=True):
 class Workload:
     """The workload of a study."""
 
-    command: Words
-    """Command, or with a server its client; empty if the levels have commands."""
+    command: Strings
+    """Command, or the client of the server; empty if the levels have commands."""
     command_place: Place = field(default=Place(), compare=False)
     """Place of the command in the file."""
     server: ServerWorkload | None = None
-    """Server, which the levels then change instead of its client."""
+    """Server; the settings of levels then apply to the server, not to the client."""
     working_folder: str | None = None
-    """Absolute path; by default that of the caller."""
+    """Absolute path; by default the working folder of the caller."""
     reports: tuple[str, ...] = ()
-    """Metrics that it reports itself."""
+    """Metrics that the workload itself reports."""
     data: str | None = None
-    """Name of the data set for ``{data}``."""
+    """Name of the data set that replaces ``{data}``."""
     data_word: str = ""
     """Text for ``{data}``: a file, or the word for its stand-in; set before a run."""
 
 
 @dataclass(frozen=True, slots=True)
 class StudyMeasure:
-    """Options of a study; ``None`` leaves an option to the command line.
-
-    Fields have the names of `equipoise run`'s options.
-    """
+    """Options of a study, named as the options of `equipoise run`; ``None`` for its default."""
 
     metrics: tuple[str, ...] = ("wall_s",)
-    """Metrics; the first decides."""
+    """Metrics; the first is the primary metric."""
     min_effect: float | None = None
     alpha: float | None = None
     budget: float | None = None
@@ -187,17 +186,17 @@ class StudyMeasure:
     washout: bool = False
     ignore_failure: bool = False
     about: float | None = None
-    """Seconds of a block of the whole study on its author's machine, for the forecast."""
+    """Seconds of a block on the machine of the study's author, for the forecast of the duration."""
     layouts: int | None = None
     """Number of layouts."""
     aslr: Literal["drawn", "on", "off"] | None = None
-    """Whether the kernel draws the addresses in the layouts."""
+    """Whether the kernel draws memory addresses in the layouts."""
     reaches_verdicts: bool = False
     """Whether the study's own limits allow enough blocks for verdicts."""
 
 
 Exclusion = dict[str, tuple[str, ...]]
-"""Levels by factor; the exclusion concerns conditions that have one of these levels of each."""
+"""Levels by factor; a condition is excluded if it has one of the levels of each factor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,18 +205,19 @@ class ComparedFactor:
 
     factor: str
     baseline: str
+    """Level with which the other levels are compared."""
     not_at: Exclusion = field(default_factory=dict)
     """Levels of other factors at which conditions run but are not compared."""
 
 
 @dataclass(frozen=True, slots=True)
 class QuickForm:
-    """Changes by ``--quick``."""
+    """Changes of a study by the option ``--quick``."""
 
     levels: dict[str, tuple[str, ...]] = field(default_factory=dict)
     not_at: Exclusion = field(default_factory=dict)
     """Further levels at which nothing is compared."""
-    command: Words | None = None
+    command: Strings | None = None
     command_place: Place = field(default=Place(), compare=False)
     budget: float | None = None
     """Seconds."""
@@ -234,7 +234,7 @@ class Study:
     workload: Workload
     factors: tuple[Factor, ...]
     exclusions: tuple[Exclusion, ...] = ()
-    """Exclusions; a condition that one of them concerns does not run."""
+    """Exclusions of conditions, which do not run."""
     measure: StudyMeasure = StudyMeasure()
     compared: ComparedFactor | None = None
     """Compared factor; ``None`` if sizes are only described."""
@@ -244,7 +244,7 @@ class Study:
     """Places of its keys in the file."""
 
     def factor(self, name: str) -> Factor | None:
-        """Return the factor of that name."""
+        """Return the factor with this name; ``None`` if there is none."""
         return next((factor for factor in self.factors if factor.name == name), None)
 
     def texts(self) -> Iterator[str]:

@@ -17,7 +17,7 @@ import msgspec
 
 from equipoise.files.writing import read_whole
 from equipoise.model.errors import UnusableInput
-from equipoise.model.kinds import ORDINARY, TAG, every_kind, kind_named, load, place_of
+from equipoise.model.kinds import ORDINARY, TAG, every_kind, import_path_of, kind_named, load
 from equipoise.model.pooled import POOLED_SCHEMA, PooledCampaigns
 from equipoise.model.quantities import MAX_MEASURED_VALUE, Interval
 from equipoise.model.result import SCHEMA, Comparison, MetricSummary, ResultDocument
@@ -86,7 +86,7 @@ def decode(text: bytes, name: str) -> ResultDocument:
     kind = read.get(TAG)
     if kind is None:
         raise UnusableInput(f"{name}: its kind of campaign is not named", hint=_HINT)
-    if kind != ORDINARY and (not isinstance(kind, str) or place_of(kind) is None):
+    if kind != ORDINARY and (not isinstance(kind, str) or import_path_of(kind) is None):
         what = f"campaigns of the kind {kind!r} are not known to this installation"
         raise UnusableInput(f"{name}: {what}", hint=_HINT)
     of_kind: type[ResultDocument] = load(kind_named(kind).document)

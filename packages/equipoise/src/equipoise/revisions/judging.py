@@ -2,7 +2,7 @@
 
 A block runs some of the commits, with one command or with several. Before the block its commits are
 built, while nothing is measured, and new builds are warmed up. A commit that does not build is left
-out of all later blocks. A commit whose command ends_campaign is left out of later blocks of the benchmarks
+out of all later blocks. A commit whose command fails is left out of later blocks of the benchmarks
 that this command measures. The ledger has the commit, the reason, and the number of the first block
 without the commit.
 
@@ -37,7 +37,7 @@ from equipoise.stats.verdict import earliest_block
 NOT_BUILT = "not_built"
 """Code of the warning that a commit does not build."""
 NOT_RUN = "not_run"
-"""Code of the warning that the command ends_campaign in a commit."""
+"""Code of the warning that the command fails in a commit."""
 REFERENCE_COMMIT = 0
 """Index of the commit with which all others are compared: the good revision, or the baseline."""
 

@@ -20,7 +20,7 @@ from equipoise.measure.trials import own_environment
 from equipoise.measure.untimed import describe_status, run_untimed, stderr_suffix, tail
 from equipoise.measure.workload_metrics import run_for_metrics
 from equipoise.model.errors import UnusableInput
-from equipoise.model.kinds import place_of
+from equipoise.model.kinds import import_path_of
 from equipoise.model.plan import (
     LAYOUT,
     PRIMARY_METRIC,
@@ -332,7 +332,7 @@ def bisect_command(
     ``None``, the command uses the working tree. ``kind`` is the tool that reads the results of
     benchmarks, and ``metric`` is then the name of a benchmark.
     """
-    if place_of(SEARCH) is None:
+    if import_path_of(SEARCH) is None:
         return None
     options = {"--bad": bad, "--build": build, "--kind": kind}
     if metric != PRIMARY_METRIC:

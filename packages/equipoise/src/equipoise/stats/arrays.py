@@ -1,4 +1,4 @@
-"""The arrays that the statistics take: types, ranks, medians, and resamples of blocks."""
+"""Arrays of the statistics: their types, ranks, medians, quantiles and resamples of blocks."""
 
 from __future__ import annotations
 
@@ -29,40 +29,40 @@ def as_costs(costs: FloatArray | Sequence[float], name: str) -> FloatArray:
         raise UnusableInput(
             f"block {bad[0] + 1} of {name} has the cost {array[bad[0]]}, "
             "which is not a number from 0 up",
-            hint="compare a metric that is a cost, and leave out trials that have none",
+            hint="choose a metric whose values are 0 or more, and leave out trials without one",
         )
     return array
 
 
 def shared_ranks(values: FloatArray) -> FloatArray:
-    """Return ranks from 0, equal values sharing their mean rank; shape (n,) as the values."""
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    middle = np.cumsum(counts) - (counts + 1) / 2.0
-    ranks: FloatArray = middle[place.reshape(-1)]
+    """Return the rank of each value, from 0, shape (n,); equal values get their mean rank."""
+    _, groups, counts = np.unique(values, return_inverse=True, return_counts=True)
+    mean_ranks = np.cumsum(counts) - (counts + 1) / 2.0
+    ranks: FloatArray = mean_ranks[groups.reshape(-1)]
     return ranks
 
 
 def row_medians(table: FloatArray) -> FloatArray:
-    """Return the median of each row, shape (rows,), without its NaN; no row is all NaN."""
+    """Return the median of each row, shape (rows,), ignoring NaN; each row must have a number."""
     # Sorting is faster than np.nanmedian for short rows, and gives the same medians.
     ordered = np.sort(table, axis=1)
-    known = np.sum(~np.isnan(ordered), axis=1)
+    counts = np.sum(~np.isnan(ordered), axis=1)
     rows = np.arange(len(table))
-    medians: FloatArray = (ordered[rows, (known - 1) // 2] + ordered[rows, known // 2]) / 2.0
+    medians: FloatArray = (ordered[rows, (counts - 1) // 2] + ordered[rows, counts // 2]) / 2.0
     return medians
 
 
 def part_medians(values: FloatArray, parts: int) -> FloatArray:
-    """Return the medians of 1 to n parts of n consecutive values, shape (parts,).
+    """Cut n values into 1 to n consecutive parts and return the medians, shape (parts,).
 
-    The first n mod ``parts`` of them are one longer (`numpy.array_split`).
+    The first n mod ``parts`` parts have one value more than the others (`numpy.array_split`).
     """
-    length, longer = divmod(len(values), parts)
-    split = longer * (length + 1)
+    length, longer_parts = divmod(len(values), parts)
+    split_index = longer_parts * (length + 1)
     medians: FloatArray = np.concatenate(
         [
-            median_of(values[:split].reshape(longer, length + 1)),
-            median_of(values[split:].reshape(parts - longer, length)),
+            median_of(values[:split_index].reshape(longer_parts, length + 1)),
+            median_of(values[split_index:].reshape(parts - longer_parts, length)),
         ]
     )
     return medians
@@ -70,25 +70,25 @@ def part_medians(values: FloatArray, parts: int) -> FloatArray:
 
 RESAMPLES = 1000
 LEVEL = 0.05
-"""1 minus the coverage of a descriptive interval."""
+"""1 minus the coverage of an interval that only describes."""
 
 
 def block_length(count: int) -> int:
-    """Return the cube root of the length of the series, rounded up (Bühlmann 2002, §3.3)."""
+    """Return the length of blocks to resample: ∛``count``, rounded up (Bühlmann 2002, §3.3)."""
     return max(1, math.ceil(round(math.cbrt(count), 9)))
 
 
-def circular_block_sums(series: FloatArray, resamples: int, seed: int) -> FloatArray:
+def circular_block_means(series: FloatArray, resamples: int, seed: int) -> FloatArray:
     """Return means of circular block resamples (Politis and Romano 1992), shape (resamples, m).
 
-    The series, shape (n, m), are m series of n values, resampled together.
+    ``series``, shape (n, m), holds m series of n values, which are resampled together.
     """
     count = len(series)
     length = block_length(count)
     wrapped = np.concatenate([series, series[: length - 1]])
-    running = np.cumsum(wrapped, axis=0)
-    sums = running[length - 1 :].copy()
-    sums[1:] -= running[: count - 1]
+    running_sums = np.cumsum(wrapped, axis=0)
+    sums = running_sums[length - 1 :].copy()
+    sums[1:] -= running_sums[: count - 1]
     starts = np.random.default_rng(seed).integers(
         0, count, size=(resamples, math.ceil(count / length))
     )
@@ -108,7 +108,7 @@ def median_of(values: FloatArray) -> FloatArray:
     """Return the median over the last axis, as ``np.median`` does.
 
     ``np.median`` itself would import masked arrays first. The values have the shape (..., n), the
-    medians (...,); a median is NaN if one of its values is.
+    medians the shape (...,). A median is NaN if one of its values is NaN.
     """
     half, is_odd = divmod(values.shape[-1], 2)
     ordered = np.partition(values, [half, -1] if is_odd else [half - 1, half, -1], axis=-1)
@@ -118,23 +118,27 @@ def median_of(values: FloatArray) -> FloatArray:
 
 
 def percentile_interval(values: FloatArray) -> tuple[float, float]:
-    """Return the middle 95 % of the resampled values."""
+    """Return the bounds of the middle 95 % of resampled values."""
     ordered = np.sort(values)
     return (quantile_of(ordered, LEVEL / 2.0), quantile_of(ordered, 1.0 - LEVEL / 2.0))
 
 
 def quantile_of(ordered: FloatArray, share: float) -> float:
-    """Return a quantile, the same to the last digit as that of ``np.quantile``.
+    """Return a quantile of sorted values, equal to ``np.quantile`` in every digit.
 
-    ``np.quantile`` itself would import masked arrays first. The values, shape (n,), are ascending;
-    between two of them the quantile is interpolated linearly (Hyndman and Fan 1996, definition 7).
+    ``np.quantile`` itself would import masked arrays first. The values, shape (n,), are ascending.
+    The quantile is interpolated linearly between two values (Hyndman and Fan 1996, definition 7).
     """
     last = len(ordered) - 1
-    place = last * share
-    below = math.floor(place)
-    low, high, beyond = float(ordered[below]), float(ordered[min(below + 1, last)]), place - below
+    position = last * share
+    below = math.floor(position)
+    low, high, fraction = (
+        float(ordered[below]),
+        float(ordered[min(below + 1, last)]),
+        position - below,
+    )
     if math.isnan(ordered[last]):
         return math.nan
-    if beyond >= 0.5:
-        return high - (high - low) * (1.0 - beyond)
-    return low + (high - low) * beyond
+    if fraction >= 0.5:
+        return high - (high - low) * (1.0 - fraction)
+    return low + (high - low) * fraction

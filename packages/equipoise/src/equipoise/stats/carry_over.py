@@ -1,19 +1,17 @@
-"""Carry-over: the effect on a trial of the condition that ran before it.
+"""Carry-over: the effect on a trial of the condition before it (docs/methods/carry-over.md).
 
-See docs/methods/carry-over.md.
-
-The first trial of a block and its predecessor, the last trial of the preceding block, are drawn by
-independent coins. So the contrast by predecessor estimates the carry-over, and the coin alone gives
-its standard error (Neyman 1923; Imbens and Rubin 2015, ch. 6). This holds whatever the drift: a
-drift only adds noise, and a local trend removes most of that.
+The first trial of a block runs after its predecessor, the last trial of the block before. Two
+independent coins draw the conditions of both trials. So the difference between first trials with
+different predecessors estimates the carry-over, and the coin alone gives its standard error (Neyman
+1923; Imbens and Rubin 2015, ch. 6). This holds whatever the drift of the machine: a drift only adds
+noise, and a local trend removes most of that noise.
 
 `fit_differences` fits a difference together with carry-over. It fits each trial's log cost by its
-condition, its place in the block, a linear trend and its predecessor. The coins of this block and
-of the block before make condition and predecessor almost uncorrelated, so the fit costs little:
-with independent noise the standard error of the difference grows by a sixth. Noise that
-neighbouring trials share is removed as a first-order autocorrelation (Prais and Winsten 1954), and
-outliers are clipped (Huber 1981, ch. 7). The levels below were chosen by simulation (`python -m
-benchmarks.validity.carry_over`).
+condition, its position in the block, a linear trend and its predecessor. The coins make condition
+and predecessor almost uncorrelated, so the fit costs little: with independent noise the standard
+error of the difference grows by a sixth. Noise that neighbouring trials share is removed as a
+first-order autocorrelation (Prais and Winsten 1954), and outliers are clipped (Huber 1981, ch. 7).
+The levels below were chosen by simulation (`python -m benchmarks.validity.carry_over`).
 """
 
 from __future__ import annotations
@@ -35,14 +33,14 @@ from equipoise.stats.verdict import margin_of
 
 MIN_TRIALS_EACH = 6
 """Minimum number of first trials after the baseline, and after the candidate."""
-NEAREST, FARTHEST = 2, 6
-"""Distances, on each side, of the neighbours that give the local trend. The nearest is not among
-them: with two conditions, a trial's predecessor also fixes the first trial of the block before."""
+MIN_DISTANCE, MAX_DISTANCE = 2, 6
+"""Distances, on each side, of the neighbours that give the local trend. Distance 1 is left out:
+with two conditions, a trial's predecessor also fixes the first trial of the block before."""
 ROUNDS = 5
-"""Rounds in which conditions and trend are estimated in turn."""
+"""Number of rounds in which conditions and trend are estimated in turn."""
 CLIP_SCALES = 5.0
-WARN_ERRORS = 3.0
-"""Standard errors; they give a false warning in at most 1 % of campaigns of 60 blocks."""
+WARNING_ERRORS = 3.0
+"""Standard errors of a certain carry-over: at most 1 % of campaigns of 60 blocks warn falsely."""
 
 
 def carry_over(
@@ -62,18 +60,18 @@ def carry_over(
     orders
         Shape (n, k): the conditions of each block in the order in which they ran.
     costs
-        Shape (n, k): the costs of those trials; +inf for one that timed out, which counts as the
-        slowest that finished.
+        Shape (n, k): the costs of those trials; +inf for a trial that timed out, which counts as
+        slow as the slowest finished trial.
     candidate, baseline
         Conditions, as in ``orders``.
     follows
-        Shape (n,): whether a block ran right after its predecessor in these arrays; False after a
-        block that was left out. By default all but the first.
+        Shape (n,): whether a block ran right after the block before it in these arrays; False
+        after a block that was left out. By default True for all blocks but the first.
 
     Returns
     -------
-    The ratio with its 95 % interval; ``None`` with fewer than six first trials after either
-    condition.
+    The ratio with its 95 % interval; ``None`` if fewer than six first trials ran after one of the
+    conditions.
     """
     if orders.shape != costs.shape or orders.ndim != 2:
         raise UnusableInput(
@@ -82,23 +80,23 @@ def carry_over(
         )
     if len(orders) < 2:
         return None
-    usable = np.ones(len(orders) - 1, dtype=bool) if follows is None else follows[1:]
-    conditions, before = orders[1:, 0][usable], orders[:-1, -1][usable]
-    first_costs = costs[1:, 0][usable]
-    known = first_costs[np.isfinite(first_costs) & (first_costs > 0)]
-    after = [before == condition for condition in (candidate, baseline)]
-    counts = [int(mask.sum()) for mask in after]
-    if not len(known) or min(counts) < MIN_TRIALS_EACH:
+    is_usable = np.ones(len(orders) - 1, dtype=bool) if follows is None else follows[1:]
+    conditions, predecessors = orders[1:, 0][is_usable], orders[:-1, -1][is_usable]
+    first_costs = costs[1:, 0][is_usable]
+    finite_costs = first_costs[np.isfinite(first_costs) & (first_costs > 0)]
+    masks = [predecessors == condition for condition in (candidate, baseline)]
+    counts = [int(mask.sum()) for mask in masks]
+    if not len(finite_costs) or min(counts) < MIN_TRIALS_EACH:
         return None
-    logs = np.log(np.clip(first_costs, known.min(), known.max()))
-    residuals = _residuals(logs, conditions, before)
-    high, low = (residuals[mask] for mask in after)
+    logs = np.log(np.clip(first_costs, finite_costs.min(), finite_costs.max()))
+    residuals = _residuals(logs, conditions, predecessors)
+    high, low = (residuals[mask] for mask in masks)
     estimate = float(np.mean(high) - np.mean(low))
     error = math.sqrt(sum(float(np.var(sample, ddof=1)) / len(sample) for sample in (high, low)))
-    reach = student_quantile(1.0 - LEVEL / 2.0, sum(counts) - 2) * error
+    half_width = student_quantile(1.0 - LEVEL / 2.0, sum(counts) - 2) * error
     return CarryOver(
         ratio=math.exp(estimate),
-        ratio_ci=(math.exp(estimate - reach), math.exp(estimate + reach)),
+        ratio_ci=(math.exp(estimate - half_width), math.exp(estimate + half_width)),
         trials=sum(counts),
     )
 
@@ -113,29 +111,29 @@ def should_warn(measured: CarryOver, *, min_effect: float) -> bool:
     if low is None or high is None:
         return False
     size = abs(math.log(measured.ratio))
-    reach = 0.5 * (math.log(high) - math.log(low))
-    error = reach / student_quantile(1.0 - LEVEL / 2.0, measured.trials - 2)
-    return size > WARN_ERRORS * error and size / 2.0 >= margin_of(min_effect) / 4.0
+    half_width = 0.5 * (math.log(high) - math.log(low))
+    error = half_width / student_quantile(1.0 - LEVEL / 2.0, measured.trials - 2)
+    return size > WARNING_ERRORS * error and size / 2.0 >= margin_of(min_effect) / 4.0
 
 
-def _residuals(logs: FloatArray, conditions: IntArray, before: IntArray) -> FloatArray:
-    """Return the first trials' log costs without the effect of their condition and the local trend.
+def _residuals(logs: FloatArray, conditions: IntArray, predecessors: IntArray) -> FloatArray:
+    """Remove the effect of the condition and the local trend from the first trials' log costs.
 
-    The trend comes from the neighbours, each without the effects of its condition and predecessor.
-    The coin for a trial's predecessor does not affect its neighbours, so the trend hides no
-    carry-over.
+    The trend comes from neighbouring trials, without the effects of their conditions and
+    predecessors. The coin for a trial's predecessor does not affect the trial's neighbours, so the
+    trend hides no carry-over.
     """
-    effect, before_effect = np.zeros_like(logs), np.zeros_like(logs)
+    effect, carry_over_effect = np.zeros_like(logs), np.zeros_like(logs)
     detrended = logs
     for _ in range(ROUNDS):
-        detrended = logs - _local_trend(logs - effect - before_effect)
-        effect = _group_medians(detrended - before_effect, conditions)
-        before_effect = _group_medians(detrended - effect, before)
-    around = detrended - effect - before_effect
-    clip = CLIP_SCALES * NORMAL_MAD * float(median_of(np.abs(around - median_of(around))))
+        detrended = logs - _local_trend(logs - effect - carry_over_effect)
+        effect = _group_medians(detrended - carry_over_effect, conditions)
+        carry_over_effect = _group_medians(detrended - effect, predecessors)
+    noise = detrended - effect - carry_over_effect
+    clip = CLIP_SCALES * NORMAL_MAD * float(median_of(np.abs(noise - median_of(noise))))
     if clip > 0:
-        around = np.clip(around, -clip, clip)
-    return np.asarray(around + before_effect)
+        noise = np.clip(noise, -clip, clip)
+    return np.asarray(noise + carry_over_effect)
 
 
 def _group_medians(values: FloatArray, groups: IntArray) -> FloatArray:
@@ -148,30 +146,31 @@ def _group_medians(values: FloatArray, groups: IntArray) -> FloatArray:
 
 def _local_trend(values: FloatArray) -> FloatArray:
     """Return the median of up to five neighbours on each side, equally many on both sides."""
-    places = np.arange(len(values))
+    positions = np.arange(len(values))
     # The first and the last values have neighbours on one side only.
-    reach = np.clip(np.minimum(places, places[::-1]), NEAREST, FARTHEST)
-    distances = np.abs(np.arange(-FARTHEST, FARTHEST + 1))
-    near = (distances >= NEAREST) & (distances <= reach[:, None])
+    max_distances = np.clip(np.minimum(positions, positions[::-1]), MIN_DISTANCE, MAX_DISTANCE)
+    distances = np.abs(np.arange(-MAX_DISTANCE, MAX_DISTANCE + 1))
+    is_neighbour = (distances >= MIN_DISTANCE) & (distances <= max_distances[:, None])
     windows = sliding_window_view(
-        np.pad(values, FARTHEST, constant_values=math.nan), 2 * FARTHEST + 1
+        np.pad(values, MAX_DISTANCE, constant_values=math.nan), 2 * MAX_DISTANCE + 1
     )
-    return row_medians(np.where(near, windows, math.nan))
+    return row_medians(np.where(is_neighbour, windows, math.nan))
 
 
 WASHOUT_LEVEL = 0.25
-"""One-sided level of the difference without carry-over: a campaign continues with washouts if the
-difference is not beyond 0 at this level. A lower level sends too many campaigns with a true effect,
-and without carry-over, into washouts: it costs over 5 % more trials."""
-CAUTION_LEVEL = 0.0075
-"""One-sided level up to which a difference is called with a warning."""
+"""One-sided level: a campaign continues with washouts if the difference without carry-over is not
+beyond 0 at this level. A lower level would add washouts to too many campaigns that have a true
+effect and no carry-over: it costs over 5 % more trials."""
+WARNING_LEVEL = 0.0075
+"""One-sided level: a difference that is not beyond 0 at this level gets a warning."""
 FITTED_CLIP_SCALES = 2.5
 MAX_AUTOCORRELATION = 0.98
 MIN_FREEDOM = 3
+"""Minimum degrees of freedom of a fit."""
 TIMEOUT_FACTOR = 2.0
-"""Cost of a trial that timed out, as a multiple of the slowest trial that ended."""
+"""Cost of a trial that timed out, as a multiple of the slowest finished trial."""
 
-CouldMake = Literal["nothing", "part", "all"]
+ExplainablePart = Literal["nothing", "part", "all"]
 """How much of a difference carry-over could explain."""
 Rows = NDArray[np.bool_]
 
@@ -190,15 +189,15 @@ class FittedDifference(Struct, frozen=True):
     freedom: int
     """Degrees of freedom of both standard errors."""
 
-    def could_make(self, side: float) -> CouldMake:
-        """Return how much of a difference carry-over could explain; slower is side 1, faster -1."""
-        if self._is_beyond(side, CAUTION_LEVEL):
+    def could_make(self, side: float) -> ExplainablePart:
+        """Return how much of a difference carry-over could explain; side 1 is slower, -1 faster."""
+        if self._is_beyond(side, WARNING_LEVEL):
             return "nothing"
         return "part" if self._is_beyond(side, WASHOUT_LEVEL) else "all"
 
     def _is_beyond(self, side: float, level: float) -> bool:
-        reach = student_quantile(1.0 - level, self.freedom) * self.difference_error
-        return side * self.difference > reach
+        half_width = student_quantile(1.0 - level, self.freedom) * self.difference_error
+        return side * self.difference > half_width
 
     @property
     def ratio_ci(self) -> Interval:
@@ -211,14 +210,14 @@ class FittedDifference(Struct, frozen=True):
         return self._interval(self.carry_over, self.carry_over_error)
 
     def _interval(self, centre: float, error: float) -> Interval:
-        reach = student_quantile(1.0 - LEVEL / 2.0, self.freedom) * error
-        return (math.exp(centre - reach), math.exp(centre + reach))
+        half_width = student_quantile(1.0 - LEVEL / 2.0, self.freedom) * error
+        return (math.exp(centre - half_width), math.exp(centre + half_width))
 
 
 def fit_differences(
     blocks: IntArray, conditions: IntArray, costs: FloatArray, *, baseline: int
 ) -> dict[int, FittedDifference]:
-    """Fit the difference of each condition to a baseline, and the carry-over, all together.
+    """Fit the differences of all conditions from a baseline together with their carry-overs.
 
     Parameters
     ----------
@@ -233,62 +232,64 @@ def fit_differences(
 
     Returns
     -------
-    The fit of each other condition; empty while the orders so far cannot separate difference and
-    carry-over.
+    The fit of each condition but the baseline; empty while the orders so far cannot separate
+    difference and carry-over.
     """
-    known = costs[np.isfinite(costs) & (costs > 0)]
-    others = [condition for condition in np.unique(conditions).tolist() if condition != baseline]
-    if not len(known):
+    finite_costs = costs[np.isfinite(costs) & (costs > 0)]
+    candidates = [
+        condition for condition in np.unique(conditions).tolist() if condition != baseline
+    ]
+    if not len(finite_costs):
         return {}
-    logs = np.log(np.clip(costs, known.min(), TIMEOUT_FACTOR * known.max()))
+    logs = np.log(np.clip(costs, finite_costs.min(), TIMEOUT_FACTOR * finite_costs.max()))
     steps = np.diff(blocks)
-    begins = np.flatnonzero(np.concatenate([[True], steps != 0]))
-    sizes = np.diff([*begins, len(blocks)])
-    positions = np.arange(len(blocks)) - np.repeat(begins, sizes)
-    before = np.concatenate([[-1], conditions[:-1]])
-    # The predecessor of the first block, and of a block after one left out, is not known.
+    first_trials = np.flatnonzero(np.concatenate([[True], steps != 0]))
+    sizes = np.diff([*first_trials, len(blocks)])
+    positions = np.arange(len(blocks)) - np.repeat(first_trials, sizes)
+    predecessors = np.concatenate([[-1], conditions[:-1]])
+    # The first block has no known predecessor, nor has a block after a block that was left out.
     follows = np.concatenate([[False], steps <= 1])
     columns = [
         np.ones(len(logs)),
         np.linspace(-1.0, 1.0, len(logs)),
-        *(positions == place for place in range(1, int(sizes.max()))),
-        *(conditions == condition for condition in others),
-        *(before == condition for condition in others),
+        *(positions == index for index in range(1, int(sizes.max()))),
+        *(conditions == condition for condition in candidates),
+        *(predecessors == condition for condition in candidates),
     ]
     design = np.column_stack(columns).astype(np.float64)
     freedom = int(follows.sum()) - design.shape[1]
     if freedom < MIN_FREEDOM or np.linalg.matrix_rank(design[follows]) < design.shape[1]:
         return {}
     coefficients, errors = _fit(logs, design, follows, freedom)
-    carried = range(design.shape[1] - len(others), design.shape[1])
+    carry_over_columns = range(design.shape[1] - len(candidates), design.shape[1])
     return {
         condition: FittedDifference(
-            float(coefficients[place - len(others)]),
-            float(errors[place - len(others)]),
-            float(coefficients[place]),
-            float(errors[place]),
+            float(coefficients[index - len(candidates)]),
+            float(errors[index - len(candidates)]),
+            float(coefficients[index]),
+            float(errors[index]),
             freedom,
         )
-        for condition, place in zip(others, carried, strict=True)
+        for condition, index in zip(candidates, carry_over_columns, strict=True)
     }
 
 
 def _fit(
     logs: FloatArray, design: FloatArray, follows: Rows, freedom: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Return coefficients and standard errors, from the trials with a known predecessor."""
-    paired = np.flatnonzero(follows & np.concatenate([[False], follows[:-1]]))
+    """Return coefficients and their standard errors, from trials with a known predecessor."""
+    successors = np.flatnonzero(follows & np.concatenate([[False], follows[:-1]]))
     correlation = 0.0
     for _ in range(ROUNDS):
-        rows, targets = _whiten(logs, design, paired, correlation)
+        rows, targets = _whiten(logs, design, successors, correlation)
         coefficients = _least_squares(rows[follows], targets[follows])
         residuals = logs - design @ coefficients
         residuals = _clip(residuals, residuals[follows])
-        earlier, later = residuals[paired - 1], residuals[paired]
-        squares = float(earlier @ earlier)
-        correlation = float(earlier @ later) / squares if squares > 0 else 0.0
+        previous, current = residuals[successors - 1], residuals[successors]
+        squares = float(previous @ previous)
+        correlation = float(previous @ current) / squares if squares > 0 else 0.0
         correlation = min(max(correlation, 0.0), MAX_AUTOCORRELATION)
-    rows, targets = (part[follows] for part in _whiten(logs, design, paired, correlation))
+    rows, targets = (array[follows] for array in _whiten(logs, design, successors, correlation))
     coefficients, unclipped_share = _least_squares(rows, targets), 1.0
     residuals = targets - rows @ coefficients
     for _ in range(ROUNDS):
@@ -297,7 +298,7 @@ def _fit(
         coefficients = _least_squares(rows, rows @ coefficients + clipped)
         residuals = targets - rows @ coefficients
     clipped = _clip(residuals, residuals)
-    # Variance of Huber's estimate: that of the clipped residuals over the squared part not clipped.
+    # Variance of Huber's estimate: that of the clipped residuals over the squared unclipped share.
     variance = float(clipped @ clipped) / freedom / unclipped_share**2
     inverse = np.linalg.pinv(rows.T @ rows)
     return coefficients, np.sqrt(np.maximum(variance * np.diag(inverse), 0.0))
@@ -308,17 +309,17 @@ def _least_squares(rows: FloatArray, targets: FloatArray) -> FloatArray:
 
 
 def _clip(values: FloatArray, sample: FloatArray) -> FloatArray:
-    """Return values clipped at ``FITTED_CLIP_SCALES`` of a sample; unchanged if it has no scale."""
+    """Clip values at ``FITTED_CLIP_SCALES`` scales of a sample, unless its scale is 0."""
     limit = FITTED_CLIP_SCALES * NORMAL_MAD * float(np.median(np.abs(sample)))
     return np.asarray(np.clip(values, -limit, limit)) if limit > 0 else values
 
 
 def _whiten(
-    logs: FloatArray, design: FloatArray, paired: IntArray, correlation: float
+    logs: FloatArray, design: FloatArray, successors: IntArray, correlation: float
 ) -> tuple[FloatArray, FloatArray]:
     """Remove from each trial the noise that it shares with the trial before it."""
     scale = math.sqrt(1.0 - correlation**2)
     rows, targets = scale * design, scale * logs
-    rows[paired] = design[paired] - correlation * design[paired - 1]
-    targets[paired] = logs[paired] - correlation * logs[paired - 1]
+    rows[successors] = design[successors] - correlation * design[successors - 1]
+    targets[successors] = logs[successors] - correlation * logs[successors - 1]
     return rows, targets

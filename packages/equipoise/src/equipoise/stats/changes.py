@@ -1,17 +1,18 @@
 """Change-points: where a series changes its level for good (docs/methods/distribution.md).
 
-The result is the best of all partitions (Jackson et al. 2005), which PELT (Killick, Fearnhead and
-Eckley 2012) finds too, with squared loss on Huberised data. The variance is the long-run variance
-of an AR(1) process, so that similar neighbours are not mistaken for a change.
-docs/decisions/statistics.md explains why this is not done by a library.
+`find_changes` returns the best of all partitions of the series (Jackson et al. 2005): the partition
+with the least squared loss on data with clipped extremes. PELT (Killick, Fearnhead and Eckley 2012)
+finds the same. The variance is the long-run variance of an AR(1) process, so that similar
+neighbours are not mistaken for a change. (Why not a library: docs/decisions/statistics.md.)
 
-Suspicions are the change-points of the logarithms of a series with one value for each commit. Their
-penalty is smaller, because a false suspicion costs only one bisection. The values were not measured
-side by side, so a change of the program cannot be distinguished from a change of the machine. Each
-suspicion has a range that probably contains it: the places k at which the squared loss is at most
-`MAX_LOSS` above the minimum. The loss at the true place exceeds the minimum by the greater of two
-maxima of random walks with drift, each nearly exponential with mean 2 for small steps (Siegmund
-1988; Bai 1997, Proposition 3). So P(loss > x) = 1 - (1 - exp(-x/2))², which is 5 % at x = 7.35.
+`level_changes` returns suspicions: change-points of the logarithms of a series with one value for
+each commit. Their penalty is smaller, because a false suspicion costs only one bisection. The
+values were not measured side by side, so the program may have changed, or the machine. Each
+suspicion has a range that probably contains the true index: all indices k at which the squared loss
+is at most `MAX_LOSS` above the minimum. The loss at the true index exceeds the minimum by the
+greater of two maxima of random walks with drift, each nearly exponential with mean 2 for small
+steps (Siegmund 1988; Bai 1997, Proposition 3). So P(loss > x) = 1 - (1 - exp(-x/2))², which is 5 %
+at x = 7.35.
 """
 
 from __future__ import annotations
@@ -29,26 +30,28 @@ from equipoise.stats.arrays import NORMAL_MAD, FloatArray, IntArray, part_median
 from equipoise.stats.sequence import PairedBlocks
 
 MIN_SEGMENT_VALUES = 5
-"""Minimum length of a segment, in values."""
+"""Minimum number of values of a segment."""
 PENALTY_PER_LOG = 5.0
-"""Penalty for each segment over ln n, in units of the long-run variance."""
+"""Penalty for each segment, as a multiple of ln n times the long-run variance."""
 SHORT_SERIES = 30
-"""Number of values below which the penalty grows: the dependence is then known only roughly."""
+"""Number of values below which the penalty grows, because the dependence is known only roughly."""
 CLIP_SCALES = 3.0
+"""Extremes are clipped at this many robust standard deviations."""
 EQUAL_SHARE = 0.01
-"""Share by which two means must differ, and more than by one sd, to count as different."""
+"""Two means differ if they differ by more than this share, and by more than one sd."""
 MAX_VALUES = 2000
+"""Number of medians to which a longer series is reduced."""
 MAX_DEPENDENCE = 0.95
 MIN_VALUES = 2 * MIN_SEGMENT_VALUES
 """Minimum number of values of a series that can have a change-point."""
 PENALTY_OF_SUSPICIONS = 4.0
-"""Penalty over ln n: at most 5 % of series without a change have one (``benchmarks/series``)."""
+"""As `PENALTY_PER_LOG`: at most 5 % of series without a change get one (``benchmarks/series``)."""
 MAX_LOSS = -2.0 * math.log(1.0 - math.sqrt(0.95))
-"""7.35, in units of the long-run variance."""
+"""The x = 7.35 of the module docstring, in units of the long-run variance."""
 
 
 class Segment(Struct, frozen=True):
-    """A stretch of a series on one level; values ``begin`` to ``end`` - 1, counted from 0."""
+    """A stretch of a series on one level: values ``begin`` to ``end`` - 1, counted from 0."""
 
     begin: int
     end: int
@@ -57,13 +60,13 @@ class Segment(Struct, frozen=True):
 
 
 class Segments(Struct, frozen=True):
-    """A whole series in segments, one after the other."""
+    """All segments of a series, one after the other."""
 
     segments: tuple[Segment, ...]
     sd: float
     """Standard deviation of the values around their segment's level."""
 
-    def same(self, first: Segment, second: Segment) -> bool:
+    def are_equal(self, first: Segment, second: Segment) -> bool:
         """Return whether two levels differ too little to matter in practice."""
         margin = max(EQUAL_SHARE * min(abs(first.level), abs(second.level)), self.sd)
         return abs(first.level - second.level) <= margin
@@ -84,8 +87,8 @@ def find_changes(series: FloatArray, penalty: float | None = None) -> Segments:
     """
     if len(series) == 0 or not np.isfinite(series).all():
         raise UnusableInput(
-            "change-points need at least one value, and finite ones",
-            hint="leave out the trials that have none",
+            "a series without values, or with a value that is not finite, has no change-points",
+            hint="leave out the trials without a finite value",
         )
     clean, count = huberised(series), len(series)
     variance = long_run_variance(clean) if count >= MIN_VALUES else 0.0
@@ -102,13 +105,13 @@ def states(values: FloatArray) -> tuple[State, ...]:
     """Return the states that a campaign went through: the trials of one condition, in order.
 
     Neighbouring segments on equal levels are one state. Above ``MAX_VALUES`` trials, medians of
-    consecutive trials are used instead. Values and errors are those of ``find_changes``.
+    consecutive trials are used instead. ``values`` and errors are as in ``find_changes``.
     """
     medians, begins = consecutive_medians(values)
     changes = find_changes(medians)
     merged: list[Segment] = []
     for segment in changes.segments:
-        if merged and changes.same(merged[-1], segment):
+        if merged and changes.are_equal(merged[-1], segment):
             before = merged.pop()
             sizes = (before.end - before.begin, segment.end - segment.begin)
             level = float(np.average([before.level, segment.level], weights=sizes))
@@ -120,54 +123,55 @@ def states(values: FloatArray) -> tuple[State, ...]:
 def ratio_segments(blocks: PairedBlocks, numbers: IntArray) -> tuple[RatioSegment, ...]:
     """Return the stretches in which the ratio of two conditions kept its level.
 
-    They end at the change-points of the block differences. Blocks with a timeout are left out;
-    above ``MAX_VALUES`` blocks, medians of consecutive differences are used. ``numbers``, shape
-    (n,), are those of the blocks in their campaign. There is one stretch if no change is found, and
-    none if no difference is finite.
+    A stretch ends at a change-point of the block differences. Blocks with a timeout are left out.
+    Above ``MAX_VALUES`` blocks, medians of consecutive differences are used. ``numbers``, shape
+    (n,), are the numbers of the blocks in their campaign. There is one stretch if no change is
+    found, and no stretch if no difference is finite.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         differences = np.log(blocks.candidate) - np.log(blocks.baseline)
-    places = np.flatnonzero(np.isfinite(differences))
-    if len(places) == 0:
+    indices = np.flatnonzero(np.isfinite(differences))
+    if len(indices) == 0:
         return ()
-    medians, begins = consecutive_medians(differences[places])
+    medians, begins = consecutive_medians(differences[indices])
     return tuple(
-        RatioSegment(int(numbers[places[begins[segment.begin]]]), math.exp(segment.level))
+        RatioSegment(int(numbers[indices[begins[segment.begin]]]), math.exp(segment.level))
         for segment in find_changes(medians).segments
     )
 
 
 def consecutive_medians(values: FloatArray) -> tuple[FloatArray, IntArray]:
-    """Return the values or, if there are more, ``MAX_VALUES`` medians of consecutive values.
+    """Reduce a series of more than ``MAX_VALUES`` values to medians of consecutive values.
 
-    They have shape (m,). Also return, shape (m + 1,), the index of the first value of each, then n.
+    Return the m values or medians, then the indices at which each begins and, at the end, n; shape
+    (m + 1,).
     """
     parts = max(1, min(len(values), MAX_VALUES))
-    length, longer = divmod(len(values), parts)
-    begins = np.concatenate([[0], np.cumsum(length + (np.arange(parts) < longer))])
+    length, longer_parts = divmod(len(values), parts)
+    begins = np.concatenate([[0], np.cumsum(length + (np.arange(parts) < longer_parts))])
     return part_medians(values, parts) if len(values) else values, begins
 
 
 def best_cuts(series: FloatArray, penalty: float) -> list[int]:
-    """Return the ends of the segments of the cheapest partition: squared loss, and a penalty each.
+    """Return the ends of the segments of the partition with the least loss, in ascending order.
 
-    The ends are ascending; the last is n, which is at least ``MIN_SEGMENT_VALUES``. The penalty is
-    in units of the series' square. The algorithm takes O(n²) operations.
+    The loss is the squared loss plus the penalty for each segment, which has the unit of the
+    squared values. The last end is n, at least ``MIN_SEGMENT_VALUES``. This takes O(n²) operations.
     """
     count = len(series)
     sums = np.concatenate([[0.0], np.cumsum(series)])
     squares = np.concatenate([[0.0], np.cumsum(series**2)])
     positions = np.arange(count + 1, dtype=np.float64)
-    cheapest = np.full(count + 1, math.inf)
-    cheapest[0] = 0.0
+    min_losses = np.full(count + 1, math.inf)
+    min_losses[0] = 0.0
     begins = np.zeros(count + 1, dtype=np.int64)
     for end in range(MIN_SEGMENT_VALUES, count + 1):
-        last = end - MIN_SEGMENT_VALUES + 1
-        loss = squares[end] - squares[:last]
-        loss -= (sums[end] - sums[:last]) ** 2 / (end - positions[:last])
-        loss += cheapest[:last]
+        begin_count = end - MIN_SEGMENT_VALUES + 1
+        loss = squares[end] - squares[:begin_count]
+        loss -= (sums[end] - sums[:begin_count]) ** 2 / (end - positions[:begin_count])
+        loss += min_losses[:begin_count]
         begins[end] = np.argmin(loss)
-        cheapest[end] = loss[begins[end]] + penalty
+        min_losses[end] = loss[begins[end]] + penalty
     ends = [count]
     while begins[ends[-1]] > 0:
         ends.append(int(begins[ends[-1]]))
@@ -185,10 +189,10 @@ def _segments(clean: FloatArray, cuts: list[int]) -> Segments:
 
 
 def huberised(series: FloatArray) -> FloatArray:
-    """Return the series with extremes clipped to ``CLIP_SCALES`` around the running median."""
-    local = _running_median(series)
-    reach = CLIP_SCALES * _scale(series - local)
-    return series if reach == 0.0 else np.clip(series, local - reach, local + reach)
+    """Clip the extremes of a series to ``CLIP_SCALES`` scales around its running median."""
+    medians = _running_median(series)
+    limit = CLIP_SCALES * _scale(series - medians)
+    return series if limit == 0.0 else np.clip(series, medians - limit, medians + limit)
 
 
 def _running_median(series: FloatArray) -> FloatArray:
@@ -198,12 +202,12 @@ def _running_median(series: FloatArray) -> FloatArray:
 
 
 def long_run_variance(series: FloatArray) -> float:
-    """Return the long-run variance: that of a sum of many AR(1) values, for each value.
+    """Return the long-run variance: the variance of a sum of many AR(1) values, for each value.
 
-    It is estimated from differences, in which a change of level appears only once. A difference of
-    an AR(1) process with coefficient φ and variance v has the variance 2v(1 - φ) and the
-    autocorrelation -(1 - φ)/2. Differences are clipped to ``CLIP_SCALES`` first, so that changes
-    hardly count. The series has at least three values.
+    The estimate uses differences of neighbours, in which a change of level appears only once. A
+    difference in an AR(1) process with coefficient φ and variance v has the variance 2v(1 - φ) and
+    the autocorrelation -(1 - φ)/2. Differences are clipped to ``CLIP_SCALES`` scales first, so that
+    changes hardly count. The series needs at least three values.
     """
     steps = np.diff(series)
     limit = CLIP_SCALES * _scale(steps)
@@ -217,20 +221,20 @@ def long_run_variance(series: FloatArray) -> float:
 
 
 def _scale(values: FloatArray) -> float:
-    """Return 1.4826·MAD, the sd of a normal law; if over half the values are equal, their sd."""
+    """Return 1.4826·MAD, a robust sd; or the plain sd if over half of the values are equal."""
     scale = NORMAL_MAD * float(np.median(np.abs(values - np.median(values))))
     return scale if scale > 0.0 else float(np.std(values))
 
 
 class LevelChange(Struct, frozen=True):
-    """A place where the level of a series changed; places count values from 0."""
+    """A change of the level of a series; its fields ``first`` to ``last`` are indices from 0."""
 
     first: int
-    """Last value that is probably on the old level."""
+    """Index of the last value that is probably on the old level."""
     place: int
-    """First value on the new level, by the best fit."""
+    """Index of the first value on the new level, by the best fit."""
     last: int
-    """First value that is probably on the new level."""
+    """Index of the first value that is probably on the new level."""
     before: float
     """Level before the change."""
     ratio: float
@@ -238,20 +242,21 @@ class LevelChange(Struct, frozen=True):
 
 
 def level_changes(values: FloatArray, min_effect: float) -> tuple[LevelChange, ...]:
-    """Return the places where the level of a series changed by more than ``min_effect``.
+    """Return the changes of the level of a series by more than ``min_effect``.
 
     Raise `UnusableInput` if a value is not finite.
 
     Parameters
     ----------
     values
-        Shape (n,): finite and greater than 0, one for each commit, in their order.
+        Shape (n,): one value for each commit, in order, finite and greater than 0.
     min_effect
-        Percent by which the level must change at least.
+        Minimum change of the level, in percent.
 
     Returns
     -------
-    Empty for fewer than ten values. A level has at least five values, unless they repeat exactly.
+    The changes in order; none for fewer than ten values. A level has at least five values, unless
+    they repeat exactly.
     """
     if len(values) < MIN_VALUES:
         return ()
@@ -261,16 +266,16 @@ def level_changes(values: FloatArray, min_effect: float) -> tuple[LevelChange, .
     else:
         segments = list(find_changes(logs, PENALTY_OF_SUSPICIONS * math.log(len(logs))).segments)
         margin = MAX_LOSS * long_run_variance(huberised(logs))
-    least = math.log1p(min_effect / 100.0)
+    min_change = math.log1p(min_effect / 100.0)
     return tuple(
         _change(logs, before, after, margin)
         for before, after in itertools.pairwise(segments)
-        if abs(after.level - before.level) > least
+        if abs(after.level - before.level) > min_change
     )
 
 
 def _runs(logs: FloatArray) -> list[Segment]:
-    """Return the stretches of equal values: a count that repeats exactly has no noise."""
+    """Return the stretches of equal values, for counts that repeat exactly, without noise."""
     ends = [*(np.flatnonzero(np.diff(logs)) + 1).tolist(), len(logs)]
     return [
         Segment(begin, end, float(logs[begin])) for begin, end in itertools.pairwise([0, *ends])
@@ -278,20 +283,20 @@ def _runs(logs: FloatArray) -> list[Segment]:
 
 
 def _change(logs: FloatArray, before: Segment, after: Segment, margin: float) -> LevelChange:
-    """Return a change with the range of places that fit hardly worse than the best."""
+    """Return a change, with the range of indices that fit hardly worse than the best index."""
     first, last = before.end - 1, before.end
     if margin > 0.0:
         loss = _losses(huberised(logs)[before.begin : after.end])
-        fitting = before.begin + 1 + np.flatnonzero(loss <= np.min(loss) + margin)
-        # One value more to each side: the value at the border may be an outlier.
-        first = max(before.begin, min(first, int(fitting[0]) - 1) - 1)
-        last = min(after.end - 1, max(last, int(fitting[-1])) + 1)
+        fitting_cuts = before.begin + 1 + np.flatnonzero(loss <= np.min(loss) + margin)
+        # The range is one value longer on each side: a value at its border may be an outlier.
+        first = max(before.begin, min(first, int(fitting_cuts[0]) - 1) - 1)
+        last = min(after.end - 1, max(last, int(fitting_cuts[-1])) + 1)
     ratio = math.exp(after.level - before.level)
     return LevelChange(first, before.end, last, math.exp(before.level), ratio)
 
 
 def _losses(values: FloatArray) -> FloatArray:
-    """Return the squared losses of a cut after 1, 2, … values, less a common constant."""
+    """Return the squared losses of a cut after 1, 2, … values, minus a common constant."""
     sums = np.cumsum(values - np.mean(values))[:-1]
     sizes = np.arange(1, len(values))
     # The two means are sums/sizes and -sums/(n - sizes).

@@ -1,10 +1,11 @@
 """Covariates that are associated with a mode or an amount: CPU, position, environment, time.
 
-Each mode is correlated with each value of a covariate of names, and with the ranks of each amount.
-An observed covariate may change as slowly as the modes do. Then neighbours are similar, and the
-correlation of two unrelated series has a larger variance than 1/n. That variance is estimated from
-the correlations at all circular shifts (the effective number of trials: Bartlett 1946). Holm's
-(1979) step-down keeps the level over all tests.
+A mode is one of several distinct times of a program; each trial belongs to one mode. Each mode is
+correlated with each value of a categorical covariate, such as the CPU, and with the ranks of each
+numeric covariate. An observed covariate may change as slowly as the modes do. Then neighbouring
+trials are similar, and the correlation of two unrelated series has a larger variance than 1/n. This
+variance is estimated from the correlations at all circular shifts of the series (the effective
+number of trials: Bartlett 1946). Holm's (1979) step-down keeps the level over all tests.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ from equipoise.stats.spread import holm
 
 MIN_TRIALS = 20
 MIN_MEMBERS = 4
-"""Minimum number of trials in a mode, and with a value; fewer cannot be told from chance."""
+"""Minimum number of trials in a mode, and with a value: a few trials may share both by chance."""
 MIN_STRENGTH = 0.3
 """Minimum correlation that is worth reporting."""
 MIN_TRIALS_FOR_AMOUNTS = 7
-"""Minimum number of trials; each name of a covariate needs two of them."""
+"""Minimum number of trials for an association with an amount."""
 
 
 class Covariate(Struct, frozen=True):
@@ -36,12 +37,12 @@ class Covariate(Struct, frozen=True):
     name: str
     values: FloatArray
     """Shape (n,), in the order in which the trials ran; NaN where unknown."""
-    named: bool
-    """Whether a value is a name (a CPU, a position), not an amount."""
-    drawn: bool
+    is_categorical: bool
+    """Whether a value is the number of a category (a CPU, a position), not an amount."""
+    is_drawn: bool
     """Whether a coin drew the values, or they are the time itself: then they need no correction."""
     units: int | None = None
-    """Number of draws, if there was not a new draw for each trial."""
+    """Number of draws of the coin; ``None`` if each trial has its own."""
 
 
 class Association(Struct, frozen=True):
@@ -49,9 +50,9 @@ class Association(Struct, frozen=True):
 
     covariate: str
     value: float | None
-    """Number of the associated name, such as a CPU; ``None`` for a covariate of amounts."""
+    """Number of the associated category, such as a CPU; ``None`` for a numeric covariate."""
     correlation: float
-    """Correlation of the ranks with the covariate's ranks, or with having the name ``value``."""
+    """Correlation of the ranks with the covariate's ranks, or with being in that category."""
     p_value: float
     """P-value, adjusted for all covariates together."""
 
@@ -59,16 +60,17 @@ class Association(Struct, frozen=True):
 def strongest_association(
     values: FloatArray, covariates: Sequence[Covariate]
 ) -> Association | None:
-    """Return the covariate most surely associated with an amount; ``None`` if it may be chance.
+    """Return the covariate with the surest association; ``None`` if it may be chance.
 
-    If no covariate is associated, the chance of naming one is at most 5 % (Bonferroni's bound).
+    If no covariate is associated with the values, the chance that the function returns one is at
+    most 5 % (Bonferroni's bound).
 
     Parameters
     ----------
     values
         Shape (n,), in the order in which the trials ran; their ranks are used.
     covariates
-        Covariates of n values each. One with unknown values, or that never changes, is left out.
+        Covariates of n values each. Those with unknown or constant values are left out.
     """
     count = len(values)
     column = _standardise(shared_ranks(values), 0) if count >= MIN_TRIALS_FOR_AMOUNTS else None
@@ -96,7 +98,7 @@ def companions(modes: IntArray, covariates: Sequence[Covariate]) -> tuple[ModeAs
     Parameters
     ----------
     modes
-        Shape (n,): the mode of each trial, from 0, in the order in which they ran.
+        Shape (n,): the mode of each trial, from 0, in the order in which the trials ran.
     covariates
         As for ``strongest_association``, with the same chance of a false association.
 
@@ -110,36 +112,36 @@ def companions(modes: IntArray, covariates: Sequence[Covariate]) -> tuple[ModeAs
     tested: list[ModeAssociation] = []
     labels = np.unique(modes)
     for mode in labels[1:] if len(labels) == 2 else labels:
-        member = _standardise((modes == mode).astype(np.float64), MIN_MEMBERS)
-        if member is not None:
+        indicator = _standardise((modes == mode).astype(np.float64), MIN_MEMBERS)
+        if indicator is not None:
             tested += [
                 ModeAssociation(int(mode), name, value, size, _fisher_p_value(size, trials))
-                for name, value, size, trials in _correlations(member, covariates, MIN_MEMBERS)
+                for name, value, size, trials in _correlations(indicator, covariates, MIN_MEMBERS)
             ]
     tested.sort(key=lambda association: association.p_value)
     adjusted = holm([association.p_value for association in tested])
-    named = [
+    reported = [
         replace(association, p_value=p_value)
         for association, p_value in zip(tested, adjusted, strict=True)
         if p_value <= LEVEL
         and (association.value is None or association.correlation > 0)
         and abs(association.correlation) >= MIN_STRENGTH
     ]
-    return tuple(sorted(named, key=lambda association: -abs(association.correlation)))
+    return tuple(sorted(reported, key=lambda association: -abs(association.correlation)))
 
 
 def _correlations(
     column: FloatArray, covariates: Sequence[Covariate], minimum: int
 ) -> Iterator[tuple[str, float | None, float, float]]:
-    """Yield name, value, correlation and number of independent trials of each column tested."""
+    """Yield, for each tested column: name, value, correlation, number of independent trials."""
     for covariate in covariates:
         for value, other in _columns(covariate, minimum):
             # The correlation at every circular shift.
             spectrum = np.fft.rfft(column) * np.conj(np.fft.rfft(other))
             shifts = np.fft.irfft(spectrum, n=len(column))
             draws = float(covariate.units or len(column))
-            trials = draws if covariate.drawn else _effective_trials(shifts)
-            yield covariate.name, value, float(shifts[0]), trials
+            independent_trials = draws if covariate.is_drawn else _effective_trials(shifts)
+            yield covariate.name, value, float(shifts[0]), independent_trials
 
 
 def _columns(covariate: Covariate, minimum: int) -> Iterator[tuple[float | None, FloatArray]]:
@@ -148,7 +150,7 @@ def _columns(covariate: Covariate, minimum: int) -> Iterator[tuple[float | None,
     if np.isnan(values).any():
         return
     candidates: list[tuple[float | None, FloatArray, int]] = [(None, shared_ranks(values), 0)]
-    if covariate.named:
+    if covariate.is_categorical:
         candidates = [
             (float(value), (values == value).astype(np.float64), minimum)
             for value in np.unique(values)
@@ -160,7 +162,7 @@ def _columns(covariate: Covariate, minimum: int) -> Iterator[tuple[float | None,
 
 
 def _standardise(column: FloatArray, minimum: int) -> FloatArray | None:
-    """Scale to mean 0 and length 1; ``None`` if it never changes, or has too few ones or zeros."""
+    """Scale to mean 0 and length 1; ``None`` if constant, or with too few ones or zeros."""
     if minimum and min(column.sum(), len(column) - column.sum()) < minimum:
         return None
     centred = column - column.mean()
@@ -169,9 +171,9 @@ def _standardise(column: FloatArray, minimum: int) -> FloatArray | None:
 
 
 def _effective_trials(correlations: FloatArray) -> float:
-    """Return the number of independent trials whose correlation would vary as the shifts do.
+    """Return the number of independent trials whose correlations would vary as much as these.
 
-    The shift by 0, whose correlation is tested, is left out.
+    The first correlation, at the shift by 0, is the tested one and is left out.
     """
     variance = float(np.mean(correlations[1:] ** 2))
     return min(float(len(correlations)), 1.0 + 1.0 / max(variance, 1e-12))
@@ -180,7 +182,7 @@ def _effective_trials(correlations: FloatArray) -> float:
 def _student_p_value(correlation: float, trials: float) -> float:
     """Return the two-sided p-value by Student's t.
 
-    Fisher's transformation is too sure of under 20 trials.
+    For under 20 trials, Fisher's transformation gives too small p-values.
     """
     freedom = math.floor(trials) - 2
     if freedom < 1:

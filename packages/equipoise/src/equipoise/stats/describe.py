@@ -1,7 +1,7 @@
-"""The distribution of one metric over the trials of one condition.
+"""The distribution of one metric over the trials of one condition, and the ratio of means.
 
-The ratio of means compares the total costs of many runs. It is description only: without a bound on
-the costs no sequential guarantee is possible for it, because a rare, very slow run may still come.
+The ratio of means compares the total costs of many runs. It only describes: without a bound on the
+costs no error rate can be guaranteed for it, because a rare, very slow run may still come.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from equipoise.stats.arrays import (
     RESAMPLES,
     FloatArray,
     circular_block_indices,
-    circular_block_sums,
+    circular_block_means,
     median_of,
     part_medians,
     percentile_interval,
@@ -31,31 +31,30 @@ from equipoise.stats.arrays import (
 from equipoise.stats.modes import find_modes
 
 BEYOND_CHANCE = 2.33
-"""Standard errors that one independent series in a hundred exceeds."""
+"""Number of standard errors that one in a hundred independent series exceeds."""
 MIN_AUTOCORRELATION = 0.2
 """Rank autocorrelation above which an interval for independent values is too narrow."""
 MIN_TRIALS_FOR_DRIFT = 6
-BINS_FOR_DRIFT = 100
+MAX_BINS_FOR_DRIFT = 100
 
 
 def describe(values: FloatArray, *, seed: int, resolution: float = 0.0) -> MetricSummary:
     """Describe the values of one metric.
 
-    There is one value for each analysed trial, shape (n,), in the order in which they ran. All are
-    finite: a trial that timed out has no value and is counted among the failures. The resolution is
-    the step of the measuring instrument, in the unit of the values.
+    ``values``, shape (n,), has one finite value for each analysed trial, in the order in which the
+    trials ran. A trial that timed out has no value; it counts as a failure. ``resolution`` is the
+    step of the measuring instrument, in the unit of the values.
 
     Quantiles interpolate linearly between order statistics (type 7 of Hyndman and Fan 1996). The
     standard deviation is ``None`` for one trial, and so is a bound that needs more trials. There is
-    at least one mode (stats/modes.py). Companions of modes and changes of state are left empty
-    here.
+    at least one mode (stats/modes.py). The fields ``companions`` and ``states`` stay empty.
 
-    Raise `UnusableInput` if there is no value, or one that is not finite.
+    Raise `UnusableInput` if there is no value, or a value that is not finite.
     """
     if len(values) == 0 or not np.isfinite(values).all():
         raise UnusableInput(
-            "a description needs at least one value, and finite ones",
-            hint="leave out the trials that have none",
+            "values that are missing or not finite cannot be described",
+            hint="give at least one value, and leave out the trials without a finite value",
         )
     ordered = np.sort(values)
     p05, p25, median, p75, p95 = (
@@ -74,7 +73,8 @@ def describe(values: FloatArray, *, seed: int, resolution: float = 0.0) -> Metri
         p95=p95,
         max=float(ordered[-1]),
         modes=tuple(
-            Mode(at=at, share=share) for at, share in zip(modes.places, modes.shares, strict=True)
+            Mode(at=at, share=share)
+            for at, share in zip(modes.locations, modes.shares, strict=True)
         ),
         drift=drift(values, seed=seed),
         log_evidence=modes.log_evidence,
@@ -84,21 +84,21 @@ def describe(values: FloatArray, *, seed: int, resolution: float = 0.0) -> Metri
 
 
 def median_interval(ordered: FloatArray, level: float) -> Interval:
-    """Return the k-th smallest and k-th largest value, with the largest k by the binomial law.
+    """Return an interval of the median: the k-th smallest and the k-th largest value.
 
-    P(fewer than k of n values lie below the median) ≤ level/2: exact for any continuous
-    distribution (David and Nagaraja 2003, §7.1). Both are ``None`` if even the extremes do not
-    cover: with fewer than 6 values at level 0.05.
+    k is the largest number for which P(fewer than k of n values lie below the median) ≤ level/2 by
+    the binomial law: exact for any continuous distribution (David and Nagaraja 2003, §7.1). Both
+    ends are ``None`` with too few values: fewer than 6 at level 0.05.
     """
     interval = quantile_interval(ordered, 0.5, level)
     return (None, None) if None in interval else interval
 
 
 def quantile_interval(ordered: FloatArray, quantile: float, level: float) -> Interval:
-    """Return two order statistics between which a quantile lies, by the binomial law.
+    """Return an interval of a quantile: two of the values, chosen by the binomial law.
 
-    Each side is exact at level/2 for any continuous distribution (David and Nagaraja 2003, §7.1); a
-    side is ``None`` if even the extreme does not cover. The n values are ascending; the quantile is
+    Each end is exact at level/2 for any continuous distribution (David and Nagaraja 2003, §7.1). An
+    end is ``None`` if there are too few values for it. The n values are ascending; the quantile is
     between 0 and 1, both excluded.
     """
     count = len(ordered)
@@ -118,17 +118,18 @@ def quantile_interval(ordered: FloatArray, quantile: float, level: float) -> Int
 
 
 def median_at_any_stop(ordered: Sequence[float] | FloatArray, level: float) -> Interval:
-    """Return the k-th smallest and the k-th largest value, a confidence sequence of the median.
+    """Return an interval of the median that is valid after any number of values.
 
-    It covers after all values at once, so also at a stop that depends on the values. The number s
-    of n values below the median is binomial(n, ½). A median is excluded if the mixture over beta(½,
-    ½) of likelihood ratios, B(s + ½, n - s + ½) 2^n / B(½, ½), reaches 1 / level (Robbins 1970; for
-    quantiles Howard and Ramdas 2022). It holds if each value lies below the median with probability
-    ½, whatever came before it. Both are ``None`` with fewer than 7 values at level 0.05. The values
-    so far, shape (n,), are ascending; +inf for a trial without a value.
+    Its ends are the k-th smallest and the k-th largest value. The interval covers the median after
+    all values at once, so also at a stop that depends on the values. The number s of n values below
+    the median is binomial(n, ½). A median is excluded if the mixture over beta(½, ½) of likelihood
+    ratios, B(s + ½, n - s + ½) 2^n / B(½, ½), reaches 1 / level (Robbins 1970; for quantiles Howard
+    and Ramdas 2022). This requires that each value lies below the median with probability ½,
+    whatever came before it. Both ends are ``None`` with fewer than 7 values at level 0.05. The
+    values so far, shape (n,), are ascending; +inf for a trial without a value.
     """
     count = len(ordered)
-    # The mixture is convex in s: the excluded numbers are at both ends.
+    # The mixture is convex in s, so the excluded numbers s are at both ends of the range.
     numbers = range(count // 2 + 1)
     below = bisect_left(numbers, True, key=lambda s: not _is_excluded(s, count, level))
     if below == 0:
@@ -138,15 +139,15 @@ def median_at_any_stop(ordered: Sequence[float] | FloatArray, level: float) -> I
 
 
 def _is_excluded(below: int, count: int, level: float) -> bool:
-    """Return whether a median with so many of the values below it is excluded."""
+    """Return whether a median with ``below`` of ``count`` values below it is excluded."""
     return ln_coin_mixture(below, count) >= -math.log(level)
 
 
 def ln_coin_mixture(successes: int, count: int) -> float:
     """Return the logarithm of a beta(½, ½) mixture of likelihood ratios against a fair coin.
 
-    B(s + ½, n - s + ½) 2^n / B(½, ½) for s of n successes: an e-value after every toss (Robbins
-    1970).
+    For s successes in n tosses the mixture is B(s + ½, n - s + ½) 2^n / B(½, ½). It is an e-value
+    after every toss (Robbins 1970).
     """
     return (
         math.lgamma(successes + 0.5)
@@ -158,17 +159,17 @@ def ln_coin_mixture(successes: int, count: int) -> float:
 
 
 def drift(values: FloatArray, *, seed: int) -> Drift:
-    """Return the median of the last third of the trials over that of the first, as a ratio.
+    """Return the drift: the median of the last third of the trials over that of the first third.
 
-    Its interval is a circular block bootstrap within each third; a third of more than 100 trials is
-    first reduced to 100 medians of consecutive trials. The ratio is ``None`` with fewer than 6
-    trials, and if the first median is 0. ``chance`` comes from the ranks of both thirds (Mann and
-    Whitney 1947, normal approximation with ties).
+    The interval of this ratio is a circular block bootstrap within each third. A third of more than
+    100 trials is first reduced to 100 medians of consecutive trials. The ratio is ``None`` with
+    fewer than 6 trials, and if the first median is 0. ``chance`` comes from the ranks of both
+    thirds (Mann and Whitney 1947, normal approximation with ties).
     """
     third = len(values) // 3
     if len(values) < MIN_TRIALS_FOR_DRIFT:
         return Drift(ratio=None, ratio_ci=(None, None))
-    bins = min(third, BINS_FOR_DRIFT)
+    bins = min(third, MAX_BINS_FOR_DRIFT)
     first, last = part_medians(values[:third], bins), part_medians(values[-third:], bins)
     if median_of(first) == 0:
         return Drift(ratio=None, ratio_ci=(None, None))
@@ -183,22 +184,23 @@ def drift(values: FloatArray, *, seed: int) -> Drift:
 
 
 def _chance_of_ranks(first: FloatArray, last: FloatArray) -> float:
-    """Return the two-sided chance that independent trials have rank sums as unequal as these."""
+    """Return the two-sided chance that independent trials give rank sums as unequal as these."""
     count = len(first)
     ranks = shared_ranks(np.concatenate([first, last]))
     # The variance of the ranks themselves allows for ties.
     spread = count * math.sqrt(float(np.var(ranks, ddof=1)) / (2.0 * count))
     if spread == 0.0:
         return 1.0
-    # With Yates's correction for whole ranks.
+    # The 0.5 is Yates's correction for whole ranks.
     distance = max(0.0, abs(float(np.sum(ranks[:count]) - count * np.mean(ranks))) - 0.5)
     return math.erfc(distance / spread / math.sqrt(2.0))
 
 
 def rank_autocorrelation(values: FloatArray) -> float | None:
-    """Return the correlation of the ranks of neighbours (Wald and Wolfowitz 1943, not circular).
+    """Return the correlation of the ranks of neighbouring values; ``None`` if it is unknown.
 
-    ``None`` with fewer than 6 values, or if all are equal.
+    Wald and Wolfowitz (1943) define it; here it is not circular. It is unknown with fewer than 6
+    values, or if all values are equal.
     """
     if len(values) < MIN_TRIALS_FOR_DRIFT:
         return None
@@ -209,14 +211,14 @@ def rank_autocorrelation(values: FloatArray) -> float | None:
 
 
 def is_visible(autocorrelation: float, count: int) -> bool:
-    """Return whether neighbours are more similar than by chance, and enough to matter.
+    """Return whether an autocorrelation is larger than chance makes it, and large enough to matter.
 
     Ranks of ``count`` independent values have a correlation of -1/count on average, with a variance
     of about 1/count (Wald and Wolfowitz 1943). So one independent series in a hundred is called
     visible.
     """
-    by_chance = -1.0 / count + BEYOND_CHANCE / math.sqrt(count)
-    return autocorrelation > max(by_chance, MIN_AUTOCORRELATION)
+    chance_limit = -1.0 / count + BEYOND_CHANCE / math.sqrt(count)
+    return autocorrelation > max(chance_limit, MIN_AUTOCORRELATION)
 
 
 def _resampled_medians(values: FloatArray, generator: np.random.Generator) -> FloatArray:
@@ -225,20 +227,20 @@ def _resampled_medians(values: FloatArray, generator: np.random.Generator) -> Fl
 
 
 MIN_BLOCKS = 5
-"""Minimum number of blocks that show the spread of a mean."""
+"""Minimum number of blocks for an interval of the ratio of means."""
 
 
 class MeanRatio(Struct, frozen=True):
-    """The mean cost of the candidate over that of the baseline."""
+    """The mean cost of the candidate over the mean cost of the baseline."""
 
     ratio: float | None
-    """Ratio of the means; ``None`` if a mean is not finite, or that of the baseline is 0."""
+    """Ratio of the means; ``None`` if a mean is not finite, or the baseline's mean is 0."""
     ratio_ci: Interval
     """Bootstrap interval, for description: valid neither sequentially nor in small campaigns."""
 
 
 def ln_ratio_of_means(baseline: FloatArray, candidate: FloatArray) -> float:
-    """Return ln of the ratio of means; ±inf if one is infinite or 0, NaN if nothing is known."""
+    """Return ln of the ratio of means; ±inf if one mean is infinite or 0, NaN if unknown."""
     if len(baseline) == 0:
         return math.nan
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -248,7 +250,7 @@ def ln_ratio_of_means(baseline: FloatArray, candidate: FloatArray) -> float:
 def ln_ratios_without_one_block(baseline: FloatArray, candidate: FloatArray) -> FloatArray:
     """Return ln of the ratio of means without each block in turn, shape (n,); NaN if unknown.
 
-    A timeout stays: it does not count as a single slow run that was measured by chance.
+    A block with a timeout is not left out: a timeout is not a slow run that occurred by chance.
     """
 
     def sums_without(costs: FloatArray) -> FloatArray:
@@ -263,7 +265,7 @@ def ln_ratios_without_one_block(baseline: FloatArray, candidate: FloatArray) -> 
 def ratio_of_means(baseline: FloatArray, candidate: FloatArray, *, seed: int) -> MeanRatio:
     """Return the ratio of means with a circular block bootstrap interval over the blocks.
 
-    The costs, shape (n,) each, are of the same n blocks, in the order in which they ran.
+    ``baseline`` and ``candidate``, shape (n,), are costs in the same n blocks, in order.
     """
     logarithm = ln_ratio_of_means(baseline, candidate)
     if not math.isfinite(logarithm):
@@ -273,7 +275,7 @@ def ratio_of_means(baseline: FloatArray, candidate: FloatArray, *, seed: int) ->
         return MeanRatio(ratio=ratio, ratio_ci=(None, None))
     # Scaled, so that the sums of very large or very small costs stay exact.
     scaled = np.column_stack([baseline / np.mean(baseline), candidate / np.mean(candidate)])
-    means = circular_block_sums(scaled, RESAMPLES, seed)
+    means = circular_block_means(scaled, RESAMPLES, seed)
     means = means[means[:, 0] > 0]
     low, high = percentile_interval(means[:, 1] / means[:, 0])
     return MeanRatio(ratio=ratio, ratio_ci=(ratio * low, ratio * high))

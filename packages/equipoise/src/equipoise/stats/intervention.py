@@ -1,10 +1,10 @@
 """Effect of an intervention on a gap: the fraction that it explains, and the verdict on the cause.
 
 A block has four conditions: the baseline A, the candidate B, and both with the intervention, A_w
-and B_w. The fraction explained is the part of the gap between A and B that disappears with the
-intervention. Bets against each possible fraction give a confidence set. There is one set for the
-gap in logarithms and one for the gap in the unit of the metric (docs/methods/fraction.md; the
-engine is in crates/verdict).
+and B_w. The explained fraction is the part of the gap between A and B that disappears with the
+intervention. Bets against each possible fraction give a confidence set of fractions. There is one
+set for the gap in logarithms and one for the gap in the unit of the metric
+(docs/methods/fraction.md; the engine is in crates/verdict).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ REFUTED_WITHIN = 0.2
 """Maximum absolute fraction of a refuted cause: both of its sets lie within plus or minus this."""
 
 NARROW_WIDTH = 2 * REFUTED_WITHIN
-"""Width of the set at which a confirmed cause needs no more blocks: that of ±`REFUTED_WITHIN`."""
+"""Width of the set at which a confirmed cause needs no more blocks."""
 
 SUFFICIENT_WIDTH = 0.1
 """Width of the set at which an intervention with the outcome ``open`` needs no more blocks."""
@@ -51,19 +51,19 @@ class ExplainedFraction(Struct, frozen=True):
     estimate: float | None
     """Fraction that predicts the gap with the intervention best: the predicted gap is too large in
     half of the blocks, and too small in the other half. ``None`` if there is no such fraction."""
-    pieces: tuple[Interval, ...]
+    intervals: tuple[Interval, ...]
     """Confidence set, as one or more separate intervals. An end is ``None`` if the set goes beyond
     the fractions that the engine tests. Empty if every tested fraction is excluded."""
 
     @property
     def low(self) -> float | None:
         """Lower end of the set; ``None`` if the set is empty or has no lower end."""
-        return self.pieces[0][0] if self.pieces else None
+        return self.intervals[0][0] if self.intervals else None
 
     @property
     def high(self) -> float | None:
         """Upper end of the set; ``None`` if the set is empty or has no upper end."""
-        return self.pieces[-1][1] if self.pieces else None
+        return self.intervals[-1][1] if self.intervals else None
 
     def lies_within(self, low: float, high: float) -> bool:
         """Return whether the set is not empty and lies between two fractions."""
@@ -75,10 +75,8 @@ class ExplainedFraction(Struct, frozen=True):
 def describe_fraction(fraction: float | None, interval: Interval) -> str:
     """Return a fraction and its interval as text, such as ``97 % [94, 99]``.
 
-    An unknown end is shown as ``…``.
-
-    If the estimate is outside its interval, only the interval is shown: no single fraction fits all
-    blocks.
+    An unknown end is shown as ``…``. If the fraction is outside the interval, only the interval is
+    shown: no single fraction fits all blocks.
     """
     if fraction is None:
         return "unknown"
@@ -86,7 +84,7 @@ def describe_fraction(fraction: float | None, interval: Interval) -> str:
         low, high = ("…" if end is None else str(round(100 * end)) for end in interval)
         return f"{low} to {high} % (no single fraction)"
     percent, *ends = (
-        "…" if part is None else str(round(100 * part)) for part in (fraction, *interval)
+        "…" if value is None else str(round(100 * value)) for value in (fraction, *interval)
     )
     return f"about {percent} %" if interval == (None, None) else f"{percent} % [{', '.join(ends)}]"
 
@@ -190,7 +188,7 @@ def is_final(effect: InterventionEffect) -> bool:
     - The set is at most 0.1 wide, so it lies around one of these limits.
     """
     low, high = effect.logs.low, effect.logs.high
-    if effect.outcome == "refuted" or not effect.logs.pieces:
+    if effect.outcome == "refuted" or not effect.logs.intervals:
         return True
     if low is None or high is None:
         return False

@@ -1,15 +1,16 @@
-"""The verdict on layouts in general, from a campaign over some drawn layouts.
+"""The verdict on memory layouts in general, from a campaign over some drawn layouts.
 
 The betting engine is exact for the layouts of a campaign, but its result does not hold for other
-layouts: if layouts differ by 3 to 5 %, the mean of 12 of them certainly differs from 1. For a claim
-about layouts in general, the layout is the unit: Student's t over the mean log ratios of the
-layouts. Few layouts with skewed effects would make that interval too narrow, so it is widened to
-include Hall's (1992), which corrects for the skewness of the layouts.
+layouts: if layouts differ by 3 to 5 %, the mean ratio of 12 layouts certainly differs from 1. For a
+claim about layouts in general, the layout is the unit: the interval is Student's t over the mean
+log ratios of the layouts. With few layouts and skewed effects this interval would be too narrow, so
+it is widened to include Hall's (1992) interval, which corrects for skewness.
 
 Such an interval is valid for a single analysis. So the analyses are planned: the first is after 2
-blocks in each layout, and each next one after twice as many. The j-th has level alpha/2^j, so the
-chance that any of them ever misses is at most alpha, whenever the campaign stops. The verdict comes
-from their intersection. More blocks cannot make up for few layouts: draw more layouts instead.
+blocks in each layout, and each next analysis is after twice as many. Analysis j has the level
+alpha/2^j, so the chance that any interval ever misses the ratio is at most alpha, whenever the
+campaign stops. The verdict comes from the intersection of the intervals. More blocks cannot make up
+for few layouts: draw more layouts instead.
 """
 
 from __future__ import annotations
@@ -32,27 +33,27 @@ from equipoise.stats.verdict import (
 )
 
 FIRST_ANALYSIS = 2
-"""Blocks in each layout at the first analysis."""
+"""Number of blocks in each layout at the first analysis."""
 FEW_LAYOUTS = 6
-"""Number of layouts from which on their skewness can be estimated well enough."""
+"""Number of layouts below which their skewness cannot be estimated well enough."""
 LEVEL_OF_FEW = 0.8
-"""Fraction of the level that is used with fewer layouts (docs/methods/layouts.md)."""
+"""Fraction of the level that is used below `FEW_LAYOUTS` (docs/methods/layouts.md)."""
 _WHOLE_LINE = (-math.inf, math.inf)
 _MIN_SLOPE = 1e-9
-"""Slope below which the correction for skewness is lost in rounding."""
+"""Slope below which rounding hides the correction for skewness."""
 
 
 class LayoutAnalysis(Struct, frozen=True):
-    """One planned analysis."""
+    """One planned analysis across layouts."""
 
     centres: FloatArray
-    """Shape (layouts,): log ratio of each layout; not finite where timeouts leave none."""
+    """Shape (layouts,): log ratio of each layout; not finite if timeouts leave no ratio."""
     tolerance: float
-    """Log difference that the resolution of the metric can hide, in the last block."""
+    """Log difference that the resolution of the metric can hide in the last block."""
 
     @property
     def is_possible(self) -> bool:
-        """Whether every layout has a number."""
+        """Whether every layout has a finite log ratio."""
         return bool(np.isfinite(self.centres).all())
 
 
@@ -69,59 +70,57 @@ def judge_across_layouts(
     Several comparisons share alpha evenly (Bonferroni): the chance of any wrong verdict is at most
     alpha.
 
-    For each comparison of n blocks, ``layouts`` gives the layout of each block, from 1 to
-    ``count``; the other parameters are those of ``judge``.
+    ``layouts`` has, for each comparison of n blocks, the layout of each block, from 1 to ``count``;
+    the other parameters are as in ``judge``.
     """
     margin, level = margin_of(min_effect), alpha / max(1, len(comparisons))
     return tuple(
-        _judge_comparison(blocks, np.asarray(places, dtype=np.int64), count, margin, level)
-        for blocks, places in zip(comparisons, layouts, strict=True)
+        _judge_comparison(
+            blocks, np.asarray(layouts_of_blocks, dtype=np.int64), count, margin, level
+        )
+        for blocks, layouts_of_blocks in zip(comparisons, layouts, strict=True)
     )
 
 
 def _judge_comparison(
-    blocks: PairedBlocks,
-    places: IntArray,
-    count: int,
-    margin: float,
-    level: float,
+    blocks: PairedBlocks, layouts: IntArray, count: int, margin: float, level: float
 ) -> ComparisonVerdict:
     with np.errstate(divide="ignore", invalid="ignore"):
         differences = np.log(blocks.candidate) - np.log(blocks.baseline)
-    analyses = planned_analyses(differences, places, count, blocks.tolerances) if count > 1 else []
+    analyses = planned_analyses(differences, layouts, count, blocks.tolerances) if count > 1 else []
     interval, equivalence, typical = _WHOLE_LINE, _WHOLE_LINE, None
     for number, analysis in enumerate(analyses, start=1):
         if not analysis.is_possible:
             continue
-        part, typical = level / 2**number, float(np.mean(analysis.centres))
-        interval = _intersection(interval, _interval(analysis, part))
-        wider = equivalence_level(part)
-        equivalence = _intersection(equivalence, _interval(analysis, wider))
+        part_level, typical = level / 2**number, float(np.mean(analysis.centres))
+        interval = _intersection(interval, _interval(analysis, part_level))
+        wider_level = equivalence_level(part_level)
+        equivalence = _intersection(equivalence, _interval(analysis, wider_level))
     judged = judge_by_intervals(blocks, margin, level, interval, equivalence, typical)
     return replace(judged, lost_analyses=sum(not analysis.is_possible for analysis in analyses))
 
 
 def planned_analyses(
-    differences: FloatArray, places: IntArray, count: int, tolerances: FloatArray
+    differences: FloatArray, layouts: IntArray, count: int, tolerances: FloatArray
 ) -> list[LayoutAnalysis]:
-    """Return the planned analyses that are due.
+    """Return the planned analyses for which there are enough blocks.
 
-    The analysis after r blocks in each layout uses the first r of each, so it does not depend on
-    when the campaign stopped. A layout's log ratio is the mean over its blocks, or the median if
-    one of them timed out. A block in which both conditions timed out is a tie and is left out.
+    The analysis after r blocks in each layout uses the first r blocks of each, so it does not
+    depend on when the campaign stopped. A layout's log ratio is the mean over its blocks, or the
+    median if one of them timed out. A block in which both conditions timed out is left out.
 
-    The arrays have shape (n,), one element for each block: its log ratio, infinite if one condition
-    timed out, NaN if both did; its layout, from 1 to ``count``; its tie tolerance.
+    The arrays have shape (n,). ``differences`` are the blocks' log ratios: infinite if one
+    condition timed out, NaN if both did. ``layouts`` are their layouts, from 1 to ``count``.
     """
-    of_layout = [np.flatnonzero(places == place) for place in range(1, count + 1)]
-    fewest = min(len(positions) for positions in of_layout)
+    positions_of_each = [np.flatnonzero(layouts == layout) for layout in range(1, count + 1)]
+    min_blocks = min(len(positions) for positions in positions_of_each)
     analyses: list[LayoutAnalysis] = []
     blocks = FIRST_ANALYSIS
-    while blocks <= fewest:
-        used = [positions[:blocks] for positions in of_layout]
-        centres = np.array([_centre(differences[positions]) for positions in used])
-        last = max(int(positions[-1]) for positions in used)
-        analyses.append(LayoutAnalysis(centres, float(tolerances[last])))
+    while blocks <= min_blocks:
+        used_positions = [positions[:blocks] for positions in positions_of_each]
+        centres = np.array([_centre(differences[positions]) for positions in used_positions])
+        last_position = max(int(positions[-1]) for positions in used_positions)
+        analyses.append(LayoutAnalysis(centres, float(tolerances[last_position])))
         blocks *= 2
     return analyses
 
@@ -135,21 +134,21 @@ def _centre(differences: FloatArray) -> float:
 
 
 def _interval(analysis: LayoutAnalysis, level: float) -> tuple[float, float]:
-    """Return the interval of the mean over layouts, widened by what a coarse clock can hide."""
+    """Return the interval of the mean over layouts, widened by the tolerance of the clock."""
     means = analysis.centres
-    middle, error = float(np.mean(means)), float(np.std(means, ddof=1)) / math.sqrt(len(means))
+    mean, error = float(np.mean(means)), float(np.std(means, ddof=1)) / math.sqrt(len(means))
     below = above = 0.0
     if error > 0.0:
-        share = LEVEL_OF_FEW if len(means) < FEW_LAYOUTS else 1.0
-        reach = student_quantile(1.0 - share * level / 2.0, len(means) - 1)
+        level_share = LEVEL_OF_FEW if len(means) < FEW_LAYOUTS else 1.0
+        half_width = student_quantile(1.0 - level_share * level / 2.0, len(means) - 1)
         skewness = _skewness(means)
-        below = error * max(reach, _hall(reach, skewness, len(means)))
-        above = error * max(reach, -_hall(-reach, skewness, len(means)))
-    return middle - below - analysis.tolerance, middle + above + analysis.tolerance
+        below = error * max(half_width, _inverse_of_hall(half_width, skewness, len(means)))
+        above = error * max(half_width, -_inverse_of_hall(-half_width, skewness, len(means)))
+    return mean - below - analysis.tolerance, mean + above + analysis.tolerance
 
 
 def _skewness(values: FloatArray) -> float:
-    """Return the adjusted skewness of a sample that is not constant; 0 for fewer than three."""
+    """Return the adjusted skewness of values that are not all equal; 0 for fewer than three."""
     count = len(values)
     if count < 3:
         return 0.0
@@ -158,11 +157,10 @@ def _skewness(values: FloatArray) -> float:
     return float(skewness) * math.sqrt(count * (count - 1)) / (count - 2)
 
 
-def _hall(quantile: float, skewness: float, count: int) -> float:
-    """Return the studentized mean whose transformed value is a quantile.
+def _inverse_of_hall(quantile: float, skewness: float, count: int) -> float:
+    """Return the inverse of Hall's (1992) transformation at a quantile.
 
-    Hall (1992) transforms the studentized mean by a cubic that removes its skewness and never
-    falls; this is the inverse.
+    Hall transforms the studentized mean by an increasing cubic that removes its skewness.
     """
     slope = skewness / (3.0 * math.sqrt(count))
     if abs(slope) < _MIN_SLOPE:
@@ -170,7 +168,7 @@ def _hall(quantile: float, skewness: float, count: int) -> float:
     return (math.cbrt(1.0 + 3.0 * slope * (quantile - slope / 2.0)) - 1.0) / slope
 
 
-def _intersection(earlier: tuple[float, float], later: tuple[float, float]) -> tuple[float, float]:
-    """Return the intersection of two intervals; if it is empty, the later interval."""
-    low, high = max(earlier[0], later[0]), min(earlier[1], later[1])
-    return (low, high) if low <= high else later
+def _intersection(first: tuple[float, float], second: tuple[float, float]) -> tuple[float, float]:
+    """Return the intersection of two intervals; if it is empty, the second interval."""
+    low, high = max(first[0], second[0]), min(first[1], second[1])
+    return (low, high) if low <= high else second

@@ -1,11 +1,11 @@
 """Variance by level: iterations within trials within layouts within boots within hosts.
 
-It uses unweighted mean squares (Burdick and Graybill 1992, §6.2), so that unequal numbers of units
-do no harm: a unit's value is the mean of the values of its parts. Their expectations are exact
-linear functions of the variance components, which are solved for from the lowest level up. The
-intervals are generalized confidence intervals (Weerahandi 1993; Krishnamoorthy and Mathew 2009,
-§5.3): each mean square is a multiple of a chi-squared variable. They assume effects that are about
-normal.
+`variance_by_level` computes unweighted mean squares (Burdick and Graybill 1992, §6.2), so that
+unequal numbers of units do no harm: the value of a unit is the mean of the values of its parts. The
+expectations of the mean squares are exact linear functions of the variance components; solving
+these equations gives the components. Their intervals are generalized confidence intervals
+(Weerahandi 1993; Krishnamoorthy and Mathew 2009, §5.3): each mean square is a multiple of a
+chi-squared variable. They assume effects that are about normal.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ MINUTE_S = 60.0
 
 
 class Levels(Struct, frozen=True):
-    """Variance by level, the highest first, and the mean of all values."""
+    """Variance of each level, the highest level first, and the mean of all values."""
 
     mean: float
     """Mean of the values of the highest units."""
     components: tuple[Component, ...]
     within_ci: tuple[float, float]
-    """Interval of the mean for these units of the highest level: its scope is this campaign."""
+    """Interval of the mean over the measured units of the highest level (this campaign)."""
     across_ci: tuple[float, float]
-    """Interval of the mean over such units in general: its scope is across the highest level."""
+    """Interval of the mean over units of the highest level in general."""
 
 
 class _MeanSquare(Struct, frozen=True):
-    """Mean square of one level, with the weights of the components in its expectation."""
+    """Mean square of one level, and the weight of each component in its expectation."""
 
     value: float
     freedom: int
@@ -63,10 +63,10 @@ def variance_by_level(
     values
         Shape (n,): a finite value for each lowest unit.
     units
-        For each level above the lowest, the highest first, shape (n,): the unit of each value.
-        Units are distinguished by their numbers within the unit above.
+        One array of shape (n,) for each level except the lowest, the highest level first: the unit
+        of each value, by its number within the unit above.
     names
-        Names of all levels, the highest first: one more than ``units``.
+        Names of all levels, the highest first: one name more than ``units``.
     seed
         Seed of the draws for the intervals.
     level
@@ -77,74 +77,74 @@ def variance_by_level(
     expectations = np.array([square.weights for square in squares])
     observed = np.array([square.value for square in squares])
     freedoms = np.array([square.freedom for square in squares])
-    solved = np.linalg.solve(expectations, observed)
-    chances = np.random.default_rng(seed).chisquare(freedoms[:, None], (len(names), DRAWS))
-    pivots = (observed * freedoms)[:, None] / chances
+    variances = np.linalg.solve(expectations, observed)
+    chi_squares = np.random.default_rng(seed).chisquare(freedoms[:, None], (len(names), DRAWS))
+    pivots = (observed * freedoms)[:, None] / chi_squares
     resampled = np.maximum(np.linalg.solve(expectations, pivots), 0.0)
     bounds = np.quantile(resampled, [level / 2.0, 1.0 - level / 2.0], axis=1)
-    positive = np.maximum(solved, 0.0)
-    total = float(positive.sum())
-    shares = positive / total if total > 0 else positive
+    nonnegative = np.maximum(variances, 0.0)
+    total = float(nonnegative.sum())
+    shares = nonnegative / total if total > 0 else nonnegative
     mean = float(np.mean(means))
     # The variance of the mean, first with the highest units fixed, then with them drawn.
-    fixed = weights.mean(axis=0) / len(means)
-    within = float(np.sqrt(np.maximum(fixed[1:] @ positive[1:], 0.0)))
+    mean_weights = weights.mean(axis=0) / len(means)
+    within = float(np.sqrt(np.maximum(mean_weights[1:] @ nonnegative[1:], 0.0)))
     across = math.sqrt(max(squares[0].value, 0.0) / len(means))
-    reach_across = across * student_quantile(1.0 - level / 2.0, squares[0].freedom)
-    reach_within = within * student_quantile(1.0 - level / 2.0, squares[1].freedom)
-    columns = (names, squares, solved.tolist(), bounds.T.tolist(), shares.tolist())
+    half_width_across = across * student_quantile(1.0 - level / 2.0, squares[0].freedom)
+    half_width_within = within * student_quantile(1.0 - level / 2.0, squares[1].freedom)
+    columns = (names, squares, variances.tolist(), bounds.T.tolist(), shares.tolist())
     return Levels(
         mean=mean,
         components=tuple(
             Component(name, square.units, variance, (low, high), share)
             for name, square, variance, (low, high), share in zip(*columns, strict=True)
         ),
-        within_ci=(mean - reach_within, mean + reach_within),
-        across_ci=(mean - reach_across, mean + reach_across),
+        within_ci=(mean - half_width_within, mean + half_width_within),
+        across_ci=(mean - half_width_across, mean + half_width_across),
     )
 
 
 def plural_of(level: str) -> str:
-    """Return the plural of a level: ``processes``, ``layouts``."""
+    """Return the plural of the name of a level: ``processes``, ``layouts``."""
     return f"{level}es" if level.endswith("s") else f"{level}s"
 
 
 def _climb(
     values: FloatArray, units: Sequence[IntArray], names: Sequence[str]
 ) -> tuple[FloatArray, FloatArray, list[_MeanSquare]]:
-    """Return means and variances of the highest units, and the mean squares of all levels.
+    """Return means and variances of the m highest units, and the mean square of each level.
 
-    The means have shape (m,); the variances, (m, levels), are weights of the components. The mean
-    squares of the highest level come first.
+    The means have shape (m,). The variances have shape (m, levels), as weights of the components.
+    The mean square of the highest level comes first.
     """
-    # A single top unit holds all units, so that the highest level has a unit above it, too.
+    # A single top unit contains all units, so that the highest level has a unit above it, too.
     keys = np.column_stack([np.zeros(len(values), dtype=np.int64), *units])
     means, weights = values, np.zeros((len(values), len(names)))
     squares: list[_MeanSquare] = []
-    for place in reversed(range(len(names))):
-        weights[:, place] = 1.0
-        parents, group = np.unique(keys[:, : place + 1], axis=0, return_inverse=True)
-        group = group.reshape(-1)
-        sizes = np.bincount(group).astype(np.float64)
-        averages = np.bincount(group, means) / sizes
+    for level in reversed(range(len(names))):
+        weights[:, level] = 1.0
+        parents, groups = np.unique(keys[:, : level + 1], axis=0, return_inverse=True)
+        groups = groups.reshape(-1)
+        sizes = np.bincount(groups).astype(np.float64)
+        averages = np.bincount(groups, means) / sizes
         freedom = len(means) - len(sizes)
         if freedom < 1:
-            plural = plural_of(names[place])
+            plural = plural_of(names[level])
             reason, where = f"there is only one {names[0]}", ""
-            if place:
-                parent = names[place - 1]
+            if level:
+                parent = names[level - 1]
                 reason, where = f"no {parent} has two {plural}", f" in each {parent}"
             raise UnusableInput(
                 f"the variance of {plural} is unknown: {reason}",
                 hint=f"measure at least two {plural}{where}",
             )
-        square = float(np.sum((means - averages[group]) ** 2)) / freedom
-        # E of the pooled square: unit j of a group of m adds (1 - 1/m) of its own variance.
-        shares = (1.0 - 1.0 / sizes[group]) / freedom
+        square = float(np.sum((means - averages[groups]) ** 2)) / freedom
+        # In the expectation, each unit of a group of m adds (1 - 1/m) of its own variance.
+        shares = (1.0 - 1.0 / sizes[groups]) / freedom
         squares.insert(0, _MeanSquare(square, freedom, shares @ weights, len(means)))
-        if place:
-            sums = [np.bincount(group, column) for column in weights.T]
-            means, weights, keys = averages, np.stack(sums, axis=1) / sizes[:, None] ** 2, parents
+        if level:
+            sums = [np.bincount(groups, column) for column in weights.T]
+            means, weights, keys = (averages, np.stack(sums, axis=1) / sizes[:, None] ** 2, parents)
     return means, weights, squares
 
 
@@ -157,57 +157,58 @@ def _check(values: FloatArray, units: Sequence[IntArray], names: Sequence[str]) 
         )
     if not np.isfinite(values).all() or any(len(column) != len(values) for column in units):
         raise UnusableInput(
-            "variance by level needs finite values, each with its unit at every level",
-            hint="leave out the trials without a value",
+            "a value is not finite, or has no unit at some level",
+            hint="leave out the trials without a finite value, and give every unit of the others",
         )
 
 
 def advice(levels: Levels, unit_s: Sequence[float]) -> tuple[Advice, ...]:
     """Return how much one more minute of measuring on each level narrows the interval, best first.
 
-    The variance of the mean is the sum over levels of the component over its number of units
-    (Kalibera and Jones 2013, eq. 5, for a balanced design). New units have as many parts as the
-    present ones; new units of the lowest level are spread over the present units.
+    The variance of the mean is the sum over levels of component / number of units (Kalibera and
+    Jones 2013, eq. 5, for a balanced design). New units have as many parts as the present units.
+    New units of the lowest level are spread over the present units.
 
-    Raise `UnusableInput` unless there is a cost from 0 up for each level, above 0 for the lowest.
+    Raise `UnusableInput` unless each level has a time of 0 or more, and the lowest a time above 0.
 
     Parameters
     ----------
     levels
-        Measured variance by level (``variance_by_level``).
+        Result of ``variance_by_level``.
     unit_s
-        For each level, the highest first: seconds that one more unit takes without its parts (a
-        reboot, a relink, the start of a process, an iteration).
+        For each level, the highest first: seconds of one more unit without its parts (a reboot, a
+        relink, the start of a process, an iteration).
     """
     components = levels.components
     if len(unit_s) != len(components) or min(unit_s) < 0 or unit_s[-1] <= 0:
         raise UnusableInput(
-            f"{len(components)} levels need as many costs in seconds, but there are {len(unit_s)}",
-            hint="give the seconds of one unit of each level without its parts, the highest first",
+            f"the seconds {', '.join(f'{seconds:g}' for seconds in unit_s)} do not fit "
+            f"{len(components)} levels",
+            hint="give one time in seconds for each level, the highest first; the last is above 0",
         )
 
-    def variance_of_mean(place: int, times: float) -> float:
-        """Return the variance with ``times`` as many units of the level at ``place`` and below."""
+    def variance_of_mean(first: int, factor: float) -> float:
+        """Return the variance with ``factor`` times the units of level ``first`` and below."""
         return sum(
-            max(0.0, component.variance) / (component.units * (times if at >= place else 1.0))
-            for at, component in enumerate(components)
+            max(0.0, component.variance) / (component.units * (factor if level >= first else 1.0))
+            for level, component in enumerate(components)
         )
 
     advised: list[Advice] = []
-    now, below, whole_s = variance_of_mean(0, 1.0), components[-1], 0.0
-    for place, component in reversed(tuple(enumerate(components))):
-        whole_s = unit_s[place] + below.units / component.units * whole_s
-        more = MINUTE_S / whole_s
-        then = variance_of_mean(place, (component.units + more) / component.units)
+    now, lower, unit_with_parts_s = variance_of_mean(0, 1.0), components[-1], 0.0
+    for level, component in reversed(tuple(enumerate(components))):
+        unit_with_parts_s = unit_s[level] + lower.units / component.units * unit_with_parts_s
+        new_units = MINUTE_S / unit_with_parts_s
+        after = variance_of_mean(level, (component.units + new_units) / component.units)
         advised.insert(
-            0, Advice(component.level, more, 1.0 - math.sqrt(then / now) if now > 0 else 0.0)
+            0, Advice(component.level, new_units, 1.0 - math.sqrt(after / now) if now > 0 else 0.0)
         )
-        below = component
+        lower = component
     return tuple(sorted(advised, key=lambda advice: -advice.narrower))
 
 
 def describe_advice(advised: Sequence[Advice]) -> str:
-    """Return a sentence on where to spend one more minute of measuring."""
+    """Return a sentence that says what to measure in one more minute."""
     names = [
         f"more {plural_of(advice.level)}"
         if advice.level == "iteration"

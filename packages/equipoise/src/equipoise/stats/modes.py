@@ -1,9 +1,9 @@
 """Distinct times of one program: the modes of a sample.
 
-The rule is that of docs/methods/distribution.md. Two modes are claimed only if two normal laws
-explain the sample better than every shape with one peak does, with a clear valley between them.
-Each side of the valley is then split in the same way. Only NumPy is used, so that the base install
-can find modes.
+The rule is explained in docs/methods/distribution.md. Two modes are claimed only if two normal laws
+explain the sample better than every shape with one peak does, and if there is a clear valley
+between the two. Each side of the valley is then split in the same way. This module uses only NumPy,
+so that the base install can find modes.
 """
 
 from __future__ import annotations
@@ -24,36 +24,36 @@ if TYPE_CHECKING:
 
 MIN_VALUES = 10
 MAX_VALLEY_DENSITY = 0.9
-"""Maximum density in the valley over that of the lower peak."""
+"""Maximum density in the valley, as a fraction of the density of the lower peak."""
 MIN_EVIDENCE = 0.5
 EVIDENCE_TIMES_VALUES = 40.0
 """Minimum of the evidence times the number of values: BIC is too liberal in small samples."""
 MIN_SIDE_EVIDENCE = 6.0
-"""Minimum evidence for splitting a side of a valley, which is a shape cut off at the valley."""
+"""Minimum evidence for splitting one side of a valley, whose shape is cut off at the valley."""
 MIN_SHARE = 0.05
 MIN_MEMBERS = 4
 MAX_VALUES = 1000
-"""Number of quantiles to which a larger sample is reduced: a rare tail is not a mode."""
+"""Maximum number of values; a larger sample is reduced to quantiles: a rare tail is not a mode."""
 
 
 class Modes(Struct, frozen=True):
     """The modes of one sample, from the lowest up."""
 
-    places: tuple[float, ...]
-    """Half-sample mode of each."""
+    locations: tuple[float, ...]
+    """Value at which each mode is densest (`half_sample_mode`)."""
     shares: tuple[float, ...]
-    cuts: tuple[float, ...]
-    """Valleys between the modes, one fewer than modes."""
+    valleys: tuple[float, ...]
+    """Values that separate the modes: one fewer than modes."""
     log_evidence: float | None
-    """Evidence of the weakest split that was made, or of the strongest that was rejected.
+    """Evidence of the weakest split that was made; without one, of the split that was rejected.
 
-    It is half the difference of the BICs of one shape and of two normal laws, about the natural
-    logarithm of the Bayes factor for several modes. ``None`` for too few values, or without a
-    valley."""
+    It is half the difference between the BIC of one shape and the BIC of two normal laws: about the
+    natural logarithm of the Bayes factor for several modes. ``None`` for too few values, or without
+    a valley."""
 
-    def of(self, values: FloatArray) -> IntArray:
-        """Return the mode of each value, from 0; shape (n,)."""
-        return np.asarray(np.searchsorted(np.array(self.cuts), values), dtype=np.int64)
+    def indices_of(self, values: FloatArray) -> IntArray:
+        """Return the index of each value's mode, from 0; shape (n,)."""
+        return np.asarray(np.searchsorted(np.array(self.valleys), values), dtype=np.int64)
 
 
 def find_modes(values: FloatArray, *, resolution: float = 0.0) -> Modes:
@@ -77,64 +77,65 @@ def find_modes(values: FloatArray, *, resolution: float = 0.0) -> Modes:
     sample = ordered
     if count > MAX_VALUES:
         sample = np.quantile(ordered, (np.arange(MAX_VALUES) + 0.5) / MAX_VALUES)
-    members = max(MIN_SHARE * len(sample), MIN_MEMBERS * len(sample) / count)
-    cuts, evidence = _cuts(_spread_ties(sample, step), members, step, MIN_EVIDENCE)
-    # Ties were spread out to find the valleys, so a valley may separate no values.
-    places = [0, *np.searchsorted(ordered, cuts).tolist()]
-    cuts = [
-        cut
-        for cut, (before, place) in zip(cuts, pairwise(places), strict=True)
-        if before < place < count
+    min_members = max(MIN_SHARE * len(sample), MIN_MEMBERS * len(sample) / count)
+    valleys, evidence = _valleys(_spread_ties(sample, step), min_members, step, MIN_EVIDENCE)
+    # Equal values were spread out to find the valleys, so a valley may separate no values.
+    begins = [0, *np.searchsorted(ordered, valleys).tolist()]
+    valleys = [
+        valley
+        for valley, (begin, end) in zip(valleys, pairwise(begins), strict=True)
+        if begin < end < count
     ]
-    sides = np.split(ordered, np.searchsorted(ordered, cuts))
+    sides = np.split(ordered, np.searchsorted(ordered, valleys))
     return Modes(
-        places=tuple(half_sample_mode(side) for side in sides),
+        locations=tuple(half_sample_mode(side) for side in sides),
         shares=tuple(len(side) / count for side in sides),
-        cuts=tuple(cuts),
+        valleys=tuple(valleys),
         log_evidence=evidence,
     )
 
 
-def _cuts(
-    ordered: FloatArray, members: float, step: float, evident: float
+def _valleys(
+    ordered: FloatArray, min_members: float, step: float, min_evidence: float
 ) -> tuple[list[float], float | None]:
-    """Return the valleys of a sample, lowest first, and the evidence of the weakest claim."""
-    cut, evidence = _split(ordered, members, step, evident)
-    if cut is None:
+    """Return the valleys of a sample, the lowest first, and the evidence as in `Modes`."""
+    valley, evidence = _evident_valley(ordered, min_members, step, min_evidence)
+    if valley is None:
         return [], evidence
-    place = int(np.searchsorted(ordered, cut))
+    index = int(np.searchsorted(ordered, valley))
     below, above = (
-        _cuts(side, members, step, MIN_SIDE_EVIDENCE) for side in (ordered[:place], ordered[place:])
+        _valleys(side, min_members, step, MIN_SIDE_EVIDENCE)
+        for side in (ordered[:index], ordered[index:])
     )
-    evidences = [evidence, *(weakest for cuts, weakest in (below, above) if cuts)]
-    return [*below[0], cut, *above[0]], min(
+    evidences = [evidence, *(weakest for valleys, weakest in (below, above) if valleys)]
+    return [*below[0], valley, *above[0]], min(
         evidence for evidence in evidences if evidence is not None
     )
 
 
-def _split(
-    ordered: FloatArray, members: float, step: float, evident: float
+def _evident_valley(
+    ordered: FloatArray, min_members: float, step: float, min_evidence: float
 ) -> tuple[float | None, float | None]:
-    """Return the valley, if it is evident, and the evidence, if there is a valley at all."""
+    """Return the valley, if the evidence suffices, and the evidence, if there is a valley."""
     count = len(ordered)
-    if count < max(MIN_VALUES, 2 * members) or ordered[-1] - ordered[0] <= step:
+    if count < max(MIN_VALUES, 2 * min_members) or ordered[-1] - ordered[0] <= step:
         return None, None
-    two = two_normals(ordered)
-    below = int(np.searchsorted(ordered, two.valley_at))
+    two = fit_two_normals(ordered)
+    below = int(np.searchsorted(ordered, two.valley))
     smallest = min(below, count - below, two.shares.min() * count)
-    if two.valley_depth > MAX_VALLEY_DENSITY or smallest < members:
+    if two.valley_density > MAX_VALLEY_DENSITY or smallest < min_members:
         return None, None
     sides = (ordered[:below], ordered[below:])
     evidence = 0.5 * (best_single_bic(ordered) - min(two.bic, _bic_of_sides(sides)))
-    enough = evidence >= max(evident, EVIDENCE_TIMES_VALUES / count)
-    return two.valley_at if enough else None, evidence
+    is_enough = evidence >= max(min_evidence, EVIDENCE_TIMES_VALUES / count)
+    return two.valley if is_enough else None, evidence
 
 
 def _bic_of_sides(sides: tuple[FloatArray, FloatArray]) -> float:
-    """Return the BIC if each side has a law of its own, one normal or two.
+    """Return the BIC of a fit in which each side of a valley has one or two normal laws.
 
-    That makes up to four modes. Two normal laws alone explain three equal modes no better than a
-    uniform law does.
+    Such a fit has up to four modes. Two normal laws alone would explain three equal modes no better
+    than a uniform law does.
     """
     count = sum(len(side) for side in sides)
     bic = math.log(count)
@@ -144,12 +145,14 @@ def _bic_of_sides(sides: tuple[FloatArray, FloatArray]) -> float:
         normal = 2.0 * math.log(len(side)) + len(side) * (
             math.log(2.0 * math.pi * float(np.var(side))) + 1.0
         )
-        bic += min(normal, two_normals(side).bic) - 2.0 * len(side) * math.log(len(side) / count)
+        bic += min(normal, fit_two_normals(side).bic) - 2.0 * len(side) * math.log(
+            len(side) / count
+        )
     return bic
 
 
 def _spread_ties(ordered: FloatArray, step: float) -> FloatArray:
-    """Spread equal values evenly over the step that they were rounded to."""
+    """Spread equal values evenly over the step to which they were rounded."""
     if step == 0.0:
         return ordered
     _, first, sizes = np.unique(ordered, return_index=True, return_counts=True)
@@ -159,7 +162,7 @@ def _spread_ties(ordered: FloatArray, step: float) -> FloatArray:
 
 
 def _printed_step(ordered: FloatArray) -> float:
-    """Return the power of ten that divides every value, if values repeat; else 0."""
+    """Return the largest power of ten that divides every value; 0 if no values repeat."""
     # ``np.unique`` would import masked arrays first.
     distinct = ordered[np.append(True, ordered[1:] != ordered[:-1])]
     if len(distinct) == len(ordered):
@@ -178,59 +181,59 @@ def _printed_step(ordered: FloatArray) -> float:
 
 EM_ROUNDS = 300
 ROUNDS_OF_ALL_STARTS = 30
-"""Rounds after which only the best start continues."""
+"""Number of rounds after which only the best start continues."""
 STARTS = 4
 CONVERGENCE = 1e-6
-MIN_SPREAD = 0.01
-"""Minimum sd of a part over that of the whole: a part may not shrink onto one trial."""
+MIN_SD_SHARE = 0.01
+"""Minimum sd of a part as a fraction of the sample's: a part must not shrink onto one trial."""
 VALLEY_POINTS = 101
 
 
 class TwoNormals(Struct, frozen=True):
-    """A fitted mixture; arrays have shape (2,), the lower part first."""
+    """A fitted mixture of two normal laws; arrays have shape (2,), the lower law first."""
 
     shares: FloatArray
-    places: FloatArray
-    spreads: FloatArray
+    means: FloatArray
+    sds: FloatArray
     bic: float
-    valley_at: float
-    """Place between the two parts where the density is lowest."""
-    valley_depth: float
-    """Density in the valley over that of the lower peak; 1 without a valley."""
+    valley: float
+    """Value between the two means at which the density is lowest."""
+    valley_density: float
+    """Density in the valley as a fraction of that of the lower peak; 1 without a valley."""
 
 
-def two_normals(values: FloatArray) -> TwoNormals:
+def fit_two_normals(values: FloatArray) -> TwoNormals:
     """Fit a mixture of two normal laws by EM (Dempster, Laird and Rubin 1977).
 
-    It is fitted once with one spread for both parts and once with two; the fit with the lower BIC
-    is returned. Each fit starts at the splits of the ordered sample that classify it best. The sd
-    of either part is at least ``MIN_SPREAD`` of the whole's. The values, at least four, are
-    ordered, finite, and not all equal.
+    It is fitted once with one sd for both laws and once with two; the fit with the lower BIC is
+    returned. Each fit starts at the splits of the ordered sample that classify the values best. The
+    sd of either law is at least ``MIN_SD_SHARE`` of the sample's. There must be at least four
+    values: ascending, finite, and not all equal.
     """
-    count, spread, middle = len(values), float(np.std(values)), float(np.mean(values))
-    scaled = (values - middle) / spread
+    count, scale, centre = len(values), float(np.std(values)), float(np.mean(values))
+    scaled = (values - centre) / scale
     starts = _starts(scaled)
     fits = [
-        (terms * math.log(count) - 2.0 * likelihood, parts)
-        for terms, pooled in ((4, True), (5, False))
-        for likelihood, parts in [_em(scaled, starts, pooled=pooled)]
+        (parameter_count * math.log(count) - 2.0 * likelihood, parameters)
+        for parameter_count, pooled in ((4, True), (5, False))
+        for likelihood, parameters in [_em(scaled, starts, pooled=pooled)]
     ]
-    bic, parts = min(fits, key=lambda fit: fit[0])
-    share, place, variance = parts[:, np.argsort(parts[1])]
+    bic, parameters = min(fits, key=lambda fit: fit[0])
+    share, mean, variance = parameters[:, np.argsort(parameters[1])]
     sd = np.sqrt(variance)
-    at, depth = _valley(share, place, sd)
+    valley, density = _valley(share, mean, sd)
     return TwoNormals(
         shares=share,
-        places=middle + spread * place,
-        spreads=spread * sd,
-        bic=bic + 2.0 * count * math.log(spread),
-        valley_at=middle + spread * at,
-        valley_depth=depth,
+        means=centre + scale * mean,
+        sds=scale * sd,
+        bic=bic + 2.0 * count * math.log(scale),
+        valley=centre + scale * valley,
+        valley_density=density,
     )
 
 
 def _starts(values: FloatArray) -> FloatArray:
-    """Return the number of values below each of a few good splits; shape (starts,)."""
+    """Return the number of values below each of a few good splits, shape (starts,)."""
     count = len(values)
     size = np.arange(2.0, count - 1)
     sums, squares = np.cumsum(values), np.cumsum(values**2)
@@ -240,18 +243,18 @@ def _starts(values: FloatArray) -> FloatArray:
         (size, below, squares_below),
         (count - size, sums[-1] - below, squares[-1] - squares_below),
     ):
-        variance = np.maximum(square / part - (total / part) ** 2, MIN_SPREAD**2)
+        variance = np.maximum(square / part - (total / part) ** 2, MIN_SD_SHARE**2)
         fit += part * (np.log(part) - 0.5 * np.log(variance))
-    # The best split of each quarter: neighbouring starts would all end in the same place.
+    # The best split of each quarter: neighbouring starts would all give the same fit.
     quarters = np.array_split(np.arange(len(size)), min(STARTS, len(size)))
     return np.array([size[part[int(np.argmax(fit[part]))]] for part in quarters])
 
 
 def _em(values: FloatArray, below: FloatArray, *, pooled: bool) -> tuple[float, FloatArray]:
-    """Return the likelihood of the best fit from all starts, and its parts.
+    """Return the log likelihood of the best fit from all starts, and its parameters.
 
-    The parts have the shape (3, 2): shares, places and variances. Within, arrays are (starts,
-    parts, values).
+    The parameters have the shape (3, 2): shares, means and variances of the two laws. Arrays in
+    this function have the shape (starts, laws, values).
     """
     count = len(values)
     lower = (np.arange(count)[None, :] < below[:, None]).astype(np.float64)
@@ -259,23 +262,23 @@ def _em(values: FloatArray, below: FloatArray, *, pooled: bool) -> tuple[float, 
     squares = values**2
     previous = np.full(len(below), -math.inf)
     for round_number in range(EM_ROUNDS):
-        weight = np.maximum(members.sum(axis=2), 1e-9)
-        shares = weight / count
-        places = members @ values / weight
-        variances = members @ squares / weight - places**2
+        weights = np.maximum(members.sum(axis=2), 1e-9)
+        shares = weights / count
+        means = members @ values / weights
+        variances = members @ squares / weights - means**2
         if pooled:
             common = np.sum(shares * variances, axis=1, keepdims=True)
             variances = np.broadcast_to(common, variances.shape)
-        variances = np.maximum(variances, MIN_SPREAD**2)
+        variances = np.maximum(variances, MIN_SD_SHARE**2)
         logs = (
             np.log(shares / np.sqrt(2.0 * math.pi * variances))[:, :, None]
-            - 0.5 * (values - places[:, :, None]) ** 2 / variances[:, :, None]
+            - 0.5 * (values - means[:, :, None]) ** 2 / variances[:, :, None]
         )
-        top = logs.max(axis=1, keepdims=True)
-        members = np.exp(logs - top)
+        max_logs = logs.max(axis=1, keepdims=True)
+        members = np.exp(logs - max_logs)
         total = members.sum(axis=1, keepdims=True)
         members /= total
-        likelihoods = (top + np.log(total)).sum(axis=(1, 2))
+        likelihoods = (max_logs + np.log(total)).sum(axis=(1, 2))
         if np.all(likelihoods - previous < CONVERGENCE * count):
             break
         previous = likelihoods
@@ -283,22 +286,22 @@ def _em(values: FloatArray, below: FloatArray, *, pooled: bool) -> tuple[float, 
             leader = [int(np.argmax(likelihoods))]
             members, previous = members[leader], previous[leader]
     best = int(np.argmax(likelihoods))
-    return float(likelihoods[best]), np.array([shares[best], places[best], variances[best]])
+    return float(likelihoods[best]), np.array([shares[best], means[best], variances[best]])
 
 
-def _valley(shares: FloatArray, places: FloatArray, spreads: FloatArray) -> tuple[float, float]:
-    grid = np.linspace(places[0], places[1], VALLEY_POINTS)[:, None]
-    density = (shares / spreads * np.exp(-0.5 * ((grid - places) / spreads) ** 2)).sum(axis=1)
+def _valley(shares: FloatArray, means: FloatArray, sds: FloatArray) -> tuple[float, float]:
+    grid = np.linspace(means[0], means[1], VALLEY_POINTS)[:, None]
+    density = (shares / sds * np.exp(-0.5 * ((grid - means) / sds) ** 2)).sum(axis=1)
     left, right = np.maximum.accumulate(density), np.maximum.accumulate(density[::-1])[::-1]
-    depth = density / np.minimum(left, right)
-    lowest = int(np.argmin(depth))
-    return float(grid[lowest, 0]), float(depth[lowest])
+    fractions = density / np.minimum(left, right)
+    lowest = int(np.argmin(fractions))
+    return float(grid[lowest, 0]), float(fractions[lowest])
 
 
 def half_sample_mode(ordered: FloatArray) -> float:
-    """Return the half-sample mode: the shortest half repeatedly (Bickel and Frühwirth 2006).
+    """Return the half-sample mode: the shortest half, repeatedly (Bickel and Frühwirth 2006).
 
-    The values, at least one, are ascending.
+    The values are ascending; there is at least one.
     """
     remaining = ordered
     while len(remaining) > 3:
@@ -319,66 +322,72 @@ GUMBEL_ROUNDS = 30
 SEARCH_ROUNDS = 60
 MIN_STEP = 0.01
 BETA_ENDS = (0.5, 2.0, 8.0)
-"""Distances of the ends beyond the extremes, in mean distances between neighbours."""
+"""Distances of the law's ends from the extreme values, in mean distances between neighbours."""
 SPIKE_ROUNDS = 40
 SPIKE_SHARES = (0.02, 0.1)
 MAX_SPIKE_SHARE = 0.15
-"""Maximum share of spikes: more frequent values far away are not spikes."""
-_LEAST = 1e-300
+"""Maximum share of spikes: distant values that are more frequent are not spikes."""
+_MIN_POSITIVE = 1e-300
 _HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 
 
 def best_single_bic(values: FloatArray) -> float:
-    """Return the least BIC among the shapes with one peak, of values as for ``two_normals``.
+    """Return the least BIC among the fits of shapes with one peak.
 
-    The BIC is Schwarz's (1978) p·ln n - 2·ln L. The shapes are normal, both Gumbels, uniform, beta,
-    Student's t and, with the longer tail, exponentially modified normal, shifted lognormal and
-    normal with rare spikes.
+    The BIC is Schwarz's (1978) p·ln n - 2·ln L. The shapes are normal, both Gumbels, uniform, beta
+    and Student's t; on the side of the longer tail also exponentially modified normal, shifted
+    lognormal and normal with rare spikes. The values are as for ``fit_two_normals``. Each function
+    below that fits a shape returns the log likelihood.
     """
     count = len(values)
-    # In units of the spread, so that every search begins near its end; all BICs shift equally.
-    spread = float(np.std(values))
-    scaled = (values - np.mean(values)) / spread
-    right = scaled if np.mean(scaled**3) >= 0 else -scaled[::-1]
+    # In units of the sd, every search begins near its end; all BICs shift by the same amount.
+    scale = float(np.std(values))
+    scaled = (values - np.mean(values)) / scale
+    right_tailed = scaled if np.mean(scaled**3) >= 0 else -scaled[::-1]
     likelihoods = (
         (2, -0.5 * count * (math.log(2.0 * math.pi * float(np.var(scaled))) + 1.0)),
         (2, _gumbel(scaled)),
         (2, _gumbel(-scaled)),
-        # Ends are known to 1/n, not to 1/√n: each counts twice.
+        # The error of an end is of the order 1/n, not 1/√n, so each end counts twice.
         (4, -count * math.log(float(scaled[-1] - scaled[0]))),
         (6, _beta(scaled)),
         (3, _student(scaled)),
-        (3, _exponentially_modified_normal(right)),
-        (3, _shifted_lognormal(right)),
-        (4, _normal_with_spikes(right)),
+        (3, _exponentially_modified_normal(right_tailed)),
+        (3, _shifted_lognormal(right_tailed)),
+        (4, _normal_with_spikes(right_tailed)),
     )
-    bic = min(terms * math.log(count) - 2.0 * likelihood for terms, likelihood in likelihoods)
-    return bic + 2.0 * count * math.log(spread)
+    bic = min(
+        parameter_count * math.log(count) - 2.0 * likelihood
+        for parameter_count, likelihood in likelihoods
+    )
+    return bic + 2.0 * count * math.log(scale)
 
 
 def _beta(values: FloatArray) -> float:
-    """Fit a beta law with one peak (both exponents at least 1), its ends beyond the extremes."""
+    """Fit a beta law with one peak (both exponents at least 1) and ends beyond the extremes."""
     range_ = float(values[-1] - values[0])
     best = -math.inf
-    for beyond in BETA_ENDS:
-        extra = beyond * range_ / len(values)
+    for distance in BETA_ENDS:
+        extra = distance * range_ / len(values)
         width = range_ + 2.0 * extra
-        place = (values - values[0] + extra) / width
+        scaled = (values - values[0] + extra) / width
         # The likelihood depends on the sample only through these two means.
-        low, high = float(np.mean(np.log(place))), float(np.mean(np.log1p(-place)))
-        mean, variance = float(np.mean(place)), float(np.var(place))
+        mean_log, mean_log1p = (float(np.mean(np.log(scaled))), float(np.mean(np.log1p(-scaled))))
+        mean, variance = float(np.mean(scaled)), float(np.var(scaled))
         size = max(2.0, mean * (1.0 - mean) / variance - 1.0)
         start = (max(1.0, mean * size), max(1.0, (1.0 - mean) * size))
-        best = max(best, _greatest_beta(low, high, start, math.log(width)))
+        best = max(best, _max_beta(mean_log, mean_log1p, start, math.log(width)))
     return len(values) * best
 
 
-def _greatest_beta(low: float, high: float, start: tuple[float, float], ln_width: float) -> float:
-    """Return the greatest mean log density over both exponents, by pattern search."""
+def _max_beta(
+    mean_log: float, mean_log1p: float, start: tuple[float, float], ln_width: float
+) -> float:
+    """Return the maximum of the mean log density over both exponents, by pattern search."""
 
     def density(first: float, second: float) -> float:
         constant = math.lgamma(first + second) - math.lgamma(first) - math.lgamma(second)
-        return constant + (first - 1.0) * low + (second - 1.0) * high - ln_width
+        return constant + (first - 1.0) * mean_log + (second - 1.0) * mean_log1p - ln_width
 
     best, value, step = start, density(*start), 0.3
     while step > 1e-2:
@@ -387,8 +396,8 @@ def _greatest_beta(low: float, high: float, start: tuple[float, float], ln_width
                 max(1.0, exponent * math.exp(step * sign))
                 for exponent, sign in zip(best, direction, strict=True)
             )
-            if (other := density(first, second)) > value:
-                best, value = (first, second), other
+            if (new_value := density(first, second)) > value:
+                best, value = (first, second), new_value
                 break
         else:
             step *= 0.5
@@ -396,7 +405,7 @@ def _greatest_beta(low: float, high: float, start: tuple[float, float], ln_width
 
 
 def _gumbel(values: FloatArray) -> float:
-    """Fit the law of the largest values: the likelihood equation for the scale, by bisection."""
+    """Fit the Gumbel law of maxima: bisection of the likelihood equation for the scale."""
     mean, smallest = float(np.mean(values)), float(np.min(values))
     low, high = 1e-3, 10.0
     for _ in range(GUMBEL_ROUNDS):
@@ -406,27 +415,27 @@ def _gumbel(values: FloatArray) -> float:
             high = scale
         else:
             low = scale
-    place = smallest - scale * math.log(float(np.mean(weight)))
-    standard = (values - place) / scale
+    location = smallest - scale * math.log(float(np.mean(weight)))
+    standard = (values - location) / scale
     return float(np.sum(-standard - np.exp(-standard))) - len(values) * math.log(scale)
 
 
 def _student(values: FloatArray) -> float:
     """Fit Student's t by EM (Lange, Little and Taylor 1989), over a grid of degrees of freedom."""
     freedom = STUDENT_FREEDOMS[:, None]
-    place = np.full_like(freedom, np.median(values))
-    scale = np.full_like(freedom, max(1e-3, float(np.median(np.abs(values - place[0])))))
+    centre = np.full_like(freedom, np.median(values))
+    scale = np.full_like(freedom, max(1e-3, float(np.median(np.abs(values - centre[0])))))
     for _ in range(STUDENT_ROUNDS):
-        weight = (freedom + 1.0) / (freedom + ((values - place) / scale) ** 2)
-        place = np.sum(weight * values, axis=1, keepdims=True) / weight.sum(axis=1, keepdims=True)
-        scale = np.sqrt(np.mean(weight * (values - place) ** 2, axis=1, keepdims=True)) + 1e-9
+        weight = (freedom + 1.0) / (freedom + ((values - centre) / scale) ** 2)
+        centre = np.sum(weight * values, axis=1, keepdims=True) / weight.sum(axis=1, keepdims=True)
+        scale = np.sqrt(np.mean(weight * (values - centre) ** 2, axis=1, keepdims=True)) + 1e-9
     constant = [
         math.lgamma((freedom + 1) / 2)
         - math.lgamma(freedom / 2)
         - 0.5 * math.log(freedom * math.pi)
         for freedom in STUDENT_FREEDOMS
     ]
-    tails = np.log1p(((values - place) / scale) ** 2 / freedom).sum(axis=1)
+    tails = np.log1p(((values - centre) / scale) ** 2 / freedom).sum(axis=1)
     likelihoods = len(values) * (constant - np.log(scale[:, 0])) - (
         (STUDENT_FREEDOMS + 1) / 2 * tails
     )
@@ -434,20 +443,20 @@ def _student(values: FloatArray) -> float:
 
 
 def _exponentially_modified_normal(values: FloatArray) -> float:
-    """Fit normal plus exponential (Grushka 1972), its tail to the right."""
+    """Fit the sum of a normal and an exponential variable (Grushka 1972): a tail to the right."""
 
     def likelihood(points: FloatArray) -> FloatArray:
-        place, sd, tail = points[:, :1], np.exp(points[:, 1:2]), np.exp(points[:, 2:])
-        standard = (values - place) / sd
+        location, sd, tail = points[:, :1], np.exp(points[:, 1:2]), np.exp(points[:, 2:])
+        standard = (values - location) / sd
         argument = (sd / tail - standard) / math.sqrt(2.0)
-        # Two forms of one function: where one of them overflows, the other is used.
+        # Two formulas for one function: each is used where the other overflows.
         scaled = _scaled_erfc(np.abs(argument))
         inside = np.log(scaled) - 0.5 * standard**2
         with np.errstate(over="ignore"):
-            beyond = np.log(np.maximum(2.0 - np.exp(-(argument**2)) * scaled, _LEAST)) + (
+            outside = np.log(np.maximum(2.0 - np.exp(-(argument**2)) * scaled, _MIN_POSITIVE)) + (
                 0.5 * (sd / tail) ** 2 - standard * sd / tail
             )
-        total = np.asarray(np.where(argument >= 0, inside, beyond).sum(axis=1), dtype=np.float64)
+        total = np.asarray(np.where(argument >= 0, inside, outside).sum(axis=1), dtype=np.float64)
         total -= len(values) * np.log(2.0 * tail[:, 0])
         return total
 
@@ -457,7 +466,7 @@ def _exponentially_modified_normal(values: FloatArray) -> float:
         [-share, 0.5 * math.log(1.0 - share**2), math.log(share)]
         for share in (tail, 0.5, 0.9, 0.99)
     ]
-    return _greatest(likelihood, np.array(starts))
+    return _max_likelihood(likelihood, np.array(starts))
 
 
 def _shifted_lognormal(values: FloatArray) -> float:
@@ -474,90 +483,90 @@ def _shifted_lognormal(values: FloatArray) -> float:
 
 
 def _normal_with_spikes(values: FloatArray) -> float:
-    """Fit a normal with a rare part that is uniform over the range, or exponential above.
+    """Fit a normal law with rare spikes: uniform over the range, or exponential above the mean.
 
-    It is fitted by EM from several shares of the rare part, both kinds at once.
+    EM fits both kinds of spikes at once, from several shares of spikes.
     """
     count = len(values)
-    rare = np.array(SPIKE_SHARES * 2)[:, None]
-    exponential = (np.arange(len(rare)) < len(SPIKE_SHARES))[:, None]
-    middle = float(np.median(values))
-    place = np.full_like(rare, middle)
-    sd = np.full_like(rare, max(1e-3, NORMAL_MAD * float(np.median(np.abs(values - middle)))))
-    mean_excess = np.full_like(rare, 1.0)
-    likelihoods = np.zeros(len(rare))
-    even = -math.log(float(values[-1] - values[0]))
+    share = np.array(SPIKE_SHARES * 2)[:, None]
+    is_exponential = (np.arange(len(share)) < len(SPIKE_SHARES))[:, None]
+    median = float(np.median(values))
+    mean = np.full_like(share, median)
+    sd = np.full_like(share, max(1e-3, NORMAL_MAD * float(np.median(np.abs(values - median)))))
+    mean_excess = np.full_like(share, 1.0)
+    likelihoods = np.zeros(len(share))
+    uniform = -math.log(float(values[-1] - values[0]))
     for _ in range(SPIKE_ROUNDS):
-        usual = np.log((1.0 - rare) / sd) - 0.5 * ((values - place) / sd) ** 2 - _HALF_LOG_TWO_PI
-        excess = values - place
-        above = np.where(excess > 0, -excess / mean_excess - np.log(mean_excess), -math.inf)
-        spikes = np.log(rare) + np.where(exponential, above, even)
-        both = np.logaddexp(usual, spikes)
-        likelihoods = both.sum(axis=1)
-        member = np.exp(usual - both)
+        normal = np.log((1.0 - share) / sd) - 0.5 * ((values - mean) / sd) ** 2 - _HALF_LOG_TWO_PI
+        excess = values - mean
+        exponential = np.where(excess > 0, -excess / mean_excess - np.log(mean_excess), -math.inf)
+        spikes = np.log(share) + np.where(is_exponential, exponential, uniform)
+        mixture = np.logaddexp(normal, spikes)
+        likelihoods = mixture.sum(axis=1)
+        member = np.exp(normal - mixture)
         weight = member.sum(axis=1, keepdims=True) + 1e-9
-        other = np.maximum(count - weight, 1e-6)
+        rest = np.maximum(count - weight, 1e-6)
         mean_excess = np.maximum(
-            ((1.0 - member) * np.maximum(excess, 0.0)).sum(axis=1, keepdims=True) / other, 1e-3
+            ((1.0 - member) * np.maximum(excess, 0.0)).sum(axis=1, keepdims=True) / rest, 1e-3
         )
-        place = (member * values).sum(axis=1, keepdims=True) / weight
-        spread = (member * (values - place) ** 2).sum(axis=1, keepdims=True) / weight
-        sd = np.sqrt(np.maximum(spread, 1e-4))
-        rare = np.clip(1.0 - weight / count, 1e-4, MAX_SPIKE_SHARE)
+        mean = (member * values).sum(axis=1, keepdims=True) / weight
+        variance = (member * (values - mean) ** 2).sum(axis=1, keepdims=True) / weight
+        sd = np.sqrt(np.maximum(variance, 1e-4))
+        share = np.clip(1.0 - weight / count, 1e-4, MAX_SPIKE_SHARE)
     return float(likelihoods.max())
 
 
-def _greatest(likelihood: Callable[[FloatArray], FloatArray], starts: FloatArray) -> float:
-    """Return the greatest value by pattern search (Hooke and Jeeves 1961), from the best start."""
+def _max_likelihood(likelihood: Callable[[FloatArray], FloatArray], starts: FloatArray) -> float:
+    """Return the maximum by pattern search (Hooke and Jeeves 1961) from the best start."""
     values = likelihood(starts)
-    best, greatest = starts[int(np.argmax(values))], float(np.max(values))
+    best, max_value = starts[int(np.argmax(values))], float(np.max(values))
     directions = np.concatenate([np.eye(3), -np.eye(3), _DIAGONALS])
     step = 0.4
     for _ in range(SEARCH_ROUNDS):
         points = best + step * directions
         values = likelihood(points)
-        place = int(np.argmax(values))
-        if values[place] > greatest:
-            best, greatest = points[place], float(values[place])
+        index = int(np.argmax(values))
+        if values[index] > max_value:
+            best, max_value = points[index], float(values[index])
         elif step < MIN_STEP:
             break
         else:
             step *= 0.5
-    return greatest
+    return max_value
 
 
 _DIAGONALS = np.array([[1.0, 1.0, -1.0], [-1.0, -1.0, 1.0], [1.0, 0.0, -1.0], [-1.0, 0.0, 1.0]])
-"""Directions that shift the place and move spread between the two parts at once."""
+"""Directions that shift the location and move spread from one part of the law to the other."""
 
 
 def _scaled_erfc(values: FloatArray) -> FloatArray:
-    """Return exp(x²)·erfc(x) for x from 0 up, with a relative error of 1e-9."""
-    place = (values - _MIDDLE) / (values + _MIDDLE)
-    scaled: FloatArray = _scaled_erfc_series()(place) / (1.0 + 2.0 * values)
+    """Return exp(x²)·erfc(x) for x ≥ 0, with a relative error of 1e-9."""
+    positions = (values - _MIDDLE) / (values + _MIDDLE)
+    scaled: FloatArray = _scaled_erfc_series()(positions) / (1.0 + 2.0 * values)
     return scaled
 
 
 @cache
 def _scaled_erfc_series() -> Chebyshev:
-    """Interpolate (1 + 2x)·exp(x²)·erfc(x), x = _MIDDLE·(1 + t)/(1 - t), for t from -1 to 1."""
+    """Interpolate (1 + 2x)·exp(x²)·erfc(x), x = _MIDDLE·(1 + t)/(1 - t), over -1 ≤ t ≤ 1."""
 
-    def exact(place: float) -> float:
-        value = _MIDDLE * (1.0 + place) / (1.0 - place)
-        if value < _FAR:
+    def exact(position: float) -> float:
+        value = _MIDDLE * (1.0 + position) / (1.0 - position)
+        if value < _ASYMPTOTIC_FROM:
             return (1.0 + 2.0 * value) * math.exp(value**2) * math.erfc(value)
         # The first terms of the asymptotic series (Abramowitz and Stegun 7.1.23).
         square = 2.0 * value**2
         series = 1.0 - (1.0 - 3.0 / square * (1.0 - 5.0 / square * (1.0 - 7.0 / square))) / square
         return (2.0 + 1.0 / value) / math.sqrt(math.pi) * series
 
-    # Loaded here: a campaign that has few trials never needs it.
+    # Imported here, because a campaign with few trials never needs it.
     from numpy.polynomial import Chebyshev
 
     return Chebyshev.interpolate(np.vectorize(exact, otypes=[np.float64]), _DEGREE)
 
 
 _MIDDLE = 3.75
-"""Value that lies in the middle of the interpolation."""
-_FAR = 25.0
-"""Value from which on the series replaces the product, which would overflow."""
+"""Value of x in the middle of the interpolation, at t = 0."""
+_ASYMPTOTIC_FROM = 25.0
+"""Value of x from which on a series replaces the product, which would overflow."""
 _DEGREE = 14

@@ -1,17 +1,17 @@
 """Which of several conditions may be the fastest, valid after any number of interim analyses.
 
-There are two families of claims, each at alpha. The first has the comparisons with the baseline
-(`equipoise.stats.verdict.judge`). The second has all pairs of candidates, by the same e-BH, so that
-a ranking costs the comparisons with the baseline no power.
+There are two families of claims, each at alpha. The first family has the comparisons with the
+baseline (`equipoise.stats.verdict.judge`). The second family has all pairs of candidates, by the
+same e-BH method, so that a ranking costs the comparisons with the baseline no power.
 
-A third statement names the conditions that may still be the fastest, the contenders. A condition is
-out of the race if it is slower than another one, at a level that splits alpha among its rivals
-(Ville 1939; Bonferroni). Only the side "slower" counts, which has half of a two-sided level. A
-candidate has alpha/2 for the baseline, so that a verdict "slower" takes it out of the race, and
-alpha/2 for all other candidates together. The baseline has alpha for all candidates together. So
-the chance that a fastest condition is ever out of the race is at most alpha. This holds for each
-condition separately: if several are equally fast, the chance that any of them is ever out is
-larger. To name a single wrong condition, all of them must be out, so its chance is at most alpha.
+A third statement names the contenders: the conditions that may still be the fastest. A condition is
+out if it is slower than another condition, at a level that splits alpha among its rivals (Ville
+1939; Bonferroni). Only the side "slower" counts, which has half of a two-sided level. For a
+candidate, alpha/2 is for the baseline, so that a verdict "slower" takes it out, and alpha/2 for all
+other candidates together. For the baseline, alpha is for all candidates together. So the chance
+that a fastest condition is ever out is at most alpha. This holds for each condition separately: if
+several are equally fast, the chance that any of them is ever out is larger. A single wrong
+condition can be named only if all of these are out, so the chance of that is at most alpha.
 """
 
 from __future__ import annotations
@@ -24,12 +24,7 @@ from msgspec import Struct
 from equipoise.model.plan import Contrast
 from equipoise.model.result import Verdict
 from equipoise.stats.sequence import PairedBlocks
-from equipoise.stats.verdict import (
-    ComparisonVerdict,
-    judge,
-    judge_at_stop,
-    margin_of,
-)
+from equipoise.stats.verdict import ComparisonVerdict, judge, judge_at_stop, margin_of
 
 Pair = tuple[int, int]
 """Two conditions: the baseline of their ratio, then the candidate."""
@@ -38,18 +33,18 @@ Pair = tuple[int, int]
 class RankedGroup(Struct, frozen=True):
     """Conditions that are ranked together, with the blocks of all their pairs."""
 
-    with_baseline: dict[Pair, PairedBlocks]
-    among_candidates: dict[Pair, PairedBlocks]
+    baseline_pairs: dict[Pair, PairedBlocks]
+    candidate_pairs: dict[Pair, PairedBlocks]
 
     @property
     def pairs(self) -> dict[Pair, PairedBlocks]:
         """Blocks of all pairs."""
-        return {**self.with_baseline, **self.among_candidates}
+        return {**self.baseline_pairs, **self.candidate_pairs}
 
     @property
     def members(self) -> tuple[int, ...]:
         """Conditions of the group, the baseline first."""
-        return tuple(dict.fromkeys(member for pair in self.with_baseline for member in pair))
+        return tuple(dict.fromkeys(member for pair in self.baseline_pairs for member in pair))
 
 
 def candidate_pairs(contrasts: Sequence[Contrast]) -> Iterator[Pair]:
@@ -59,39 +54,39 @@ def candidate_pairs(contrasts: Sequence[Contrast]) -> Iterator[Pair]:
 
 def ranked_group(
     contrasts: Sequence[Contrast],
-    with_baseline: Callable[[Contrast], PairedBlocks],
-    among_candidates: Callable[[Pair], PairedBlocks],
+    baseline_blocks: Callable[[Contrast], PairedBlocks],
+    candidate_blocks: Callable[[Pair], PairedBlocks],
 ) -> RankedGroup:
-    """Return the group of contrasts with one baseline; two functions give the blocks of a pair."""
+    """Return the group of contrasts with one baseline; the two functions return a pair's blocks."""
     return RankedGroup(
-        {contrast.pair: with_baseline(contrast) for contrast in contrasts},
-        {pair: among_candidates(pair) for pair in candidate_pairs(contrasts)},
+        {contrast.pair: baseline_blocks(contrast) for contrast in contrasts},
+        {pair: candidate_blocks(pair) for pair in candidate_pairs(contrasts)},
     )
 
 
 def contenders_of(
     group: RankedGroup, min_effect: float, alpha: float, *, min_blocks: int = 0
 ) -> tuple[int, ...]:
-    """Return the members that may still be the fastest, or tied with the fastest, in their order.
+    """Return the members that may still be the fastest, or tied with it, in the group's order.
 
     A member that takes less than ``min_effect`` percent longer is tied. For each fastest member,
-    the chance that it is ever missing is at most alpha. A pair counts from ``min_blocks`` blocks
-    on.
+    the chance that it is ever missing is at most alpha. Pairs with fewer than ``min_blocks`` blocks
+    do not count.
     """
-    margin, rivals = margin_of(min_effect), len(group.with_baseline)
+    margin, rivals = margin_of(min_effect), len(group.baseline_pairs)
 
     def verdict(pair: Pair, level: float) -> Verdict:
         judged = judge_at_stop(group.pairs[pair], margin, level)
         return judged.verdict if judged.blocks >= min_blocks else "undecided"
 
     beaten: set[int] = set()
-    for baseline, candidate in group.with_baseline:
+    for baseline, candidate in group.baseline_pairs:
         match verdict((baseline, candidate), alpha):
             case "slower":
                 beaten.add(candidate)
             case "faster" if verdict((baseline, candidate), 2.0 * alpha / rivals) == "faster":
                 beaten.add(baseline)
-    for first, second in group.among_candidates:
+    for first, second in group.candidate_pairs:
         match verdict((first, second), alpha / (rivals - 1)):
             case "slower":
                 beaten.add(second)
@@ -105,9 +100,9 @@ def judge_candidates(
 ) -> dict[Pair, ComparisonVerdict]:
     """Judge all pairs of candidates of all groups, which share alpha.
 
-    Parameters and errors are those of `equipoise.stats.verdict.judge`.
+    Parameters and errors are as in `equipoise.stats.verdict.judge`.
     """
-    pairs = {pair: blocks for group in groups for pair, blocks in group.among_candidates.items()}
+    pairs = {pair: blocks for group in groups for pair, blocks in group.candidate_pairs.items()}
     judged = judge(list(pairs.values()), min_effect=min_effect, alpha=alpha)
     return dict(zip(pairs, judged, strict=True))
 
@@ -117,7 +112,7 @@ def open_pairs(
 ) -> tuple[Pair, ...]:
     """Return the pairs of contenders that must be decided before the fastest is known.
 
-    Two contenders are tied if they are equivalent; if their verdict is mixed, neither order is
+    A pair needs no decision if its verdict is ``equivalent`` or ``mixed``: no order of the two is
     right. A pair without a verdict in its family is open.
     """
     return tuple(

@@ -1,8 +1,8 @@
-"""Resolution of a metric relative to its values: differences that count as a tie.
+"""Resolution of a metric: the smallest step of its values, and the differences that are ties.
 
-A tolerance that depends on which condition is faster breaks the symmetry that the bets rest on
-(docs/methods/interval.md). So the tolerance of a block is set by the values of the blocks before
-it.
+A quantum is the smallest step. The tolerance of a block is the largest log difference that counts
+as a tie. A tolerance that depended on which condition is faster would break the symmetry that the
+bets need (docs/methods/interval.md). So the values of earlier blocks set the tolerance of a block.
 
 If more of a metric is better, its cost is the inverse of its value, and its steps are steps of the
 value. Relative steps are the same for both, so tolerances are computed from the values.
@@ -21,16 +21,16 @@ from msgspec import Struct
 from equipoise.stats.arrays import FloatArray
 
 TIE_QUANTA = 1.5
-"""Quanta below which a difference is a tie. Two readings of equal times can differ by a whole
-quantum; half a quantum more allows for the rounding of the ratio under test
+"""Number of quanta below which a difference is a tie. Two readings of equal times can differ by a
+whole quantum; half a quantum more allows for the rounding of the tested ratio
 (docs/methods/interval.md)."""
 MAX_TOLERANCE = 1e6
-"""Maximum tolerance, in log units. No two finite costs differ by as much: all blocks are ties."""
+"""Maximum tolerance, in log units. No two finite costs differ by that much: all blocks are ties."""
 LOW_QUANTILE = 0.1
-"""Quantile of the past values to which the quanta are relative."""
+"""Quantile of the past values to which a quantum is relative."""
 VALUES_FOR_TICKS = 6
-"""Minimum number of values from which ticks other than powers of ten are inferred."""
-_TICK_ERROR = 1e-3
+"""Minimum number of values for inferring a quantum that is not a power of ten (a tick)."""
+_MAX_TICK_ERROR = 1e-3
 """Maximum deviation of a gap from a whole number of ticks, in ticks."""
 
 
@@ -48,11 +48,11 @@ NO_RESOLUTION = Resolution(0.0)
 
 
 def tie_tolerance(baseline: FloatArray, candidate: FloatArray, quantum: float) -> FloatArray:
-    """Return 1.5 clock quanta in log units, relative to the smaller of the two values.
+    """Return 1.5 quanta in log units, relative to the smaller of the two values of a block.
 
-    This is the rule for a first block, which has no past values. All arrays have the same unit and
-    shape (n,); a metric without a resolution has the quantum 0. The tolerance is 0 where the
-    smaller value is 0: ``block_differences`` handles these blocks.
+    This is the rule for a first block, which has no past values. Both arrays have the shape (n,)
+    and the unit of ``quantum``, which is 0 for a metric without a resolution. The tolerance is 0
+    where the smaller value is 0: ``block_differences`` handles these blocks.
     """
     smaller = np.minimum(baseline, candidate)
     tolerance = np.zeros_like(smaller)
@@ -62,32 +62,32 @@ def tie_tolerance(baseline: FloatArray, candidate: FloatArray, quantum: float) -
 
 
 class PastValues:
-    """Values of a metric so far, and the resolution inferred from them.
+    """Values of a metric in the blocks so far, and the resolution inferred from them.
 
     Parameters
     ----------
     resolution
         Resolution of the metric. An unknown quantum is inferred from the granularity of the values:
-        from their decimal places, and from the smallest gap between two values of one condition, if
-        every gap is a multiple of it. A gap between the conditions may be the effect.
+        from their decimal places, and from the smallest gap between values of one condition, if
+        every gap is a multiple of the smallest. A gap between conditions may be the effect.
     """
 
     def __init__(self, resolution: Resolution) -> None:
         self._resolution = resolution
         self._quantile = _LowQuantile()
         self._by_condition: tuple[set[float], set[float]] = (set(), set())
-        self._decimal = math.inf
+        self._decimal_unit = math.inf
         self._ticks_possible = True
 
     def add(self, baseline: Sequence[float], candidate: Sequence[float]) -> None:
-        """Add the costs of a block; a timeout and a cost of 0 show no resolution."""
+        """Add the costs of a block; timeouts and costs of 0 are ignored."""
         for seen, costs in zip(self._by_condition, (baseline, candidate), strict=True):
             for value in map(self._value, map(float, costs)):
                 if 0 < value < math.inf:
                     self._quantile.add(value)
                     if self._resolution.quantum is None:
                         seen.add(value)
-                        self._decimal = min(self._decimal, _decimal_unit(value))
+                        self._decimal_unit = min(self._decimal_unit, _decimal_unit(value))
 
     def values(self, costs: FloatArray) -> FloatArray:
         """Return the values that have these costs, shape (n,); 0 for an infinite cost."""
@@ -98,12 +98,12 @@ class PastValues:
     def _value(self, cost: float) -> float:
         if not self._resolution.more_is_better:
             return cost
-        # Rounded as the inverse of an inverse: 49 must not become 49.00000000000001.
+        # The cost is an inverse already: without rounding, 49 would become 49.00000000000001.
         return float(f"{1.0 / cost if cost else math.inf:.15g}")
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is no value yet."""
+        """Whether no value was added yet."""
         return not len(self._quantile)
 
     @property
@@ -121,7 +121,7 @@ class PastValues:
         """Resolution in the unit of the metric."""
         if self._resolution.quantum is not None:
             return self._resolution.quantum
-        return 0.0 if self.is_empty else max(self._decimal, self._tick())
+        return 0.0 if self.is_empty else max(self._decimal_unit, self._tick())
 
     def tolerance(self) -> float:
         """Return 1.5 quanta in log units, relative to the 10 % quantile of the values so far.
@@ -133,21 +133,21 @@ class PastValues:
     def _tick(self) -> float:
         if not self._ticks_possible or len(self._quantile) < VALUES_FOR_TICKS:
             return 0.0
-        by_condition = [np.diff(sorted(seen)) for seen in self._by_condition]
-        if not all(len(gaps) for gaps in by_condition):
+        gaps_by_condition = [np.diff(sorted(seen)) for seen in self._by_condition]
+        if not all(len(gaps) for gaps in gaps_by_condition):
             return 0.0
-        gaps = np.concatenate(by_condition)
+        gaps = np.concatenate(gaps_by_condition)
         ticks = gaps / gaps.min()
-        self._ticks_possible = bool(np.all(np.abs(ticks - np.rint(ticks)) <= _TICK_ERROR))
+        self._ticks_possible = bool(np.all(np.abs(ticks - np.rint(ticks)) <= _MAX_TICK_ERROR))
         return float(gaps.min()) if self._ticks_possible else 0.0
 
 
 class _LowQuantile:
-    """The 10 % quantile of the values so far, kept between two heaps."""
+    """The 10 % quantile of the values so far: the maximum of a heap of the lowest values."""
 
     def __init__(self) -> None:
         self._low: list[float] = []
-        """Negated values, so that the first is the quantile."""
+        """Lowest values, negated, so that the first is the quantile."""
         self._high: list[float] = []
 
     def __len__(self) -> int:
@@ -155,11 +155,10 @@ class _LowQuantile:
 
     @property
     def value(self) -> float:
-        """Order statistic of rank floor((n - 1) / 10), from 0; there must be at least one value."""
+        """Value of rank floor((n - 1) / 10), from 0; there must be at least one value."""
         return -self._low[0]
 
     def add(self, value: float) -> None:
-        """Add a value."""
         heappush(self._high, -heappushpop(self._low, -value))
         # The rank grows by 1 at most.
         if len(self._low) <= int(LOW_QUANTILE * (len(self) - 1)):
@@ -167,6 +166,6 @@ class _LowQuantile:
 
 
 def _decimal_unit(value: float) -> float:
-    """Return the last decimal place of a value, at most 1: 0.001 for 0.125."""
+    """Return the unit of the last decimal place of a value, at most 1: 0.001 for 0.125."""
     exponent = Decimal(repr(value)).normalize().as_tuple().exponent
     return 10.0 ** min(0, int(exponent))

@@ -40,11 +40,11 @@ class Exponent(Struct, frozen=True):
 
     log_power: int
     """Power b of log N."""
-    power: float
+    exponent: float
     """Exponent a of N."""
-    power_ci: Interval
+    exponent_ci: Interval
     """Interval of the exponent a; its ends are ``None`` with fewer than five blocks."""
-    largest_miss: float
+    largest_deviation: float
     """Largest deviation of the law from the cost at a size, as a fraction of that cost."""
 
 
@@ -52,6 +52,7 @@ class Growth(Struct, frozen=True):
     """Growth of the cost from one size to the next larger size."""
 
     smaller: float
+    """Smaller of the two sizes."""
     larger: float
     ratio: float
     ratio_ci: Interval
@@ -92,8 +93,8 @@ def scaling_law(sizes: Sequence[float], costs: FloatArray, *, seed: int) -> Scal
     sizes
         Shape (k,), k at least 2: different sizes above 1.
     costs
-        Shape (n, k): the cost at each size in each of n blocks, in the order in which they ran;
-        NaN where a size was left out of a block, +inf where a trial timed out.
+        Shape (n, k): the cost at each size in each of n blocks, in the order in which the blocks
+        ran; NaN where a size was left out of a block, +inf where a trial timed out.
     seed
         Seed of the resampling of blocks.
 
@@ -114,7 +115,7 @@ def scaling_law(sizes: Sequence[float], costs: FloatArray, *, seed: int) -> Scal
     ordered = np.asarray(sizes, dtype=np.float64)[order]
     if len(ordered) < 2 or not (ordered > 1).all() or not (np.diff(ordered) > 0).all():
         raise UnusableInput(
-            f"the sizes {', '.join(f'{size:g}' for size in sizes)} give no scaling law",
+            f"no scaling law can be fitted to the sizes {', '.join(f'{size:g}' for size in sizes)}",
             hint="give at least two different sizes above 1",
         )
     with np.errstate(divide="ignore"):
@@ -147,7 +148,7 @@ def scaling_law(sizes: Sequence[float], costs: FloatArray, *, seed: int) -> Scal
 
 
 def describe_law(exponent: float, log_power: int) -> str:
-    """Return the usual notation of a law, such as ``N^2 log N``."""
+    """Return a law in the usual notation, such as ``N^2 log N``."""
     size = {0.0: "", 1.0: "N"}.get(exponent, f"N^{exponent:g}")
     logarithm = {0: "", 1: "log N"}.get(log_power, f"(log N)^{log_power}")
     return f"{size} {logarithm}".strip() or "constant"
@@ -172,15 +173,15 @@ def _profiles(logs: FloatArray) -> FloatArray:
     medians.
     """
     with np.errstate(invalid="ignore"):
-        within = _medians(np.diff(logs, axis=2))
-        between = np.diff(_medians(logs), axis=1)
-    steps = np.where(np.isfinite(within), within, between)
+        within_blocks = _medians(np.diff(logs, axis=2))
+        between_medians = np.diff(_medians(logs), axis=1)
+    steps = np.where(np.isfinite(within_blocks), within_blocks, between_medians)
     start = np.zeros((len(logs), 1))
     return np.concatenate([start, np.cumsum(steps, axis=1)], axis=1)
 
 
 def _resampled(logs: FloatArray, seed: int) -> FloatArray | None:
-    """Return the profiles of resampled blocks, shape (r, k); ``None`` if there are few blocks."""
+    """Return the profiles of resampled blocks, shape (r, k); ``None`` for too few blocks."""
     if len(logs) < MIN_BLOCKS:
         return None
     indices = circular_block_indices(len(logs), RESAMPLES, np.random.default_rng(seed))
@@ -189,10 +190,7 @@ def _resampled(logs: FloatArray, seed: int) -> FloatArray | None:
 
 
 def _exponent(
-    log_sizes: FloatArray,
-    profile: FloatArray,
-    resampled: FloatArray | None,
-    log_power: int,
+    log_sizes: FloatArray, profile: FloatArray, resampled: FloatArray | None, log_power: int
 ) -> Exponent:
     offsets = log_power * np.log(log_sizes)
     centred = log_sizes - log_sizes.mean()
@@ -208,9 +206,9 @@ def _exponent(
 
 def _growths(sizes: FloatArray, logs: FloatArray) -> Iterator[Growth]:
     pairs = list(itertools.pairwise(sizes.tolist()))
-    for place, (smaller, larger) in enumerate(pairs):
-        has_both = np.isfinite(logs[:, place : place + 2]).all(axis=1)
-        differences = np.sort(logs[has_both, place + 1] - logs[has_both, place])
+    for index, (smaller, larger) in enumerate(pairs):
+        has_both = np.isfinite(logs[:, index : index + 2]).all(axis=1)
+        differences = np.sort(logs[has_both, index + 1] - logs[has_both, index])
         median, low, high = math.nan, None, None
         if len(differences):
             median = float(np.median(differences))

@@ -1,8 +1,7 @@
-"""Blocks of one candidate and the baseline, as the betting engine takes them.
+"""Blocks of one candidate and the baseline, as arrays for the betting engine.
 
-See docs/methods/interval.md.
-
-Also: P(the candidate is slower in a block), and the points of a chart of the confidence sequence.
+Also here: how often the candidate is slower in a block, and the points of a chart of the confidence
+sequence. docs/methods/interval.md explains the method.
 """
 
 from __future__ import annotations
@@ -36,10 +35,10 @@ def block_differences(
 ) -> FloatArray:
     """Return ln(candidate) - ln(baseline) in each block, shape (n,).
 
-    ``quantum`` is one number for all blocks, or has shape (n,).
+    ``quantum``, the smallest step of the metric, is one number for all blocks or has shape (n,).
 
-    A difference is ±inf where one of the two timed out or cost nothing. It is NaN, a tie, where
-    both did, and where one cost nothing and the other less than 1.5 quanta.
+    A difference is ±inf where one of the two trials timed out or cost nothing. It is NaN, a tie,
+    where both did, and where one trial cost nothing and the other less than 1.5 quanta.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         differences = np.log(candidate) - np.log(baseline)
@@ -51,7 +50,7 @@ def block_differences(
 class PairedBlocks:
     """The blocks of one candidate and the baseline on one metric, in the order in which they ran.
 
-    They grow with the campaign, so that an interim analysis does not bet on all blocks again.
+    New blocks can be added, so that an interim analysis does not bet on all blocks again.
 
     Raise `UnusableInput` if a cost is negative or not a number, an order is neither 1 nor -1, or
     the lengths differ. Raise `ValueError` if there are too many covariates.
@@ -61,13 +60,13 @@ class PairedBlocks:
     baseline, candidate
         Shape (n,): costs; +inf for a trial that timed out, which counts as slowest.
     orders
-        Shape (n,): 1 where the baseline ran before the candidate, -1 where the candidate did.
+        Shape (n,): 1 if the baseline ran before the candidate, -1 if after.
     resolution
-        Resolution of the metric; by default it has none.
+        Resolution of the metric; by default the metric has none.
     covariates
         Shape (n, 2, c), c at most 8: readings before the baseline's and before the candidate's
-        trial; NaN where unknown. A covariate that the program itself moves (its own run delay, say)
-        must not be among them: adjusting by it would remove the effect, too.
+        trial; NaN where unknown. The program itself must not influence a covariate (as it does its
+        own run delay): an adjustment by that covariate would remove the effect, too.
     """
 
     def __init__(
@@ -80,18 +79,20 @@ class PairedBlocks:
         covariates: FloatArray | None = None,
     ) -> None:
         self._past = PastValues(resolution)
-        below, above, checked = _checked(baseline, candidate, orders)
-        differences, tolerances = self._learn(below, above)
-        readings = None if covariates is None else _readings(below, above, covariates)
-        self.engine = BettingSequence(differences, checked, tolerances, readings)
+        baseline_costs, candidate_costs, signs = _checked(baseline, candidate, orders)
+        differences, tolerances = self._learn(baseline_costs, candidate_costs)
+        readings = (
+            None if covariates is None else _readings(baseline_costs, candidate_costs, covariates)
+        )
+        self.engine = BettingSequence(differences, signs, tolerances, readings)
         """The bets on these blocks."""
         self.verdicts: dict[tuple[str, float, float], Any] = {}
         """Verdicts on the blocks so far (`equipoise.stats.verdict`); a new block clears them."""
-        self._baseline: list[float] = below.tolist()
-        self._own_baseline: list[float] = below.tolist()
-        self._candidate: list[float] = above.tolist()
+        self._baseline: list[float] = baseline_costs.tolist()
+        self._own_baseline: list[float] = baseline_costs.tolist()
+        self._candidate: list[float] = candidate_costs.tolist()
         self._differences_of_blocks: list[float] = differences.tolist()
-        self._orders: list[int] = checked.tolist()
+        self._orders: list[int] = signs.tolist()
         self._tolerances_of_blocks: list[float] = tolerances.tolist()
 
     @classmethod
@@ -106,19 +107,22 @@ class PairedBlocks:
         resolution: Resolution = NO_RESOLUTION,
         covariates: FloatArray | None = None,
     ) -> Self:
-        """Return the blocks of a campaign whose baseline ran twice in each block (the control).
+        """Return the blocks of a campaign whose baseline ran twice in each block.
 
-        Half of the stake is on the candidate against the baseline, half on the candidate against
-        its twin; ``baseline`` then holds the mean of the two (docs/methods/control.md).
+        The second run is the twin, also called the control. Half of the stake is on the candidate
+        against the baseline, half on the candidate against the twin. The property ``baseline`` is
+        then the mean of the two (docs/methods/control.md).
 
-        Parameters and errors are those of the class; orders are 1 where the baseline (its twin) ran
-        before the candidate, else -1. Covariates have shape (n, 3, c): readings before the
-        baseline's, its twin's and the candidate's trial.
+        Parameters and errors are as in the class. ``orders`` and ``twin_orders`` are 1 if the
+        baseline, or its twin, ran before the candidate, else -1. Covariates have shape (n, 3, c):
+        readings before the trials of the baseline, its twin and the candidate.
         """
         blocks = cls(resolution=resolution)
-        known = itertools.repeat(None, len(baseline)) if covariates is None else covariates
-        for *row, read in zip(baseline, twin, candidate, orders, twin_orders, known, strict=True):
-            blocks.append_pooled(*row, covariates=read)
+        all_covariates = itertools.repeat(None, len(baseline)) if covariates is None else covariates
+        for *row, readings in zip(
+            baseline, twin, candidate, orders, twin_orders, all_covariates, strict=True
+        ):
+            blocks.append_pooled(*row, covariates=readings)
         return blocks
 
     def set_resolution(self, resolution: Resolution) -> None:
@@ -138,14 +142,14 @@ class PairedBlocks:
     ) -> None:
         """Add the next block of a baseline that ran twice (see ``pooled``).
 
-        ``covariates`` are of shape (3, c).
+        ``covariates`` have the shape (3, c).
         """
-        below, above, orders = _checked(
+        baseline_costs, candidate_costs, orders = _checked(
             [baseline, twin], [candidate, candidate], [order, twin_order]
         )
-        tolerances = self._tolerances(below, above)
-        differences = self._differences(below, above, self._past.quantum)
-        self._past.add(below.tolist(), [float(candidate)])
+        tolerances = self._tolerances(baseline_costs, candidate_costs)
+        differences = self._differences(baseline_costs, candidate_costs, self._past.quantum)
+        self._past.add(baseline_costs.tolist(), [float(candidate)])
         self.engine.push_pooled(
             (float(differences[0]), float(differences[1])),
             (int(orders[0]), int(orders[1])),
@@ -153,8 +157,8 @@ class PairedBlocks:
             (None, None)
             if covariates is None
             else (
-                _readings_of_block(below[:1], above[:1], covariates[[0, 2]]),
-                _readings_of_block(below[1:], above[1:], covariates[[1, 2]]),
+                _readings_of_block(baseline_costs[:1], candidate_costs[:1], covariates[[0, 2]]),
+                _readings_of_block(baseline_costs[1:], candidate_costs[1:], covariates[[1, 2]]),
             ),
         )
         mean = 0.5 * (float(baseline) + float(twin))
@@ -162,17 +166,16 @@ class PairedBlocks:
         self._remember(mean, candidate, differences, orders, float(tolerances.max()))
 
     def append(
-        self,
-        baseline: float,
-        candidate: float,
-        order: int,
-        *,
-        covariates: FloatArray | None = None,
+        self, baseline: float, candidate: float, order: int, *, covariates: FloatArray | None = None
     ) -> None:
-        """Add the next block; parameters are those of the class, ``covariates`` of shape (2, c)."""
-        below, above, orders = _checked([baseline], [candidate], [order])
-        differences, tolerances = self._learn(below, above)
-        readings = None if covariates is None else _readings_of_block(below, above, covariates)
+        """Add the next block; parameters are as in the class, ``covariates`` of shape (2, c)."""
+        baseline_costs, candidate_costs, orders = _checked([baseline], [candidate], [order])
+        differences, tolerances = self._learn(baseline_costs, candidate_costs)
+        readings = (
+            None
+            if covariates is None
+            else _readings_of_block(baseline_costs, candidate_costs, covariates)
+        )
         self.engine.push(float(differences[0]), int(orders[0]), float(tolerances[0]), readings)
         self._own_baseline.append(float(baseline))
         self._remember(baseline, candidate, differences, orders, float(tolerances[0]))
@@ -185,7 +188,7 @@ class PairedBlocks:
         orders: OrderArray,
         tolerance: float,
     ) -> None:
-        """Keep a block that the engine received, with the first pair's difference and order."""
+        """Keep the numbers of a block that the engine received."""
         self._baseline.append(float(baseline))
         self._candidate.append(float(candidate))
         self._differences_of_blocks.append(float(differences[0]))
@@ -199,35 +202,36 @@ class PairedBlocks:
         without.engine, without.verdicts = self.engine.unadjusted(), {}
         return without
 
-    def _learn(self, below: FloatArray, above: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _learn(self, baseline: FloatArray, candidate: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the differences and tolerances of the next blocks, and remember their costs."""
         if self._past.is_exact:
-            return self._differences(below, above, 0.0), np.zeros_like(below)
-        quanta, tolerances = np.zeros_like(below), np.empty_like(below)
-        for place, (cost, other) in enumerate(zip(below.tolist(), above.tolist(), strict=True)):
+            return self._differences(baseline, candidate, 0.0), np.zeros_like(baseline)
+        quanta, tolerances = np.zeros_like(baseline), np.empty_like(baseline)
+        for index, (cost, other_cost) in enumerate(
+            zip(baseline.tolist(), candidate.tolist(), strict=True)
+        ):
             if self._past.is_empty:
-                tolerances[place] = self._tolerances(below[[place]], above[[place]])[0]
+                tolerances[index] = self._tolerances(baseline[[index]], candidate[[index]])[0]
             else:
-                tolerances[place] = self._past.tolerance()
-            if not (cost and other):
-                # Only a tie with 0 needs the quantum of the costs so far, which may be slow to
-                # infer.
-                quanta[place] = self._past.quantum
-            self._past.add([cost], [other])
-        return self._differences(below, above, quanta), tolerances
+                tolerances[index] = self._past.tolerance()
+            if not (cost and other_cost):
+                # Only costs of 0 need the quantum, which may be slow to infer.
+                quanta[index] = self._past.quantum
+            self._past.add([cost], [other_cost])
+        return self._differences(baseline, candidate, quanta), tolerances
 
-    def _tolerances(self, below: FloatArray, above: FloatArray) -> FloatArray:
-        """Return the tolerances of the pairs of one block; the first block sets its own."""
+    def _tolerances(self, baseline: FloatArray, candidate: FloatArray) -> FloatArray:
+        """Return the tolerances of the pairs of one block; the first block uses its own costs."""
         if not self._past.is_empty:
-            return np.full_like(below, self._past.tolerance())
+            return np.full_like(baseline, self._past.tolerance())
         values = self._past.values
-        return tie_tolerance(values(below), values(above), self._past.quantum)
+        return tie_tolerance(values(baseline), values(candidate), self._past.quantum)
 
     def _differences(
-        self, below: FloatArray, above: FloatArray, quantum: float | FloatArray
+        self, baseline: FloatArray, candidate: FloatArray, quantum: float | FloatArray
     ) -> FloatArray:
-        # An infinite cost may be a timeout, which is never a tie with less than that.
-        return block_differences(below, above, 0.0 if self._past.are_inverse else quantum)
+        # For an inverse cost, infinity may be a timeout, which is never a tie.
+        return block_differences(baseline, candidate, 0.0 if self._past.are_inverse else quantum)
 
     @property
     def tolerances(self) -> FloatArray:
@@ -236,15 +240,15 @@ class PairedBlocks:
 
     @property
     def differences(self) -> FloatArray:
-        """Shape (n,): log cost of the candidate minus that of the baseline itself, not of its twin.
+        """Shape (n,): log cost of the candidate minus that of the baseline's own run.
 
-        ±inf where one timed out, NaN for a tie (`block_differences`).
+        The difference is ±inf where one trial timed out, NaN for a tie (`block_differences`).
         """
         return np.array(self._differences_of_blocks)
 
     @property
     def orders(self) -> OrderArray:
-        """Shape (n,): 1 where the baseline itself ran before the candidate, else -1."""
+        """Shape (n,): 1 if the baseline's own run was before the candidate's, else -1."""
         return np.array(self._orders, dtype=np.int8)
 
     def __len__(self) -> int:
@@ -253,17 +257,17 @@ class PairedBlocks:
 
     @property
     def baseline(self) -> FloatArray:
-        """Shape (n,): the costs of the baseline; with a twin, the mean of both."""
+        """Shape (n,): costs of the baseline; with a twin, the means of both runs."""
         return np.array(self._baseline)
 
     @property
     def own_baseline(self) -> FloatArray:
-        """Shape (n,): the costs of the baseline itself, without its twin."""
+        """Shape (n,): costs of the baseline's own runs, without its twin."""
         return np.array(self._own_baseline)
 
     @property
     def candidate(self) -> FloatArray:
-        """Shape (n,): the costs of the candidate."""
+        """Shape (n,): costs of the candidate."""
         return np.array(self._candidate)
 
 
@@ -273,37 +277,37 @@ def _checked(
     orders: OrderArray | Sequence[int],
 ) -> tuple[FloatArray, FloatArray, OrderArray]:
     """Return the costs and the orders of blocks as arrays."""
-    below, above = as_costs(baseline, "the baseline"), as_costs(candidate, "the candidate")
-    places = np.array(orders, dtype=np.int64, ndmin=1)
-    if not ((places == BASELINE_FIRST) | (places == CANDIDATE_FIRST)).all():
+    baseline, candidate = as_costs(baseline, "the baseline"), as_costs(candidate, "the candidate")
+    signs = np.array(orders, dtype=np.int64, ndmin=1)
+    if not ((signs == BASELINE_FIRST) | (signs == CANDIDATE_FIRST)).all():
         raise UnusableInput(
             "an order is neither 1 (baseline first) nor -1 (candidate first)",
-            hint="give one of the two for every block",
+            hint="give 1 or -1 for every block",
         )
-    if not len(below) == len(above) == len(places):
+    if not len(baseline) == len(candidate) == len(signs):
         raise UnusableInput(
-            f"{len(below)} costs of the baseline, {len(above)} of the candidate and "
-            f"{len(places)} orders",
-            hint="give one of each for every block",
+            f"{len(baseline)} costs of the baseline, {len(candidate)} of the candidate and "
+            f"{len(signs)} orders",
+            hint="give one cost of each condition, and one order, for every block",
         )
-    return below, above, places.astype(np.int8)
+    return baseline, candidate, signs.astype(np.int8)
 
 
 def _readings(
-    below: FloatArray, above: FloatArray, covariates: FloatArray
+    baseline: FloatArray, candidate: FloatArray, covariates: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the differences and sums within each block, from which the engine learns a slope."""
+    """Return differences and sums within each block, from which the engine learns a slope."""
     first, second = covariates[:, 0], covariates[:, 1]
     with np.errstate(divide="ignore", invalid="ignore"):
-        cost_sums = np.log(below) + np.log(above)
+        cost_sums = np.log(baseline) + np.log(candidate)
     return second - first, second + first, cost_sums
 
 
 def _readings_of_block(
-    below: FloatArray, above: FloatArray, covariates: FloatArray
+    baseline: FloatArray, candidate: FloatArray, covariates: FloatArray
 ) -> tuple[list[float], list[float], float]:
     """Return the readings of one block; its covariates have shape (2, c)."""
-    differences, sums, cost_sums = _readings(below, above, covariates[np.newaxis])
+    differences, sums, cost_sums = _readings(baseline, candidate, covariates[np.newaxis])
     return differences[0].tolist(), sums[0].tolist(), float(cost_sums[0])
 
 
@@ -313,18 +317,17 @@ class SlowerShare(Struct, frozen=True):
     share: float | None
     """Fraction of the decided blocks; ``None`` if no block is decided."""
     interval: Interval
-    """Interval that is exact after any number of interim analyses, if the probability is
-    constant."""
+    """Interval, exact after any number of interim analyses if the probability is constant."""
     slower: int
     decided: int
-    """Blocks without a tie; a difference below the clock's resolution is a tie."""
+    """Number of blocks without a tie; a difference below the clock's resolution is a tie."""
 
 
 def probability_slower(blocks: PairedBlocks, *, level: float) -> SlowerShare:
     """Return the share of blocks in which the candidate was slower, with a confidence sequence.
 
-    It is the running beta(½, ½)-binomial mixture (Robbins 1970; Howard et al. 2021) on the sign of
-    the block differences. The level is 1 minus the coverage.
+    The confidence sequence is the running beta(½, ½)-binomial mixture (Robbins 1970; Howard et al.
+    2021) on the signs of the block differences. ``level`` is 1 minus the coverage.
     """
     slower, decided, low, high = blocks.engine.slower_count(level)
     if decided == 0:
@@ -333,10 +336,10 @@ def probability_slower(blocks: PairedBlocks, *, level: float) -> SlowerShare:
 
 
 class SequencePoint(Struct, frozen=True):
-    """One interim analysis of a comparison; ratios are ``None`` where unknown or unlimited."""
+    """Result of one interim analysis; a ratio or bound is ``None`` if unknown or unlimited."""
 
     block: int
-    """Complete blocks so far, from 1."""
+    """Number of complete blocks so far."""
     ratio: float | None
     low: float | None
     high: float | None

@@ -1,18 +1,19 @@
-"""Changes of the same rows between two sessions that were not interleaved.
+"""Which rows cost more or less in a later session: two sessions that were not interleaved.
 
-No coin randomises two sessions, so every difference between them (the boot, neighbours,
-temperature) is part of the ratio. Its size is estimated from each session:
+A row is one condition of a result, with one cost for each process. No coin randomises two sessions,
+so every difference between them (the boot, other programs, temperature) is part of the ratio of a
+row. Each session shows how large such differences are:
 
-- the spread of its processes (Yuen's (1974) interval: means of the logarithms without the fifth at
-  each end, so that a disturbed process does not decide);
-- whether its halves differ by more than its processes do: the median over all rows of the squared
-  difference of the halves over what the processes explain, as a multiple of its median without
-  drift. All variances are multiplied by it;
-- how far all rows moved together, block by block. Two sessions are as far apart as two blocks can
-  be, so that this is not averaged over blocks.
+- The spread of its processes gives Yuen's (1974) interval: means of the logarithms without the
+  fifth at each end, so that a disturbed process does not decide.
+- Its halves may differ by more than its processes explain. All variances are multiplied by a
+  factor: the median over all rows of the squared difference of the halves over its variance by the
+  processes, as a multiple of this median without drift.
+- All rows of a block may move together. Two sessions are as far apart as two blocks can be, so this
+  movement is not averaged over blocks.
 
-If no difference between the two hosts is known, the typical difference of the rows is taken for the
-difference of the sessions (an empirical null: Efron 2004); a row that exceeds it has changed.
+Without a known difference of the hosts, the typical difference of the rows estimates the difference
+of the sessions (an empirical null: Efron 2004); a row with a larger difference has changed.
 
 The false-discovery rate over the rows is at most alpha (Benjamini and Hochberg 1995). So if nothing
 changed, the chance that any row is called changed is at most alpha. The intervals of all rows have
@@ -34,48 +35,48 @@ from equipoise.stats.arrays import NORMAL_MAD, FloatArray, IntArray
 
 MIN_PROCESSES = 2
 _MIN_VALUES_FOR_HALVES = 4
-_TRIMMED = 0.2
+_TRIMMED_SHARE = 0.2
 """Share of the values that is trimmed at each end."""
 _MEDIAN_EFFICIENCY = 0.37
 """Efficiency of the median absolute value as an estimate of a normal standard deviation."""
 _MIN_ROWS = 5
-"""Minimum number of rows that show the common effect of a session on all rows."""
+"""Minimum number of rows for the common effect of a session on all rows."""
 
 
 class Session(Struct, frozen=True):
-    """One row in one session."""
+    """Costs of one row in one session."""
 
     costs: FloatArray
     """Shape (n,): positive costs, one for each process, in the order in which they ran."""
     blocks: IntArray
-    """Shape (n,): the block of each process."""
+    """Shape (n,): number of the block of each process."""
 
 
 class SessionDrift(Struct, frozen=True):
-    """Drift within one session."""
+    """Drift within one session, over all rows."""
 
     variance_factor: float
-    """Factor that widens variances because the halves differ; 1 if they do not."""
+    """Factor that widens variances because the halves differ; 1 if the halves do not differ."""
     block_sd: float
-    """Standard deviation of the movement that all rows of a block share, in log units."""
+    """Standard deviation of the common movement of all rows of a block, in log units."""
     blocks: int
-    """Number of blocks that ``block_sd`` was estimated from; 0 for too few rows."""
+    """Number of blocks from which ``block_sd`` is estimated; 0 for too few rows."""
 
 
 class RowChange(Struct, frozen=True):
-    """One row in both sessions; log ratios of the cost, the later over the earlier."""
+    """Change of one row: log ratios of its costs, later session over earlier session."""
 
     difference: float
     low: float
     high: float
     """Upper bound; both bounds are infinite if a session has only one process."""
     p_value: float
-    """P-value of "the change is not larger than the smallest effect that matters"."""
+    """P-value for "the change is at most the smallest effect that matters"."""
     changed: bool
 
 
 class Changes(Struct, frozen=True):
-    """All rows."""
+    """Changes of all rows between two sessions."""
 
     rows: tuple[RowChange, ...]
     level: float
@@ -83,10 +84,10 @@ class Changes(Struct, frozen=True):
     earlier: SessionDrift
     later: SessionDrift
     mean: float
-    """Mean of the log ratios: the logarithm of their geometric mean."""
+    """Mean of the log ratios: the logarithm of the geometric mean of the ratios."""
     mean_low: float
     mean_high: float
-    """Ends of the interval of the mean, with coverage 1 minus alpha."""
+    """Upper bound of the mean; the interval of the mean has the coverage 1 minus alpha."""
 
 
 def changes_between(
@@ -97,65 +98,65 @@ def changes_between(
     alpha: float = 0.05,
     between: float = 0.0,
 ) -> Changes:
-    """Return the rows that cost more or less in the later session than in the earlier.
+    """Return the changes of all rows from the earlier to the later session.
 
     Parameters
     ----------
     earlier, later
         The same k rows in both sessions, k at least 1.
     min_effect
-        Percent: a row has changed if its ratio is outside ±ln(1 + min_effect/100).
+        Percent; a row has changed if its log ratio is outside ±ln(1 + min_effect/100).
     alpha
         False-discovery rate, and 1 minus the coverage of the interval of the mean.
     between
-        Standard deviation of a row between two sessions, beyond their own spread and drift, in log
-        units (`difference_between_sessions`); 0 if unknown.
+        Standard deviation of a row between two sessions, in log units, without the spread and drift
+        within the sessions (`difference_between_sessions`); 0 if unknown.
     """
-    matters = math.log1p(min_effect / 100.0)
+    margin = math.log1p(min_effect / 100.0)
     pairs = _paired(earlier, later)
     shared = (
         *((drift.block_sd**2, drift.blocks - 1) for drift in pairs.drifts),
         (between**2, max(1, round(_MEDIAN_EFFICIENCY * len(earlier)))),
     )
-    moves = sum(variance for variance, _ in shared)
-    errors = np.sqrt(pairs.variances.sum(axis=1) + moves).tolist()
+    shared_variance = sum(variance for variance, _ in shared)
+    errors = np.sqrt(pairs.variances.sum(axis=1) + shared_variance).tolist()
     differences = pairs.differences.tolist()
     freedoms = [
         _freedom(tuple(zip(variances, freedoms, strict=True)), shared)
         for variances, freedoms in zip(pairs.variances.tolist(), pairs.freedoms, strict=True)
     ]
-    p_values = list(map(_p_value, differences, errors, freedoms, itertools.repeat(matters)))
+    p_values = list(map(_p_value, differences, errors, freedoms, itertools.repeat(margin)))
     level = alpha * max(1, _selected_count(p_values, alpha)) / len(p_values)
-    reaches = [
+    half_widths = [
         error * student_quantile(1.0 - level / 2.0, freedom) if freedom else math.inf
         for error, freedom in zip(errors, freedoms, strict=True)
     ]
     mean = float(np.mean(pairs.differences))
-    # Rows are independent except for the movement that they share.
+    # Rows are independent, except for their common movement.
     known = pairs.variances[np.isfinite(pairs.variances).all(axis=1)]
     mean_error = math.inf
     if len(known):
-        mean_error = math.sqrt(float(known.sum()) / len(differences) ** 2 + moves)
-    mean_reach = mean_error * student_quantile(1.0 - alpha / 2.0, max(freedoms, default=0) or 1)
+        mean_error = math.sqrt(float(known.sum()) / len(differences) ** 2 + shared_variance)
+    half_width = mean_error * student_quantile(1.0 - alpha / 2.0, max(freedoms, default=0) or 1)
     return Changes(
         rows=tuple(
-            RowChange(middle, middle - reach, middle + reach, p_value, p_value <= level)
-            for middle, reach, p_value in zip(differences, reaches, p_values, strict=True)
+            RowChange(change, change - half, change + half, p_value, p_value <= level)
+            for change, half, p_value in zip(differences, half_widths, p_values, strict=True)
         ),
         level=level,
         earlier=pairs.drifts[0],
         later=pairs.drifts[1],
         mean=mean,
-        mean_low=mean - mean_reach,
-        mean_high=mean + mean_reach,
+        mean_low=mean - half_width,
+        mean_high=mean + half_width,
     )
 
 
 def difference_between_sessions(earlier: Sequence[Session], later: Sequence[Session]) -> float:
-    """Return the log difference of the median row beyond the sessions' own spread and drift.
+    """Estimate the log difference of two sessions beyond the spread and drift within each.
 
-    It is the normal standard deviation of the median row, less its error. It is meant for sessions
-    without a known difference, so that most rows did not change.
+    The estimate is a robust standard deviation of the rows' differences, minus their errors. It is
+    for sessions without a known difference, so that most rows did not change.
     """
     if len(earlier) < _MIN_ROWS:
         return 0.0
@@ -167,36 +168,39 @@ def difference_between_sessions(earlier: Sequence[Session], later: Sequence[Sess
 
 
 class _Pairs(Struct, frozen=True):
-    """Rows of two sessions, the earlier first."""
+    """Differences of all rows between two sessions; pairs have the earlier session first."""
 
     drifts: tuple[SessionDrift, SessionDrift]
     differences: FloatArray
-    """Shape (rows,): trimmed means of the logarithms, later minus earlier."""
+    """Shape (rows,): trimmed mean of the log costs, later minus earlier session."""
     variances: FloatArray
-    """Shape (rows, 2): those of the means, widened by the drift of the session."""
+    """Shape (rows, 2): variances of the trimmed means, widened by the drift of the session."""
     freedoms: Sequence[tuple[int, int]]
 
 
 def _paired(earlier: Sequence[Session], later: Sequence[Session]) -> _Pairs:
     drifts = (session_drift(earlier), session_drift(later))
-    means = [(_trimmed_mean(a), _trimmed_mean(b)) for a, b in zip(earlier, later, strict=True)]
+    means = [
+        (_trimmed_mean(earlier_row), _trimmed_mean(later_row))
+        for earlier_row, later_row in zip(earlier, later, strict=True)
+    ]
     return _Pairs(
         drifts,
-        np.array([after[0] - before[0] for before, after in means]),
-        np.array([(before[1], after[1]) for before, after in means])
+        np.array([second[0] - first[0] for first, second in means]),
+        np.array([(first[1], second[1]) for first, second in means])
         * [drift.variance_factor for drift in drifts],
-        [(before[2], after[2]) for before, after in means],
+        [(first[2], second[2]) for first, second in means],
     )
 
 
 def _trimmed_mean(row: Session) -> tuple[float, float, int]:
-    """Return Yuen's mean of the logarithms, its variance and its degrees of freedom.
+    """Return Yuen's mean of the log costs, its variance and its degrees of freedom.
 
-    The variance is infinite for one process.
+    The variance is infinite for a single process.
     """
     ordered = np.sort(np.log(row.costs))
     count = len(ordered)
-    trimmed = math.floor(_TRIMMED * count)
+    trimmed = math.floor(_TRIMMED_SHARE * count)
     inner = ordered[trimmed : count - trimmed]
     freedom = len(inner) - 1
     variance = math.inf
@@ -208,42 +212,42 @@ def _trimmed_mean(row: Session) -> tuple[float, float, int]:
 
 def session_drift(rows: Sequence[Session]) -> SessionDrift:
     """Return the drift within a session, over all its rows."""
-    common = _block_moves(rows)
-    moves = list(common.values())
-    spread = float(np.std(moves, ddof=1)) if len(moves) > 1 else 0.0
+    block_moves = _block_moves(rows)
+    moves = list(block_moves.values())
+    block_sd = float(np.std(moves, ddof=1)) if len(moves) > 1 else 0.0
     excesses = [
         excess
         for row in rows
         if (
             excess := _halves_excess(
-                np.log(row.costs) - [common.get(block, 0.0) for block in row.blocks]
+                np.log(row.costs) - [block_moves.get(block, 0.0) for block in row.blocks]
             )
         )
         is not None
     ]
-    enough = len(excesses) >= _MIN_ROWS
-    variance_factor = max(1.0, float(np.median(excesses))) if enough else 1.0
-    return SessionDrift(variance_factor, spread, len(moves))
+    has_enough_rows = len(excesses) >= _MIN_ROWS
+    variance_factor = max(1.0, float(np.median(excesses))) if has_enough_rows else 1.0
+    return SessionDrift(variance_factor, block_sd, len(moves))
 
 
 def _block_moves(rows: Sequence[Session]) -> dict[int, float]:
-    """Return, for each block, the median over rows of the distance from the row's median."""
+    """Return, for each block, the median over rows of its deviation from the row's median."""
     moves: dict[int, list[float]] = defaultdict(list)
     for row in rows:
         logs = np.log(row.costs)
         for block, move in zip(row.blocks.tolist(), (logs - np.median(logs)).tolist(), strict=True):
             moves[block].append(move)
     return {
-        block: float(np.median(listed))
-        for block, listed in moves.items()
-        if len(listed) >= _MIN_ROWS
+        block: float(np.median(moves_of_block))
+        for block, moves_of_block in moves.items()
+        if len(moves_of_block) >= _MIN_ROWS
     }
 
 
 def _halves_excess(logs: FloatArray) -> float | None:
-    """Return the squared difference of the halves over its median without drift.
+    """Return the squared difference of the halves, as a multiple of its median without drift.
 
-    ``None`` for too few processes, or if all are equal.
+    ``None`` for too few processes, or if all costs are equal.
     """
     half = len(logs) // 2
     if len(logs) < _MIN_VALUES_FOR_HALVES:
@@ -254,14 +258,15 @@ def _halves_excess(logs: FloatArray) -> float | None:
     if pooled <= 0.0:
         return None
     square = float((last.mean() - first.mean()) ** 2 / (2.0 * pooled / half))
-    # The median of F with 1 and that many degrees of freedom: Student's third quartile squared.
+    # The median of F with 1 and ``freedom`` degrees of freedom is Student's third quartile squared.
     return square / student_quantile(0.75, freedom) ** 2
 
 
 def _freedom(own: Sequence[tuple[float, int]], shared: Sequence[tuple[float, int]]) -> int:
     """Return the degrees of freedom of a sum of variances (Satterthwaite 1946; Welch 1947).
 
-    Each variance comes with its own degrees; the result is 0 if a session has only one process.
+    ``own`` are the variances of a row in both sessions, ``shared`` those that all rows share, each
+    with its degrees of freedom. The result is 0 if a session has only one process.
     """
     if min(freedom for _, freedom in own) < 1:
         return 0
@@ -272,15 +277,15 @@ def _freedom(own: Sequence[tuple[float, int]], shared: Sequence[tuple[float, int
     return max(1, math.floor(total**2 / sum(variance**2 / freedom for variance, freedom in parts)))
 
 
-def _p_value(difference: float, error: float, freedom: int, matters: float) -> float:
-    beyond = abs(difference) - matters
-    if freedom == 0 or beyond <= 0.0:
+def _p_value(difference: float, error: float, freedom: int, margin: float) -> float:
+    excess = abs(difference) - margin
+    if freedom == 0 or excess <= 0.0:
         return 1.0
-    return student_p_value(beyond / error, freedom) if error > 0.0 else 0.0
+    return student_p_value(excess / error, freedom) if error > 0.0 else 0.0
 
 
 def _selected_count(p_values: Sequence[float], alpha: float) -> int:
-    """Return the number of rows that Benjamini and Hochberg's step-up selects."""
+    """Return the number of rows that Benjamini and Hochberg's step-up method selects."""
     count = len(p_values)
     ranked = enumerate(sorted(p_values), start=1)
     return max((rank for rank, p_value in ranked if p_value <= alpha * rank / count), default=0)

@@ -1,11 +1,11 @@
 """The shift function: how much slower the fast, the middle and the slow runs are.
 
-`is_mostly_waiting` decides whether a difference is mostly time spent waiting for a processor. In
-each block the extra time of the slower condition has two parts: the time that its main thread
-waited longer for a processor (run delay), and the rest. A sign test decides whether the waiting is
-more than half of the extra time in most blocks (Dixon and Mood 1946). It uses no sizes, so a
-disturbance in one block decides nothing. The sums over all blocks must agree: many small waits are
-not most of a few long stretches of work. The answer is description; its error rate is that of the
+`is_mostly_waiting` decides whether most of a difference in time is waiting for a processor. In each
+block the extra time of the slower condition has two parts: the time that its main thread waited
+longer for a processor (run delay), and the rest. A sign test decides whether the waiting is more
+than half of the extra time in most blocks (Dixon and Mood 1946). The test ignores sizes, so that a
+disturbance in one block does not decide. The sums over all blocks must agree: many short waits may
+be less than a few long stretches of work. The answer only describes; its error rate is that of the
 sign test.
 """
 
@@ -29,21 +29,21 @@ DECILES = tuple(decile / 10 for decile in range(1, 10))
 RESAMPLES = 2000
 TAIL_QUANTILE = 0.99
 BLOCKS_FOR_TAIL = 100
-"""Minimum number of blocks for an answer of the 99th percentile and the maximum: with fewer, the
+"""Minimum number of blocks for answers by the 99th percentile and the maximum: with fewer, this
 percentile lies between the two largest costs."""
 MIN_BLOCKS = 10
 """Minimum number of blocks: with fewer, the outer deciles are the extremes, whose resampled bands
 are meaningless."""
 
-_CHUNK = 2_000_000
-"""Numbers held at once while resampling."""
+_MAX_RESAMPLED_COSTS = 2_000_000
+"""Maximum number of resampled costs in memory at once."""
 
 
 class ShiftFunction(Struct, frozen=True):
     """The ratio of two distributions, quantile by quantile.
 
-    All arrays have shape ``(quantiles,)``. A ratio is NaN where both quantiles are timeouts,
-    ``inf`` or 0 where one is; a bound may be 0 or ``inf`` there.
+    All arrays have shape ``(quantiles,)``. A ratio is NaN if both quantiles are timeouts, and
+    ``inf`` or 0 if one of them is; bounds may then be 0 or ``inf``.
     """
 
     quantiles: FloatArray
@@ -54,11 +54,7 @@ class ShiftFunction(Struct, frozen=True):
 
 
 def shift_function(
-    baseline: FloatArray,
-    candidate: FloatArray,
-    *,
-    seed: int,
-    resamples: int = RESAMPLES,
+    baseline: FloatArray, candidate: FloatArray, *, seed: int, resamples: int = RESAMPLES
 ) -> ShiftFunction:
     """Return deciles of the candidate over those of the baseline, with bootstrap bands.
 
@@ -82,20 +78,20 @@ def shift_function(
     generator = np.random.default_rng(seed)
     blocks = len(baseline)
     resampled = np.empty((resamples, len(DECILES)))
-    step = max(1, _CHUNK // blocks)
+    step = max(1, _MAX_RESAMPLED_COSTS // blocks)
     for begin in range(0, resamples, step):
         end = min(resamples, begin + step)
-        chosen = generator.integers(0, blocks, size=(end - begin, blocks))
-        resampled[begin:end] = _ratios(baseline[chosen], candidate[chosen])
-    # A resample in which both quantiles timed out excludes nothing: it widens both ends.
-    down = np.sort(np.where(np.isnan(resampled), 0.0, resampled), axis=0)
-    up = np.sort(np.where(np.isnan(resampled), np.inf, resampled), axis=0)
-    cut = int(np.floor(resamples * LEVEL / 2.0))
+        indices = generator.integers(0, blocks, size=(end - begin, blocks))
+        resampled[begin:end] = _ratios(baseline[indices], candidate[indices])
+    # A resample whose two quantiles are timeouts excludes no ratio: it widens both ends.
+    ascending_low = np.sort(np.where(np.isnan(resampled), 0.0, resampled), axis=0)
+    ascending_high = np.sort(np.where(np.isnan(resampled), np.inf, resampled), axis=0)
+    cut_count = int(np.floor(resamples * LEVEL / 2.0))
     return ShiftFunction(
         quantiles=np.array(DECILES),
         ratio=_ratios(baseline[None, :], candidate[None, :])[0],
-        low=down[cut],
-        high=up[resamples - 1 - cut],
+        low=ascending_low[cut_count],
+        high=ascending_high[resamples - 1 - cut_count],
         blocks=blocks,
     )
 
@@ -103,43 +99,43 @@ def shift_function(
 def _check(baseline: FloatArray, candidate: FloatArray) -> None:
     if baseline.shape != candidate.shape or baseline.ndim != 1:
         raise UnusableInput(
-            f"a shift function needs pairs, but there are {baseline.shape} baseline costs and "
-            f"{candidate.shape} candidate costs",
-            hint="give the costs of both conditions in the same blocks",
+            f"the baseline's costs have the shape {baseline.shape}, the candidate's the shape "
+            f"{candidate.shape}",
+            hint="give one cost of each condition for each block: two arrays of shape (blocks,)",
         )
     if len(baseline) < MIN_BLOCKS:
         raise UnusableInput(
-            f"a shift function needs {MIN_BLOCKS} blocks, but there are {len(baseline)}",
-            hint=f"measure more: {option('min_blocks', MIN_BLOCKS)}",
+            f"{len(baseline)} blocks are too few for a shift function, which needs {MIN_BLOCKS}",
+            hint=f"measure again with {option('min_blocks', MIN_BLOCKS)}",
         )
     for name, costs in (("baseline", baseline), ("candidate", candidate)):
         if np.isnan(costs).any() or (costs < 0).any():
             raise UnusableInput(
                 f"a {name} cost is negative or not a number",
-                hint="leave out the blocks whose cost is not known",
+                hint="leave out the blocks with an unknown cost",
             )
 
 
 def _ratios(baseline: FloatArray, candidate: FloatArray) -> FloatArray:
-    """Return the ratios of the deciles of samples ``(samples, blocks)``: ``(samples, deciles)``."""
-    below, above = _quantiles(baseline, DECILES), _quantiles(candidate, DECILES)
+    """Return the ratio of each decile, (samples, deciles), for arrays (samples, blocks)."""
+    denominators, numerators = (_quantiles(baseline, DECILES), _quantiles(candidate, DECILES))
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratios: FloatArray = np.where(above == below, 1.0, above / below)
-    ratios[np.isinf(below) & np.isinf(above)] = np.nan
+        ratios: FloatArray = np.where(numerators == denominators, 1.0, numerators / denominators)
+    ratios[np.isinf(denominators) & np.isinf(numerators)] = np.nan
     return ratios
 
 
 def _quantiles(samples: FloatArray, quantiles: Sequence[float]) -> FloatArray:
-    """Return quantiles along the last axis (type 8); NumPy would turn infinite costs into NaN."""
+    """Return quantiles of type 8 along the last axis; NumPy's would be NaN for infinite costs."""
     ordered = np.sort(samples, axis=-1)
     count = ordered.shape[-1]
-    place = np.clip((count + 1 / 3) * np.array(quantiles) + 1 / 3 - 1, 0.0, count - 1.0)
-    under = np.floor(place).astype(np.int64)
-    weight = place - under
-    lower, upper = ordered[..., under], ordered[..., np.minimum(under + 1, count - 1)]
+    position = np.clip((count + 1 / 3) * np.array(quantiles) + 1 / 3 - 1, 0.0, count - 1.0)
+    below = np.floor(position).astype(np.int64)
+    weight = position - below
+    lower, upper = ordered[..., below], ordered[..., np.minimum(below + 1, count - 1)]
     with np.errstate(invalid="ignore"):
-        between = lower + weight * (upper - lower)
-    return np.where((weight == 0.0) | (lower == upper), lower, between)
+        interpolated = lower + weight * (upper - lower)
+    return np.where((weight == 0.0) | (lower == upper), lower, interpolated)
 
 
 def minimum_misleads(
@@ -152,9 +148,9 @@ def minimum_misleads(
 ) -> bool:
     """Return whether a ranking by minimum contradicts the result (docs/methods/verdict.md).
 
-    It does if the minimum and the typical log ratio, candidate over baseline, name different
-    winners, each by more than ``min_effect`` percent, or if the minimum names a winner and the
-    verdict is ``equivalent``. Costs are from 0 up.
+    The minimum misleads in two cases: the ratio of the minima and the typical log ratio (candidate
+    over baseline) have different winners, each by more than ``min_effect`` percent; or the minima
+    have a winner and the verdict is ``equivalent``. Costs are 0 or more.
     """
     margin = margin_of(min_effect)
     by_minimum = _winner(_ln_ratio(candidate_minimum, baseline_minimum), margin)
@@ -166,49 +162,44 @@ def minimum_misleads(
 
 
 def statistic_answers(
-    baseline: FloatArray,
-    candidate: FloatArray,
-    *,
-    min_effect: float,
-    level: float = LEVEL,
+    baseline: FloatArray, candidate: FloatArray, *, min_effect: float, level: float = LEVEL
 ) -> tuple[StatisticAnswer, ...]:
-    """Return the answer of each statistic: the minimum, each decile and the mean.
+    """Return the answer of each statistic: the minimum, each decile and, at the end, the mean.
 
-    From 100 blocks on, the 99th percentile and the maximum are included.
+    From 100 blocks on, the 99th percentile and the maximum follow the deciles.
 
-    The costs, shape (n,) each, are from 0 up, +inf for a trial that timed out. The level is the
-    maximum chance that any decile is certain of the wrong winner, if trials are independent: alpha
-    over the number of comparisons that share it.
+    ``baseline`` and ``candidate``, shape (n,), are costs of 0 or more, +inf for a trial that timed
+    out. ``level`` is the maximum chance that any decile is certain of the wrong winner, if trials
+    are independent: alpha divided by the number of comparisons that share alpha.
 
-    The order is from the minimum up, with the mean last. The extremes and the mean are never
-    certain: without bounds on the costs no interval of a mean has an error rate (Bahadur and Savage
-    1956). Two timeouts, or two costs of 0, are equivalent.
+    The extremes and the mean are never certain: without bounds on the costs no interval of a mean
+    has an error rate (Bahadur and Savage 1956). Two timeouts, or two costs of 0, are equivalent.
     """
     margin = margin_of(min_effect)
     has_tail = len(baseline) >= BLOCKS_FOR_TAIL
     quantiles = (*DECILES, TAIL_QUANTILE) if has_tail else DECILES
-    largest = ("maximum",) if has_tail else ()
-    names = ("minimum", *(f"p{round(100 * quantile)}" for quantile in quantiles), *largest, "mean")
+    maximum = ("maximum",) if has_tail else ()
+    names = ("minimum", *(f"p{round(100 * quantile)}" for quantile in quantiles), *maximum, "mean")
     low, high = (
         [
             float(np.min(costs)),
             *_quantiles(costs, quantiles).tolist(),
-            *(float(np.max(costs)) for _ in largest),
+            *(float(np.max(costs)) for _ in maximum),
             float(np.mean(costs)),
         ]
         for costs in (baseline, candidate)
     )
     log_ratios = map(_ln_ratio, high, low)
-    certain = (0, *_certain_quantiles(baseline, candidate, quantiles, level), *(0 for _ in largest))
-    certain = (*certain, 0)
+    winners = (0, *_certain_quantiles(baseline, candidate, quantiles, level), *(0 for _ in maximum))
+    winners = (*winners, 0)
     return tuple(
         StatisticAnswer(
             name,
             math.exp(log_ratio) if math.isfinite(log_ratio) else None,
             _ANSWERS[_winner(log_ratio, margin)],
-            side != 0 and side == _winner(log_ratio, margin),
+            winner != 0 and winner == _winner(log_ratio, margin),
         )
-        for name, log_ratio, side in zip(names, log_ratios, certain, strict=True)
+        for name, log_ratio, winner in zip(names, log_ratios, winners, strict=True)
     )
 
 
@@ -217,17 +208,17 @@ def _certain_quantiles(
 ) -> Iterator[Literal[-1, 0, 1]]:
     """Yield 1 where the candidate's quantile is certainly above the baseline's, -1 where below.
 
-    It is certain if the intervals of both do not meet; the levels of all intervals add up to
-    ``level``.
+    A quantile is certain if the intervals of the two conditions do not overlap. Yield 0 for a
+    quantile that is not certain. The levels of all intervals add up to ``level``.
     """
-    each = level / (2 * len(quantiles))
+    quantile_level = level / (2 * len(quantiles))
     ordered = [np.sort(costs) for costs in (baseline, candidate)]
     for quantile in quantiles:
-        (low, high), (below, above) = (
-            quantile_interval(sample, quantile, each) for sample in ordered
+        (base_low, base_high), (low, high) = (
+            quantile_interval(sample, quantile, quantile_level) for sample in ordered
         )
-        is_above = below is not None and high is not None and below > high
-        is_below = above is not None and low is not None and above < low
+        is_above = low is not None and base_high is not None and low > base_high
+        is_below = high is not None and base_low is not None and high < base_low
         yield 1 if is_above else -1 if is_below else 0
 
 
@@ -247,8 +238,8 @@ def _ln_ratio(numerator: float, denominator: float) -> float:
         return float(np.log(numerator) - np.log(denominator))
 
 
-HALF = 0.5
-"""Part of the extra time that counts as most of it."""
+MAJORITY_SHARE = 0.5
+"""Fraction of the extra time above which waiting is most of the extra time."""
 _NORMAL_95 = 1.6448536269514722
 """Quantile of the normal distribution for a one-sided level of 5 %."""
 
@@ -256,12 +247,12 @@ _NORMAL_95 = 1.6448536269514722
 def is_mostly_waiting(extra_s: FloatArray, waiting_s: FloatArray) -> bool:
     """Return whether waiting is over half of the extra time, in most blocks and in total.
 
-    ``extra_s`` is the wall time of the slower condition minus that of the other, ``waiting_s`` the
-    same of their run delays; shape (n,), in seconds.
+    ``extra_s`` is the wall time of the slower condition minus that of the faster, ``waiting_s`` the
+    same difference of their run delays; shape (n,), in seconds.
     """
     blocks = len(extra_s)
-    explained = int(((extra_s > 0.0) & (waiting_s > HALF * extra_s)).sum())
-    if not waiting_s.sum() > HALF * extra_s.sum() > 0.0:
+    waiting_blocks = int(((extra_s > 0.0) & (waiting_s > MAJORITY_SHARE * extra_s)).sum())
+    if not waiting_s.sum() > MAJORITY_SHARE * extra_s.sum() > 0.0:
         return False
     # Normal approximation with continuity correction; exact to a block from five blocks on.
-    return explained - 0.5 > (blocks + _NORMAL_95 * math.sqrt(blocks)) / 2.0
+    return waiting_blocks - 0.5 > (blocks + _NORMAL_95 * math.sqrt(blocks)) / 2.0

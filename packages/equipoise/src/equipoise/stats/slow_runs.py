@@ -1,13 +1,12 @@
-"""Slow runs: whether they allow ``equivalent``, and whether one condition has more of them.
+"""Slow runs: whether they allow the verdict ``equivalent``, and which condition has more of them.
 
-The typical run does not show runs that are slow and rare. Two rules and one test deal with them:
+The typical run does not show runs that are slow and rare. Three functions deal with slow runs:
 
 - `means_allow_equivalence`: the ratio of means, with its standard error, must lie within the
-  smallest effect that matters; if only slow runs of *both* conditions forbid it, similar in number
-  and size, the ratio of means alone suffices;
-- `blocks_to_show`: the number of runs in which a kind of slow run would have appeared;
-- `slow_run_test`: a sequential test, by the coin, of whether slow runs are more frequent in one
-  condition.
+  smallest effect that matters. If only slow runs forbid that, and both conditions have slow runs of
+  similar number and size, the ratio of means alone suffices.
+- `blocks_to_show`: the number of runs in which a kind of slow run would have appeared.
+- `slow_run_test`: a sequential test of whether one condition has slow runs more often.
 """
 
 from __future__ import annotations
@@ -23,44 +22,26 @@ from equipoise.stats.arrays import FloatArray, median_of
 from equipoise.stats.describe import ln_coin_mixture, ln_ratio_of_means
 
 NORMAL_95 = 1.645
-"""Standard errors of a one-sided bound at 95 %."""
+"""Number of standard errors of a one-sided bound at 95 %."""
 SHARE_TO_SHOW = 0.05
 BLOCKS_TO_SHOW = 59
-"""Minimum number of blocks for ``equivalent``: the chance that they miss a kind of slow run that
-occurs in 5 % of runs is at most 5 %."""
+"""Minimum number of blocks for ``equivalent``: a kind of slow run that occurs in 5 % of runs is
+missing in so many blocks with a chance of at most 5 %."""
 ANALYSES_PER_DOUBLING = 3
-"""Comparisons of the slow runs of both conditions while the blocks double: after 59, 74, 93, 118
-blocks and so on. Compared after every block, they would be balanced sooner or later."""
-ALIKE_SIZES = 2.0
-"""Factor within which the typical delays of the slow runs of both conditions are similar."""
+"""Number of comparisons of slow runs while the number of blocks doubles: after 59, 74, 93, 118
+blocks and so on. After every block they would be balanced sooner or later, by chance."""
+MAX_DELAY_RATIO = 2.0
+"""Maximum ratio of the typical delays of both conditions' slow runs, if they are similar."""
 SLOW_SPREADS = 5.0
 """Robust standard deviations above the median from which on a run is slow."""
 SLOW_MARGINS = 5.0
 """Multiples of the smallest effect that matters from which on a run is slow."""
-ROUND_FACTORS = (
-    1.02,
-    1.05,
-    1.1,
-    1.15,
-    1.2,
-    1.3,
-    1.4,
-    1.5,
-    1.75,
-    2.0,
-    2.5,
-    3.0,
-    4.0,
-    5.0,
-    7.0,
-    10.0,
-)
-"""Multiples of the median from which on a run is slow; beyond them powers of 10, and half of them.
-"""
-FIRST_THRESHOLD = 10
-"""Blocks from which the first threshold is learnt; it is learnt again after each doubling."""
+SLOW_FACTORS = (1.02, 1.05, 1.1, 1.15, 1.2, 1.3, 1.4, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 5.0, 7.0, 10.0)
+"""Multiples of the median from which on a run is slow; above them 50, 100, 500, 1000 and so on."""
+FIRST_THRESHOLD_BLOCKS = 10
+"""Number of blocks that give the first threshold; each doubling gives a new threshold."""
 LEVEL_SHARE = 0.2
-"""Level of the test of slow runs over alpha: 1 % at alpha 5 %. It is added to alpha."""
+"""Level of the test of slow runs as a fraction of alpha, in addition to alpha: 1 % at alpha 5 %."""
 
 
 class SlowRunCounts(Struct, frozen=True):
@@ -71,22 +52,21 @@ class SlowRunCounts(Struct, frozen=True):
     baseline: int
     candidate: int
     runs: int
-    """Runs of each condition."""
+    """Number of runs of each condition."""
 
 
 class SlowRunTest(Struct, frozen=True):
     """Result of the test of which condition has slow runs more often."""
 
     baseline_only: int
-    """Blocks in which only the baseline's run took longer than the threshold."""
+    """Number of blocks in which only the baseline's run took longer than the threshold."""
     candidate_only: int
     e_value: float
     """E-value against "exchanging the two changes nothing", after the last block."""
     level: float
     """Maximum chance that the test ever names a condition if exchanging them changes nothing."""
     side: int
-    """1 if the candidate has slow runs more often, -1 if the baseline has, 0 if neither is shown.
-    """
+    """1 if the candidate has slow runs more often, -1 if the baseline has, 0 if unknown."""
 
 
 # -- whether the means allow "equivalent"
@@ -95,9 +75,10 @@ class SlowRunTest(Struct, frozen=True):
 def means_allow_equivalence(baseline: FloatArray, candidate: FloatArray, margin: float) -> bool:
     """Return whether the means and the slow runs allow the verdict ``equivalent``.
 
-    They do if the bound of the ratio of means is within the margin (`ln_bound_of_means`). If the
-    bound fails because of slow runs of both conditions, and these are balanced at the last planned
-    number of blocks, a ratio of means within the margin suffices (`have_balanced_slow_runs`).
+    They allow it if the bound of the ratio of means is within the margin (`ln_bound_of_means`). A
+    ratio of means within the margin suffices if the bound is outside only because of slow runs of
+    both conditions, and these are balanced at the last planned number of blocks
+    (`have_balanced_slow_runs`).
 
     Costs have shape (n,), +inf for a timeout; the margin is in log units.
     """
@@ -111,11 +92,11 @@ def ln_bound_of_means(parts: Sequence[tuple[float, FloatArray, FloatArray]]) -> 
     """Return the bound of the mean log ratio of means over hosts; a single host has weight 1.
 
     It is |Σ w·ln R̄| + 1.645·SE + E, with SE² = Σ w²·Σ(bᵢ/b̄ - aᵢ/ā)²/n² by the delta method, and E
-    the largest single term w·|bᵢ/b̄ - aᵢ/ā|/n. After one slow run the normal bound of so skewed a
-    mean is too small; E counts that run once more. The bound is infinite if a mean is not finite
-    and positive, and 0 if nothing costs anything.
+    the largest single term w·|bᵢ/b̄ - aᵢ/ā|/n. After one slow run the mean is so skewed that its
+    normal bound is too small; E counts that run once more. The bound is infinite if a mean is not
+    finite and positive, and 0 if all costs are 0.
 
-    Each part has a weight, the costs of the baseline and those of the candidate, shape (n,) each.
+    ``parts`` has for each host its weight and the costs of baseline and candidate, shape (n,) each.
     """
     estimate = variance = extreme = 0.0
     for weight, baseline, candidate in parts:
@@ -134,29 +115,33 @@ def ln_bound_of_means(parts: Sequence[tuple[float, FloatArray, FloatArray]]) -> 
 def have_balanced_slow_runs(baseline: FloatArray, candidate: FloatArray, margin: float) -> bool:
     """Return whether slow runs of both conditions are the only reason why the bound fails.
 
-    Both conditions have slow runs; their numbers differ by at most the root of their sum; their
-    typical delays are within a factor of 2; costs cut off at the threshold are within the bound;
-    the ratio of means itself is within the margin. The threshold is the same for both conditions,
-    so exchanging them changes nothing.
+    Then all of these hold: both conditions have slow runs; their numbers differ by at most the root
+    of their sum; their typical delays differ by at most a factor of 2; the bound of costs cut off
+    at the threshold is within the margin, and so is the ratio of means. The threshold is the same
+    for both conditions, so exchanging them changes nothing.
     """
     if len(baseline) < BLOCKS_TO_SHOW:
         return False
     both = np.concatenate([baseline, candidate])
     threshold = slow_factor(both, margin) * float(median_of(both))
-    late, later = baseline[baseline > threshold], candidate[candidate > threshold]
-    if not (len(late) and len(later)) or (len(late) - len(later)) ** 2 > len(late) + len(later):
+    slow_baseline, slow_candidate = baseline[baseline > threshold], candidate[candidate > threshold]
+    if not (len(slow_baseline) and len(slow_candidate)) or (
+        len(slow_baseline) - len(slow_candidate)
+    ) ** 2 > len(slow_baseline) + len(slow_candidate):
         return False
-    cut = [np.minimum(costs, threshold) for costs in (baseline, candidate)]
-    if not ln_bound_of_means([(1.0, cut[0], cut[1])]) <= margin:
+    cut_costs = [np.minimum(costs, threshold) for costs in (baseline, candidate)]
+    if not ln_bound_of_means([(1.0, cut_costs[0], cut_costs[1])]) <= margin:
         return False
-    delays = [float(median_of(costs) - median_of(both)) for costs in (late, later)]
-    if not (math.isfinite(sum(delays)) and max(delays) <= ALIKE_SIZES * min(delays)):
+    delays = [
+        float(median_of(costs) - median_of(both)) for costs in (slow_baseline, slow_candidate)
+    ]
+    if not (math.isfinite(sum(delays)) and max(delays) <= MAX_DELAY_RATIO * min(delays)):
         return False
     return abs(ln_ratio_of_means(baseline, candidate)) <= margin
 
 
 def planned_blocks(blocks: int) -> int:
-    """Return the last number of blocks, up to this one, at which slow runs of both are compared."""
+    """Return the last number of blocks, up to ``blocks``, at which slow runs are compared."""
     if blocks < BLOCKS_TO_SHOW:
         return 0
     analyses = math.floor(ANALYSES_PER_DOUBLING * math.log2(blocks / BLOCKS_TO_SHOW) + 1e-9)
@@ -166,40 +151,41 @@ def planned_blocks(blocks: int) -> int:
 def blocks_until_means_allow(
     baseline: FloatArray, candidate: FloatArray, margin: float
 ) -> int | None:
-    """Return how many more blocks like these the means need to allow ``equivalent``.
+    """Return how many more blocks would let the means allow ``equivalent``.
 
-    The standard error falls with the root of the number of blocks. ``None`` if the ratio of means
-    is beyond the margin, or unknown.
+    The forecast assumes that further blocks are similar: the standard error falls with the root of
+    the number of blocks. ``None`` if the ratio of means is beyond the margin, or unknown.
     """
     blocks = len(baseline)
-    missing = max(0, BLOCKS_TO_SHOW - blocks)
+    missing_blocks = max(0, BLOCKS_TO_SHOW - blocks)
     if means_allow_equivalence(baseline, candidate, margin):
-        return missing
+        return missing_blocks
     bound, estimate = (
         ln_bound_of_means([(1.0, baseline, candidate)]),
         abs(ln_ratio_of_means(baseline, candidate)),
     )
     if not (math.isfinite(bound) and estimate < margin):
         return None
-    # The distance from the estimate to the bound falls at least with the root.
+    # The distance from estimate to bound falls at least as fast as the standard error.
     growth = ((bound - estimate) / (margin - estimate)) ** 2
-    return max(missing, math.ceil(blocks * (growth - 1.0)))
+    return max(missing_blocks, math.ceil(blocks * (growth - 1.0)))
 
 
 # -- which slow runs would have appeared
 
 
 def blocks_to_show(share: float, alpha: float) -> int:
-    """Return the number of runs that miss a kind of slow run with this share with chance alpha.
+    """Return the number of runs in which a kind of slow run would have appeared.
 
-    It is the smallest n with (1 - share)^n ≤ alpha: 299 for 1 % at alpha 0.05 (the rule of three:
-    Hanley and Lippman-Hand 1983). The share is between 0 and 1, both excluded.
+    ``share`` is the fraction of runs that are of this kind, between 0 and 1, both excluded. The
+    result is the smallest n with (1 - share)^n ≤ alpha, the chance of missing this kind: 299 for
+    1 % at alpha 0.05 (the rule of three: Hanley and Lippman-Hand 1983).
     """
     return max(1, math.ceil(math.log(alpha) / math.log1p(-share) - 1e-9))
 
 
 def unseen_share(runs: int, alpha: float) -> float:
-    """Return the share of slow runs that ``runs`` miss with chance alpha: 1 - alpha^(1/runs)."""
+    """Return the share of slow runs that is missing in ``runs`` runs with chance alpha."""
     return -math.expm1(math.log(alpha) / max(1, runs))
 
 
@@ -209,9 +195,9 @@ def unseen_share(runs: int, alpha: float) -> float:
 def slow_factor(costs: FloatArray, margin: float) -> float:
     """Return the round multiple of the median from which on a run is slow.
 
-    It is at least five robust standard deviations of the log costs, and five times the margin,
-    above the median. Runs with a smaller delay would have to be frequent to move the mean by the
-    margin.
+    Slow runs are at least five robust standard deviations of the log costs above the median, and at
+    least five times the margin. Runs with a smaller delay would have to be frequent to move the
+    mean by the margin.
     """
     with np.errstate(divide="ignore"):
         logs = np.log(costs[np.isfinite(costs) & (costs > 0.0)])
@@ -224,9 +210,9 @@ def slow_factor(costs: FloatArray, margin: float) -> float:
 
 
 def _round_factor(factor: float) -> float:
-    """Return the smallest round multiple from ``factor`` on."""
-    if factor <= ROUND_FACTORS[-1]:
-        return ROUND_FACTORS[bisect.bisect_left(ROUND_FACTORS, factor)]
+    """Return the smallest round factor that is at least ``factor``."""
+    if factor <= SLOW_FACTORS[-1]:
+        return SLOW_FACTORS[bisect.bisect_left(SLOW_FACTORS, factor)]
     power = 10.0 ** math.floor(math.log10(factor))
     return next(step * power for step in (1.0, 5.0, 10.0) if step * power >= factor)
 
@@ -234,20 +220,20 @@ def _round_factor(factor: float) -> float:
 def slow_run_counts(baseline: FloatArray, candidate: FloatArray, margin: float) -> SlowRunCounts:
     """Count the runs of each condition that took far longer than their own median.
 
-    This is description. Costs have shape (n,) each, from 0 up. The multiple of the median is the
-    larger one of both conditions, raised as long as the counts stay the same.
+    The counts only describe. Costs, 0 or more, have shape (n,). The multiple of the median is the
+    larger multiple of the two conditions, raised as long as the counts stay the same.
     """
     medians = [float(median_of(costs)) for costs in (baseline, candidate)]
     factor = max(slow_factor(costs, margin) for costs in (baseline, candidate))
 
-    def counted(least: float) -> list[int]:
+    def count_slow(multiple: float) -> list[int]:
         pairs = zip((baseline, candidate), medians, strict=True)
-        return [int(np.sum(costs > least * median)) for costs, median in pairs]
+        return [int(np.sum(costs > multiple * median)) for costs, median in pairs]
 
-    counts = counted(factor)
+    counts = count_slow(factor)
     if any(counts):
-        for larger in ROUND_FACTORS:
-            if larger > factor and counted(larger) == counts:
+        for larger in SLOW_FACTORS:
+            if larger > factor and count_slow(larger) == counts:
                 factor = larger
     return SlowRunCounts(factor, counts[0], counts[1], len(baseline))
 
@@ -258,32 +244,32 @@ def slow_run_counts(baseline: FloatArray, candidate: FloatArray, margin: float) 
 def slow_run_test(
     baseline: FloatArray, candidate: FloatArray, *, margin: float, alpha: float
 ) -> SlowRunTest:
-    """Test by the coin whether slow runs are more frequent in one of two conditions.
+    """Test whether slow runs are more frequent in one of two conditions.
 
-    The threshold of a block is learnt from the costs of both conditions in earlier blocks: from the
-    first 10, then from 20, 40 and so on. If exactly one run of a block exceeds it, and exchanging
-    the two changes nothing, that run is the candidate's with chance ½, whatever came before. The
-    wealth of a bettor, ∏(1 ± λ) over these blocks, mixed over λ = 2p - 1 with p by beta(½, ½), is
-    an e-value (Robbins 1970). A condition is named if the e-value ever reached 1/level, so the
-    chance of a false name is at most ``level`` at any stop (Ville 1939). The level is a fifth of
-    alpha, in addition to alpha.
+    The threshold of a block comes from the costs of both conditions in earlier blocks: in the first
+    10, later in the first 20, 40 and so on. Assume that exchanging the two conditions changes
+    nothing. If exactly one run of a block exceeds the threshold, the coin then makes it the
+    candidate's with chance ½, whatever came before. The wealth of a bettor, ∏(1 ± λ) over these
+    blocks, mixed over λ = 2p - 1 with p by beta(½, ½), is an e-value (Robbins 1970). The test names
+    a condition once the e-value reaches 1/level, so the chance of a false name is at most ``level``
+    at any stop (Ville 1939). The level is a fifth of alpha, in addition to alpha.
 
     The test is for conditions whose typical runs take the same time: with a constant ratio other
-    than 1, exchanging the two does change something.
+    than 1, exchanging the two conditions does change something.
 
     Costs have shape (n,); a timeout, +inf, exceeds every threshold.
     """
     signs = _discordant_signs(baseline, candidate, margin)
     level = LEVEL_SHARE * alpha
-    named = won = 0
+    side = candidate_only = 0
     logarithm = 0.0
     for count, sign in enumerate(signs, start=1):
-        won += sign > 0
-        logarithm = ln_coin_mixture(won, count)
-        if not named and logarithm >= -math.log(level):
-            named = 1 if 2 * won > count else -1
+        candidate_only += sign > 0
+        logarithm = ln_coin_mixture(candidate_only, count)
+        if not side and logarithm >= -math.log(level):
+            side = 1 if 2 * candidate_only > count else -1
     e_value = math.exp(min(logarithm, 700.0))
-    return SlowRunTest(len(signs) - won, won, e_value, level, named)
+    return SlowRunTest(len(signs) - candidate_only, candidate_only, e_value, level, side)
 
 
 def _discordant_signs(baseline: FloatArray, candidate: FloatArray, margin: float) -> list[int]:
@@ -292,13 +278,13 @@ def _discordant_signs(baseline: FloatArray, candidate: FloatArray, margin: float
     The signs are in the order of the blocks; other blocks are left out.
     """
     signs: list[int] = []
-    begin = FIRST_THRESHOLD
+    begin = FIRST_THRESHOLD_BLOCKS
     while begin < len(baseline):
         end = min(2 * begin, len(baseline))
-        past = np.concatenate([baseline[:begin], candidate[:begin]])
-        threshold = slow_factor(past, margin) * float(median_of(past))
-        exceeds = (candidate[begin:end] > threshold).astype(int)
-        exceeds -= baseline[begin:end] > threshold
-        signs.extend(int(sign) for sign in exceeds[exceeds != 0])
+        past_costs = np.concatenate([baseline[:begin], candidate[:begin]])
+        threshold = slow_factor(past_costs, margin) * float(median_of(past_costs))
+        block_signs = (candidate[begin:end] > threshold).astype(int)
+        block_signs -= baseline[begin:end] > threshold
+        signs.extend(int(sign) for sign in block_signs[block_signs != 0])
         begin = end
     return signs

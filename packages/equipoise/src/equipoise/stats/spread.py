@@ -1,10 +1,11 @@
-"""Whether holding a source of chance makes the times of one program spread less.
+"""Whether the times of one program spread less if a source of chance is held constant.
 
-The test is on spread, for paired blocks. Each condition's logarithmic times are centred at their
-median. The distances from it are replaced by their ranks among both conditions, so that one
-disturbed trial counts as one rank (as in Conover's test of variances, Conover 1999, §5.3). If
-holding changes nothing, the two distances of a block may be exchanged, so the signs of their
-differences are flipped at random (Fisher's permutation test, for pairs).
+Each block has one trial in which the source varies and one in which it is fixed. The log times of
+both conditions are centred at their median. The distances from the median are replaced by their
+ranks among both conditions, so that one disturbed trial counts as one rank (as in Conover's test of
+variances, Conover 1999, §5.3). If holding the source changes nothing, the two distances of a block
+may be exchanged, so the signs of their differences are flipped at random (Fisher's permutation
+test, for pairs).
 """
 
 from __future__ import annotations
@@ -26,51 +27,49 @@ from equipoise.stats.arrays import (
 )
 
 KIND: Kind = "chance"
-"""The ``kind`` of an entry of ``why`` that names a source of chance.
-
-See docs/reference/document.md.
-"""
+"""``kind`` of an entry of ``why`` about a source of chance (docs/reference/document.md)."""
 MIN_BLOCKS = 8
-"""Fewer pairs than this cannot give a small p-value after Holm's correction for five sources."""
+"""Minimum number of blocks for a small p-value after Holm's correction for five sources."""
 FLIPS = 9999
 _MIN_SPREAD_AS_FACTOR = 0.25
-MIDDLE = (0.1, 0.9)
-"""Quantiles between which the spread is taken, so that a few disturbed trials do not decide it."""
+SPREAD_QUANTILES = (0.1, 0.9)
+"""Quantiles whose distance is the spread: a few disturbed trials do not change it."""
 
 
 class SpreadChange(Struct, frozen=True):
     """Spreads of two conditions in the same blocks."""
 
     varying: float
-    """Spread of the logarithmic times with nothing held: 0.1 is about ±10 %."""
+    """Spread of the log times while the source varies: 0.1 is about ±10 %."""
     fixed: float
+    """Spread of the log times with the source held."""
     share: float | None
     """Fraction of the variance that disappears with the source held: 1 - (fixed / varying)².
     Negative if the times spread more, ``None`` if ``varying`` is 0."""
     share_ci: Interval
-    """Interval of ``share``, by a bootstrap over blocks."""
+    """Bootstrap interval of ``share`` over blocks."""
     p_value: float
-    """One-sided p-value of "holding it does not make the times spread less"."""
+    """One-sided p-value for "holding the source does not reduce the spread"."""
     blocks: int
 
 
 def spread(values: FloatArray) -> float:
     """Return half the range of the middle 80 % of the logarithms of n positive values."""
-    low, high = np.quantile(np.log(values), MIDDLE)
+    low, high = np.quantile(np.log(values), SPREAD_QUANTILES)
     return float(high - low) / 2.0
 
 
 def describe_spread(log_spread: float) -> str:
-    """Return ``±3.1 %``, or ``×÷2.6`` where plus and minus would no longer be equal."""
+    """Return ``±3.1 %``; for large spreads ``×÷2.6``, as plus and minus would differ."""
     if log_spread < _MIN_SPREAD_AS_FACTOR:
         return f"±{100 * log_spread:.2g} %"
     return f"×÷{math.exp(log_spread):.3g}"
 
 
 def spread_change(varying: FloatArray, fixed: FloatArray, *, seed: int) -> SpreadChange | None:
-    """Compare the spread of two conditions; ``None`` under ``MIN_BLOCKS``.
+    """Compare the spreads of two conditions; return ``None`` for under ``MIN_BLOCKS`` blocks.
 
-    The costs, shape (n,) each, are of the same blocks, positive and finite.
+    ``varying`` and ``fixed``, shape (n,), are positive finite costs in the same n blocks.
     """
     if len(varying) < MIN_BLOCKS:
         return None
@@ -86,36 +85,36 @@ def spread_change(varying: FloatArray, fixed: FloatArray, *, seed: int) -> Sprea
 
 
 def holm(p_values: Sequence[float]) -> tuple[float, ...]:
-    """Return adjusted p-values that hold for all tests together (Holm 1979), in the given order."""
-    order = sorted(range(len(p_values)), key=lambda place: p_values[place])
+    """Return p-values adjusted for all tests together (Holm 1979), in the order of the tests."""
+    order = sorted(range(len(p_values)), key=lambda index: p_values[index])
     adjusted = [1.0] * len(p_values)
     highest = 0.0
-    for rank, place in enumerate(order):
-        highest = max(highest, min(1.0, (len(p_values) - rank) * p_values[place]))
-        adjusted[place] = highest
+    for rank, index in enumerate(order):
+        highest = max(highest, min(1.0, (len(p_values) - rank) * p_values[index]))
+        adjusted[index] = highest
     return tuple(adjusted)
 
 
 def _p_value(varying: FloatArray, fixed: FloatArray, seed: int) -> float:
-    away = [np.abs(np.log(costs) - np.median(np.log(costs))) for costs in (varying, fixed)]
-    scores = shared_ranks(np.concatenate(away))
-    differences = scores[len(varying) :] - scores[: len(varying)]
+    distances = [np.abs(np.log(costs) - np.median(np.log(costs))) for costs in (varying, fixed)]
+    ranks = shared_ranks(np.concatenate(distances))
+    differences = ranks[len(varying) :] - ranks[: len(varying)]
     generator = np.random.default_rng(seed)
     flips = generator.integers(0, 2, size=(FLIPS, len(varying)), dtype=np.int8) * 2 - 1
     sums = flips @ differences
-    # The observed signs count too, so that the p-value is never 0.
+    # The observed signs count as one more flip, so that the p-value is never 0.
     at_most_observed = int(np.sum(sums <= differences.sum() + 1e-9))
     return (1 + at_most_observed) / (1 + FLIPS)
 
 
 def _share_interval(varying: FloatArray, fixed: FloatArray, seed: int) -> Interval:
     generator = np.random.default_rng(seed)
-    chosen = circular_block_indices(len(varying), RESAMPLES, generator)
-    ranges = [
-        np.subtract(*np.quantile(np.log(costs)[chosen], MIDDLE[::-1], axis=1))
+    indices = circular_block_indices(len(varying), RESAMPLES, generator)
+    spreads = [
+        np.subtract(*np.quantile(np.log(costs)[indices], SPREAD_QUANTILES[::-1], axis=1))
         for costs in (varying, fixed)
     ]
-    if not (ranges[0] > 0.0).all():
+    if not (spreads[0] > 0.0).all():
         return (None, None)
-    low, high = percentile_interval(1.0 - (ranges[1] / ranges[0]) ** 2)
+    low, high = percentile_interval(1.0 - (spreads[1] / spreads[0]) ** 2)
     return (low, high) if math.isfinite(low) and math.isfinite(high) else (None, None)

@@ -1,10 +1,8 @@
 """The verdict on candidates, valid after any number of interim analyses.
 
-See docs/methods/verdict.md.
-
-Effects are log ratios of a cost, candidate over baseline. "Within ±min_effect" means within ±ln(1 +
-min_effect/100): exchanging candidate and baseline changes no verdict but ``faster`` to ``slower``
-and back.
+docs/methods/verdict.md defines the verdicts. Effects are log ratios of a cost, candidate over
+baseline. "Within ±min_effect" means within ±ln(1 + min_effect/100), so that exchanging candidate
+and baseline only exchanges the verdicts ``faster`` and ``slower``.
 """
 
 from __future__ import annotations
@@ -38,18 +36,20 @@ from equipoise.stats.slow_runs import (
 )
 
 CONTINUATIONS = 40
+"""Number of simulated continuations for the forecast of one comparison."""
 MAX_CONTINUATIONS = 800
-"""Continuations of all undecided comparisons together; each has at least `MIN_CONTINUATIONS`."""
+"""Maximum number for all undecided comparisons together; each has at least `MIN_CONTINUATIONS`."""
 MIN_CONTINUATIONS = 8
 FORECAST_GROWTH = 20
-FORECAST_CAP = 4000
-MIN_FORECAST_CAP = 200
+MAX_FORECAST_BLOCKS = 4000
+MIN_FORECAST_BLOCKS = 200
 _MAX_WON_BLOCKS = 200
-"""Number of won blocks that exclude a ratio at any level in use."""
-MIN_PART_OF_WIDTH = 0.7
-"""Minimum width of a shown running interval, as a fraction of the width of that at the stop."""
+"""Number of won blocks that suffices to exclude a ratio at any level in use."""
+MIN_WIDTH_SHARE = 0.7
+"""Minimum width of a trusted running interval, as a fraction of the width of the interval at the
+stop."""
 MAX_LEVEL = 0.999_999
-"""Levels of the engine lie below 1."""
+"""Maximum level of an interval; the engine needs levels below 1."""
 
 
 class ComparisonVerdict(Struct, frozen=True):
@@ -66,38 +66,37 @@ class ComparisonVerdict(Struct, frozen=True):
     equivalence_low: float
     equivalence_high: float
     """Bounds of the interval that decides on ``equivalent`` and at a gate. The level holds for each
-    side alone (docs/methods/verdict.md): the two cover with 1 -
-    2·level."""
+    side alone (docs/methods/verdict.md), so the interval covers with 1 - 2·level."""
     level: float
     """1 minus the coverage of the interval: alpha, or less among several comparisons."""
     equivalence_level: float
     """1 minus the coverage of the interval that decides on ``equivalent``."""
     means_veto: bool
-    """Whether the means and the slow runs alone forbid ``equivalent`` (`stats.slow_runs`)."""
+    """Whether only the means or the slow runs forbid ``equivalent`` (`stats.slow_runs`)."""
     ln_e_value: float
-    """Logarithm of the e-value against "no difference", at the stop."""
+    """Logarithm of the e-value against "no difference" at the stop."""
     blocks: int
     ln_mean_ratio: float
     """Logarithm of the ratio of means; ±inf if one condition has timeouts, NaN if both have."""
     ratio_is_constant: bool
-    """False if no constant ratio agrees with the whole campaign, or if the estimate is outside the
-    running interval: the interval is then the one at the stop."""
+    """False if no constant ratio agrees with all blocks, or if the estimate is outside the running
+    interval: ``low`` and ``high`` are then the interval at the stop."""
     lost_analyses: int = 0
-    """Planned analyses across layouts that timeouts left without a number."""
+    """Number of planned analyses across layouts that timeouts made impossible."""
 
     @property
     def ratio(self) -> float | None:
-        """Typical ratio; ``None`` where it is not finite."""
+        """Typical ratio; ``None`` if it is not finite."""
         return None if self.typical is None else finite_ratio(self.typical)
 
     @property
     def ratio_ci(self) -> Interval:
-        """Interval as ratios; ``None`` for a bound that is not finite."""
+        """Bounds of the interval as ratios; ``None`` for a bound that is not finite."""
         return (finite_ratio(self.low), finite_ratio(self.high))
 
     @property
     def equivalence_ci(self) -> Interval:
-        """Interval that decides on ``equivalent``, as ratios; ``None`` as in ``ratio_ci``."""
+        """Bounds of the interval that decides on ``equivalent``, as in ``ratio_ci``."""
         return (finite_ratio(self.equivalence_low), finite_ratio(self.equivalence_high))
 
     @property
@@ -109,8 +108,8 @@ class ComparisonVerdict(Struct, frozen=True):
     def width_percent(self) -> float | None:
         """Percentage by which the upper bound exceeds the lower; ``None`` if it is not finite.
 
-        It is 100·(high/low - 1) of the ratios, which stays the same if candidate and baseline
-        change places.
+        It is 100·(high/low - 1) for the bounds as ratios, which does not change if candidate and
+        baseline are exchanged.
         """
         width = self.high - self.low
         return 100.0 * math.expm1(width) if math.isfinite(width) else None
@@ -122,11 +121,11 @@ def judge(
     """Judge each candidate against the baseline.
 
     A single comparison has the whole ``alpha`` and the running confidence sequence: the chance that
-    its interval ever leaves out the true ratio is at most alpha. K comparisons share alpha: R of
-    them, as many as possible, are selected with e-values of at least K/(alpha·R) (e-BH: Wang and
-    Ramdas 2022). Their intervals at the stop have level alpha·R/K (e-BY: Xu, Wang and Ramdas 2022).
-    The false-discovery rate and the false-coverage rate are at most alpha. The other comparisons
-    are ``undecided``, with intervals at alpha/K.
+    its interval ever leaves out the true ratio is at most alpha. K comparisons share alpha. The
+    largest possible number R of them is selected, with e-values of at least K/(alpha·R) (e-BH: Wang
+    and Ramdas 2022). The intervals of the selected comparisons at the stop have the level alpha·R/K
+    (e-BY: Xu, Wang and Ramdas 2022). The false-discovery rate and the false-coverage rate are at
+    most alpha. The comparisons that are not selected are ``undecided``, with intervals at alpha/K.
 
     ``min_effect`` is the smallest effect that matters, in percent; with 0 nothing is equivalent.
 
@@ -134,21 +133,21 @@ def judge(
     0 and 1.
     """
     judged_at = judged_at_level(comparisons, min_effect, alpha)
-    tested = len(comparisons)
+    count = len(comparisons)
     decided = select_most(
-        judged_at, lambda judgement: judgement.verdict != "undecided", alpha, tested
+        judged_at, lambda judgement: judgement.verdict != "undecided", alpha, count
     )
-    others = judged_at(alpha / tested) if len(decided) < tested else []
+    unselected = judged_at(alpha / count) if len(decided) < count else []
     return tuple(
-        decided[place] if place in decided else replace(others[place], verdict="undecided")
-        for place in range(tested)
+        decided[index] if index in decided else replace(unselected[index], verdict="undecided")
+        for index in range(count)
     )
 
 
 def judged_at_level(
     comparisons: Sequence[PairedBlocks], min_effect: float, alpha: float
 ) -> Callable[[float], list[ComparisonVerdict]]:
-    """Return the function that judges all comparisons at a given level."""
+    """Return a function that judges all comparisons at a level, its argument."""
     margin = margin_of(min_effect)
     check_alpha(alpha)
     judge_one = judge_alone if len(comparisons) == 1 else judge_at_stop
@@ -161,17 +160,17 @@ def select_most(
     alpha: float,
     tested: int,
 ) -> dict[int, ComparisonVerdict]:
-    """Return the largest set of comparisons, by place, that meet a condition at their common level.
+    """Select as many comparisons as possible that meet a condition; return them by index.
 
-    R of K comparisons are selected at level alpha·R/K, with the largest possible R.
+    If R of K comparisons are selected, all R meet the condition at the level alpha·R/K.
     """
     selected = tested
     while selected:
         judged = judged_at(alpha * selected / tested)
-        met = {place: judgement for place, judgement in enumerate(judged) if is_met(judgement)}
+        met = {index: judgement for index, judgement in enumerate(judged) if is_met(judgement)}
         if len(met) >= selected:
             return met
-        # A lower level selects no more comparisons, so no R between the two can be reached.
+        # A lower level selects no more comparisons, so no R between the two numbers is possible.
         selected = len(met)
     return {}
 
@@ -179,7 +178,7 @@ def select_most(
 def earliest_block(alpha: float, comparisons: int = 1) -> int:
     """Return the smallest number of blocks after which any verdict is possible; 7 at alpha 0.05.
 
-    After so many blocks a bettor who won each of them excludes a ratio: the mean of (1 + λ)^n is at
+    After n blocks, a bettor who won every block excludes a ratio if the mean of (1 + λ)^n is at
     least 2/level. If all comparisons are decided in the same block, each has the full alpha.
     """
     check_alpha(alpha)
@@ -190,7 +189,7 @@ def earliest_block(alpha: float, comparisons: int = 1) -> int:
 def decisive_block(alpha: float, comparisons: int) -> int:
     """Return the smallest number of blocks that can decide one comparison while others are open.
 
-    Its level is then alpha/K; `earliest_block` assumes that all are decided at once.
+    Its level is then alpha/K; `earliest_block` assumes that all are decided in the same block.
     """
     check_alpha(alpha)
     return blocks_to_win(alpha / max(1, comparisons))
@@ -208,11 +207,10 @@ def blocks_to_go(
 
     The forecast is the median over 40 simulated continuations of the campaign (fewer for more than
     20 undecided comparisons, at least 8). Each continuation is drawn from the campaign's own blocks
-    with new coins, and takes today's estimate for the truth. If that estimate is within the margin,
-    the forecast includes the blocks that the means need for ``equivalent``. It is ``None`` for a
-    comparison that is decided or whose means forbid ``equivalent``, and where half of the
-    continuations decide nothing within 20 times the blocks so far (at least 200, at most 4000
-    more).
+    with new coins, and assumes that the current estimate is true. If this estimate is within the
+    margin, the forecast includes the blocks that the means need for ``equivalent``. The forecast is
+    ``None`` in three cases: the comparison is decided; its means forbid ``equivalent``; half of the
+    continuations reach no verdict within 20 times the blocks so far (at least 200, at most 4000).
 
     ``comparisons`` and ``judged`` are the arguments and the result of ``judge``; the seed is from 0
     to 2^64 - 1.
@@ -224,14 +222,16 @@ def blocks_to_go(
     continuations = max(MIN_CONTINUATIONS, min(CONTINUATIONS, share))
 
     def forecast(blocks: PairedBlocks, typical: float | None) -> int | None:
-        cap = min(max(FORECAST_GROWTH * len(blocks), MIN_FORECAST_CAP), FORECAST_CAP)
+        max_blocks = min(
+            max(FORECAST_GROWTH * len(blocks), MIN_FORECAST_BLOCKS), MAX_FORECAST_BLOCKS
+        )
         engine = blocks.engine
         simulate = engine.blocks_to_go_running if len(judged) == 1 else engine.blocks_to_go_at_stop
-        more = simulate(level, margin, cap, continuations, seed)
+        more = simulate(level, margin, max_blocks, continuations, seed)
         if more is None or typical is None or abs(typical) >= margin:
             return more
         for_means = blocks_until_means_allow(blocks.own_baseline, blocks.candidate, margin)
-        return None if for_means is None or for_means > cap else max(more, for_means)
+        return None if for_means is None or for_means > max_blocks else max(more, for_means)
 
     return tuple(
         forecast(blocks, judgement.typical)
@@ -271,62 +271,63 @@ def e_value_of(ln_e_value: float) -> float:
 
 
 def finite_ratio(log_ratio: float) -> float | None:
-    """Return e to the log ratio; ``None`` if no float can hold it."""
+    """Return e to the log ratio; ``None`` if the result is not a finite float."""
     if not math.isfinite(log_ratio) or log_ratio > math.log(sys.float_info.max):
         return None
     return math.exp(log_ratio)
 
 
 def judge_alone(blocks: PairedBlocks, margin: float, alpha: float) -> ComparisonVerdict:
-    """Judge a comparison on its own, by the running confidence sequence at ``alpha``."""
-    known: ComparisonVerdict | None = blocks.verdicts.get(("alone", margin, alpha))
-    if known is None:
+    """Judge the only comparison of a campaign, by the running confidence sequence at ``alpha``."""
+    cached: ComparisonVerdict | None = blocks.verdicts.get(("alone", margin, alpha))
+    if cached is None:
         interval, is_constant, is_at_stop = _shown_interval(blocks.engine, alpha)
         level = equivalence_level(alpha)
-        # Both intervals are of the same kind, so that one lies within the other.
+        # Both intervals are running, or both are at the stop, so that one lies within the other.
         equivalence = (
             blocks.engine.interval_at_stop(level)
             if is_at_stop
             else _nonempty_interval(blocks.engine, level)[0]
         )
         judged = judge_by_intervals(blocks, margin, alpha, interval, equivalence)
-        known = replace(judged, ratio_is_constant=is_constant and judged.ratio_is_constant)
-        blocks.verdicts["alone", margin, alpha] = known
-    return known
+        cached = replace(judged, ratio_is_constant=is_constant and judged.ratio_is_constant)
+        blocks.verdicts["alone", margin, alpha] = cached
+    return cached
 
 
 def judge_at_stop(blocks: PairedBlocks, margin: float, level: float) -> ComparisonVerdict:
     """Judge one of several comparisons, by its interval at the stop."""
-    known: ComparisonVerdict | None = blocks.verdicts.get(("at stop", margin, level))
-    if known is None:
-        # An interval without 0 implies an e-value of at least 1/level: no second test needed.
+    cached: ComparisonVerdict | None = blocks.verdicts.get(("at stop", margin, level))
+    if cached is None:
+        # An interval without 0 implies an e-value of at least 1/level: no second test is needed.
         interval, equivalence = (
             blocks.engine.interval_at_stop(each) for each in (level, equivalence_level(level))
         )
-        known = judge_by_intervals(blocks, margin, level, interval, equivalence)
-        blocks.verdicts["at stop", margin, level] = known
-    return known
+        cached = judge_by_intervals(blocks, margin, level, interval, equivalence)
+        blocks.verdicts["at stop", margin, level] = cached
+    return cached
 
 
 def judge_unadjusted(
     blocks: PairedBlocks, judged: ComparisonVerdict, *, min_effect: float, compared: int
 ) -> ComparisonVerdict:
-    """Judge a comparison as if no covariate had been read, to show the result next to its verdict.
+    """Judge a comparison without adjustment by covariates, for display next to its verdict.
 
-    The level is that of its verdict; ``compared`` counts the comparisons judged together.
+    The level is the one of the verdict. ``compared`` is the number of comparisons that are judged
+    together.
     """
     judge_one = judge_alone if compared == 1 else judge_at_stop
     return judge_one(blocks.unadjusted(), margin_of(min_effect), judged.level)
 
 
 def running_interval(engine: BettingSequence, level: float) -> tuple[tuple[float, float], bool]:
-    """Return the running interval, or that at the stop if the running one cannot be trusted.
+    """Return the running interval, or the interval at the stop if the running one is not trusted.
 
     Also return whether a constant ratio fits all blocks; a ratio that really is constant fails to
     fit with a chance of about ``level``. The running interval is not trusted if it is empty, if the
-    estimate is outside of it, or if it is less than 0.7 times as wide as the interval at the stop:
-    only 57 % of such narrow intervals cover. The interval at the stop covers whenever the running
-    one does, and is never empty.
+    estimate is outside, or if it is less than 0.7 times as wide as the interval at the stop: only
+    57 % of such narrow intervals cover the true ratio. The interval at the stop covers whenever the
+    running interval does, and is never empty.
     """
     interval, is_constant, _ = _shown_interval(engine, level)
     return interval, is_constant
@@ -335,7 +336,7 @@ def running_interval(engine: BettingSequence, level: float) -> tuple[tuple[float
 def _shown_interval(
     engine: BettingSequence, level: float
 ) -> tuple[tuple[float, float], bool, bool]:
-    """Return the result of `running_interval`, and whether the interval is the one at the stop."""
+    """Return the result of `running_interval`, and whether it is the interval at the stop."""
     interval, is_constant = _nonempty_interval(engine, level)
     if not is_constant:
         return interval, False, True
@@ -348,13 +349,13 @@ def _shown_interval(
     if math.isinf(low) or math.isinf(high):
         return interval, True, False
     stop_low, stop_high = engine.interval_at_stop(level)
-    if high - low < MIN_PART_OF_WIDTH * (stop_high - stop_low):
+    if high - low < MIN_WIDTH_SHARE * (stop_high - stop_low):
         return (stop_low, stop_high), True, True
     return interval, True, False
 
 
 def _nonempty_interval(engine: BettingSequence, level: float) -> tuple[tuple[float, float], bool]:
-    """Return the running interval and True; if it is empty, the one at the stop and False."""
+    """Return the running interval and True; if it is empty, the interval at the stop and False."""
     low, high = engine.running_interval(level)
     if low <= high:
         return (low, high), True
@@ -376,17 +377,14 @@ def judge_by_intervals(
 ) -> ComparisonVerdict:
     """Return the verdict that follows from an estimate and its intervals.
 
-    See docs/methods/verdict.md.
-
-    See docs/methods/verdict.md. The estimate is by default the robust centre of the block
-    differences.
+    The estimate is by default the robust centre of the block differences.
     """
     centre = blocks.engine.centre()
     typical = estimate
     is_constant = True
     if typical is None and centre is not None:
         typical = centre[0]
-        # The estimate is never moved into its interval: the result reports that it lies outside.
+        # An estimate outside its interval is not moved: the result reports that it is outside.
         is_constant = interval[0] <= typical <= interval[1]
     costs_nothing = not (blocks.baseline.any() or blocks.candidate.any())
     ln_mean_ratio = (
@@ -432,17 +430,15 @@ def verdict_by_intervals(
     means_allow: Callable[[], bool],
     means_contradict: Callable[[float], bool],
 ) -> tuple[Verdict, bool]:
-    """Return the verdict, and whether the means alone forbid ``equivalent``.
+    """Return the verdict, and whether only the means forbid ``equivalent``.
 
-    See docs/methods/verdict.md.
-
-    ``blocks`` is the number of blocks on the host that has the fewest; ``runs`` is the number on
-    all hosts, in which a slow run could appear. ``means_allow`` returns whether the means and the
-    slow runs allow ``equivalent``. ``means_contradict`` takes a side, 1 for slower or -1 for
-    faster, and returns whether the means lie beyond the margin on the opposite side.
+    ``blocks`` is the number of blocks on the host with the fewest blocks; ``runs`` is the number of
+    blocks on all hosts, in which a slow run could appear. ``means_allow`` returns whether the means
+    and the slow runs allow ``equivalent``. ``means_contradict`` takes a side, 1 for slower or -1
+    for faster, and returns whether the means lie beyond the margin on the opposite side.
     """
-    (low, high), (least, most) = interval, equivalence
-    is_within = -margin <= least and most <= margin
+    (low, high), (equivalence_low, equivalence_high) = interval, equivalence
+    is_within = -margin <= equivalence_low and equivalence_high <= margin
     is_within = is_within and margin > 0
     is_within = is_within and blocks >= EQUIVALENCE_BLOCKS and runs >= BLOCKS_TO_SHOW
     if is_within and means_allow():
@@ -455,7 +451,10 @@ def verdict_by_intervals(
 
 
 def _means_contradict(blocks: PairedBlocks, side: float, margin: float) -> bool:
-    """Return whether the ratio of means lies beyond the margin on the other side of 1."""
+    """Return whether the ratio of means is beyond the margin on the opposite side of 1.
+
+    It must stay there without any single block.
+    """
     if not side * ln_ratio_of_means(blocks.baseline, blocks.candidate) < -margin:
         return False
     without_one = ln_ratios_without_one_block(blocks.baseline, blocks.candidate)
@@ -464,7 +463,7 @@ def _means_contradict(blocks: PairedBlocks, side: float, margin: float) -> bool:
 
 @functools.cache
 def blocks_to_win(level: float) -> int:
-    """Return the number of blocks after which the interval leaves out a ratio, if all are won."""
+    """Return the number of blocks that exclude a ratio if a bettor wins all of them."""
     won = BettingSequence(
         np.ones(_MAX_WON_BLOCKS), np.ones(_MAX_WON_BLOCKS, dtype=np.int8), np.zeros(_MAX_WON_BLOCKS)
     ).blocks_to_exclude(0.0, level)
@@ -484,8 +483,9 @@ def check_alpha(alpha: float) -> None:
 SIMULATED_CAMPAIGNS = 60
 DETECTED_SHARE = 0.9
 MAX_SIMULATED_BLOCKS = 100_000
-"""Blocks of the longest campaign that is simulated; a longer one detects at least as much."""
+"""Maximum length of a simulated campaign; a longer campaign detects at least as much."""
 MAX_EFFECT = 1.0
+"""Maximum effect, 100 %: a ratio of 2."""
 
 
 def smallest_effect(
@@ -493,10 +493,10 @@ def smallest_effect(
 ) -> float | None:
     """Return the smallest log ratio that nine of ten campaigns of this length detect.
 
-    The engine itself judges simulated campaigns of that length, at most 100,000 blocks. They are
-    resampled, with new coins, from the block differences of campaigns without an effect:
-    ln(candidate) - ln(baseline), shape (n,), finite. Nothing is extrapolated to lengths that were
-    not simulated. The result is ``None`` if the effect exceeds ln 2, or if there are fewer blocks
+    The engine itself judges simulated campaigns of ``blocks`` blocks, at most 100,000. They are
+    resampled, with new coins, from ``differences``: the block differences ln(candidate) -
+    ln(baseline) of campaigns without an effect, shape (n,), finite. Nothing is extrapolated to
+    other lengths. The result is ``None`` if the effect exceeds ln 2, or if there are fewer blocks
     than the earliest verdict needs (`earliest_block`).
     """
     if min(blocks, len(differences)) < earliest_block(alpha):

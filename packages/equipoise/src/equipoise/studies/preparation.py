@@ -21,7 +21,7 @@ from equipoise.measure.trials import own_environment
 from equipoise.model.errors import TookNoEffect, UnusableInput
 from equipoise.model.plan import Plan
 from equipoise.model.record import CampaignWarning
-from equipoise.model.study import Factor, Level, Place, Study, Words, is_size
+from equipoise.model.study import Factor, Level, Place, Strings, Study, is_size
 from equipoise.shared.spelling import option
 from equipoise.studies.catalogue import find_study
 from equipoise.studies.data_sets import with_data
@@ -155,7 +155,7 @@ def quick_form(study: Study) -> Study:
     return replace(shorter, compared=replace(compared, not_at=not_at))
 
 
-def with_command(study: Study, command: Words) -> Study:
+def with_command(study: Study, command: Strings) -> Study:
     """Return the study with another program as its workload.
 
     Raise `UnusableInput` if the workload is a server.

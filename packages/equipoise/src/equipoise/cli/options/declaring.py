@@ -45,7 +45,7 @@ class _Number(click.FloatRange):
 
     def __init__(self, number_range: NumberRange) -> None:
         high = None if number_range.high == math.inf else number_range.high
-        super().__init__(min=number_range.low, max=high, min_open=number_range.above_low)
+        super().__init__(min=number_range.low, max=high, min_open=number_range.excludes_low)
         self.number_range = number_range
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:

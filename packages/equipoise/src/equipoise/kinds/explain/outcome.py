@@ -150,7 +150,7 @@ def _reason_unknown(
         return "no block was left for this change"
     if effect.logs.estimate is None:
         return "at least half of the trials with this change timed out, so no fraction is known"
-    if not effect.logs.pieces:
+    if not effect.logs.intervals:
         return "no constant fraction fits the blocks with this change"
     return None
 

@@ -77,7 +77,7 @@ class ExperimentPlan(Struct, Terms, frozen=True, tag_field=TAG, tag="explain"):
         return self.identity or self.run
 
     @property
-    def mentioned(self) -> tuple[str, ...]:
+    def referenced_runs(self) -> tuple[str, ...]:
         """Reference of the campaign with the gap."""
         return (self.reference,)
 

@@ -31,7 +31,7 @@ from msgspec import Struct
 from equipoise.campaign import conduct
 from equipoise.campaign.plans import FunctionsRequest, ranking_warnings
 from equipoise.campaign.progress import ProgressListener
-from equipoise.design.limits import ONE_COMMAND
+from equipoise.design.limits import ONE_COMMAND_LIMITS
 from equipoise.files.state import default_ledger
 from equipoise.kinds.functions.functions import Benchmark, code_benchmarks, function_benchmarks
 from equipoise.kinds.functions.processes import MAX_WAITING_PROCESSES, prepared_processes
@@ -163,7 +163,7 @@ def functions_plan(
         ),
         measure=limits.measure(Measure(working_folder=os.getcwd())),
         stopping=limits.stopping(
-            ONE_COMMAND if len(benchmarks) == 1 else Stopping(leave_out_decided=True)
+            ONE_COMMAND_LIMITS if len(benchmarks) == 1 else Stopping(leave_out_decided=True)
         ),
         judgement=limits.judgement((CALL_METRIC,)),
         seed=seed,

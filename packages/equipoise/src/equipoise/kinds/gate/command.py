@@ -63,7 +63,7 @@ class GateRequest(RevisionsRequest, frozen=True, kw_only=True):
     baseline: Revision
     candidate: Revision
     fail_undecided: bool = False
-    """Whether an undecided benchmark ends_campaign the gate."""
+    """Whether an undecided benchmark fails the gate."""
 
 
 Pair = tuple[Checkout, Checkout]

@@ -29,7 +29,7 @@ class GatePlan(Struct, Terms, frozen=True, tag_field=TAG, tag="gate"):
     ranks: ClassVar[bool] = False
     not_adjustable_because: ClassVar[str | None] = "a gate is never adjusted"
     decisive_sides: ClassVar[int] = 2
-    restart: ClassVar[str | None] = "run the gate again"
+    restart_hint: ClassVar[str | None] = "run the gate again"
     baseline: Revision
     candidate: Revision
     metrics: tuple[str, ...]

@@ -14,10 +14,10 @@ from equipoise.kinds.gate.terms import GateOutcome, GatePlan
 from equipoise.model.plan import Plan, Stopping
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import (
-    FORECAST_CAP,
     FORECAST_GROWTH,
+    MAX_FORECAST_BLOCKS,
     MIN_CONTINUATIONS,
-    MIN_FORECAST_CAP,
+    MIN_FORECAST_BLOCKS,
     ComparisonVerdict,
     blocks_to_win,
     equivalence_level,
@@ -46,12 +46,12 @@ def judge_gate(
 ) -> tuple[GateDecision, ...]:
     """Decide for each candidate whether it is slower by more than the smallest effect that matters.
 
-    The null hypothesis is that the candidate is slower by at most that effect. A candidate ends_campaign if
-    its whole interval is beyond the effect. Of K comparisons R fail if each ends_campaign at level
+    The null hypothesis is that the candidate is slower by at most that effect. A candidate fails if
+    its whole interval is beyond the effect. Of K comparisons R fail if each fails at level
     alpha·R/K; R is the largest such number. Inverting the intervals at the stop gives an e-value of
     at least K/(alpha·R) against each of these hypotheses, so this is e-BH (Wang and Ramdas 2022):
     the expected share of false failures is at most alpha. If no candidate is too slow, the chance
-    that any ends_campaign is at most alpha. The passes are selected in the same way. A comparison keeps its
+    that any fails is at most alpha. The passes are selected in the same way. A comparison keeps its
     outcome while the others get more blocks, because R can only grow.
 
     A failure uses one side of the interval at alpha, and a pass uses the other side at alpha. A
@@ -140,7 +140,7 @@ def _median_length(
 ) -> int | None:
     """Return the median number of blocks until the interval excludes the margin."""
     count = len(blocks)
-    extra_blocks = min(max(FORECAST_GROWTH * count, MIN_FORECAST_CAP), FORECAST_CAP)
+    extra_blocks = min(max(FORECAST_GROWTH * count, MIN_FORECAST_BLOCKS), MAX_FORECAST_BLOCKS)
     centre = blocks.engine.centre()
     order_effect = 0.0 if centre is None else centre[1]
     differences, orders, tolerances = blocks.differences, blocks.orders, blocks.tolerances

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from equipoise.design.command_line import shell_line_with_placeholders, words_after_options
+from equipoise.design.command_line import arguments_after_options, shell_line_with_placeholders
 from equipoise.figures.quantity import metric_name
 from equipoise.model.metrics import inverse_interval, is_time, verdict_word
 from equipoise.model.plan import COMPARE_STUDY
@@ -562,7 +562,7 @@ def how_to_compare(document: ResultDocument) -> Iterator[Part]:
     if document.typical is None or document.run.study != COMPARE_STUDY:
         return
     command = _typed_command(document.conditions[0])
-    words = ["equipoise", "compare", *words_after_options([command, OTHER])]
+    words = ["equipoise", "compare", *arguments_after_options([command, OTHER])]
     purpose = "Nothing was compared. To compare it with another command:"
     yield Command(shell_line_with_placeholders(words), purpose)
 

@@ -396,7 +396,7 @@ def _scaling_table(factor: str, metric: str, laws: dict[str, ScalingLaw]) -> Tab
             simple = ", ".join(describe_law(*power) for power in law.simple) or "none"
             row |= {
                 "N^ with log N": exponent_text(law.exponents[1]),
-                "misses by:number": f"{100 * law.power_law.largest_miss:.1f} %",
+                "misses by:number": f"{100 * law.power_law.largest_deviation:.1f} %",
                 "simple laws that fit every size:name": simple
                 if law.has_intervals
                 else "too few blocks to exclude one",

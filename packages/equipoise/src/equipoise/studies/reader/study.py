@@ -28,9 +28,9 @@ from equipoise.model.study import (
     QuickForm,
     Role,
     ServerWorkload,
+    Strings,
     Study,
     StudyMeasure,
-    Words,
     Workload,
     is_size,
 )
@@ -250,7 +250,7 @@ def _workload(table: Table, folder: str) -> Workload:
     )
 
 
-def _server_and_command(workload: Table) -> tuple[ServerWorkload | None, Words | None]:
+def _server_and_command(workload: Table) -> tuple[ServerWorkload | None, Strings | None]:
     """Return the server of a workload or level, if it has one, and the command of its trials."""
     command = workload.command("command")
     if "server" not in workload.values:
@@ -339,7 +339,7 @@ _FACTOR_KEYS = frozenset(_Factor.__struct_fields__)
 def _levels_of_kind(table: Table, kind: Kind, described: Sequence[Level]) -> tuple[Level, ...]:
     """Return the levels that a factor lists of a kind of libraries, or the kind's usual levels."""
     if "levels" not in table.values:
-        return () if described else kind.usual
+        return () if described else kind.default_levels
     names = table.names("levels")
     for level in described:
         if level.name in names:
@@ -570,7 +570,7 @@ _PATHS = frozenset({"preload", "library_path", "folder"})
 """Keys of a level whose values are paths."""
 
 
-def _texts_with_placeholders(file: Table, study: Study) -> Iterator[tuple[Table, str, Words]]:
+def _texts_with_placeholders(file: Table, study: Study) -> Iterator[tuple[Table, str, Strings]]:
     """Yield each text of a study that may contain a placeholder, with its table and key."""
     workload = file.table("workload")
     if study.workload.server is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from equipoise.design.chance import SEEDS
+from equipoise.design.chance import HASH_SEEDS
 from equipoise.model.plan import Condition
 from equipoise.why.interventions.intervention import (
     Case,
@@ -22,7 +22,7 @@ THREAD_VARIABLES = tuple(
 
 _TOO_FEW_THREADS = frozenset({"one_thread"})
 _TOO_MANY_THREADS = frozenset({"lock_waits", "memory_contention"})
-_FIXED_SEEDS = {name: value for seed in SEEDS for name, value in seed.environment.items()}
+_FIXED_SEEDS = {name: value for seed in HASH_SEEDS for name, value in seed.environment.items()}
 _FUNCTION_CAUSE = frozenset({"more_time_in_function"})
 _MAX_LAYOUT_RATIO = 1.5
 """Largest ratio of times that the layout of memory makes: a few per cent in most programs, a half
