@@ -31,7 +31,7 @@ class BalanceRequest(TableRequest, frozen=True, kw_only=True):
 @tables.match_options
 @tables.ks_options(500)
 @tables.plot_options("Draw the standardized differences")
-@options.request_of(BalanceRequest)
+@options.pass_request(BalanceRequest)
 def command(request: BalanceRequest) -> int:
     """Compare treated and controls of FILE (CSV or Parquet) in every covariate.
 

@@ -130,7 +130,7 @@ class CompareRequest(Struct, frozen=True, kw_only=True):
 @options.fleet_options
 @options.host_options
 @options.output_options
-@options.request_of(CompareRequest)
+@options.pass_request(CompareRequest)
 def command(request: CompareRequest) -> int:
     """Is one command faster than another? The first is the baseline; one alone is described.
 

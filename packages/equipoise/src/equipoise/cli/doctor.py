@@ -36,7 +36,7 @@ from equipoise.report.document import (
     Paragraph,
     Part,
     Warnings,
-    brief_or_whole,
+    whole_and_brief,
 )
 from equipoise.report.renderers.terminal import print_document
 from equipoise.report.units import duration
@@ -59,7 +59,7 @@ class DoctorRequest(Struct, frozen=True, kw_only=True):
 @options.ledger_option
 @options.host_options
 @options.output_options
-@options.request_of(DoctorRequest)
+@options.pass_request(DoctorRequest)
 def command(request: DoctorRequest) -> int:
     """Print what disturbs measurements on this host, worst first, each with its hint.
 
@@ -125,7 +125,7 @@ def examination_document(examination: Examination) -> Document:
         )
         if not disturbances:
             continue
-        warnings = Warnings(disturbances, badge=severity, most_alike=len(disturbances))
+        warnings = Warnings(disturbances, badge=severity, max_alike=len(disturbances))
         if severity == "lacks":
             parts += [
                 replace(warnings, forms=EVERYWHERE - BRIEF),
@@ -133,7 +133,7 @@ def examination_document(examination: Examination) -> Document:
             ]
         else:
             first = replace(warnings, warnings=disturbances[:_MAX_BRIEF])
-            parts += brief_or_whole(warnings, first)
+            parts += whole_and_brief(warnings, first)
             if len(disturbances) > _MAX_BRIEF:
                 more = f"  {len(disturbances) - _MAX_BRIEF} more: {option('verbose')}"
                 parts.append(Paragraph(more, "dim", forms=BRIEF))

@@ -88,7 +88,7 @@ class ExportRequest(Struct, frozen=True, kw_only=True):
 )
 @options.show_env_option
 @options.ledger_option
-@options.request_of(ExportRequest)
+@options.pass_request(ExportRequest)
 def command(request: ExportRequest) -> int:
     """Write RUN (an id, its beginning, or 'last') for other programs.
 

@@ -101,7 +101,7 @@ class GenMatchRequest(TableRequest, frozen=True, kw_only=True):
 @options.cluster_option("Evaluate on the workers")
 @tables.matched_option
 @tables.plot_options("Draw the balance before, along the search and after")
-@options.request_of(GenMatchRequest)
+@options.pass_request(GenMatchRequest)
 def command(request: GenMatchRequest) -> int:
     """Search for the weights of the covariates whose matches balance best.
 

@@ -17,12 +17,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.cli.command_line import CommandRecorder
-from equipoise.cli.options.declaring import (
+from equipoise.cli.options.declaration import (
     Option,
     flag,
     number_option,
+    option_group,
     option_named,
-    options_of,
 )
 from equipoise.cli.options.outputs import OutputOptions, export_option
 from equipoise.design.commands import NO_SHELL, CompareOptions
@@ -116,7 +116,7 @@ def _exits(context: click.Context, option: click.Parameter, value: str | None) -
     return tuple(map(int, codes))
 
 
-hyperfine_options: Option = options_of(
+hyperfine_options: Option = option_group(
     number_option(
         "-r",
         "--runs",

@@ -73,7 +73,7 @@ class ListRequest(Struct, frozen=True, kw_only=True):
 @options.json_option("the list as a JSON array")
 @options.verbose_option
 @options.color_option
-@options.request_of(ListRequest)
+@options.pass_request(ListRequest)
 def command(request: ListRequest) -> int:
     """List campaigns, the latest last, or studies, allocators, BLAS libraries or probes.
 

@@ -83,7 +83,7 @@ def command_names() -> list[str]:
     return [name for group in commands().values() for name in group]
 
 
-def place_of(name: str) -> str | None:
+def module_of_command(name: str) -> str | None:
     """Return the module of a command; ``None`` if there is none of that name.
 
     A command of Equipoise itself is found without the kinds of campaign.
@@ -106,7 +106,7 @@ class LazyCommands(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import one command; ``None`` if there is none of that name."""
-        module = place_of(cmd_name)
+        module = module_of_command(cmd_name)
         if module is None:
             return None
         command = importlib.import_module(module).command
@@ -121,7 +121,7 @@ class LazyCommands(click.Group):
         Raise `UnusableInput` if there is none of that name; it says which one is like it.
         """
         name = args[0]
-        if place_of(name) is not None or name.startswith("-") or ctx.resilient_parsing:
+        if module_of_command(name) is not None or name.startswith("-") or ctx.resilient_parsing:
             return super().resolve_command(ctx, args)
         if name in COMMANDS_OF_STUDIES:
             raise missing_studies_error(f"the command {name}")

@@ -160,7 +160,7 @@ class MatchRequest(TableRequest, frozen=True, kw_only=True):
 )
 @tables.matched_option
 @tables.plot_options("Draw the standardized differences before and after")
-@options.request_of(MatchRequest)
+@options.pass_request(MatchRequest)
 def command(request: MatchRequest) -> int:
     """Match treated and controls of FILE (CSV or Parquet) and estimate the effect.
 

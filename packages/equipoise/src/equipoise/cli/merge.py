@@ -36,7 +36,7 @@ class MergeRequest(Struct, frozen=True, kw_only=True):
 @options.flag("--quiet", help="Print no line for each ledger.")
 @options.durable_option
 @options.color_option
-@options.request_of(MergeRequest)
+@options.pass_request(MergeRequest)
 def command(request: MergeRequest) -> int:
     """Merge the runs of the ledgers FROM into the ledger INTO, which is made if it is missing.
 

@@ -74,7 +74,7 @@ def _clusters(context: click.Context, option: click.Parameter, values: tuple[str
         raise click.BadParameter(
             "give at most one value with columns (A,B) and one with an address.", context, option
         )
-    names = None if not columns else options.names_in(context, option, columns[0])
+    names = None if not columns else options.split_names(context, option, columns[0])
     return Clusters(names, *addresses or (None,))
 
 
@@ -236,7 +236,7 @@ class ObserveRequest(Struct, frozen=True, kw_only=True):
 @options.report_option
 @options.show_env_option
 @options.output_options
-@options.request_of(ObserveRequest)
+@options.pass_request(ObserveRequest)
 def command(request: ObserveRequest) -> int:
     """Estimate the effect of a change from a log, among comparable rows.
 

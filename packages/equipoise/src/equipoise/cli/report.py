@@ -54,7 +54,7 @@ class ReportRequest(Struct, frozen=True, kw_only=True):
 @options.figures_option
 @options.show_env_option
 @options.ledger_option
-@options.request_of(ReportRequest)
+@options.pass_request(ReportRequest)
 def command(request: ReportRequest) -> int:
     """Write a report of RUN (an id, its beginning, or 'last', which is the default).
 

@@ -35,7 +35,7 @@ class ResumeRequest(Struct, frozen=True, kw_only=True):
 @options.host_timeout_option
 @options.host_options
 @options.output_options
-@options.request_of(ResumeRequest)
+@options.pass_request(ResumeRequest)
 def command(request: ResumeRequest) -> int:
     """Resume RUN (an id, its beginning, or 'last'): after Ctrl-C, kill -9, or undecided.
 

@@ -42,7 +42,7 @@ from equipoise.revisions.git import Repository
 from equipoise.revisions.plan import RevisionsRequest
 from equipoise.revisions.terms import commits_of
 
-suite_options = options.options_of(
+suite_options = options.option_group(
     click.option(
         "--kind",
         type=click.Choice(list(TOOLS)),
@@ -56,7 +56,7 @@ suite_options = options.options_of(
     options.file_option("--suite", metavar="FILE.toml", help="Several benchmarks, in a file."),
 )
 """The options that say what runs: one command, or several benchmarks."""
-build_options = options.options_of(
+build_options = options.option_group(
     click.option("--build", metavar="LINE", help="Run this in each commit first, untimed."),
     suite_options,
 )
@@ -64,7 +64,7 @@ build_options = options.options_of(
 
 def measuring_options(what_counts: str) -> Option:
     """Return the options on what is measured and how long; ``what_counts`` explains the metric."""
-    return options.options_of(
+    return options.option_group(
         click.option(
             "--metrics",
             metavar="NAME,…",
@@ -88,7 +88,7 @@ def measuring_options(what_counts: str) -> Option:
     )
 
 
-output_options = options.options_of(
+output_options = options.option_group(
     options.ledger_option,
     options.durable_option,
     options.report_option,

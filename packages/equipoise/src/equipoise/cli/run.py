@@ -75,7 +75,7 @@ class RunRequest(Struct, frozen=True, kw_only=True):
 )
 @options.host_options
 @options.output_options
-@options.request_of(RunRequest)
+@options.pass_request(RunRequest)
 def command(request: RunRequest) -> int:
     """Run a study: a workload under every combination of its factors' levels.
 

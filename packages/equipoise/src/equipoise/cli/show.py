@@ -47,7 +47,7 @@ class ShowRequest(Struct, frozen=True, kw_only=True):
 @options.report_option
 @options.show_env_option
 @options.output_options
-@options.request_of(ShowRequest)
+@options.pass_request(ShowRequest)
 def command(request: ShowRequest) -> int:
     """Compute the result of RUN (an id, its beginning, or 'last') again from the ledger.
 

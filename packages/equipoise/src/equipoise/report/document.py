@@ -41,7 +41,7 @@ UNKNOWN = "–"
 """Stands in a table cell for a number that is not known."""
 MAX_CLAIMS = 3
 """Number of claims that are sentences; more of them become a table."""
-ALIKE_SHOWN = 3
+MAX_ALIKE = 3
 """Number of lines of one kind that the terminal and text forms show."""
 
 Number = str | float | None
@@ -106,7 +106,7 @@ HeadedCells = Sequence[tuple[str, Cell]]
 """Cells of a row, each with the heading of its column (`headed`)."""
 
 
-def headed(
+def columns_and_rows(
     rows: Iterable[Mapping[str, Cell] | HeadedCells],
 ) -> tuple[tuple[Column, ...], tuple[Row, ...]]:
     """Return the columns and the rows of a table from rows that name the heading of each cell.
@@ -234,16 +234,16 @@ class Warnings(AnyPart, frozen=True):
     warnings: tuple[ShownWarning, ...]
     badge: str = "warning"
     """Word before each warning on a terminal; also the name of its style."""
-    most_alike: int = ALIKE_SHOWN
+    max_alike: int = MAX_ALIKE
     """Number of warnings of one code that the terminal and text forms show."""
 
     @property
     def first_of_each_code(self) -> tuple[ShownWarning, ...]:
-        """At most ``most_alike`` warnings of each code."""
+        """At most ``max_alike`` warnings of each code."""
         by_code: dict[str, list[ShownWarning]] = {}
         for warning in self.warnings:
             by_code.setdefault(warning.code, []).append(warning)
-        return tuple(chain.from_iterable(alike[: self.most_alike] for alike in by_code.values()))
+        return tuple(chain.from_iterable(alike[: self.max_alike] for alike in by_code.values()))
 
     @property
     def more(self) -> int:
@@ -387,7 +387,7 @@ class Document(Struct, frozen=True):
     origin: Origin | None = None
 
 
-def brief_or_whole(whole: ScreenPart, brief: ScreenPart) -> tuple[ScreenPart, ScreenPart]:
+def whole_and_brief(whole: ScreenPart, brief: ScreenPart) -> tuple[ScreenPart, ScreenPart]:
     """Return a part, and its replacement on a terminal without ``--verbose``."""
     return replace(whole, forms=whole.forms - BRIEF), replace(brief, forms=BRIEF)
 

@@ -32,7 +32,7 @@ _SCHEMAS: dict[type, str] = {ResultDocument: SCHEMA, PooledCampaigns: POOLED_SCH
 """Names of the schemas of documents whose field ``schema`` has no default."""
 
 
-class WithLevel(Protocol):
+class RatioWithLevel(Protocol):
     """A part of a result with a ratio, its interval and its level."""
 
     @property
@@ -263,10 +263,10 @@ def _impossible(document: ResultDocument) -> Iterator[str]:
         yield from _impossible_comparison(comparison)
         if not {comparison.baseline, comparison.candidate} <= names:
             yield f"it compares {comparison.candidate} with {comparison.baseline}, and lacks one"
-    yield from report_kind(document).impossible(document)
+    yield from report_kind(document).contradictions(document)
 
 
-def is_step(part: WithLevel) -> bool:
+def is_possible_ratio(part: RatioWithLevel) -> bool:
     """Return whether a ratio is possible, with its interval and its level."""
     is_ratio = part.ratio is None or 0.0 < part.ratio < math.inf
     level = part.level

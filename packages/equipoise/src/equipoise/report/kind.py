@@ -28,9 +28,9 @@ class ReportKind:
     """Scope of the claims, where no comparison has it."""
     first_figures: frozenset[str] = frozenset()
     """Names of figures of the kind that are right below the answer."""
-    figures_of_each: frozenset[str] = frozenset()
+    figures_per_comparison: frozenset[str] = frozenset()
     """Names of figures of the kind of which there is one for each comparison."""
-    repeats_because = "The same question with the same coin:"
+    repetition_purpose = "The same question with the same coin:"
     """Sentence before the line that runs the campaign again."""
 
     def scope_of(self, document: Any) -> str | None:
@@ -69,7 +69,7 @@ class ReportKind:
         """Return the whole document; ``None`` for that of a comparison."""
         return None
 
-    def measured(self, document: Any) -> Iterator[Part]:
+    def measured_parts(self, document: Any) -> Iterator[Part]:
         """Build the parts before the conditions."""
         yield from ()
 
@@ -81,7 +81,7 @@ class ReportKind:
         """Return where the trials come from, in a few words; ``None`` for those of a campaign."""
         return None
 
-    def explained(self, document: Any) -> Iterator[Part]:
+    def gap_parts(self, document: Any) -> Iterator[Part]:
         """Build what is known of a gap that the kind found, beyond its causes."""
         yield from ()
 
@@ -89,7 +89,7 @@ class ReportKind:
         """Build the environments; ``None`` for that of the campaign."""
         return None
 
-    def impossible(self, document: Any) -> Iterator[str]:
+    def contradictions(self, document: Any) -> Iterator[str]:
         """Yield contradictions in a document that was read: no campaign computes them."""
         yield from ()
 

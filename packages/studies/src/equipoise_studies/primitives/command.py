@@ -94,7 +94,7 @@ class OsRequest(Struct, frozen=True, kw_only=True):
 @options.fleet_options
 @options.host_options
 @options.output_options
-@options.request_of(OsRequest)
+@options.pass_request(OsRequest)
 def command(request: OsRequest) -> int:
     """Measure the costs of system calls, processes, signals, IPC and memory on this machine.
 

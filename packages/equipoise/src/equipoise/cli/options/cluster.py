@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import click
 from msgspec import Struct
 
-from equipoise.cli.options.declaring import (
+from equipoise.cli.options.declaration import (
     Option,
     file_option,
     flag,
     number_option,
+    option_group,
     option_named,
-    options_of,
 )
 from equipoise.cli.options.outputs import HyperfineExports
 from equipoise.cluster.address import FORMS, read_address
@@ -23,7 +23,7 @@ from equipoise.model.errors import UnusableInput
 if TYPE_CHECKING:
     from equipoise.cluster.connection import ClusterAccess
 
-cluster_access_options = options_of(
+cluster_access_options = option_group(
     flag(
         "--insecure",
         help="Speak in the clear with a cluster outside of a private network: whoever is on the "
@@ -51,7 +51,7 @@ def cluster_option(purpose: str) -> Option:
     purpose
         What the cluster is for, as the help says it: "Measure on every host".
     """
-    return options_of(
+    return option_group(
         click.option(
             "--cluster",
             metavar="ADDRESS",
@@ -69,7 +69,7 @@ host_timeout_option = number_option(
     help="With --cluster: end without a host that gave no answer for so long; `equipoise resume` "
     "asks it again.",
 )
-fleet_options = options_of(
+fleet_options = option_group(
     cluster_option("Measure on every host"),
     flag("--ship", help="With --cluster: send the programs and inputs to hosts that have others."),
     host_timeout_option,

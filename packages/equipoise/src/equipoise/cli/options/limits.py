@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from equipoise.cli.options.declaring import Option, flag, number_option, options_of
+from equipoise.cli.options.declaration import Option, flag, number_option, option_group
 from equipoise.model.plan import MAX_RANKED_CONDITIONS, Judgement
 
 timeout_option = number_option(
@@ -27,7 +27,7 @@ ranking_option = click.option(
     show_default=f"on, without --layouts and for at most {MAX_RANKED_CONDITIONS} conditions",
     help="Ask which condition is the fastest, or ask about the baseline alone.",
 )
-layout_options = options_of(
+layout_options = option_group(
     number_option(
         "--layouts",
         metavar="K",
@@ -66,7 +66,7 @@ def stopping_options(
     blocks, min_blocks, min_seconds, budget
         Defaults, as the help shows them.
     """
-    return options_of(
+    return option_group(
         number_option("--blocks", metavar="N", show_default=blocks, help="At most so many blocks."),
         number_option(
             "--min-blocks",
@@ -110,7 +110,7 @@ def judging_options(
         Whether a study may have numbers of its own, which come before the defaults.
     """
     alpha, before = Judgement().alpha, "the study's, or " if of_study else ""
-    return options_of(
+    return option_group(
         number_option(
             "--min-effect",
             default=None if of_study else min_effect,

@@ -14,7 +14,7 @@ import click
 from msgspec import Struct
 from msgspec.structs import replace
 
-from equipoise.cli.options.declaring import Option, file_option, flag, names_option, options_of
+from equipoise.cli.options.declaration import Option, file_option, flag, names_option, option_group
 from equipoise.files.state import DEFAULT_LEDGER, HOST_VARIABLE, LEDGER_VARIABLE, default_ledger
 from equipoise.model.errors import UnusableInput
 from equipoise.model.result import ResultDocument
@@ -64,7 +64,7 @@ def json_option(what: str = "the result document") -> Option:
 verbose_option = flag(
     "--verbose", help="Print the details too: every row and warning, and how sure each answer is."
 )
-output_options = options_of(
+output_options = option_group(
     json_option(),
     verbose_option,
     flag("--quiet", help="Print no progress and no screen."),
@@ -84,7 +84,7 @@ figures_option = file_option(
 )
 durable_option = flag("--durable", help="Let each trial survive a loss of power, too.")
 
-against_option = options_of(
+against_option = option_group(
     file_option(
         "--against",
         "against_file",
@@ -103,7 +103,7 @@ no_test_option = flag(
     default=True,
     help="Of why, gather evidence only: change nothing to test it.",
 )
-why_option = options_of(
+why_option = option_group(
     flag("--why", help="Observe the largest gap that is called: where the extra time is, and why."),
     no_test_option,
 )
@@ -119,9 +119,9 @@ host_option = click.option(
     show_default=f"${HOST_VARIABLE}, or the name of this machine",
     help="Name of this host in the ledger and in tables of several hosts.",
 )
-host_options = options_of(concurrent_option, host_option)
-hyperfine_exports = options_of(*map(export_option, ("json", "csv", "markdown")))
-campaign_files = options_of(
+host_options = option_group(concurrent_option, host_option)
+hyperfine_exports = option_group(*map(export_option, ("json", "csv", "markdown")))
+campaign_files = option_group(
     ledger_option, durable_option, hyperfine_exports, report_option, show_env_option
 )
 """The options on what a campaign leaves in files."""

@@ -9,12 +9,12 @@ from typing import Any
 import click
 from msgspec import Struct
 
-from equipoise.cli.options.declaring import (
+from equipoise.cli.options.declaration import (
     Option,
     file_option,
     flag,
     names_option,
-    options_of,
+    option_group,
 )
 from equipoise.cli.options.outputs import (
     OutputOptions,
@@ -65,7 +65,7 @@ def count_option(name: str, default: int, explanation: str, *, low: int = 0) -> 
 
 def ks_options(default_boot: int) -> Option:
     """Return the options of the Kolmogorov-Smirnov tests."""
-    return options_of(
+    return option_group(
         count_option("--boot", default_boot, "Bootstrap samples of the KS tests; 0 for none."),
         flag(
             "--no-ks",
@@ -79,7 +79,7 @@ def ks_options(default_boot: int) -> Option:
 
 def plot_options(plot_help: str) -> Option:
     """Return the options that name the files to write."""
-    return options_of(
+    return option_group(
         report_option,
         figures_option,
         file_option(
@@ -100,7 +100,7 @@ def missing_option(**settings: Any) -> Option:
     )
 
 
-table_options = options_of(
+table_options = option_group(
     click.argument("file", type=click.Path(path_type=Path)),
     click.option(
         "--treatment",
@@ -138,7 +138,7 @@ variance_neighbors_option = click.option(
     help="Nearest rows of the same arm that give each row's variance; 0 for one variance of all "
     "rows, which is too small where controls are noisier.",
 )
-pairing_options = options_of(
+pairing_options = option_group(
     click.option(
         "--estimand", type=click.Choice(["ATT", "ATC", "ATE"]), default="ATT", show_default=True
     ),
@@ -158,7 +158,7 @@ pairing_options = options_of(
     flag("--r-compatible", help="R's quirks (docs/methods/matching.md)."),
 )
 """The options that say who may be matched with whom."""
-match_options = options_of(
+match_options = option_group(
     pairing_options,
     flag(
         "--propensity", help="Match on a propensity score of the covariates instead of themselves."

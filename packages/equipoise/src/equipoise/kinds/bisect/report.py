@@ -56,12 +56,12 @@ from equipoise.report.document import (
     Section,
     Styled,
     Table,
-    brief_or_whole,
+    columns_and_rows,
     fields_of,
-    headed,
     ratio_numbers,
+    whole_and_brief,
 )
-from equipoise.report.json_document import MAX_MIN_EFFECT, is_step
+from equipoise.report.json_document import MAX_MIN_EFFECT, is_possible_ratio
 from equipoise.report.kind import ReportKind
 from equipoise.report.units import (
     estimate_and_interval,
@@ -116,7 +116,7 @@ class BisectReport(ReportKind):
             *brief_and_verbose(search_answer),
             first,
             *([] if is_single else [others]),
-            *self.explained(document),
+            *self.gap_parts(document),
             *why_parts(document, report.flame_graph),
             *parts(document),
             *how_it_ran(report),
@@ -124,12 +124,12 @@ class BisectReport(ReportKind):
         rows = (row for search in searches for row in numbers(document, search))
         return whole_document(report, search_answer, all_parts, rows)
 
-    def explained(self, document: BisectDocument) -> Iterator[Part]:
+    def gap_parts(self, document: BisectDocument) -> Iterator[Part]:
         """Build the parts about the explained culprits: their diffs."""
         for search in document.searches:
             yield from explained_parts(search)
 
-    def impossible(self, document: BisectDocument) -> Iterator[str]:
+    def contradictions(self, document: BisectDocument) -> Iterator[str]:
         """Yield the values of a document that no bisection can have computed."""
         for search in document.searches:
             yield from _impossible(search)
@@ -180,7 +180,7 @@ def _suite_parts(document: BisectDocument) -> Iterator[Part]:
     searches = document.bisects
     first = searches[0]
     yield Table(
-        *headed(_benchmark_row(document, search) for search in searches),
+        *columns_and_rows(_benchmark_row(document, search) for search in searches),
         label="Benchmarks",
         max_rows=MAX_BENCHMARKS,
         notes=(
@@ -263,7 +263,7 @@ def _branch_sections(bisect: BisectResult) -> Iterator[Section]:
 def _every_commit(bisect: BisectResult) -> Section:
     """Build the folded table of every commit of a search."""
     candidates = _candidates(bisect)
-    table = Table(*headed(map(_row, candidates)), label="Every commit")
+    table = Table(*columns_and_rows(map(_row, candidates)), label="Every commit")
     return Section(f"Every commit ({len(candidates)})", (table,), folded=True, forms=PAGE)
 
 
@@ -442,13 +442,13 @@ def _commit_parts(bisect: SearchedLine, alpha: float) -> Iterator[Part]:
             }
         )
     table = Table(
-        *headed(rows),
+        *columns_and_rows(rows),
         label="Commits, the oldest first",
         max_rows=_MAX_COMMITS,
         notes=tuple(_notes(bisect, alpha)),
     )
     brief = [{name: row[name] for name in _BRIEF_COLUMNS} for row in rows]
-    yield from brief_or_whole(table, Table(*headed(brief), max_rows=_MAX_BRIEF_COMMITS))
+    yield from whole_and_brief(table, Table(*columns_and_rows(brief), max_rows=_MAX_BRIEF_COMMITS))
     if course := _course_sentence(bisect):
         yield Paragraph(course, forms=EVERYWHERE - BRIEF)
 
@@ -555,5 +555,5 @@ def _impossible(bisect: BisectResult) -> Iterator[str]:
     parts: list[BisectGap | Culprit | UnconfirmedCommit] = []
     for line in bisect.lines:
         parts += (line.gap, *line.left_over, *line.culprits, *line.unconfirmed)
-    if not all(map(is_step, parts)):
+    if not all(map(is_possible_ratio, parts)):
         yield "a step of a bisection has no ratio with an interval"

@@ -169,7 +169,7 @@ def try_interventions(
 Pictures = dict[Path, Picture]
 """Kind of picture for each file."""
 
-evidence_options = options.options_of(
+evidence_options = options.option_group(
     click.option(
         "--sources",
         metavar="NAME,…",
@@ -185,7 +185,7 @@ evidence_options = options.options_of(
     ),
 )
 """Options of the observed runs."""
-experiment_options = options.options_of(
+experiment_options = options.option_group(
     options.no_test_option,
     click.option(
         "--try",
@@ -216,7 +216,7 @@ experiment_options = options.options_of(
     options.seed_option,
 )
 """Options of the interventions, and limits of their campaign."""
-picture_options = options.options_of(
+picture_options = options.option_group(
     options.file_option(
         "--flame-graph",
         metavar="FILE.svg",
@@ -305,7 +305,7 @@ class WhyRequest(Struct, frozen=True, kw_only=True):
 @options.show_env_option
 @options.host_options
 @options.output_options
-@options.request_of(WhyRequest)
+@options.pass_request(WhyRequest)
 def command(request: WhyRequest) -> int:
     """Explain why one condition of RUN (an id, its beginning, or 'last') is slower.
 
@@ -427,7 +427,7 @@ def explanation_document(document: ResultDocument, gap: Gap) -> Document:
     title = gap.comparison.summary if gap.is_explainable else nothing_to_explain_sentence(gap)
     parts: list[Part] = [Paragraph(title, "strong")]
     if gap.is_explainable:
-        parts += [*why_parts(document), *report_kind(document).explained(document)]
+        parts += [*why_parts(document), *report_kind(document).gap_parts(document)]
     if gap.chosen_because is not None:
         choice = f"{gap.chosen_because}; --baseline and --candidate name another"
         parts.append(Paragraph(choice, "dim"))

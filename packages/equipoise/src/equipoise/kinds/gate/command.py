@@ -242,7 +242,7 @@ class GateOptions(Struct, frozen=True, kw_only=True):
 @options.show_env_option
 @options.host_options
 @options.output_options
-@options.request_of(GateOptions)
+@options.pass_request(GateOptions)
 def command(gate_options: GateOptions) -> int:
     """Is a revision of this repository slower than another? Exit 1 if it is.
 

@@ -12,9 +12,9 @@ from msgspec.structs import replace
 from equipoise.kinds.gate.terms import GateDocument, GateOutcome, GateResult, GateRow
 from equipoise.model.quantities import counted, duration, names_of
 from equipoise.report.document import (
-    ALIKE_SHOWN,
     BRIEF,
     EVERYWHERE,
+    MAX_ALIKE,
     TEXT,
     UNKNOWN,
     VERBOSE,
@@ -27,7 +27,7 @@ from equipoise.report.document import (
     Section,
     Table,
     Warnings,
-    headed,
+    columns_and_rows,
 )
 from equipoise.report.kind import ReportKind, Title
 from equipoise.report.renderers.markdown import text
@@ -109,7 +109,7 @@ def gate_document(document: GateDocument) -> Document:
         slower.setdefault(line, []).append(name)
     parts += (
         Command(line, f"Which {_commits(names)} made {names_of(names)} slower?")
-        for line, names in itertools.islice(slower.items(), ALIKE_SHOWN)
+        for line, names in itertools.islice(slower.items(), MAX_ALIKE)
     )
     if document.warnings:
         lines = tuple(f"{warning.summary}; {warning.hint}" for warning in document.warnings)
@@ -180,10 +180,10 @@ def _tables(rows: Sequence[GateRow], alpha: float) -> Iterator[Part]:
     passing = sum(row.outcome == "passes" for row in rows)
     unfolded = len(rows) if passing <= _MAX_UNFOLDED_PASSES else len(rows) - passing
     if first := cells[: min(fitting, unfolded)]:
-        yield Table(*headed(first))
+        yield Table(*columns_and_rows(first))
     if folded := cells[unfolded:fitting]:
         title = f"{passing} benchmarks pass"
-        yield Section(title, (Table(*headed(folded)),), folded=True)
+        yield Section(title, (Table(*columns_and_rows(folded)),), folded=True)
     if len(rows) > fitting:
         yield Paragraph(
             f"{len(rows) - fitting} more are in the document that {option('json')} writes."
@@ -208,7 +208,7 @@ def _brief_table(gate: GateResult) -> Table:
     notes = [f"A benchmark fails if its whole change is above {gate.min_effect:g} %."]
     if more:
         notes.append(f"{counted(more, 'more benchmark')}: {option('verbose')}")
-    return Table(*headed(cells), notes=tuple(notes), forms=BRIEF)
+    return Table(*columns_and_rows(cells), notes=tuple(notes), forms=BRIEF)
 
 
 def _row(row: GateRow, alpha: float) -> Mapping[str, str]:

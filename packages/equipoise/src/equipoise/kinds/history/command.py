@@ -260,7 +260,7 @@ class HistoryOptions(CommitsOptions, frozen=True, kw_only=True):
     help="Name of this host. Hosts with the same name share a history, such as equal CI runners.",
 )
 @revisions.output_options
-@options.request_of(HistoryOptions)
+@options.pass_request(HistoryOptions)
 def command(history_options: HistoryOptions) -> int:
     """Measure revisions side by side, and name the commits that changed something.
 

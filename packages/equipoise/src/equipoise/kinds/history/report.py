@@ -35,8 +35,8 @@ from equipoise.report.builders.result import (
     whole_document,
 )
 from equipoise.report.document import (
-    ALIKE_SHOWN,
     BRIEF,
+    MAX_ALIKE,
     PAGE,
     TEXT,
     UNKNOWN,
@@ -60,13 +60,13 @@ from equipoise.report.document import (
     Section,
     Styled,
     Table,
-    brief_or_whole,
+    columns_and_rows,
     fields_of,
-    headed,
     ratio_numbers,
     text_of,
+    whole_and_brief,
 )
-from equipoise.report.json_document import MAX_MIN_EFFECT, is_step
+from equipoise.report.json_document import MAX_MIN_EFFECT, is_possible_ratio
 from equipoise.report.kind import ReportKind
 from equipoise.report.units import (
     byte_count,
@@ -108,7 +108,7 @@ class HistoryReport(ReportKind):
 
     scope = "commits side by side, on this host"
     first_figures = frozenset({"curve"})
-    repeats_because = "To add new commits:"
+    repetition_purpose = "To add new commits:"
 
     def question(self, document: HistoryDocument) -> str:
         """Return the question of a history."""
@@ -123,7 +123,7 @@ class HistoryReport(ReportKind):
         curve_answer = answer(document, result)
         curve, _ = campaign_figures(report)
         all_parts: tuple[Part, ...] = (
-            *brief_or_whole(curve_answer, _brief_answer(curve_answer)),
+            *whole_and_brief(curve_answer, _brief_answer(curve_answer)),
             replace(curve, forms=WITH_PICTURES),
             *parts(document, result),
             *series_parts(result.series),
@@ -133,7 +133,7 @@ class HistoryReport(ReportKind):
         report = replace(report, earlier=())
         return whole_document(report, curve_answer, all_parts, numbers(document, result))
 
-    def impossible(self, document: HistoryDocument) -> Iterator[str]:
+    def contradictions(self, document: HistoryDocument) -> Iterator[str]:
         """Yield the values of a document that no history can have computed."""
         return _impossible(document.history)
 
@@ -259,11 +259,13 @@ def _remarks(change: HistoryChange) -> Iterator[str]:
 
 
 def _changes(document: HistoryDocument, result: HistoryResult) -> Iterator[Part]:
-    rows = headed(_change_row(change, _tone(document, result, change)) for change in result.changes)
+    rows = columns_and_rows(
+        _change_row(change, _tone(document, result, change)) for change in result.changes
+    )
     table = Table(*rows, label="Changes, the oldest first", max_rows=MAX_ROWS)
     below: list[Part] = [Bullets(tuple(_notes(result)), "dim")]
     ranges = [change for change in result.changes if change.confirm]
-    for change in itertools.islice(ranges, ALIKE_SHOWN):
+    for change in itertools.islice(ranges, MAX_ALIKE):
         after, until = short_name(change.after), short_name(change.until)
         below.append(
             Command(change.confirm or "", f"To find the commit after {after}, up to {until}:")
@@ -286,7 +288,7 @@ def _brief_changes(document: HistoryDocument, result: HistoryResult) -> Table:
     latest = [{name: row[name] for name in _BRIEF_COLUMNS} for row in rows[-_MAX_BRIEF_CHANGES:]]
     earlier = len(rows) - len(latest)
     notes = (f"{counted(earlier, 'earlier change')}: {option('verbose')}",) if earlier else ()
-    return Table(*headed(latest), notes=notes)
+    return Table(*columns_and_rows(latest), notes=notes)
 
 
 def _change_row(change: HistoryChange, tone: str) -> Mapping[str, Cell]:
@@ -352,7 +354,7 @@ def _selection(result: HistoryResult, max_rows: int) -> tuple[HistoryRevision, .
 
 
 def _table(revisions: Sequence[HistoryRevision], notes: tuple[str, ...]) -> Table:
-    return Table(*headed(map(_revision_row, revisions)), label=_LABEL, notes=notes)
+    return Table(*columns_and_rows(map(_revision_row, revisions)), label=_LABEL, notes=notes)
 
 
 def _revision_row(revision: HistoryRevision) -> Mapping[str, Cell]:
@@ -427,7 +429,7 @@ def _campaigns(result: HistoryResult) -> Iterator[Part]:
         if era.differences
     )
     yield Table(
-        *headed(map(_campaign_row, result.campaigns)),
+        *columns_and_rows(map(_campaign_row, result.campaigns)),
         label="Campaigns of this history, the oldest first",
         notes=tuple(eras),
     )
@@ -505,7 +507,7 @@ def series_parts(series: Sequence[ImportedSeries]) -> Iterator[Part]:
             for each in with_suspicions
             for suspicion in each.suspicions
         )
-        table = Table(*headed(rows), label="Suspicions", max_rows=MAX_ROWS)
+        table = Table(*columns_and_rows(rows), label="Suspicions", max_rows=MAX_ROWS)
         yield Section("Suspicions, not measured side by side", (table, *_lines(with_suspicions)))
     yield Figures(lambda: _figures(series[:_MAX_FIGURES]), title="Imported series")
     rows_of_series = (
@@ -520,7 +522,7 @@ def series_parts(series: Sequence[ImportedSeries]) -> Iterator[Part]:
         }
         for each in series
     )
-    yield Table(*headed(rows_of_series), title="Imported series", max_rows=MAX_ROWS)
+    yield Table(*columns_and_rows(rows_of_series), title="Imported series", max_rows=MAX_ROWS)
     notes = tuple(dict.fromkeys(note for each in series for note in each.notes))
     if notes:
         yield Bullets(notes)
@@ -580,7 +582,7 @@ def _impossible(result: HistoryResult) -> Iterator[str]:
     points = (revision for revision in result.revisions if revision.level is not None)
     parts: list[HistoryChange | HistoryPair | HistoryRevision]
     parts = [*result.changes, *result.pairs, *points]
-    if not all(map(is_step, parts)):
+    if not all(map(is_possible_ratio, parts)):
         yield "a commit, a pair or a change of a history has no ratio with an interval"
     if any(change.commits < 1 or change.blocks < 0 for change in result.changes):
         yield "a change of a history has no commit, or a negative number of blocks"

@@ -45,7 +45,7 @@ from equipoise.report.builders.reference import (
 from equipoise.report.builders.shape import level_facts, modes_sentence
 from equipoise.report.builders.why import because_sentence
 from equipoise.report.document import (
-    ALIKE_SHOWN,
+    MAX_ALIKE,
     MAX_CLAIMS,
     SCREEN,
     UNKNOWN,
@@ -61,7 +61,7 @@ from equipoise.report.document import (
     Strip,
     Styled,
     Table,
-    headed,
+    columns_and_rows,
 )
 from equipoise.report.kind import report_kind
 from equipoise.report.units import (
@@ -81,7 +81,7 @@ from equipoise.report.units import (
 
 OUTCOMES = ("faster", "slower", "less", "more", "equivalent", "mixed", "undecided")
 """All words for a verdict, in the order in which the title counts them."""
-OTHER = "OTHER COMMAND"
+OTHER_COMMAND = "OTHER COMMAND"
 """Placeholder for the second command, in the suggested command line."""
 _TIME = "time"
 """First word of the name of each time metric."""
@@ -484,7 +484,7 @@ def ranking_parts(document: ResultDocument) -> Iterator[Part]:
     summaries: tuple[str, ...] = ()
     if ranking_of_all(document) is None:
         summaries = tuple(ranking.summary for ranking in rankings)
-        yield Bullets(summaries, max_items=ALIKE_SHOWN, forms=SCREEN)
+        yield Bullets(summaries, max_items=MAX_ALIKE, forms=SCREEN)
     alpha = f"{100 * rankings[0].alpha:g} %"
     note = (
         "Claims among candidates are one family, comparisons with the baseline are another: of "
@@ -493,8 +493,8 @@ def ranking_parts(document: ResultDocument) -> Iterator[Part]:
         f"most {alpha}; if several are equally fast, this holds for each alone, not for all at "
         "once."
     )
-    sentences = map(Paragraph, summaries[:ALIKE_SHOWN])
-    table = Table(*headed(_ranking_rows(document)), label="Ranking", notes=(note,))
+    sentences = map(Paragraph, summaries[:MAX_ALIKE])
+    table = Table(*columns_and_rows(_ranking_rows(document)), label="Ranking", notes=(note,))
     yield Section("Ranking", (*sentences, table), forms=WRITTEN)
 
 
@@ -562,7 +562,7 @@ def how_to_compare(document: ResultDocument) -> Iterator[Part]:
     if document.typical is None or document.run.study != COMPARE_STUDY:
         return
     command = _typed_command(document.conditions[0])
-    words = ["equipoise", "compare", *words_after_options([command, OTHER])]
+    words = ["equipoise", "compare", *words_after_options([command, OTHER_COMMAND])]
     purpose = "Nothing was compared. To compare it with another command:"
     yield Command(shell_line_with_placeholders(words), purpose)
 

@@ -33,7 +33,7 @@ from equipoise.report.document import (
     Name,
     Styled,
     Table,
-    headed,
+    columns_and_rows,
 )
 from equipoise.report.units import (
     byte_count,
@@ -74,7 +74,7 @@ def screen_table(document: ResultDocument) -> Table:
         rows.append(
             (name, *shown.primary_cells(condition), ("shape", shape), *shown.other_cells(condition))
         )
-    return Table(*headed(rows), notes=shown.notes)
+    return Table(*columns_and_rows(rows), notes=shown.notes)
 
 
 def grouped_table(document: ResultDocument) -> Table:
@@ -102,7 +102,7 @@ def grouped_table(document: ResultDocument) -> Table:
                     *shown.other_cells(condition),
                 )
             )
-    return Table(*headed(rows), notes=shown.notes, forms=SCREEN)
+    return Table(*columns_and_rows(rows), notes=shown.notes, forms=SCREEN)
 
 
 def written_table(document: ResultDocument) -> Table:
@@ -136,7 +136,7 @@ def written_table(document: ResultDocument) -> Table:
                 *metrics.capitalized_other_cells(condition),
             )
         )
-    return Table(*headed(rows), notes=metrics.notes, forms=TEXT)
+    return Table(*columns_and_rows(rows), notes=metrics.notes, forms=TEXT)
 
 
 def page_table(document: ResultDocument) -> Table:
@@ -161,7 +161,7 @@ def page_table(document: ResultDocument) -> Table:
                 *metrics.capitalized_other_cells(condition),
             )
         )
-    return Table(*headed(rows), label="Conditions", notes=metrics.notes, forms=PAGE)
+    return Table(*columns_and_rows(rows), label="Conditions", notes=metrics.notes, forms=PAGE)
 
 
 def further_tables(document: ResultDocument) -> Iterator[Table]:
@@ -175,7 +175,7 @@ def further_tables(document: ResultDocument) -> Iterator[Table]:
             for condition in document.conditions
         )
         yield Table(
-            *headed(rows),
+            *columns_and_rows(rows),
             label="Medians of further metrics",
             notes=tuple(f"For {metric_name(metric)}, more is better." for metric in increasing),
         )
@@ -211,7 +211,7 @@ def others_table(document: ResultDocument, others: Sequence[Comparison]) -> Tabl
         }
         for other in others
     )
-    return Table(*headed(rows), label="Other metrics", max_rows=MAX_OTHER_METRICS)
+    return Table(*columns_and_rows(rows), label="Other metrics", max_rows=MAX_OTHER_METRICS)
 
 
 def scaling_tables(document: ResultDocument, metric: str, compared: str | None) -> Iterator[Table]:
@@ -402,4 +402,4 @@ def _scaling_table(factor: str, metric: str, laws: dict[str, ScalingLaw]) -> Tab
                 else "too few blocks to exclude one",
             }
         rows.append(row)
-    return Table(*headed(rows), forms=SCREEN)
+    return Table(*columns_and_rows(rows), forms=SCREEN)

@@ -29,9 +29,9 @@ from equipoise.report.document import (
     Section,
     Table,
     Warnings,
-    brief_or_whole,
+    columns_and_rows,
     computation_parts,
-    headed,
+    whole_and_brief,
     with_interval,
 )
 from equipoise.shared.spelling import option
@@ -82,7 +82,7 @@ def answers_of(report: Report, tone: str, brief_remarks: tuple[str, ...]) -> tup
     (claim,) = answer.claims
     # The sentence has the estimate and its interval.
     brief = replace(claim, remarks=brief_remarks, estimate="", interval="")
-    return brief_or_whole(answer, replace(answer, claims=(brief,)))
+    return whole_and_brief(answer, replace(answer, claims=(brief,)))
 
 
 def table_of(table: TextTable) -> Table:
@@ -227,7 +227,7 @@ def _brief_balance(balance: Balance) -> Table:
             row["after matching:number"] = _percent(last)
         rows.append(row)
     note = "differs: the means of both groups, in percent of a standard deviation."
-    return Table(*headed(rows), notes=(note,), max_rows=_MAX_BRIEF_ROWS, forms=BRIEF)
+    return Table(*columns_and_rows(rows), notes=(note,), max_rows=_MAX_BRIEF_ROWS, forms=BRIEF)
 
 
 def _percent(value: float) -> str:
@@ -237,7 +237,7 @@ def _percent(value: float) -> str:
 def brief_warnings(warnings: Sequence[AnalysisWarning]) -> Iterator[Part]:
     """Build the warnings of an analysis; a brief screen has the first of them."""
     if warnings:
-        yield from brief_or_whole(Warnings(tuple(warnings)), Warnings(tuple(warnings[:1])))
+        yield from whole_and_brief(Warnings(tuple(warnings)), Warnings(tuple(warnings[:1])))
         if more := len(warnings) - 1:
             text = f"  {counted(more, 'more warning')}: {option('verbose')}"
             yield Paragraph(text, "dim", forms=BRIEF)
@@ -378,7 +378,7 @@ def _brief_observation(result: ObservationResult, report: Report) -> Iterator[Pa
     )
     if result.balance:
         note = "differs: the means of both versions, in standard deviations (sd)."
-        yield Table(*headed(rows), notes=(note,), max_rows=_MAX_BRIEF_ROWS, forms=BRIEF)
+        yield Table(*columns_and_rows(rows), notes=(note,), max_rows=_MAX_BRIEF_ROWS, forms=BRIEF)
     if result.strata is not None:
         (strata,) = (table_of(table) for table in report.tables if table.title == STRATUM)
         yield replace(strata, max_rows=_MAX_BRIEF_ROWS, forms=BRIEF)

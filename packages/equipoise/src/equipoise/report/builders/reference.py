@@ -26,7 +26,7 @@ from equipoise.report.document import (
     Section,
     Styled,
     Table,
-    headed,
+    columns_and_rows,
 )
 from equipoise.report.units import (
     change_text,
@@ -49,7 +49,8 @@ def reference_section(against: ReferenceComparison) -> Section:
     title = reference_title(against)
     lines = (reference_answer(against), *_sentences(against), *_differences(against))
     return Section(
-        title, (Table(*headed(map(_row, against.rows)), label=title), *map(Paragraph, lines))
+        title,
+        (Table(*columns_and_rows(map(_row, against.rows)), label=title), *map(Paragraph, lines)),
     )
 
 
@@ -206,7 +207,7 @@ def _campaigns_table(pooled: PooledCampaigns) -> Table:
         }
         for number, campaign in enumerate(pooled.campaigns, 1)
     )
-    return Table(*headed(rows), label="Campaigns")
+    return Table(*columns_and_rows(rows), label="Campaigns")
 
 
 def _comparisons_table(pooled: PooledCampaigns) -> Table:

@@ -30,9 +30,9 @@ from equipoise.report.builders import (
     why,
 )
 from equipoise.report.document import (
-    ALIKE_SHOWN,
     BRIEF,
     EVERYWHERE,
+    MAX_ALIKE,
     MAX_CLAIMS,
     PAGE,
     SCREEN,
@@ -55,9 +55,9 @@ from equipoise.report.document import (
     Section,
     Table,
     Warnings,
-    brief_or_whole,
     fields_of,
     ratio_numbers,
+    whole_and_brief,
     with_interval,
 )
 from equipoise.report.kind import report_kind
@@ -149,7 +149,7 @@ def campaign_document(report: CampaignReport) -> Document:
         *_growth(document),
         *claims.ranking_parts(document),
         *_findings(document),
-        *claims_below(document, answer, claims.claims_of(document)),
+        *claims_section(document, answer, claims.claims_of(document)),
         *why.why_parts(document, report.flame_graph),
         *([] if document.against is None else [reference.reference_section(document.against)]),
         *((others, *measured) if has_rows else (*measured, others)),
@@ -173,7 +173,7 @@ def _answers(document: ResultDocument, answer: Answer) -> tuple[Answer, ...]:
 def brief_and_verbose(answer: Answer) -> tuple[Answer, Answer]:
     """Return the answer, and the same without its details for a brief screen."""
     claims = tuple(map(_brief_claim, answer.claims))
-    return brief_or_whole(answer, replace(answer, claims=claims))
+    return whole_and_brief(answer, replace(answer, claims=claims))
 
 
 def _brief_claim(claim: Claim) -> Claim:
@@ -204,7 +204,7 @@ def whole_document(
     )
 
 
-def claims_below(
+def claims_section(
     document: ResultDocument, answer: Answer, all_claims: Sequence[Claim]
 ) -> Iterator[Section]:
     """Build the claims that are not in the answer; folded where each says that nothing is known."""
@@ -262,7 +262,7 @@ def campaign_figures(report: CampaignReport) -> tuple[Figures, Figures]:
             (first if figure.name in first_names else others).append(figure)
         return tuple(first), tuple(others)
 
-    not_on_paper = _FIGURES_OF_EACH | kind.figures_of_each if many else frozenset[str]()
+    not_on_paper = _FIGURES_OF_EACH | kind.figures_per_comparison if many else frozenset[str]()
     return (
         Figures(lambda: drawn()[0], "At a glance"),
         Figures(lambda: drawn()[1], not_on_paper=not_on_paper),
@@ -324,7 +324,7 @@ def _measured(document: ResultDocument) -> Iterator[Part]:
     """Build what was measured of each condition, beyond the answer."""
     others = document.other_comparisons
     tables: list[Part] = [conditions.others_table(document, others)] if others else []
-    yield from report_kind(document).measured(document)
+    yield from report_kind(document).measured_parts(document)
     if rows := report_kind(document).tables(document):
         yield Section("Every row", tuple(rows), forms=PAGE)
     else:
@@ -334,7 +334,7 @@ def _measured(document: ResultDocument) -> Iterator[Part]:
         yield from (replace(table, forms=SCREEN | TEXT) for table in tables)
     steady = tuple(map(shape.steady_sentence, document.steady_state))
     if steady:
-        yield Bullets(steady, max_items=ALIKE_SHOWN, forms=VERBOSE)
+        yield Bullets(steady, max_items=MAX_ALIKE, forms=VERBOSE)
     yield from shape.level_parts(tuple(shape.levels_of(document)))
     yield shape.shape_section(document, document.primary_comparisons)
 
@@ -403,7 +403,7 @@ def _repetition(report: CampaignReport) -> Iterator[Part]:
     command = document.run.command_line
     show = shell_line(["equipoise", "show", document.run.id])
     facts = tuple(_run_facts(document))
-    again = report_kind(document).repeats_because
+    again = report_kind(document).repetition_purpose
     yield Section(
         "Run it again",
         (

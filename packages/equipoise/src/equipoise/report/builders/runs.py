@@ -21,8 +21,8 @@ from equipoise.report.document import (
     Paragraph,
     Part,
     Table,
-    brief_or_whole,
-    headed,
+    columns_and_rows,
+    whole_and_brief,
 )
 from equipoise.shared.spelling import option
 
@@ -61,7 +61,7 @@ def runs_document(runs: Sequence[RunSummary]) -> Document:
     last = ", the latest last" if len(runs) > 1 else ""
     how = "equipoise show RUN shows one again"
     title = f"{counted(len(runs), 'campaign')} in this ledger{last}; {how}."
-    parts: list[Part] = [Paragraph(title), *brief_or_whole(table, replace(table, rows=shown))]
+    parts: list[Part] = [Paragraph(title), *whole_and_brief(table, replace(table, rows=shown))]
     if left_out := len(table.rows) - len(shown):
         more = f"{left_out} earlier: {option('verbose')}"
         parts.append(Paragraph(more, "dim", forms=BRIEF))
@@ -80,7 +80,7 @@ def runs_table(runs: Sequence[RunSummary]) -> Table:
     for run in wholes:
         rows.append(_run_row(run, names_hosts=names_hosts))
         rows += (_run_row(part, names_hosts=names_hosts) for part in of_wholes[run.id])
-    return Table(*headed(rows))
+    return Table(*columns_and_rows(rows))
 
 
 def _run_row(run: RunSummary, *, names_hosts: bool) -> Mapping[str, Cell]:

@@ -25,7 +25,7 @@ from equipoise.model.result import (
 )
 from equipoise.report.builders.conditions import shown_comparison
 from equipoise.report.document import (
-    ALIKE_SHOWN,
+    MAX_ALIKE,
     MAX_CLAIMS,
     PAGE,
     SCREEN,
@@ -39,7 +39,7 @@ from equipoise.report.document import (
     Section,
     Styled,
     Table,
-    headed,
+    columns_and_rows,
 )
 from equipoise.report.kind import report_kind
 from equipoise.report.units import (
@@ -111,7 +111,7 @@ def shape_lines_of_screen(document: ResultDocument) -> Iterator[Part]:
     if shapes := tuple(_not_flat(document)):
         yield Bullets(shapes, "dim", _SHAPES_ON_SCREEN, forms=SCREEN)
     if drifts := tuple(_drifts(document)):
-        yield Bullets(drifts, "dim", ALIKE_SHOWN, forms=SCREEN)
+        yield Bullets(drifts, "dim", MAX_ALIKE, forms=SCREEN)
 
 
 def modes_sentence(metric: str, summary: MetricSummary) -> str | None:
@@ -314,7 +314,7 @@ def _statistics(document: ResultDocument, comparison: Comparison) -> Section:
     notes = ["Each answer ignores chance; the verdict rests on none of them."]
     if more_is_better:
         notes.append(f"The statistics are those of 1/{metric}: the minimum is its highest value.")
-    table = Table(*headed(rows), label=title, notes=tuple(notes))
+    table = Table(*columns_and_rows(rows), label=title, notes=tuple(notes))
     return Section(title, (table,), folded=True)
 
 
@@ -422,7 +422,7 @@ def _level_table(levels: Sequence[Levelled]) -> Table:
             )
         )
     return Table(
-        *headed(rows),
+        *columns_and_rows(rows),
         max_rows=_LEVEL_ROWS,
         notes=(
             "A level's cell: its share of the variance of the logarithm, and the standard "

@@ -23,8 +23,8 @@ from equipoise.report.document import (
     Section,
     Styled,
     Table,
-    brief_or_whole,
-    headed,
+    columns_and_rows,
+    whole_and_brief,
 )
 from equipoise.report.units import capitalized, duration, range_text
 from equipoise.stats.intervention import NARROW_WIDTH, describe_fraction
@@ -72,7 +72,7 @@ def why_parts(document: ResultDocument, flame_graph: bytes | None = None) -> Ite
     interventions = interventions_section(document)
     if interventions is not None:
         brief = replace(interventions, title="What was changed on both conditions")
-        yield from brief_or_whole(interventions, brief)
+        yield from whole_and_brief(interventions, brief)
     if extra is None:
         others = tuple(cause.summary for cause in document.why if cause.kind != KIND)
         if others:
@@ -137,10 +137,10 @@ def interventions_section(document: ResultDocument) -> Section | None:
     interventions = sorted(by_name.values(), key=lambda intervention: intervention.blocks == 0)
     if not interventions:
         return None
-    rows = headed(map(_intervention_row, interventions))
-    brief = headed(map(_brief_intervention_row, interventions))
+    rows = columns_and_rows(map(_intervention_row, interventions))
+    brief = columns_and_rows(map(_brief_intervention_row, interventions))
     parts: list[Part] = [
-        *brief_or_whole(
+        *whole_and_brief(
             Table(*rows, label="What was changed"), Table(*brief, max_rows=_MAX_BRIEF_ROWS)
         )
     ]
@@ -287,9 +287,9 @@ def _extra_time_section(
         shares = [cause.share_of_gap or 0.0 for cause in document.why if cause.kind != KIND]
         overlap = "The shares add up to more than 100 %: causes overlap, or one hides another."
         notes = (overlap,) if len(shares) > 1 and sum(shares) > _WHOLE else ()
-        table = Table(*headed(causes), label=label, max_rows=_MAX_CAUSES, notes=notes)
+        table = Table(*columns_and_rows(causes), label=label, max_rows=_MAX_CAUSES, notes=notes)
         brief = [{name: row[name] for name in _BRIEF_COLUMNS} for row in causes]
-        parts += brief_or_whole(table, Table(*headed(brief), max_rows=_MAX_BRIEF_ROWS))
+        parts += whole_and_brief(table, Table(*columns_and_rows(brief), max_rows=_MAX_BRIEF_ROWS))
     else:
         no_cause = "No rule finds a cause in what was observed (docs/reference/causes.md)."
         parts.append(Paragraph(no_cause))
