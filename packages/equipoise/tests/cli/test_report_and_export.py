@@ -180,7 +180,7 @@ def test_a_file_that_is_no_result_is_refused_with_a_hint(
 
 
 def test_a_report_of_nothing_asks_what_is_wanted(ledger: Path) -> None:
-    with pytest.raises(UnusableInput, match="nothing to write"):
+    with pytest.raises(UnusableInput, match="neither a report nor figures"):
         call(report.command, ledger)
 
 
@@ -229,8 +229,8 @@ def test_every_trial_is_exported(ledger: Path, tmp_path: Path, ending: str) -> N
 @pytest.mark.parametrize(
     ("command", "name", "words"),
     [
-        (report.command, "page.pdf", "no report is written as '.pdf'"),
-        (report.command, "page", "no report is written as ''"),
+        (report.command, "page.pdf", "the extension '.pdf' does not select"),
+        (report.command, "page", "a name without extension does not"),
         (report.command, "nowhere/page.html", "there is no folder"),
         (report.command, "folder.html", "is a folder"),
         (export.command, "trials.xlsx", "the ending '.xlsx' does not select a format"),

@@ -1,10 +1,10 @@
 """The options of commands, each declared once, and the structs that hold their values.
 
-declaring  how an option is declared; a command line becomes one typed request
-limits     what limits and judges a campaign
-outputs    where a result goes: ledger, document, report, figures, hyperfine's formats
-cluster    the hosts of a campaign
-tables     the columns of a table, and who may be matched with whom
+declaration  helpers that declare options; a decorator that makes one typed request of all options
+limits       when a campaign stops, and how strict its verdict is
+outputs      where a result goes: ledger, document, report, figures, hyperfine's formats
+cluster      the hosts of a campaign
+tables       the columns of a table, and which of its rows may be matched with each other
 """
 
 from equipoise.cli.options.cluster import (

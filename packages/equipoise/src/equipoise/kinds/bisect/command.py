@@ -254,7 +254,7 @@ def resume_bisection(
     search_has_ended = not any(search.bisection.is_open for search in read_searches(record))
     if search_has_ended and (terms.why is None or _is_explained(record, ledger)):
         return record.id
-    with revisions.kept_builds(record) as builds:
+    with revisions.builds_of_record(record) as builds:
         if not search_has_ended:
             builds.make_needed(needed_of(terms))
             conduct.resume(
@@ -277,7 +277,7 @@ def built_culprit(record: RunRecord, gap: Gap, ledger: Ledger) -> Iterator[None]
     Raise `UnusableInput` if the repository, a commit or the toolchain has changed. Raise
     `ConditionFailed` if one of the two commits no longer builds.
     """
-    with revisions.kept_builds(record) as builds:
+    with revisions.builds_of_record(record) as builds:
         _build_gap(record, gap, builds, ledger)
         yield
 

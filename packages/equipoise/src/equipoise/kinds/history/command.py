@@ -375,7 +375,7 @@ def resume_history(
         series = series_of(record)
         if not read_history(series).next_block((), 0.0):
             return record.id
-        with revisions.kept_builds(record) as builds:
+        with revisions.builds_of_record(record) as builds:
             builds.make_needed(needed_of(terms))
             return conduct.resume(
                 record.id,
