@@ -262,10 +262,10 @@ def campaign_figures(report: CampaignReport) -> tuple[Figures, Figures]:
             (first if figure.name in first_names else others).append(figure)
         return tuple(first), tuple(others)
 
-    not_on_paper = _FIGURES_OF_EACH | kind.figures_per_comparison if many else frozenset[str]()
+    unprinted_names = _FIGURES_OF_EACH | kind.figures_per_comparison if many else frozenset[str]()
     return (
         Figures(lambda: drawn()[0], "At a glance"),
-        Figures(lambda: drawn()[1], not_on_paper=not_on_paper),
+        Figures(lambda: drawn()[1], unprinted_names=unprinted_names),
     )
 
 

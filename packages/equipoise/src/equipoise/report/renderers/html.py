@@ -185,7 +185,9 @@ def _with_charts(
                 yield replace(part, parts=within)
             case Figures():
                 views = tuple(
-                    _placed(figure, anchor, charts, on_paper=figure.name not in part.not_on_paper)
+                    _placed(
+                        figure, anchor, charts, on_paper=figure.name not in part.unprinted_names
+                    )
                     for figure in part.figures()
                 )
                 if views:

@@ -121,8 +121,8 @@ def _notes(parts: Sequence[Part]) -> Iterator[str]:
             case Warnings():
                 for warning in part.first_of_each_code:
                     yield f"Warning: {text(warning.summary)} {text(warning.hint)}"
-                if part.more:
-                    yield f"And {part.more} warnings more like these."
+                if part.hidden_count:
+                    yield f"And {part.hidden_count} warnings more like these."
             case Command():
                 yield rf"{text(part.purpose)} \texttt{{{text(part.line)}}}"
             case Listing():

@@ -167,5 +167,5 @@ def _warnings(part: Warnings) -> Iterator[str]:
     for warning in part.first_of_each_code:
         hint = f" Hint: {text(warning.hint)}" if warning.hint else ""
         yield f"- {line(warning.summary)}{hint}"
-    if part.more:
-        yield f"- and {part.more} more like these; `{option('json')}` has all"
+    if part.hidden_count:
+        yield f"- and {part.hidden_count} more like these; `{option('json')}` has all"

@@ -92,5 +92,5 @@ def _warnings(part: Warnings) -> Iterator[str]:
     for warning in part.first_of_each_code:
         hint = f" Hint: {text(warning.hint)}" if warning.hint else ""
         yield f"<p><strong>Warning</strong>: {text(warning.summary)}{hint}</p>"
-    if part.more:
-        yield f"<p>And {part.more} warnings more like these.</p>"
+    if part.hidden_count:
+        yield f"<p>And {part.hidden_count} warnings more like these.</p>"

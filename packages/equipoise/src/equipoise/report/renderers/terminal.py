@@ -225,7 +225,7 @@ def _print_warnings(console: Console, part: Warnings) -> None:
         if warning.hint:
             # A command to copy must not be broken into lines.
             console.print(Text(f"  hint: {visible(warning.hint)}"), soft_wrap=True)
-    _print_more(console, part.more)
+    _print_more(console, part.hidden_count)
 
 
 def _print_more(console: Console, more: int) -> None:

@@ -303,10 +303,10 @@ def _alternatives(annotation: Any) -> Iterator[Any]:
         yield annotation
 
 
-AnyPart = TypeVar("AnyPart")
+BasePart = TypeVar("BasePart")
 
 
-def _parts(form: type[Form], key: str, kind: type[AnyPart]) -> Iterator[AnyPart]:
+def _parts(form: type[Form], key: str, kind: type[BasePart]) -> Iterator[BasePart]:
     """Yield the parts of one kind of a field's annotation, the outermost first."""
     waiting = [get_type_hints(form, include_extras=True)[key]]
     while waiting:
