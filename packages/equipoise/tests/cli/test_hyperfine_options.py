@@ -101,7 +101,7 @@ def test_a_pipe_becomes_a_file_that_is_counted_and_this_is_said(equipoise: Equip
     line = ("echo one", *ONCE, "--output", "pipe", "--metrics", "output_bytes", "--json", "-")
     answer = equipoise("compare", *line)
     assert json.loads(answer.out)["conditions"][0]["metrics"]["output_bytes"]["median"] == 4
-    assert "--output pipe: the output goes to a file that is counted" in answer.err
+    assert "--output pipe: the output is written to a file" in answer.err
 
 
 def test_only_the_named_exit_statuses_are_ignored(equipoise: Equipoise) -> None:

@@ -73,7 +73,7 @@ def test_a_fifo_that_nobody_writes_to_is_named(
     os.mkfifo(tmp_path / "fifo.json")
     answer = equipoise(*words)
     assert (answer.status, answer.out) == (2, "")
-    assert answer.err.startswith("equipoise: cannot read fifo.json: it is a FIFO to which nobody")
+    assert answer.err.startswith("equipoise: cannot read fifo.json: it is a FIFO, and nothing")
 
 
 def test_a_fifo_that_nobody_reads_is_named(

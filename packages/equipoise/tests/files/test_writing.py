@@ -256,12 +256,12 @@ def test_a_fifo_without_a_writer_is_named(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(writing, "WRITER_TIMEOUT_S", 0.05)
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
-    with pytest.raises(UnusableInput, match="a FIFO to which nobody has written"):
+    with pytest.raises(UnusableInput, match="a FIFO, and nothing was written to it"):
         read_whole(fifo, hint=HINT)
     # A writer that writes nothing is reported like a missing one.
     silent = os.open(fifo, os.O_RDWR)
     try:
-        with pytest.raises(UnusableInput, match="a FIFO to which nobody has written"):
+        with pytest.raises(UnusableInput, match="a FIFO, and nothing was written to it"):
             read_whole(fifo, hint=HINT)
     finally:
         os.close(silent)

@@ -204,16 +204,16 @@ def _intervals_text(comparison: Comparison, ratio_ci: str) -> str:
     return ", ".join(filter(None, (ratio_ci, equivalence_text(comparison))))
 
 
-def others_table(document: ResultDocument, others: Sequence[Comparison]) -> Table:
-    """Build the table of comparisons on other metrics."""
+def other_metrics_table(document: ResultDocument, comparisons: Sequence[Comparison]) -> Table:
+    """Build the table of comparisons on metrics other than the primary metric."""
     rows = (
         {
-            "other metrics": other.metric,
-            "candidate": other.candidate,
-            **_effect_cells(shown_comparison(document, other)),
-            "verdict": shown_verdict(document, other),
+            "other metrics": comparison.metric,
+            "candidate": comparison.candidate,
+            **_effect_cells(shown_comparison(document, comparison)),
+            "verdict": shown_verdict(document, comparison),
         }
-        for other in others
+        for comparison in comparisons
     )
     return Table(*columns_and_rows(rows), label="Other metrics", max_rows=MAX_OTHER_METRIC_ROWS)
 
