@@ -75,14 +75,10 @@ class CompareRequest(Struct, frozen=True, kw_only=True):
 @click.option("-P", "--parameter-scan", type=(str, str, str), multiple=True, metavar="NAME MIN MAX")
 @click.option("-D", "--parameter-step-size", metavar="STEP", help="Step of --parameter-scan.")
 @click.option("--pair", "pairs", multiple=True, hidden=True, metavar="BASELINE:CANDIDATE")
-@click.option(
-    "-s", "--setup", multiple=True, metavar="CMD", help="Run before the first trial of a command."
-)
+@click.option("-s", "--setup", multiple=True, metavar="CMD", help="Run before the first trial.")
 @click.option("-p", "--prepare", multiple=True, metavar="CMD", help="Run before each trial.")
 @click.option("-C", "--conclude", multiple=True, metavar="CMD", help="Run after each trial.")
-@click.option(
-    "-c", "--cleanup", multiple=True, metavar="CMD", help="Run after the last trial of a command."
-)
+@click.option("-c", "--cleanup", multiple=True, metavar="CMD", help="Run after the last trial.")
 @click.option("--input", metavar="FILE", help="Use this file as standard input.")
 @click.option(
     "--output",

@@ -242,7 +242,6 @@ class HyperfineOptions(Struct, frozen=True):
             yield "--sort: ignored; rows keep the order of the commands, and a ranking follows"
 
     def _limits(self, options: CampaignLimits) -> CampaignLimits:
-        """Return the limits of a campaign, changed by the numbers of runs and seconds."""
         values = {
             "runs": self.runs,
             "min_runs": self.min_runs,
@@ -270,7 +269,6 @@ class HyperfineOptions(Struct, frozen=True):
         )
 
     def _shell(self, options: CompareOptions) -> str | None:
-        """Return the shell that ``--shell``, ``-S`` and ``-N`` select."""
         shell = options.shell
         if sum((shell is not None, self.default_shell, self.no_shell)) > 1:
             raise UnusableInput(
@@ -288,7 +286,6 @@ class HyperfineOptions(Struct, frozen=True):
         return NO_SHELL if self.no_shell else shell
 
     def _outputs(self, outputs: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the destinations that ``--output`` and ``--show-output`` select."""
         if not self.show_output:
             return tuple("count" if output == "pipe" else output for output in outputs)
         if outputs:

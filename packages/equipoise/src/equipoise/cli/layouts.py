@@ -61,7 +61,6 @@ def command(count: int, seed: int, folder: Path | None, line: tuple[str, ...]) -
 
 
 def _summary(layouts: Layouts, compilation: Compilation) -> Iterator[str]:
-    """Yield how many layouts differ, and a hint how to get more different layouts."""
     different, count = layouts.different, len(layouts.programs)
     yield f"{different} different layouts of {count}: {_LINKER_SENTENCES[layouts.linker]}"
     if layouts.linker == "objects":

@@ -99,7 +99,6 @@ def command(request: ListRequest) -> int:
 
 
 def _other_list(name: str) -> tuple[Document, list[dict[str, str]]]:
-    """Return a list that is not of campaigns, as a document and as entries for JSON."""
     if name in TABLES:
         headings, list_rows = TABLES[name]
         rows = tuple(list_rows())
@@ -120,7 +119,6 @@ def _list_of_other_package(name: str) -> tuple[Row, tuple[Row, ...]]:
 
 
 def _campaigns(ledger_path: Path, *, all_runs: bool) -> tuple[Document, list[dict[str, Any]]]:
-    """Return the campaigns of a ledger, as a document and as entries for JSON."""
     source = click.get_current_context().get_parameter_source("ledger")
     # A ledger that the user names must exist, and so must the working folder.
     if source is ParameterSource.DEFAULT and not ledger_path.absolute().exists():

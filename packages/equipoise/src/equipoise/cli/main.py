@@ -258,7 +258,6 @@ def _internal_error(error: Exception, arguments: Sequence[str]) -> int:
 
 
 def _working_folder_gone() -> UnusableInput | None:
-    """Return an error if the working folder of this process was deleted."""
     try:
         os.getcwd()
     except FileNotFoundError:

@@ -357,12 +357,8 @@ class ObservedLog(Struct, frozen=True):
         """Return the columns without the allowed differences, and a warning for each of these.
 
         Raise `UnusableInput` if the campaigns differ in a fact that is neither a matched column nor
-        allowed.
-
-        Parameters
-        ----------
-        matched_columns
-            Columns on which the user wants to match; ``None`` for all usable columns.
+        allowed. ``matched_columns`` are the columns on which the user wants to match; ``None`` means
+        all usable columns.
         """
         unknown = [name for name in allowed if name not in self.differences]
         if unknown:
@@ -387,9 +383,8 @@ class ObservedLog(Struct, frozen=True):
 def read_log(name: str, ledger_path: Path, treatment: str, *, show_env: bool) -> ObservedLog:
     """Read a table, all campaigns of a ledger's file, or one campaign of the ledger.
 
-    A table is recognised by its file extension; a folder with Parquet files is a table, too.
-
-    Raise `UnusableInput` if there is no such file or campaign, or it has no row.
+    A table is recognised by its file extension; a folder with Parquet files is a table, too. Raise
+    `UnusableInput` if there is no such file or campaign, or it has no row.
 
     Parameters
     ----------

@@ -25,10 +25,8 @@ def progress_for(
 ) -> ProgressListener:
     """Return a listener: a live bar on a terminal, else lines for a long study, or silence.
 
-    Parameters
-    ----------
-    author_block_s
-        Seconds of one block on the machine of the study's author; ``None`` if they are unknown.
+    ``author_block_s`` is the time of one block on the machine of the study's author; ``None`` if it
+    is unknown.
     """
     if quiet:
         return ProgressListener()

@@ -152,10 +152,7 @@ class Bar(ProgressListener):
 def status_table(statuses: Sequence[ComparisonStatus], rows: int) -> Table:
     """Return the live table of a study, with the undecided comparisons first.
 
-    Parameters
-    ----------
-    rows
-        Maximum number of rows; the last row may count the comparisons that do not fit.
+    ``rows`` is the maximum number of rows; the last row may count the comparisons that do not fit.
     """
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("candidate", no_wrap=True, overflow="ellipsis", max_width=48)

@@ -91,7 +91,6 @@ def _read_campaign(name: str, source: OutputOptions) -> ReportedCampaign:
 
 
 def _write_figures(folder: Path, campaigns: Sequence[ReportedCampaign]) -> None:
-    """Write the figures into a folder; several campaigns have a subfolder each."""
     from equipoise.report.builders.result import campaign_document
     from equipoise.report.document import figures_of
 

@@ -73,13 +73,8 @@ def load_result(records: Sequence[RunRecord], output: OutputOptions) -> ResultDo
     """Return the result of a campaign, compared with the reference result if there is one.
 
     Raise `UnusableInput` if the two have nothing in common, or if a difference between their
-    environments is not allowed.
-
-    Parameters
-    ----------
-    records
-        The campaign and, if there is one, the campaign that tested the causes of its gap. Secret
-        values are already hidden.
+    environments is not allowed. ``records`` has the campaign and, if there is one, the campaign that
+    tested the causes of its gap. Secret values are already hidden.
     """
     from equipoise.why.result import result_of
 
@@ -128,12 +123,8 @@ def check_allowed(differences: Differences, allowed: Collection[str], alternativ
     """Check that campaigns differ only in facts that are allowed by name.
 
     Raise `UnusableInput` if another fact differs; the message lists these facts and their values.
-
-    Parameters
-    ----------
-    alternative
-        What the user can do instead of allowing a difference; ``{name}`` is replaced by the name
-        of the difference.
+    ``alternative`` says what the user can do instead of allowing a difference, whose name replaces
+    ``{name}``.
     """
     names = [name for name in differences if name not in allowed]
     if not names:

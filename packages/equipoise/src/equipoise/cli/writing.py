@@ -37,9 +37,8 @@ ReportedCampaign = tuple[ResultDocument, RunRecord | None]
 def write_output(document: Document, to_json: Callable[[], bytes], output: OutputOptions) -> None:
     """Write a document that is not about one campaign to the requested files, and print it.
 
-    Nothing is printed if the JSON goes to stdout.
-
-    Raise `UnusableInput` if a file cannot be written.
+    Nothing is printed if the JSON goes to stdout. Raise `UnusableInput` if a file cannot be
+    written.
     """
     if output.report_file is not None:
         write_documents(output.report_file, [_with_time_and_machine(document)])
@@ -55,7 +54,6 @@ def write_output(document: Document, to_json: Callable[[], bytes], output: Outpu
 
 
 def _with_time_and_machine(document: Document) -> Document:
-    """Add the current time and this machine to the origin of a document."""
     from equipoise.measure.environment import snapshot
     from equipoise.report.builders.origin import machine_of, minute_of
 
@@ -155,9 +153,8 @@ def write_documents(path: Path, documents: Sequence[Document]) -> None:
 def markdown_with_figures(documents: Sequence[Document], path: Path) -> str:
     """Return documents as Markdown for the file ``path``; write the figures next to this file.
 
-    Figures are left out, with a message, if altair or vl-convert is not installed.
-
-    Raise `UnusableInput` if a figure cannot be written.
+    Figures are left out, with a message, if altair or vl-convert is not installed. Raise
+    `UnusableInput` if a figure cannot be written.
     """
     from equipoise.figures.save import save
     from equipoise.report.renderers.markdown import to_markdown
@@ -208,9 +205,8 @@ def folder_name(number: int, run_id: str) -> str:
 def save_figures(figures: Iterable[Figure], folder: Path) -> list[Path]:
     """Write figures into a folder, created if missing; return the files.
 
-    A second figure of the same name gets the suffix ``_2``.
-
-    Raise `UnusableInput` if the folder cannot be created or written to.
+    A second figure of the same name gets the suffix ``_2``. Raise `UnusableInput` if the folder
+    cannot be created or written to.
     """
     from equipoise.figures.save import save
 

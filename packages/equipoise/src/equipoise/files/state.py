@@ -93,9 +93,8 @@ def private_folder(name: str) -> Path:
     """Return the path of a folder in the state folder, created if missing.
 
     No other user can add or read files there, or replace the folder: the folder belongs to this
-    user and has the mode 0700, and neither it nor the state folder is a symbolic link.
-
-    Raise `UnusableInput` if the folder cannot be created or trusted.
+    user and has the mode 0700, and neither it nor the state folder is a symbolic link. Raise
+    `UnusableInput` if the folder cannot be created or trusted.
     """
     try:
         with open_state(name) as folder:

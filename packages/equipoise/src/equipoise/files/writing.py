@@ -117,10 +117,8 @@ def write_whole(path: Path, content: bytes) -> None:
 
     The file keeps its mode and, if the system permits it, its owner. A symbolic link stays, and its
     target is replaced. If the folder does not accept a new file, or the file is a mount point, the
-    file is written in place.
-
-    Raise `OSError` if the file cannot be written, or a FIFO has no reader for `READER_TIMEOUT_S`
-    seconds.
+    file is written in place. Raise `OSError` if the file cannot be written, or a FIFO has no reader
+    for `READER_TIMEOUT_S` seconds.
     """
     target = _follow_links(path)
     descriptor = _own_descriptor(target)

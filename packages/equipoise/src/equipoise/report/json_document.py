@@ -69,11 +69,7 @@ def decode(content: bytes, name: str) -> ResultDocument:
     """Return the document in the content of a file that `encode` wrote.
 
     Raise `UnusableInput` if the content is not JSON, or not a result document of this version.
-
-    Parameters
-    ----------
-    name
-        Name of the file, for messages.
+    ``name`` is the name of the file, for messages.
     """
     try:
         fields = msgspec.json.decode(content)

@@ -46,10 +46,7 @@ cluster_access_options = option_group(
 def cluster_option(purpose: str) -> Option:
     """Return ``--cluster`` with the options that protect the connection.
 
-    Parameters
-    ----------
-    purpose
-        Beginning of the help text, such as "Measure on every host".
+    ``purpose`` is the beginning of the help text, such as "Measure on every host".
     """
     return option_group(
         click.option(

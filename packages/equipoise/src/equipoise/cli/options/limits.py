@@ -109,10 +109,7 @@ def judging_options(
 ) -> Option:
     """Return ``--min-effect``, ``--alpha`` and ``--seed``.
 
-    Parameters
-    ----------
-    study_defaults
-        Whether a study may set the default of ``--min-effect`` and ``--alpha``.
+    ``study_defaults`` says whether a study may set the default of ``--min-effect`` and ``--alpha``.
     """
     alpha, prefix = Judgement().alpha, "the study's, or " if study_defaults else ""
     return option_group(

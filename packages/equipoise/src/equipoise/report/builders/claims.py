@@ -572,7 +572,6 @@ def how_to_compare(document: ResultDocument) -> Iterator[Part]:
 
 
 def _resource_medians(condition: ConditionResult) -> Iterator[str]:
-    """Yield the medians of CPU time and memory, as phrases."""
     metrics = condition.metrics
     for name, noun in (("user_s", "user CPU time"), ("sys_s", "system CPU time")):
         yield f"{noun} {duration(metrics[name].median) if name in metrics else 'unknown'}"

@@ -353,7 +353,6 @@ def _verdict_cells(
 
 
 def _effect_cells(comparison: Comparison) -> Mapping[str, str]:
-    """Return the cells with the estimate and the intervals of a comparison."""
     change, interval = estimate_and_interval(
         comparison.ratio, comparison.ratio_ci, unknown=UNKNOWN, unlimited="open"
     )

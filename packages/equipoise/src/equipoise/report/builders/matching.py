@@ -206,21 +206,18 @@ def _document(
 
 
 def _brief_remarks(naive: Difference | None, matches: MatchResult | None) -> tuple[str, ...]:
-    """Return the sentences below the answer of a brief screen."""
     all_rows = () if naive is None else (naive_sentence(naive),)
     dropped = () if matches is None else (dropped_sentence(matches),)
     return (*all_rows, *dropped)
 
 
 def _brief_weights_table(search: GenMatchResult | None) -> Iterator[Table]:
-    """Build the table of weights for a brief screen."""
     if search is not None:
         weights = table_of(weights_table(search))
         yield replace(weights, max_rows=_MAX_BRIEF_ROWS, forms=BRIEF)
 
 
 def _brief_balance_table(balance: Balance) -> Table:
-    """Build the table for a brief screen with the difference of each covariate."""
     rows: list[Mapping[str, Cell]] = []
     for index, name in enumerate(balance.variables):
         before = _percent(abs(balance.before[index].sdiff))
@@ -277,7 +274,6 @@ def _tone(balance: Balance, effect: Difference | None) -> str:
 def _effect_figures(
     effect: Difference | None, naive: Difference | None, question: MatchQuestion
 ) -> Iterator[Figure]:
-    """Draw the differences among all rows and among comparable units."""
     from equipoise.figures.gallery import Figure
     from equipoise_matching.charts.estimates import Estimate, estimates
 
@@ -401,7 +397,6 @@ def _in_sd(difference: float | None) -> str:
 
 
 def _observed_figures(result: ObservationResult) -> Iterator[Figure]:
-    """Draw the effects and the balance."""
     from equipoise.figures.gallery import Figure
     from equipoise_matching.charts.balance import HOW_TO_READ_LOVE_PLOT
     from equipoise_matching.charts.estimates import HOW_TO_READ_EFFECTS

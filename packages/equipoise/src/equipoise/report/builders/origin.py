@@ -53,7 +53,6 @@ def minute_of(time: str) -> str:
 
 
 def _question(document: ResultDocument) -> str:
-    """Return the question that an ordinary comparison answers."""
     conditions, metric = document.conditions, document.primary_metric
     if document.against is not None:
         return "What changed since another result?"

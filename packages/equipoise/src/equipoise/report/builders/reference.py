@@ -115,7 +115,6 @@ def _cells(row: ReferenceRow) -> Mapping[str, Cell]:
 
 
 def _explanations(against: ReferenceComparison) -> Iterator[str]:
-    """Yield the sentences that explain the ratios, the mean and the scope."""
     if against.level is not None:
         yield (
             "Each ratio is the cost here over the cost there. Of the rows called changed, at most "
@@ -133,7 +132,6 @@ def _explanations(against: ReferenceComparison) -> Iterator[str]:
 
 
 def _difference_lines(against: ReferenceComparison) -> Iterator[str]:
-    """Yield lines on the differences between the environments."""
     if not against.differences:
         yield "Environments: no difference is known."
         return

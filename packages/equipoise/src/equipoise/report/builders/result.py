@@ -215,7 +215,6 @@ def claims_section(
 
 
 def _shape_lines(document: ResultDocument) -> Iterator[Part]:
-    """Build a terminal's lines on distributions."""
     # In a comparison the random order protects from drift, so only a verbose screen has the lines.
     forms = VERBOSE if document.comparisons else SCREEN
     yield from (replace(line, forms=forms) for line in shape.screen_shape_lines(document))
@@ -294,7 +293,6 @@ def _screen_tables(document: ResultDocument) -> Iterator[Part]:
 
 
 def _scaling_tables(document: ResultDocument) -> Iterator[Part]:
-    """Build the scaling laws of the numeric parameters of `compare`."""
     if document.run.study == COMPARE_STUDY:
         tables = conditions.scaling_tables(document, document.primary_metric, None)
         yield from (replace(table, forms=EVERYWHERE) for table in tables)
@@ -310,7 +308,6 @@ def _text_tables(document: ResultDocument) -> Iterator[Part]:
 
 
 def _findings(document: ResultDocument) -> Iterator[Part]:
-    """Build the section with the findings of a built-in study."""
     findings = document.findings
     if findings is None or not (findings.tables or findings.paragraphs):
         return
@@ -347,7 +344,6 @@ def _measured_parts(document: ResultDocument) -> Iterator[Part]:
 
 
 def _control(document: ResultDocument) -> Iterator[Part]:
-    """Build the parts on the control, which compares the baseline with itself."""
     control = document.control
     if control is None:
         return

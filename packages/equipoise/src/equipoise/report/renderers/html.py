@@ -190,9 +190,7 @@ def _with_charts(
                 yield replace(part, parts=inner_parts)
             case Figures():
                 views = tuple(
-                    _view(
-                        figure, anchor, charts, on_paper=figure.name not in part.unprinted_names
-                    )
+                    _view(figure, anchor, charts, on_paper=figure.name not in part.unprinted_names)
                     for figure in part.figures()
                 )
                 if views:

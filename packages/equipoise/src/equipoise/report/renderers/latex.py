@@ -131,7 +131,6 @@ def _notes(parts: Sequence[Part]) -> Iterator[str]:
 
 
 def _table_lines(caption: str, label: str, table: Table, notes: Sequence[str]) -> Iterator[str]:
-    """Yield the lines of a ``table`` environment."""
     alignment = "".join("r" if column.kind == "number" else "l" for column in table.columns[1:])
     yield r"\begin{table}"
     yield r"  \centering\footnotesize"

@@ -300,7 +300,6 @@ def _with_columns(
 
 
 def _has_interval(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], index: int) -> bool:
-    """Return whether a column has an interval in any row."""
     if columns[index].kind in ("name", "words"):
         return False
     cells = [row[index] for row in rows if index < len(row)]
