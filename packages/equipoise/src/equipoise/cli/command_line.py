@@ -42,8 +42,8 @@ def command_line(**fixed_values: object) -> str:
 def typed_command(**fixed_values: object) -> tuple[str, ...]:
     """Return the running command as an argument vector, without options for its output files.
 
-    ``fixed_values`` are values that the command drew or looked up, such as a seed or a commit, by the
-    names of the parameters. Each replaces the typed value; ``None`` leaves the parameter out.
+    ``fixed_values`` are values that the command drew or looked up, such as a seed, by the names of
+    the parameters. Each replaces the typed value; ``None`` leaves the parameter out.
     """
     context = click.get_current_context()
     parser = context.command.make_parser(context)

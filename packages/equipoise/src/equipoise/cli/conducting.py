@@ -64,11 +64,7 @@ def measuring(
 
 
 def measure_on_hosts(
-    plan: Plan,
-    access: ClusterAccess,
-    hosts: HostOptions,
-    output: OutputOptions,
-    **keywords: Any,
+    plan: Plan, access: ClusterAccess, hosts: HostOptions, output: OutputOptions, **keywords: Any
 ) -> int:
     """Measure a plan on every host of a cluster; return the exit status.
 

@@ -18,15 +18,8 @@ CRASHES_FOLDER = Path("equipoise", "crashes")
 HIDDEN = "[left out]"
 MAX_SUMMARY_LETTERS = 200
 
-_ENVIRONMENT_OPTION = "--env"
-_SECRET_OPTIONS = (
-    _ENVIRONMENT_OPTION,
-    "--prepare",
-    "--setup",
-    "--conclude",
-    "--cleanup",
-    "--build",
-)
+_ENV_OPTION = "--env"
+_SECRET_OPTIONS = (_ENV_OPTION, "--prepare", "--setup", "--conclude", "--cleanup", "--build")
 """``--env``, and options with a shell line that may set variables."""
 _MIN_SECRET_LETTERS = 4
 """Minimum length of a value that is removed from the traceback; a shorter one is in many words."""
@@ -113,7 +106,7 @@ def without_secrets(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
 def _hide(option: str, value: str, hidden: list[str]) -> str:
     """Return the public text for the value of an option; add the secret part to ``hidden``."""
     variable, equals, secret = value.partition("=")
-    if option == _ENVIRONMENT_OPTION and equals:
+    if option == _ENV_OPTION and equals:
         hidden.append(secret)
         return f"{variable}={HIDDEN}"
     hidden.append(value)

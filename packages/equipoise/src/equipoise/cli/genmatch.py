@@ -83,12 +83,7 @@ class GenMatchRequest(TableRequest, frozen=True, kw_only=True):
 @tables.pairing_options
 @tables.variance_neighbors_option
 @tables.count_option("--population", 100, "Number of candidates in a generation.", minimum=2)
-@tables.count_option(
-    "--generations",
-    100,
-    "Maximum number of generations; more run only while the search still improves.",
-    minimum=1,
-)
+@tables.count_option("--generations", 100, "Generations; more only while improving.", minimum=1)
 @options.flag("--hard-limit", help="Stop after --generations in any case.")
 @tables.count_option("--wait", 4, "Stop after so many generations without improvement.")
 @click.option(

@@ -143,11 +143,7 @@ hyperfine_options: Option = option_group(
     flag("--show-output", help="The same as --output inherit."),
     click.option("--reference", metavar="CMD", help="Use CMD as the baseline, before all others."),
     click.option("--reference-name", metavar="NAME", help="Name the command of --reference."),
-    click.option(
-        "--style",
-        type=click.Choice(STYLES),
-        hidden=True,
-    ),
+    click.option("--style", type=click.Choice(STYLES), hidden=True),
     click.option(
         "-u",
         "--time-unit",

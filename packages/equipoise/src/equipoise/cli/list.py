@@ -64,11 +64,7 @@ class ListRequest(Struct, frozen=True, kw_only=True):
 
 
 @click.command("list")
-@click.argument(
-    "list_name",
-    type=click.Choice(["runs", *TABLES, PROBES_LIST]),
-    default="runs",
-)
+@click.argument("list_name", type=click.Choice(["runs", *TABLES, PROBES_LIST]), default="runs")
 @options.flag(
     "--all",
     "all_runs",

@@ -53,9 +53,7 @@ GROUPS = {
         "export": "Write the trials of a campaign for other programs.",
         "completion": "Print the completion script for bash, zsh or fish.",
     },
-    "Team": {
-        "merge": "Merge ledgers into one ledger that has every run once.",
-    },
+    "Team": {"merge": "Merge ledgers into one ledger that has every run once."},
 }
 
 

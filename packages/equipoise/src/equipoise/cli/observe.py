@@ -101,10 +101,8 @@ class ObserveRequest(Struct, frozen=True, kw_only=True):
     covariates: tuple[str, ...] | None
     exact: tuple[str, ...]
     clusters: ClusterValues
-    insecure: bool
-    tls_ca: Path | None
-    tls_cert: Path | None
-    tls_key: Path | None
+    hosts: ClusterOptions
+    """How to connect to a cluster of hosts; ``clusters`` has its address."""
     method: str
     difference: bool
     placebo_outcome: tuple[str, ...]
@@ -125,8 +123,7 @@ class ObserveRequest(Struct, frozen=True, kw_only=True):
 
         Raise `UnusableInput` if the address is invalid or unprotected, or there are no strata.
         """
-        tls = (self.tls_ca, self.tls_cert, self.tls_key)
-        access = ClusterOptions(self.clusters.address, self.insecure, *tls).access()
+        access = replace(self.hosts, cluster=self.clusters.address).access()
         if access is not None and self.strata is None:
             raise UnusableInput(
                 f"--cluster {access.address.text} needs --strata: each worker analyses a stratum",
@@ -183,11 +180,7 @@ class ObserveRequest(Struct, frozen=True, kw_only=True):
     metavar="A,B,C",
     help="Columns that may explain the difference; by default every usable column.",
 )
-@options.names_option(
-    "--exact",
-    default=(),
-    help="Columns in which matched rows must be equal.",
-)
+@options.names_option("--exact", default=(), help="Columns in which matched rows must be equal.")
 @click.option(
     "--cluster",
     "clusters",
@@ -208,9 +201,7 @@ class ObserveRequest(Struct, frozen=True, kw_only=True):
 )
 @options.flag("--difference", help="Report a difference, not a ratio; for outcomes of 0 or less.")
 @options.names_option(
-    "--placebo-outcome",
-    default=(),
-    help="Columns that the candidate cannot have changed.",
+    "--placebo-outcome", default=(), help="Columns that the candidate cannot have changed."
 )
 @click.option(
     "--placebo-period",
@@ -310,11 +301,7 @@ def _observe_log(
 
 
 def _observe_strata(
-    question: Question,
-    source: str,
-    column: str,
-    access: ClusterAccess | None,
-    progress: Progress,
+    question: Question, source: str, column: str, access: ClusterAccess | None, progress: Progress
 ) -> ObservationResult:
     from equipoise_matching.observation.strata import check_strata, observe_strata
     from equipoise_matching.tables.strata import find_strata
@@ -357,8 +344,8 @@ class ObservedLog(Struct, frozen=True):
         """Return the columns without the allowed differences, and a warning for each of these.
 
         Raise `UnusableInput` if the campaigns differ in a fact that is neither a matched column nor
-        allowed. ``matched_columns`` are the columns on which the user wants to match; ``None`` means
-        all usable columns.
+        allowed. ``matched_columns`` are the columns on which the user wants to match; ``None``
+        means all usable columns.
         """
         unknown = [name for name in allowed if name not in self.differences]
         if unknown:

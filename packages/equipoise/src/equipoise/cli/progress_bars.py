@@ -6,12 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 
 from rich.console import Console, RenderableType
-from rich.progress import (
-    BarColumn,
-    Progress,
-    SpinnerColumn,
-    TaskID,
-)
+from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID
 from rich.table import Table
 from rich.text import Text
 

@@ -73,8 +73,8 @@ def load_result(records: Sequence[RunRecord], output: OutputOptions) -> ResultDo
     """Return the result of a campaign, compared with the reference result if there is one.
 
     Raise `UnusableInput` if the two have nothing in common, or if a difference between their
-    environments is not allowed. ``records`` has the campaign and, if there is one, the campaign that
-    tested the causes of its gap. Secret values are already hidden.
+    environments is not allowed. ``records`` has the campaign and, if there is one, the campaign
+    that tested the causes of its gap. Secret values are already hidden.
     """
     from equipoise.why.result import result_of
 

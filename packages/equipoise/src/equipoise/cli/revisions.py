@@ -26,11 +26,7 @@ from equipoise.revisions.benchmarks import (
     read_suite,
 )
 from equipoise.revisions.build_cache import open_cache
-from equipoise.revisions.checkout import (
-    find_revision,
-    repository_at,
-    revision_of_working_tree,
-)
+from equipoise.revisions.checkout import find_revision, repository_at, revision_of_working_tree
 from equipoise.revisions.commit_plans import (
     BUDGET_S,
     CommitBuilds,

@@ -10,13 +10,7 @@ from equipoise.analysis.display import records_for_display
 from equipoise.cli import options
 from equipoise.cli.completion import complete_runs
 from equipoise.cli.options import OutputOptions
-from equipoise.cli.results import (
-    CampaignResult,
-    earlier_campaigns,
-    load_result,
-    read_result,
-    show,
-)
+from equipoise.cli.results import CampaignResult, earlier_campaigns, load_result, read_result, show
 from equipoise.cli.writing import write_output
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput

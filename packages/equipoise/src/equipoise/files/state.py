@@ -71,12 +71,9 @@ def open_state(name: str) -> Iterator[int]:
         os.makedirs(path, mode=0o700, exist_ok=True)
         # The state home itself may be a link.
         folder = os.open(path, _FOLDER_FLAGS)
-        for folder_name, forbidden_mode in (
-            (STATE_NAME, WRITABLE_BY_OTHERS),
-            (name, OPEN_TO_OTHERS),
-        ):
-            path = path / folder_name
-            folder = _open_subfolder(folder, folder_name)
+        for part, forbidden_mode in ((STATE_NAME, WRITABLE_BY_OTHERS), (name, OPEN_TO_OTHERS)):
+            path = path / part
+            folder = _open_subfolder(folder, part)
             status = os.fstat(folder)
             if status.st_uid != os.geteuid() or status.st_mode & forbidden_mode:
                 os.close(folder)

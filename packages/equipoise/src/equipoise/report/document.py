@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, get_args
 
 from msgspec import Struct, field
 from msgspec.structs import force_setattr, replace
@@ -21,11 +21,8 @@ if TYPE_CHECKING:
     from equipoise.figures.gallery import Figure
 
 Form = Literal["screen", "verbose", "page", "text", "notebook"]
-"""Form in which a document is written.
-
-``screen`` is a terminal and ``verbose`` a terminal with ``--verbose``; ``page`` is an HTML page;
-``text`` is Markdown or LaTeX; ``notebook`` is a piece of HTML in a notebook.
-"""
+"""Form of a written document: a terminal without and with ``--verbose``, an HTML page, a text in
+Markdown or LaTeX, or a piece of HTML in a notebook."""
 Forms = frozenset[Form]
 BRIEF: Forms = frozenset({"screen"})
 """A terminal without ``--verbose``."""
@@ -95,11 +92,8 @@ def text_of(cell: Cell) -> str:
 
 
 ColumnKind = Literal["name", "number", "label", "words", "id"]
-"""Layout of the cells of a column.
-
-``name``: shortened if too long; ``number``: aligned to the right; ``label``: short text; ``words``:
-sentences, broken into lines; ``id``: never shortened, because a reader copies it.
-"""
+"""Layout of a column: ``name`` is shortened if too long, ``number`` is aligned to the right,
+``words`` is broken into lines, and ``id`` is never shortened, because a reader copies it."""
 
 
 class Column(Struct, frozen=True):
@@ -133,12 +127,7 @@ def columns_and_rows(
     )
 
 
-_COLUMN_KINDS: Mapping[str, ColumnKind] = {
-    "name": "name",
-    "number": "number",
-    "words": "words",
-    "id": "id",
-}
+_COLUMN_KINDS: Mapping[str, ColumnKind] = {kind: kind for kind in get_args(ColumnKind)}
 
 
 class BasePart(Struct, frozen=True, kw_only=True):
@@ -297,15 +286,13 @@ class Strip(Struct, frozen=True):
     interval: tuple[float, float]
     """Begin and width of the interval."""
     open_low: bool
-    """Whether the interval has no lower end."""
     open_high: bool
-    """Whether the interval has no upper end."""
+    """Whether the interval has no upper end; ``open_low`` is the same for the lower end."""
     estimate: float | None
     """Position of the estimate."""
     name_low: str
-    """Word at the left end of the line; empty if "no difference" leaves no space for it."""
     name_high: str
-    """Word at the right end of the line; empty if "no difference" leaves no space for it."""
+    """Word at the right end of the line, ``name_low`` at the left end; empty without space."""
     description: str
     """Sentence for screen readers."""
 

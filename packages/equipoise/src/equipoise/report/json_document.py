@@ -38,7 +38,7 @@ class RatioWithLevel(Protocol):
 
     @property
     def ratio(self) -> float | None:
-        """Estimate of the ratio; ``None`` if it is unknown."""
+        """Estimate of the ratio."""
 
     @property
     def ratio_ci(self) -> Interval:
@@ -126,9 +126,7 @@ def read_document(path: Path) -> ResultDocument:
 
 
 def schema(document_class: type[msgspec.Struct] = ResultDocument) -> dict[str, Any]:
-    """Make the JSON Schema of a class of documents.
-
-    The schema of `ResultDocument` is the union over all kinds of campaign.
+    """Make the JSON Schema of a class of documents; `ResultDocument` means all kinds of campaign.
 
     Every document has every field. A number is null if it is infinite, such as the median of
     trials of which most timed out.

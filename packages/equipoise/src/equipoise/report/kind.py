@@ -1,8 +1,4 @@
-"""Base class with the methods by which a kind of campaign changes its report.
-
-A kind of campaign, such as `gate` or `bisect`, derives a class and overrides some methods. The
-methods of the base class are for an ordinary comparison.
-"""
+"""Base class whose methods a kind of campaign, such as `gate`, overrides to change its report."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Functions that return numbers as text for reports.
-
-`equipoise.model.quantities` has further functions, which are also used outside of reports.
-"""
+"""Functions that return numbers as text for reports; `equipoise.model.quantities` has more."""
 
 from __future__ import annotations
 
@@ -56,12 +53,10 @@ def percentage(fraction: float) -> str:
     return f"{100.0 * fraction:.4g} %"
 
 
-def range_text(
-    interval: Interval, number_text: Callable[[float], str], unknown: str = UNKNOWN
-) -> str:
+def range_text(interval: Interval, to_text: Callable[[float], str], unknown: str = UNKNOWN) -> str:
     """Return ``1.2 ms to 1.4 ms``; return ``unknown`` if an end of the interval is unknown."""
     low, high = interval
-    return unknown if low is None or high is None else f"{number_text(low)} to {number_text(high)}"
+    return unknown if low is None or high is None else f"{to_text(low)} to {to_text(high)}"
 
 
 def seconds_left(elapsed_s: float, budget_s: float, blocks: int, block_limit: int | None) -> str:

@@ -35,9 +35,7 @@ cluster_access_options = option_group(
         help="Certificate of the authority that signed the scheduler's certificate.",
     ),
     file_option(
-        "--tls-cert",
-        metavar="FILE.pem",
-        help="Your own certificate, which the scheduler checks.",
+        "--tls-cert", metavar="FILE.pem", help="Your own certificate, which the scheduler checks."
     ),
     file_option("--tls-key", metavar="FILE.pem", help="The private key of --tls-cert."),
 )

@@ -80,10 +80,7 @@ def file_option(*names: str, metavar: str = "FILE", **settings: Any) -> Option:
 
 
 def names_option(
-    *names: str,
-    metavar: str = "A,B",
-    default: tuple[str, ...] | None = None,
-    **settings: Any,
+    *names: str, metavar: str = "A,B", default: tuple[str, ...] | None = None, **settings: Any
 ) -> Option:
     """Return an option whose value is a list of names, separated by commas."""
 

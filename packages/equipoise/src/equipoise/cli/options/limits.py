@@ -19,9 +19,7 @@ timeout_option = number_option(
     help="End a trial after so many seconds; it counts as the slowest.",
 )
 seed_option = number_option(
-    "--seed",
-    metavar="N",
-    help="Seed of the random order; without it a seed is drawn and recorded.",
+    "--seed", metavar="N", help="Seed of the random order; without it a seed is drawn and recorded."
 )
 ranking_option = click.option(
     "--ranking",

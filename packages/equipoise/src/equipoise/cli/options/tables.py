@@ -12,13 +12,7 @@ from typing import Any
 import click
 from msgspec import Struct
 
-from equipoise.cli.options.declaration import (
-    Option,
-    file_option,
-    flag,
-    names_option,
-    option_group,
-)
+from equipoise.cli.options.declaration import Option, file_option, flag, names_option, option_group
 from equipoise.cli.options.outputs import (
     OutputOptions,
     check_folder,

@@ -16,13 +16,7 @@ from equipoise.design.command_line import shell_line_with_placeholders, words_af
 from equipoise.figures.quantity import metric_name
 from equipoise.model.metrics import inverse_interval, is_time, verdict_word
 from equipoise.model.plan import COMPARE_STUDY
-from equipoise.model.quantities import (
-    Interval,
-    excludes_one,
-    leaves_out,
-    listed,
-    reads_as_factor,
-)
+from equipoise.model.quantities import Interval, excludes_one, leaves_out, listed, reads_as_factor
 from equipoise.model.record import FAILURE, CampaignWarning
 from equipoise.model.result import (
     Comparison,
@@ -32,16 +26,8 @@ from equipoise.model.result import (
     ResultDocument,
     SampleComparison,
 )
-from equipoise.report.builders.conditions import (
-    equivalence_text,
-    shown_comparison,
-    shown_verdict,
-)
-from equipoise.report.builders.reference import (
-    largest_changes,
-    reference_answer,
-    reference_title,
-)
+from equipoise.report.builders.conditions import equivalence_text, shown_comparison, shown_verdict
+from equipoise.report.builders.reference import largest_changes, reference_answer, reference_title
 from equipoise.report.builders.shape import level_facts, modes_sentence
 from equipoise.report.builders.why import because_sentence
 from equipoise.report.document import (

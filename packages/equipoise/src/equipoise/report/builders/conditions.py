@@ -17,11 +17,7 @@ from equipoise.figures.values import (
 )
 from equipoise.model.metrics import ComparisonT, as_values, is_time, verdict_word
 from equipoise.model.plan import COMPARE_STUDY, PRIMARY_METRIC
-from equipoise.model.result import (
-    Comparison,
-    ConditionResult,
-    ResultDocument,
-)
+from equipoise.model.result import Comparison, ConditionResult, ResultDocument
 from equipoise.report.document import (
     PAGE,
     SCREEN,

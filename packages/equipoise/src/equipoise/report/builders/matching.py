@@ -257,11 +257,7 @@ def _question_sentence(question: MatchQuestion, search: GenMatchResult | None) -
 
 
 def _tone(balance: Balance, effect: Difference | None) -> str:
-    """Return the verdict whose colour the answer has.
-
-    An effect that excludes zero, or without an effect a good balance, has the colour of
-    ``equivalent``.
-    """
+    """Return the verdict whose colour the answer has."""
     if effect is not None:
         return "equivalent" if effect.excludes_zero else "undecided"
     worst = most_different(

@@ -13,11 +13,7 @@ from typing import Any
 
 from equipoise.model.pooled import PooledCampaigns, PooledComparison
 from equipoise.model.quantities import listed
-from equipoise.model.reference import (
-    EnvironmentDifference,
-    ReferenceComparison,
-    ReferenceRow,
-)
+from equipoise.model.reference import EnvironmentDifference, ReferenceComparison, ReferenceRow
 from equipoise.report.builders.shape import ratio_variance_row, variance_parts
 from equipoise.report.document import (
     UNKNOWN,

@@ -15,20 +15,8 @@ from equipoise.figures.values import EVERY_TRIAL
 from equipoise.model.plan import COMPARE_STUDY
 from equipoise.model.quantities import counted, listed
 from equipoise.model.record import CampaignWarning, RunSummary
-from equipoise.model.result import (
-    Comparison,
-    ResultDocument,
-    SampleComparison,
-)
-from equipoise.report.builders import (
-    claims,
-    conditions,
-    origin,
-    reference,
-    runs,
-    shape,
-    why,
-)
+from equipoise.model.result import Comparison, ResultDocument, SampleComparison
+from equipoise.report.builders import claims, conditions, origin, reference, runs, shape, why
 from equipoise.report.document import (
     BRIEF,
     EVERYWHERE,

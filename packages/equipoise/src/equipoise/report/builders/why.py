@@ -85,10 +85,7 @@ def why_parts(document: ResultDocument, flame_graph: bytes | None = None) -> Ite
 
 
 def remedy_sentences(document: ResultDocument) -> tuple[str, ...]:
-    """Return the remedies for a gap: changes that close it, and the remedy of the first cause.
-
-    If no intervention has confirmed the cause, the sentence says so.
-    """
+    """Return the remedies for a gap: changes that close it, and the remedy of the first cause."""
     causes = [cause for cause in document.why if cause.kind != KIND and cause.status != "refuted"]
     tests = (test for cause in causes for test in cause.tested)
     confirmed = {test.intervention: test for test in tests if test.outcome == "confirmed"}
@@ -109,10 +106,7 @@ def remedy_sentences(document: ResultDocument) -> tuple[str, ...]:
 
 
 def because_sentence(document: ResultDocument, comparison: Comparison) -> str:
-    """Return the sentence on the first cause of a gap, and on the intervention that closes it.
-
-    The sentence is empty if this comparison was not explained.
-    """
+    """Return the sentence on the first cause of a gap; empty if the gap was not explained."""
     extra = document.extra_time
     pair = (comparison.baseline, comparison.candidate)
     if extra is None or (extra.baseline, extra.candidate) != pair:
@@ -154,11 +148,9 @@ def interventions_section(document: ResultDocument) -> Section | None:
     ]
     if not any(intervention.outcome == "confirmed" for intervention in interventions):
         is_undecided = any(map(_may_yet_be_confirmed, interventions))
-        are_unreachable = all(
-            intervention.outcome == "not reachable" for intervention in interventions
-        )
-        stays_open = NOT_REACHED if are_unreachable else STAYS_OPEN
-        parts.append(Paragraph(TOO_FEW_BLOCKS if is_undecided else stays_open))
+        outcomes = {intervention.outcome for intervention in interventions}
+        unknown_cause = NOT_REACHED if outcomes == {"not reachable"} else STAYS_OPEN
+        parts.append(Paragraph(TOO_FEW_BLOCKS if is_undecided else unknown_cause))
     unknown = tuple(
         f"{intervention.summary}: {intervention.unknown_because}"
         for intervention in interventions
@@ -370,10 +362,7 @@ def _brief_intervention_cells(intervention: InterventionOutcome) -> Mapping[str,
 
 
 def _fraction_by_condition(outcome: InterventionOutcome) -> str:
-    """Return the fraction that comes from each condition: ``96 % + 1 %``.
-
-    Both are medians, so their sum may differ from the fraction itself.
-    """
+    """Return the median fraction that comes from each condition: ``96 % + 1 %``."""
     if outcome.share is None or outcome.from_candidate is None or outcome.from_baseline is None:
         return "unknown"
     return f"{round(100 * outcome.from_candidate)} % + {round(100 * outcome.from_baseline)} %"

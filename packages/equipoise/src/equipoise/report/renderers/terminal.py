@@ -291,7 +291,6 @@ def _fitted_tables(
 def _with_columns(
     columns: Sequence[Column], rows: Sequence[Sequence[Cell]], kept: list[int], layout: _Layout
 ) -> _FittedTable:
-    """Return a table with the columns whose indices are in ``kept``."""
     return _FittedTable(
         [columns[index] for index in kept],
         [[row[index] for index in kept if index < len(row)] for row in rows],
