@@ -105,7 +105,7 @@ class CompareRequest(Struct, frozen=True, kw_only=True):
     metavar="NAME,…",
     default=PRIMARY_METRIC,
     show_default=True,
-    help="Metrics to compare; the first one decides when to stop.",
+    help="Metrics to compare; the first is the primary metric, the others get verdicts too.",
 )
 @options.flag("--control", help="Run the baseline as a second condition, to check Equipoise.")
 @options.flag(

@@ -82,7 +82,7 @@ _IMPORTANT_WARNINGS = (
     "short_time",
 )
 """Codes of the warnings that a brief screen shows before all others, the most important first."""
-_LEAST_IMPORTANT_WARNING = "inflated"
+_UNIMPORTANT_WARNING = "inflated"
 _MAIN_FACTS = frozenset(
     {"equipoise", "system", "kernel", "cpu model", "cpus", "governor", "memory", "hypervisor"}
 )
@@ -211,7 +211,7 @@ def _shape_lines(document: ResultDocument) -> Iterator[Part]:
 def _warnings(document: ResultDocument) -> Iterator[Part]:
     """Build the warnings that are not in the answer; a brief screen has only the most important.
 
-    If there are no warnings, only a page says so.
+    Without warnings, only a page has a section for them.
     """
     failures = claims.failures_of(document)
     warnings = tuple(warning for warning in document.warnings if warning not in failures)
@@ -230,7 +230,7 @@ def _importance(warning: CampaignWarning) -> int:
     if warning.code in _IMPORTANT_WARNINGS:
         return _IMPORTANT_WARNINGS.index(warning.code)
     ordinary_rank = len(_IMPORTANT_WARNINGS)
-    return ordinary_rank + 1 if warning.code == _LEAST_IMPORTANT_WARNING else ordinary_rank
+    return ordinary_rank + 1 if warning.code == _UNIMPORTANT_WARNING else ordinary_rank
 
 
 def campaign_figures(report: CampaignReport) -> tuple[Figures, Figures]:
