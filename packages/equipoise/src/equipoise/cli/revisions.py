@@ -101,7 +101,7 @@ output_options = options.option_group(
 class SuiteOptions(Struct, frozen=True):
     """Benchmarks that run in each revision, and how they are built."""
 
-    words: tuple[str, ...] = ()
+    argv: tuple[str, ...] = ()
     """Command after ``--``: the program and its arguments."""
     kind: str | None = None
     benches: tuple[str, ...] = ()
@@ -127,7 +127,7 @@ class SuiteOptions(Struct, frozen=True):
         """
         tool = self.tool
         # Some tools have a default command.
-        command = self.words or (() if tool is None else tool.command)
+        command = self.argv or (() if tool is None else tool.command)
         if sum(map(bool, (command, self.benches, self.suite))) != 1:
             raise UnusableInput(
                 f"{user} needs exactly one of a command after --, --bench, --suite or --kind",

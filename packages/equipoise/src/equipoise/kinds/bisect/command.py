@@ -156,7 +156,7 @@ class BisectOptions(CommitsOptions, frozen=True, kw_only=True):
 
 
 @click.command("bisect", cls=CommandRecorder, epilog=f"Example: {EXAMPLE}")
-@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="-- CMD [ARGUMENT …]")
+@click.argument("argv", nargs=-1, type=click.UNPROCESSED, metavar="-- CMD [ARGUMENT …]")
 @click.option(
     "--good",
     required=True,

@@ -199,7 +199,7 @@ class GateOptions(Struct, frozen=True, kw_only=True):
     cls=CommandRecorder,
     epilog="Example: equipoise gate --baseline main --build make -- ./bench",
 )
-@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="-- CMD [ARGUMENT …]")
+@click.argument("argv", nargs=-1, type=click.UNPROCESSED, metavar="-- CMD [ARGUMENT …]")
 @click.option(
     "--baseline",
     required=True,

@@ -193,7 +193,7 @@ class HistoryOptions(CommitsOptions, frozen=True, kw_only=True):
     def measures(self) -> bool:
         """Whether the options select commits to measure, besides the files of ``--import``."""
         program = self.program
-        has_program = program.words or program.kind or program.benches or program.suite
+        has_program = program.argv or program.kind or program.benches or program.suite
         selected = self.first or self.every or self.tags or self.since or self.only_new
         return bool(has_program or selected)
 
@@ -202,12 +202,12 @@ class HistoryOptions(CommitsOptions, frozen=True, kw_only=True):
 
         A shell puts the further files of a pattern there.
         """
-        imported = (*self.imported, *self.program.words)
-        return replace(self, imported=imported, program=replace(self.program, words=()))
+        imported = (*self.imported, *self.program.argv)
+        return replace(self, imported=imported, program=replace(self.program, argv=()))
 
 
 @click.command("history", cls=CommandRecorder, epilog=f"Example: {EXAMPLE}")
-@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="-- CMD [ARGUMENT …]")
+@click.argument("argv", nargs=-1, type=click.UNPROCESSED, metavar="-- CMD [ARGUMENT …]")
 @click.option(
     "--from",
     "first",
@@ -278,9 +278,9 @@ def command(history_options: HistoryOptions) -> int:
             history_options.form,
             min_effect=history_options.limits.judgement().min_effect,
             command_line=command_line(
-                imported=history_options.imported, words=history_options.program.words or None
+                imported=history_options.imported, argv=history_options.program.argv or None
             ),
-            command=history_options.program.words,
+            command=history_options.program.argv,
             build=history_options.program.build,
         )
     if imported is not None and not history_options.measures:
@@ -478,10 +478,10 @@ def _recorded_command(
 ) -> tuple[str, ...]:
     """Return the words of the command that adds new commits to the history of a benchmark."""
     (benchmark,) = request.benchmarks
-    fixed_values: dict[str, object] = {"words": history_options.program.words or None}
+    fixed_values: dict[str, object] = {"argv": history_options.program.argv or None}
     if not is_only:
         fixed_values = {
-            "words": benchmark.command,
+            "argv": benchmark.command,
             "benches": None,
             "suite": None,
             "build": request.build,

@@ -219,13 +219,13 @@ def _warnings(document: ResultDocument) -> Iterator[Part]:
         yield Warnings(warnings, forms=PAGE)
     else:
         yield Warnings(warnings, forms=EVERYWHERE - BRIEF)
-        yield Warnings((min(warnings, key=_importance),), forms=BRIEF)
+        yield Warnings((min(warnings, key=_importance_rank),), forms=BRIEF)
         if hidden_count := len(warnings) - 1:
             text = f"  {counted(hidden_count, 'more warning')}: {option('verbose')}"
             yield Paragraph(text, "dim", forms=BRIEF)
 
 
-def _importance(warning: CampaignWarning) -> int:
+def _importance_rank(warning: CampaignWarning) -> int:
     """Return the rank of a warning; a smaller rank is more important."""
     if warning.code in _IMPORTANT_WARNINGS:
         return _IMPORTANT_WARNINGS.index(warning.code)
