@@ -233,8 +233,8 @@ def test_every_trial_is_exported(ledger: Path, tmp_path: Path, ending: str) -> N
         (report.command, "page", "a name without extension does not"),
         (report.command, "nowhere/page.html", "there is no folder"),
         (report.command, "folder.html", "is a folder"),
-        (export.command, "trials.xlsx", "the ending '.xlsx' does not select a format"),
-        (export.command, "trials", "a name without an ending does not select a format"),
+        (export.command, "trials.xlsx", "the extension '.xlsx' does not select a format"),
+        (export.command, "trials", "a name without extension does not select a format"),
         (export.command, "nowhere/trials.csv", "there is no folder"),
     ],
 )

@@ -127,7 +127,7 @@ def test_a_condition_of_another_name_is_found_by_its_command(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("last", "last", "--pool"), "leave --pool"),
+        (("last", "last", "--pool"), "remove --pool"),
         (("last", "--allow", "kernel"), "--allow needs a second result"),
     ],
 )
