@@ -43,7 +43,7 @@ NOT_REACHED = (
     "No intervention can change what the evidence names, so the cause of the gap is still unknown."
 )
 TOO_FEW_BLOCKS = (
-    "No intervention is decided yet: more blocks would decide it "
+    "No intervention is decided yet; more blocks may decide one "
     "(equipoise resume, docs/reference/causes.md)."
 )
 _MAX_CAUSES = 12
