@@ -23,7 +23,7 @@ from equipoise.cli import compare
 from equipoise.cli.command_line import typed_command
 from equipoise.cli.compare import CompareRequest
 from equipoise.cli.main import run
-from equipoise.cli.options.declaring import read_request
+from equipoise.cli.options.declaration import read_request
 from equipoise.model.plan import Plan
 from packages.equipoise.tests.repositories import MadeRepository
 from packages.equipoise.tests.schema import valid_result

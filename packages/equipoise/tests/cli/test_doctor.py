@@ -83,7 +83,7 @@ def print_examination(
 
 def test_of_a_quiet_host_the_answer_is_printed_alone(capsys: pytest.CaptureFixture[str]) -> None:
     print_examination(Examination((), ("load",)))
-    answer = "Nothing disturbs measurements here (1 of 1 checks could look).\n"
+    answer = "Nothing disturbs measurements here (1 of 1 checks were possible).\n"
     assert capsys.readouterr().out == answer
 
 
@@ -92,7 +92,7 @@ def test_facts_that_the_host_lacks_are_counted_and_do_not_disturb(
 ) -> None:
     print_examination(Examination((LACK,), ("unread_covariates",), {"turbo": "no switch"}))
     printed = capsys.readouterr().out
-    assert printed.startswith("Nothing disturbs measurements here (1 of 2 checks could look).\n")
+    assert printed.startswith("Nothing disturbs measurements here (1 of 2 checks were possible).\n")
     assert "lacks: 1 thing that Equipoise could use" in printed
     assert "temperature_c" not in printed
 

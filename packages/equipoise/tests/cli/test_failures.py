@@ -68,7 +68,7 @@ def test_an_interpreter_without_quotes_is_refused_before_anything_runs(
 ) -> None:
     answer = equipoise("compare", *arguments, "--blocks", "1")
     assert answer.status == 2
-    assert "-c behind" in answer.err and "is --cleanup here" in answer.err
+    assert "-c after" in answer.err and "means --cleanup here" in answer.err
     assert "put the whole command in quotes" in answer.err and whole in answer.err
     assert not list(tmp_path.iterdir())
 
@@ -82,7 +82,7 @@ def test_the_cleanup_of_a_command_is_taken_as_always(equipoise: Equipoise, tmp_p
 def test_an_option_of_a_command_without_quotes_has_a_hint(equipoise: Equipoise) -> None:
     answer = equipoise("compare", "ls", "-l")
     assert answer.status == 2
-    assert "put that whole command in quotes" in answer.err
+    assert "put the whole command in quotes" in answer.err
     assert "Did you mean" in equipoise("compare", "ls", "--blokcs", "3").err
 
 

@@ -162,9 +162,9 @@ def test_the_help_says_what_trust_a_scheduler_needs(equipoise: Equipoise) -> Non
         (("--cluster", "garbage"), "'garbage' is not the address of a scheduler"),
         (("--cluster", "tls://h:1", "--tls-ca", "x"), "--tls-cert and --tls-key missing"),
         (("--cluster", "tcp://192.0.2.1:8786"), "is unprotected"),
-        (("--cluster", "ssh:nowhere.txt"), "the file nowhere.txt with the hosts of"),
-        (("--insecure",), "--insecure without --cluster"),
-        (("--tls-key", "x"), "TLS files without --cluster"),
+        (("--cluster", "ssh:nowhere.txt"), "there is no file nowhere.txt"),
+        (("--insecure",), "--insecure is given without --cluster"),
+        (("--tls-key", "x"), "TLS files are given without --cluster"),
         (("--plot", "missing/course.svg"), "missing"),
     ],
 )

@@ -50,9 +50,9 @@ def test_at_least_and_at_most_so_many_runs() -> None:
         (("-r", "3", "--blocks", "2"), "--runs and --blocks"),
         (("-S", "-N"), "-S, -N and --shell"),
         (("-S", "--shell", "sh"), "-S, -N and --shell"),
-        (("-S", "bash"), "-S takes no shell"),
+        (("-S", "bash"), "-S has no value"),
         (("--show-output", "--output", "null"), "--show-output and --output"),
-        (("--reference-name", "a"), "--reference-name without --reference"),
+        (("--reference-name", "a"), "--reference-name is given without --reference"),
         (("--ignore-failure=one",), "not a list of exit statuses"),
         (("-i=256",), "not a list of exit statuses"),
     ],
@@ -83,8 +83,7 @@ def test_the_start_of_a_shell_is_not_subtracted_and_this_is_said(equipoise: Equi
     answer = equipoise("compare", "-S", "true && true", *ONCE)
     assert answer.status == 0
     assert answer.err == (
-        "equipoise: -S: the start of the shell counts, in every command alike; it is not "
-        "subtracted\n"
+        "equipoise: -S: each time includes the start of the shell; it is not subtracted\n"
     )
     assert equipoise("compare", "-S", "true && true", *ONCE, "--quiet").err == ""
 
@@ -102,7 +101,7 @@ def test_a_pipe_becomes_a_file_that_is_counted_and_this_is_said(equipoise: Equip
     line = ("echo one", *ONCE, "--output", "pipe", "--metrics", "output_bytes", "--json", "-")
     answer = equipoise("compare", *line)
     assert json.loads(answer.out)["conditions"][0]["metrics"]["output_bytes"]["median"] == 4
-    assert "--output pipe: the output goes to a file that is counted" in answer.err
+    assert "--output pipe: the output is written to a file" in answer.err
 
 
 def test_only_the_named_exit_statuses_are_ignored(equipoise: Equipoise) -> None:
@@ -154,7 +153,7 @@ def test_a_time_unit_is_that_of_the_tables_that_are_exported(
     exports = [word for form in forms for word in (f"--export-{form}", form)]
     answer = equipoise("compare", "true", "true", *ONCE, "-u", "second", *exports)
     assert answer.status == 0
-    assert "--time-unit: for the tables of --export" in answer.err
+    assert "--time-unit: only tables of --export" in answer.err
     for form, heading in forms.items():
         assert heading in (tmp_path / form).read_text(encoding="utf-8")
 

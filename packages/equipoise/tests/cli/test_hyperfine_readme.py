@@ -55,9 +55,9 @@ FENCE = re.compile(r"^```(?:sh|bash)?\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 MIN_EXAMPLES = 18
 DIFFER = (
     # An option, and how the line that Equipoise says begins.
-    ("-S ", "-S: the start of the shell counts"),
+    ("-S ", "-S: each time includes the start of the shell"),
     ("--setup 'git switch {branch}'", "--setup ran before each trial: it contains {branch}"),
-    (":MiB", "--metrics: no unit is set"),
+    (":MiB", "--metrics: the units are ignored"),
 )
 FORESEEN = tuple(begin for _, begin in DIFFER)
 PREFIX = "equipoise: "

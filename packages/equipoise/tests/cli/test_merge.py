@@ -60,7 +60,7 @@ def test_ledgers_of_two_hosts_become_one(
         "two.db: 1 new; 60 new trials",
     ]
     again = equipoise("merge", "all.db", "two.db", "one.db")
-    assert again.out.splitlines()[0] == "two.db: 1 as before; 0 new trials"
+    assert again.out.splitlines()[0] == "two.db: 1 unchanged; 0 new trials"
     assert equipoise("merge", "--quiet", "all.db", "one.db").out == ""
     for path in ledgers:
         run = only_run(path)

@@ -156,9 +156,9 @@ def test_figures_of_several_campaigns_have_a_folder_each(ledger: Path, tmp_path:
     [
         (b"", "it is not JSON"),
         (b"\xff\xfe", "it is not JSON"),
-        (b"[1]", "its schema is not named"),
+        (b"[1]", "its schema is missing"),
         (b'{"schema": "other/1"}', "its schema is 'other/1'"),
-        (b'{"schema": "equipoise.result/1"}', "its kind of campaign is not named"),
+        (b'{"schema": "equipoise.result/1"}', "the field 'kind' is missing"),
         (b'{"schema": "equipoise.result/1", "kind": "compare"}', "missing required field"),
         (
             b'{"schema": "equipoise.result/1", "kind": "compare", "conditions": 3}',
@@ -180,7 +180,7 @@ def test_a_file_that_is_no_result_is_refused_with_a_hint(
 
 
 def test_a_report_of_nothing_asks_what_is_wanted(ledger: Path) -> None:
-    with pytest.raises(UnusableInput, match="nothing to write"):
+    with pytest.raises(UnusableInput, match="neither a report nor figures"):
         call(report.command, ledger)
 
 
@@ -229,12 +229,12 @@ def test_every_trial_is_exported(ledger: Path, tmp_path: Path, ending: str) -> N
 @pytest.mark.parametrize(
     ("command", "name", "words"),
     [
-        (report.command, "page.pdf", "no report is written as '.pdf'"),
-        (report.command, "page", "no report is written as ''"),
+        (report.command, "page.pdf", "the extension '.pdf' does not select"),
+        (report.command, "page", "a name without extension does not"),
         (report.command, "nowhere/page.html", "there is no folder"),
         (report.command, "folder.html", "is a folder"),
-        (export.command, "trials.xlsx", "the ending '.xlsx' does not select a format"),
-        (export.command, "trials", "a name without an ending does not select a format"),
+        (export.command, "trials.xlsx", "the extension '.xlsx' does not select a format"),
+        (export.command, "trials", "a name without extension does not select a format"),
         (export.command, "nowhere/trials.csv", "there is no folder"),
     ],
 )

@@ -13,15 +13,15 @@ import pytest
 from msgspec import NODEFAULT, Struct
 from msgspec.structs import fields
 
-from equipoise.cli.main import command_names, place_of
-from equipoise.cli.options.declaring import read_request, request_of
+from equipoise.cli.main import command_names, module_of_command
+from equipoise.cli.options.declaration import pass_request, read_request
 
 WITHOUT_A_REQUEST = {"completion", "layouts"}
 """Commands whose function has a parameter for each of its few options."""
 
 
 def command_of(name: str) -> click.Command:
-    module = place_of(name)
+    module = module_of_command(name)
     assert module is not None
     command = importlib.import_module(module).command
     assert isinstance(command, click.Command)
@@ -76,7 +76,7 @@ def test_groups_are_filled_from_the_same_options_and_keep_their_defaults() -> No
 
 
 def test_a_command_takes_its_request() -> None:
-    @request_of(Whole)
+    @pass_request(Whole)
     def shown(request: Whole) -> int:
         """Say how it is."""
         return request.group.level
@@ -87,10 +87,10 @@ def test_a_command_takes_its_request() -> None:
 
 
 def test_options_are_taken_apart_in_one_place() -> None:
-    folder = Path(inspect.getfile(request_of)).parents[1]
+    folder = Path(inspect.getfile(pass_request)).parents[1]
     taking = {
         file.name
         for file in folder.rglob("*.py")
         if re.search(r"\*\*(options|arguments): (Any|object)", file.read_text())
     }
-    assert taking == {"declaring.py"}
+    assert taking == {"declaration.py"}

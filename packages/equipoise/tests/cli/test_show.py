@@ -77,7 +77,7 @@ def test_differences_are_refused_in_one_line_and_allowed_by_name_with_a_warning(
         answer = equipoise("show", *runs, *allowed, "--ledger", "ledger.db")
         assert (answer.status, answer.out) == (2, "")
         assert "different environments (kernel: 6.1, 6.8)" in answer.err
-        assert "--allow kernel lets it differ" in answer.err
+        assert "or allow the difference with --allow kernel" in answer.err
     document = shown(equipoise, *runs, "--allow", "kernel")
     assert [
         warning["summary"] for warning in document["warnings"] if warning["code"] == "environment"
@@ -127,8 +127,8 @@ def test_a_condition_of_another_name_is_found_by_its_command(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("last", "last", "--pool"), "leave --pool"),
-        (("last", "--allow", "kernel"), "--allow without another result"),
+        (("last", "last", "--pool"), "remove --pool"),
+        (("last", "--allow", "kernel"), "--allow needs a second result"),
     ],
 )
 def test_arguments_that_make_no_question_are_refused(

@@ -82,7 +82,7 @@ def test_a_reader_that_has_enough_is_no_failure(tmp_path: Path) -> None:
         "import sys; from equipoise.cli import main\n"
         "@main.cli.command('many')\n"
         "def many(): sys.stdout.write('line\\n' * 200_000)\n"
-        "main.place_of = lambda name: name\n"
+        "main.module_of_command = lambda name: name\n"
         "main.LazyCommands.get_command = lambda *_: many\n"
         "sys.argv = ['equipoise', 'many']; main.main()\n"
     )

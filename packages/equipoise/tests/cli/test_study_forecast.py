@@ -39,8 +39,8 @@ def test_a_long_study_says_what_its_file_tells_and_then_what_it_finds(
 ) -> None:
     beforehand, during, at_its_end = lines(study(3600.0), capsys, trial_s=6.0, author_block_s=200.0)
     assert beforehand == (
-        "equipoise: 40 conditions, about 3 min a block where the study was written: first verdicts "
-        "after about 27 min, the end after at most 63 min"
+        "equipoise: 40 conditions, about 3 min a block on the machine of the study's author: first "
+        "verdicts after about 27 min, the end after at most 63 min"
     )
     assert during == (
         "equipoise: after 5 of 40 trials: a block takes about 4 min (4 min to 4 min); first "
@@ -63,7 +63,7 @@ def test_a_budget_that_is_too_short_for_any_verdict_is_reported_during_the_first
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     _, during, _ = lines(study(600.0), capsys, trial_s=6.0)
-    assert "too long for the budget: --budget 3840" in during
+    assert "too long for the budget: add --budget 3840" in during
 
 
 def test_a_short_study_and_a_comparison_say_nothing_in_a_pipe(

@@ -170,7 +170,7 @@ BALANCED = {"match": (), "balance": ("--boot", "0")}
     ("file", "words"),
     [
         ("matched.xlsx", "no table is written as '.xlsx'"),
-        ("people.csv", "is the table itself"),
+        ("people.csv", "would replace the table"),
         ("no/where.csv", "there is no folder"),
     ],
 )

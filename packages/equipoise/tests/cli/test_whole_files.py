@@ -69,18 +69,18 @@ def test_output_that_finds_no_room_in_the_temporary_folder_says_so(tmp_path: Pat
 def test_a_fifo_that_nobody_writes_to_is_named(
     equipoise: Equipoise, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
 ) -> None:
-    monkeypatch.setattr(writing, "WRITER_PATIENCE_S", 0.05)
+    monkeypatch.setattr(writing, "WRITER_TIMEOUT_S", 0.05)
     os.mkfifo(tmp_path / "fifo.json")
     answer = equipoise(*words)
     assert (answer.status, answer.out) == (2, "")
-    assert answer.err.startswith("equipoise: cannot read fifo.json: it is a FIFO to which nobody")
+    assert answer.err.startswith("equipoise: cannot read fifo.json: it is a FIFO, and nothing")
 
 
 def test_a_fifo_that_nobody_reads_is_named(
     equipoise: Equipoise, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert equipoise("compare", "true", "true", "--blocks", "1", "--quiet").status == 0
-    monkeypatch.setattr(writing, "READER_PATIENCE_S", 0.05)
+    monkeypatch.setattr(writing, "READER_TIMEOUT_S", 0.05)
     os.mkfifo(tmp_path / "fifo.md")
     answer = equipoise("report", "-o", "fifo.md")
     assert (answer.status, answer.out) == (2, "")

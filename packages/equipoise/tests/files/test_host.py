@@ -81,5 +81,5 @@ def test_a_state_folder_that_others_can_write_keeps_no_identity(
     state.parent.mkdir(mode=0o777)
     state.parent.chmod(0o777)
     with pytest.raises(StateFolderUnusable, match="other users"):
-        state_folder._identity()
+        state_folder._read_or_create_identity()
     assert this_host() is None

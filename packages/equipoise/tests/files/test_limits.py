@@ -72,7 +72,7 @@ def test_vague_errors_of_sqlite_and_tempfile_are_the_limit_if_it_is_low(few_file
     ("number", "words"),
     [
         (errno.ENOSPC, "no space is left on the disk of /there/file"),
-        (errno.ENAMETOOLONG, "of 11 letters is too long"),
+        (errno.ENAMETOOLONG, "is too long: 11 letters"),
         (errno.EAGAIN, "no further process"),
     ],
 )

@@ -200,7 +200,7 @@ def test_a_fifo_is_written_to_and_stays_one(tmp_path: Path) -> None:
 def test_a_fifo_without_a_reader_is_given_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writing, "READER_PATIENCE_S", 0.05)
+    monkeypatch.setattr(writing, "READER_TIMEOUT_S", 0.05)
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
     with pytest.raises(OSError, match="nobody reads"):
@@ -253,15 +253,15 @@ def test_a_pipe_without_a_name_is_read_as_the_shell_hands_it_over() -> None:
 
 
 def test_a_fifo_without_a_writer_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writing, "WRITER_PATIENCE_S", 0.05)
+    monkeypatch.setattr(writing, "WRITER_TIMEOUT_S", 0.05)
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
-    with pytest.raises(UnusableInput, match="a FIFO to which nobody has written"):
+    with pytest.raises(UnusableInput, match="a FIFO, and nothing was written to it"):
         read_whole(fifo, hint=HINT)
     # A writer that writes nothing is reported like a missing one.
     silent = os.open(fifo, os.O_RDWR)
     try:
-        with pytest.raises(UnusableInput, match="a FIFO to which nobody has written"):
+        with pytest.raises(UnusableInput, match="a FIFO, and nothing was written to it"):
             read_whole(fifo, hint=HINT)
     finally:
         os.close(silent)

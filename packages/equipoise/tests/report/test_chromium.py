@@ -99,7 +99,7 @@ def test_a_hostile_label_does_nothing_in_a_tooltip(browser: Browser, tmp_path: P
 
 @pytest.mark.parametrize(("width", "height"), [(1280, 800), (390, 844)])
 @pytest.mark.parametrize(
-    ("names", "below"), [(("a", "b"), ".interval"), (("a", "b", "c", "d", "e"), ".said")]
+    ("names", "below"), [(("a", "b"), ".interval"), (("a", "b", "c", "d", "e"), ".answer-line")]
 )
 def test_the_answer_is_on_the_first_screen_and_nothing_is_wider_than_it(
     browser: Browser, tmp_path: Path, width: int, height: int, names: tuple[str, ...], below: str

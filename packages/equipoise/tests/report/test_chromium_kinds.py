@@ -14,7 +14,9 @@ from packages.equipoise.tests.report.kinds import Kind, kinds
 
 SCREENS = ((1280, 800), (390, 844))
 LARGEST = 3_000_000
-BOX = "[...document.querySelectorAll('.answer > .title, .answer > .said, .answer .tiles, {}')]"
+BOX = (
+    "[...document.querySelectorAll('.answer > .title, .answer > .answer-line, .answer .tiles, {}')]"
+)
 AT_FIRST_SIGHT = BOX.format(".answer .verdict .title, .answer .interval, .answer .because")
 EDGES = f"""{AT_FIRST_SIGHT}.map(one => one.getBoundingClientRect())
     .map(box => [box.left, box.top, box.right, box.bottom])"""

@@ -150,9 +150,7 @@ def test_a_refuted_cause_is_never_the_headline() -> None:
     assert "page faults cost it" in said
     assert "locks" not in said
     said = because_sentence(replace(document, why=(refuted,)), document.comparisons[0])
-    assert said == (
-        "Why: 98 % of the extra time is system time; every cause that was tested is refuted."
-    )
+    assert said == ("Why: 98 % of the extra time is system time; every tested cause is refuted.")
 
 
 def test_against_another_result_the_rows_that_changed_are_named() -> None:
@@ -173,7 +171,7 @@ def test_a_confirmed_cause_has_what_closes_the_gap() -> None:
 def test_a_gap_without_a_cause_says_so_and_one_that_was_not_looked_at_nothing() -> None:
     document = explained().document
     words = because_sentence(replace(document, why=()), document.comparisons[0])
-    assert words.endswith("no rule finds a cause in it.")
+    assert words.endswith("no rule finds a cause for it.")
     assert because_sentence(document_of("a", "b"), document.comparisons[0]) == ""
 
 

@@ -25,7 +25,7 @@ from equipoise.model.result import (
 )
 from equipoise.report.builders.claims import strip_of
 from equipoise.report.builders.result import CampaignReport
-from equipoise.report.renderers.html import by_columns, packed
+from equipoise.report.renderers.html import chart_without_tables, columns_of_rows
 from packages.equipoise.tests.documents import (
     HOSTILE,
     comparison_of,
@@ -357,14 +357,16 @@ def test_rows_come_back_from_their_columns() -> None:
         {"x": None, "name": "b"},
         {"x": 3, "name": "a", "more": True},
     ]
-    table = by_columns(rows)
+    table = columns_of_rows(rows)
     assert table["columns"]["name"] == {"levels": ["a", "b"], "codes": [0, 1, 0]}
     assert table["columns"]["x"] == [1, None, 3]
     assert table["columns"]["more"] == {"levels": [None, True], "codes": [0, 0, 1]}
 
 
 def test_a_chart_is_packed_without_its_tables() -> None:
-    chart = packed("here", {"datasets": {"data-1": [{"x": 1}, {"x": 2}]}, "width": 720})
+    chart = chart_without_tables(
+        "here", {"datasets": {"data-1": [{"x": 1}, {"x": 2}]}, "width": 720}
+    )
     assert chart.specification == {"width": "container", "datasets": ["data-1"]}
     assert chart.rows == 2
 

@@ -248,7 +248,7 @@ def test_a_value_beyond_every_measurement_is_refused(value: float) -> None:
         read = json.loads(encode(document_of()))
         *outer, last = path
         functools.reduce(operator.getitem, outer, read)[last] = value
-        with pytest.raises(UnusableInput, match=r"a value is beyond 1e\+100"):
+        with pytest.raises(UnusableInput, match=r"a measured value above 1e\+100"):
             decode(json.dumps(read).encode(), "x.json")
 
 

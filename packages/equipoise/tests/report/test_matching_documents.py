@@ -19,8 +19,8 @@ from equipoise.report.document import (
     Facts,
     Paragraph,
     Part,
+    ReportWarning,
     Section,
-    ShownWarning,
     Table,
     Warnings,
     parts_in,
@@ -58,7 +58,7 @@ def codes_of(document: Document) -> list[str]:
     return [warning.code for warning in warnings_of(document)]
 
 
-def warnings_of(document: Document) -> list[ShownWarning]:
+def warnings_of(document: Document) -> list[ReportWarning]:
     """The warnings of a document's page."""
     parts = [part for part in parts_in(document.parts, "page") if isinstance(part, Warnings)]
     return [warning for part in parts for warning in part.warnings]

@@ -40,7 +40,7 @@ def test_one_mode_needs_no_sentence() -> None:
         (ModeAssociation(1, "cpu", 1.0, 0.9, 0.001), "the slow one goes with CPU 1"),
         (
             ModeAssociation(1, "position", 0.0, 0.9, 0.001),
-            "the slow one goes with place 1 in the block",
+            "the slow one goes with position 1 in the block",
         ),
         (ModeAssociation(1, "time", None, 0.9, 0.001), "the slow one goes with the later trials"),
         (ModeAssociation(1, "load", None, -0.9, 0.001), "the slow one goes with low load"),

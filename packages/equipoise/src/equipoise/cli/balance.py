@@ -1,4 +1,4 @@
-"""``equipoise balance``: how alike treated and controls are, before and after matching."""
+"""``equipoise balance``: compare treated rows with controls, before and after matching."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import click
 
 from equipoise.cli import options
 from equipoise.cli.command_line import CommandRecorder, command_line
-from equipoise.cli.match import table_document, write
+from equipoise.cli.match import problems_as_json, write_outputs
 from equipoise.cli.options import tables
 from equipoise.cli.options.tables import TableRequest
 
@@ -27,15 +27,15 @@ class BalanceRequest(TableRequest, frozen=True, kw_only=True):
     epilog="Example: equipoise balance people.csv --treatment treat --covariates age,educ",
 )
 @tables.table_options
-@options.flag("--unmatched", help="Match nothing: only the balance before.")
+@options.flag("--unmatched", help="Do not match: report only the balance of all rows.")
 @tables.match_options
 @tables.ks_options(500)
 @tables.plot_options("Draw the standardized differences")
-@options.request_of(BalanceRequest)
+@options.pass_request(BalanceRequest)
 def command(request: BalanceRequest) -> int:
-    """Compare treated and controls of FILE (CSV or Parquet) in every covariate.
+    """Compare treated rows of FILE (CSV or Parquet) with controls in every covariate.
 
-    They are matched as `equipoise match` would with the same options.
+    The rows are matched as by `equipoise match` with the same options.
     """
     from equipoise.cli.work_bars import work_bar
     from equipoise.report.builders.matching import balance_document
@@ -61,13 +61,13 @@ def command(request: BalanceRequest) -> int:
             pairing,
             boot=request.boot,
             ks=request.ks,
-            # As matching draws its lots: the same table gives the same numbers again.
+            # Matching has the same default, so the same table always gives the same numbers.
             seed=pairing.seed or 0,
             progress=progress,
         )
-    chosen = {name: getattr(request, name) for name in ("metric", "propensity", "unmatched")}
-    question = question_of(table, pairing, chosen)
+    settings = {name: getattr(request, name) for name in ("metric", "propensity", "unmatched")}
+    question = question_of(table, pairing, settings)
     report = balance_document(balance, result, question, command_line())
-    document = {"schema": "equipoise.balance/1", **table_document(table, result, balance)}
-    write(request, output, report, balance.love_plot, document, balance)
+    document = {"schema": "equipoise.balance/1", **problems_as_json(table, result, balance)}
+    write_outputs(request, output, report, balance.love_plot, document, balance)
     return 0

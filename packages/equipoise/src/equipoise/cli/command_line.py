@@ -1,4 +1,4 @@
-"""The command line as it was typed: a plan keeps its words, and a report repeats them."""
+"""The command line of the running command: a plan records it, and a report repeats it."""
 
 from __future__ import annotations
 
@@ -9,50 +9,48 @@ from click.core import ParameterSource
 
 from equipoise.design.command_line import arguments_after_options, shell_line
 
-_KEY = "equipoise.arguments"
-OUTPUTS = frozenset(
+_TYPED_ARGUMENTS = "equipoise.arguments"
+"""Key of the typed arguments in the ``meta`` of click's context."""
+OUTPUT_OPTIONS = frozenset(
     "report_file figures json_file plot_file markdown flame_graph firefox quiet verbose color "
     "show_env style time_unit_name export_json export_csv export_markdown export_asciidoc "
     "export_orgmode".split()
 )
-"""Options that change no number."""
+"""Options that change no number, so they are left out of a recorded command line."""
 
 
 class CommandRecorder(click.Command):
     """A command that records its arguments as the user typed them."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Note the arguments, then parse them as usual."""
-        ctx.meta[_KEY] = tuple(args)
+        """Record the arguments, then parse them."""
+        ctx.meta[_TYPED_ARGUMENTS] = tuple(args)
         return super().parse_args(ctx, args)
 
 
 def typed_arguments() -> tuple[str, ...]:
     """Return the arguments of the running command as the user typed them."""
-    typed: tuple[str, ...] = click.get_current_context().meta[_KEY]
+    typed: tuple[str, ...] = click.get_current_context().meta[_TYPED_ARGUMENTS]
     return typed
 
 
-def command_line(**settled: object) -> str:
+def command_line(**fixed_values: object) -> str:
     """Return `typed_command` as a line for a shell."""
-    return shell_line(typed_command(**settled))
+    return shell_line(typed_command(**fixed_values))
 
 
-def typed_command(**settled: object) -> tuple[str, ...]:
-    """Return the words of the running command, without where its outputs go.
+def typed_command(**fixed_values: object) -> tuple[str, ...]:
+    """Return the running command as an argument vector, without options for its output files.
 
-    Parameters
-    ----------
-    settled
-        Values that the command drew or looked up, such as a seed or a commit, by the names of the
-        parameters. Each replaces the typed value; ``None`` leaves the parameter out.
+    ``fixed_values`` are values that the command drew or looked up, such as a seed, by the names of
+    the parameters. Each replaces the typed value; ``None`` leaves the parameter out.
     """
     context = click.get_current_context()
     parser = context.command.make_parser(context)
     values, _, order = parser.parse_args(list(typed_arguments()))
     names = (str(parameter.name) for parameter in order)
-    # The order has every argument, typed or not.
-    typed = {
+    # `order` has every parameter, whether it was typed or not.
+    typed_values = {
         name: values[name]
         for name in names
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE
@@ -60,18 +58,18 @@ def typed_command(**settled: object) -> tuple[str, ...]:
     parameters = {parameter.name: parameter for parameter in context.command.params}
     options: list[str] = []
     arguments: list[str] = []
-    is_command = False
-    for name, value in (typed | settled).items():
+    takes_command = False
+    for name, value in (typed_values | fixed_values).items():
         parameter = parameters[name]
-        if name in OUTPUTS or value is None:
+        if name in OUTPUT_OPTIONS or value is None:
             continue
         if isinstance(parameter, click.Argument):
             arguments += map(str, value if parameter.nargs == -1 else (value,))
-            is_command = parameter.type is click.UNPROCESSED
+            takes_command = parameter.type is click.UNPROCESSED
         else:
             options += _typed_option(parameter, value)
     command = ("equipoise", str(context.command.name))
-    if is_command and arguments:
+    if takes_command and arguments:
         return (*command, *options, "--", *arguments)
     if any(argument.startswith("-") for argument in arguments):
         return (*command, *options, *arguments_after_options(arguments))
@@ -79,11 +77,11 @@ def typed_command(**settled: object) -> tuple[str, ...]:
 
 
 def _typed_option(option: click.Parameter, value: Any) -> list[str]:
-    """Return the words that give an option its value, or its values."""
+    """Return the arguments that set an option, which may be repeatable or take several values."""
     name = max(option.opts, key=len)
     if isinstance(option, click.Option) and option.is_flag:
         return [name]
-    words: list[str] = []
-    for part in value if option.multiple else (value,):
-        words += [name, *map(str, part if option.nargs > 1 else (part,))]
-    return words
+    arguments: list[str] = []
+    for occurrence in value if option.multiple else (value,):
+        arguments += [name, *map(str, occurrence if option.nargs > 1 else (occurrence,))]
+    return arguments

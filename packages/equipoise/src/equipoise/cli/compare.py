@@ -18,7 +18,7 @@ from equipoise.model.plan import PRIMARY_METRIC
 
 
 class CompareRequest(Struct, frozen=True, kw_only=True):
-    """Request of `equipoise compare`, with the options of hyperfine and ours."""
+    """Request of `equipoise compare`, with our options and those of hyperfine."""
 
     comparison: CompareOptions
     hyperfine: HyperfineOptions
@@ -29,15 +29,15 @@ class CompareRequest(Struct, frozen=True, kw_only=True):
     hosts: HostOptions
 
     def normalized(self) -> CompareRequest:
-        """Return the same request with the options and parameters of hyperfine as ours.
+        """Return the same request, with each option of hyperfine replaced by our own option.
 
         Raise `UnusableInput` if two options exclude each other, or a parameter cannot be read.
         """
         comparison = self.hyperfine.comparison(self.comparison)
         if comparison.what_varies and self.output.why:
             raise UnusableInput(
-                "--what-varies examines one command, --why the gap between two",
-                hint="leave out one of the two",
+                "--what-varies examines one command, --why the gap between two commands",
+                hint="remove one of these two options",
             )
         parameters = parameters_from(
             self.parameter_list, self.parameter_scan, self.parameter_step_size
@@ -68,52 +68,55 @@ class CompareRequest(Struct, frozen=True, kw_only=True):
     "environments",
     multiple=True,
     metavar="WHICH:KEY=VALUE",
-    help="Set one condition's environment; WHICH is a name or a position from 1. Without it, "
-    "'KEY=VALUE …' is for all, or for each once.",
+    help="Set a variable of one condition; WHICH is its name or its position, which starts at 1. "
+    "Without WHICH, 'KEY=VALUE …' is for all commands, or repeat --env for each command.",
 )
 @click.option("-L", "--parameter-list", type=(str, str), multiple=True, metavar="NAME VALUES")
 @click.option("-P", "--parameter-scan", type=(str, str, str), multiple=True, metavar="NAME MIN MAX")
-@click.option("-D", "--parameter-step-size", metavar="STEP", help="The step of -P.")
+@click.option("-D", "--parameter-step-size", metavar="STEP", help="Step of --parameter-scan.")
 @click.option("--pair", "pairs", multiple=True, hidden=True, metavar="BASELINE:CANDIDATE")
-@click.option("-s", "--setup", multiple=True, metavar="CMD", help="Run before its first trial.")
+@click.option("-s", "--setup", multiple=True, metavar="CMD", help="Run before the first trial.")
 @click.option("-p", "--prepare", multiple=True, metavar="CMD", help="Run before each trial.")
 @click.option("-C", "--conclude", multiple=True, metavar="CMD", help="Run after each trial.")
-@click.option("-c", "--cleanup", multiple=True, metavar="CMD", help="Run after its last trial.")
-@click.option("--input", metavar="FILE", help="Give this file on standard input.")
+@click.option("-c", "--cleanup", multiple=True, metavar="CMD", help="Run after the last trial.")
+@click.option("--input", metavar="FILE", help="Use this file as standard input.")
 @click.option(
     "--output",
     "outputs",
     multiple=True,
     metavar="null|inherit|count|FILE",
     show_default="null",
-    help="Where standard output goes: for all commands, or for each once.",
+    help="Where standard output goes: for all commands, or repeat --output for each command.",
 )
 @options.flag(
     "-i",
     "--ignore-failure",
-    help="Count trials that exit non-zero; -i=1,2 for these statuses alone.",
+    help="Count trials with an exit status other than 0; -i=1,2 counts only these statuses.",
 )
 @click.option("--shell", metavar="SHELL", help="Run through this shell; 'default' is /bin/sh.")
 @hyperfine_options
 @options.warmup_option(default=1)
 @options.timeout_option
-@options.flag("--washout", help="Run the same condition before all trials of a block, uncounted.")
+@options.flag(
+    "--washout", help="Run the same condition, without measuring it, before all trials of a block."
+)
 @click.option(
     "--metrics",
     metavar="NAME,…",
     default=PRIMARY_METRIC,
     show_default=True,
-    help="Metrics to compare; the first decides, the others are judged too.",
+    help="Metrics to compare; the first is the primary metric, the others get verdicts too.",
 )
-@options.flag("--control", help="Run the baseline a second time, to check the tool.")
+@options.flag("--control", help="Run the baseline as a second condition, to check Equipoise.")
 @options.flag(
     "--what-varies",
-    help="Hold the sources of chance of one command and say which its spread comes from.",
+    help="Fix each source of random variation of one command, and say which of them spread its "
+    "times.",
 )
 @options.flag(
     "--adjust",
-    help="Adjust two conditions by load, pressure or another reading before each trial. Choose it "
-    "where both leave the host alike; nothing can check that for sure.",
+    help="Adjust the comparison of two conditions for load, pressure or another reading before "
+    "each trial. Use it only if both leave the host in the same state: no check can prove that.",
 )
 @options.ranking_option
 @options.layout_options
@@ -130,28 +133,28 @@ class CompareRequest(Struct, frozen=True, kw_only=True):
 @options.fleet_options
 @options.host_options
 @options.output_options
-@options.request_of(CompareRequest)
+@options.pass_request(CompareRequest)
 def command(request: CompareRequest) -> int:
-    """Is one command faster than another? The first is the baseline; one alone is described.
+    """Compare commands with the first command, the baseline; describe a single command.
 
-    Each block runs every command once in random order; after each block Equipoise looks, and
-    it stops as soon as the answer is clear. A command that is decided, and is not a contender for
-    the fastest, gets no more trials. A command is split into words and run without a shell.
+    Each block runs every command once in random order. After each block Equipoise analyses the
+    times, and it stops as soon as the answer is clear. A command gets no more trials once its
+    comparison is decided and it cannot be the fastest. Commands run without a shell.
     """
     from equipoise.campaign import conduct
     from equipoise.campaign.plans import compare_plan
     from equipoise.cli.conducting import analyse, measure_on_hosts, measuring, show_result
 
-    ours = request.normalized()
-    output = ours.output.checked()
+    normalized = request.normalized()
+    output = normalized.output.checked()
     if not output.quiet:
         for note in request.hyperfine.notes(request.comparison):
             say(note)
-    plan, warnings = compare_plan(ours.comparison)
+    plan, warnings = compare_plan(normalized.comparison)
     plan = replace(plan, command_line=typed_command(seed=plan.seed))
-    access = ours.hosts.access()
+    access = normalized.hosts.access()
     if access is not None:
-        return measure_on_hosts(plan, access, ours.hosts, output, warnings=warnings)
+        return measure_on_hosts(plan, access, normalized.hosts, output, warnings=warnings)
     with measuring(output) as (ledger, listener):
         run_id = conduct.start(plan, ledger, listener, warnings=warnings)
         result = analyse(run_id, ledger, output)

@@ -94,6 +94,6 @@ def complete_revisions(
 def command(shell: str) -> int:
     """Print the completion script for SHELL."""
     completion = get_completion_class(shell)
-    assert completion is not None  # click has a class for each of the choices
+    assert completion is not None  # click has a class for each of these shells
     click.echo(completion(cli, {}, "equipoise", "_EQUIPOISE_COMPLETE").source())
     return 0

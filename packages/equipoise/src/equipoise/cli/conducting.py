@@ -1,4 +1,4 @@
-"""A campaign on the command line: hold the lock, measure, analyse, show."""
+"""Steps that all commands with a campaign share: take the lock, measure, analyse and show."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from equipoise.model.record import RunRecord
 if TYPE_CHECKING:
     from equipoise.cluster.connection import ClusterAccess
 
-FOLDER = "figures"
-"""Folder next to the ledger, with a folder for each run."""
+FIGURES_FOLDER = "figures"
+"""Folder next to the ledger, with a subfolder for each run."""
 
 
 @contextmanager
@@ -35,14 +35,14 @@ def measuring(
     author_block_s: float | None = None,
     after_interrupt: str = "equipoise resume {run}",
 ) -> Iterator[tuple[Ledger, ProgressListener]]:
-    """Hold the measurement lock of this host, with the ledger open for writing.
+    """Hold the measurement lock of this host; yield the ledger, open for writing, and a listener.
 
-    Raise `KeyboardInterrupt` if the user interrupted the campaign, after a message.
+    Print a message and raise `KeyboardInterrupt` if the user interrupts the campaign.
 
     Parameters
     ----------
     author_block_s
-        Seconds that a block takes, if they are known beforehand.
+        Seconds of one block on the machine of the study's author; ``None`` if they are unknown.
     after_interrupt
         Hint after an interruption; ``{run}`` is replaced by the run id.
     """
@@ -51,31 +51,27 @@ def measuring(
         measurement_lock(say_who_measures, allow_concurrent=output.allow_concurrent),
         open_for_writing(output.ledger, durable=output.durable, host=output.host) as ledger,
     ):
-        # Processes of a killed campaign would disturb this one and its builds.
+        # Remaining processes of a killed campaign would disturb this campaign and its builds.
         clear_killed_campaigns(output)
         try:
             yield ledger, listener
         except Interrupted as interruption:
             say(
-                "interrupted; nothing that was measured is lost",
+                "interrupted; every finished trial is stored",
                 after_interrupt.format(run=interruption.run_id),
             )
             raise KeyboardInterrupt from None
 
 
 def measure_on_hosts(
-    plan: Plan,
-    access: ClusterAccess,
-    hosts: HostOptions,
-    output: OutputOptions,
-    **more: Any,
+    plan: Plan, access: ClusterAccess, hosts: HostOptions, output: OutputOptions, **keywords: Any
 ) -> int:
-    """Measure a plan on every host of a cluster, by the kind of campaign that does so.
+    """Measure a plan on every host of a cluster; return the exit status.
 
-    Raise `UnusableInput` if no such kind is installed.
+    The kind of campaign that runs on hosts does this. Raise `UnusableInput` if it is not installed.
     """
-    measure = load_part("on_hosts", "on the hosts of a cluster", "leave --cluster out")
-    status = measure(plan, access, hosts, output, **more)
+    measure = load_part("on_hosts", "on the hosts of a cluster", "remove --cluster")
+    status = measure(plan, access, hosts, output, **keywords)
     assert isinstance(status, int)
     return status
 
@@ -84,21 +80,21 @@ def say_who_measures(owner: LockOwner) -> None:
     """Print on stderr which campaign this one waits for."""
     say(
         f"another campaign runs on this host ({owner.describe()}): waiting for its end",
-        "Ctrl-C, or --allow-concurrent to measure all the same",
+        "stop waiting with Ctrl-C, or add --allow-concurrent to measure now",
     )
 
 
 def clear_killed_campaigns(output: OutputOptions) -> None:
-    """Clear away leftovers; name the removed folders, and the first that was left alone."""
+    """Remove what killed campaigns left; print what was removed, and the first that was kept."""
     clearance = clear_leftovers()
     if output.quiet:
         return
     for removed in clearance.cleared:
         say(removed.describe())
     if clearance.leftovers:
-        first, further = clearance.leftovers[0], len(clearance.leftovers) - 1
-        more = f", and {further} more" if further else ""
-        say(f"{first.describe()}{more}; see `equipoise doctor`")
+        first, other_count = clearance.leftovers[0], len(clearance.leftovers) - 1
+        others = f", and {other_count} more" if other_count else ""
+        say(f"{first.describe()}{others}; see `equipoise doctor`")
 
 
 def analyse(run_id: str, ledger: Ledger, output: OutputOptions) -> CampaignResult:
@@ -109,11 +105,11 @@ def analyse(run_id: str, ledger: Ledger, output: OutputOptions) -> CampaignResul
 
 
 def explain_gap(record: RunRecord, ledger: Ledger, output: OutputOptions) -> None:
-    """Explain the largest gap of a campaign, by the kind of campaign that tests causes.
+    """Explain the largest gap of a campaign.
 
-    Raise `UnusableInput` if no such kind is installed.
+    The kind of campaign that tests causes does this. Raise `UnusableInput` if it is not installed.
     """
-    load_part("explain_gap", "that test causes", "leave --why out")(record, ledger, output)
+    load_part("explain_gap", "that test causes", "remove --why")(record, ledger, output)
 
 
 def show_result(result: CampaignResult, output: OutputOptions) -> int:
@@ -124,9 +120,9 @@ def show_result(result: CampaignResult, output: OutputOptions) -> int:
 
 
 def write_figures(result: CampaignResult, output: OutputOptions) -> None:
-    """Write a built-in study's own figures, and those of the iterations that it reported.
+    """Write the figures of a built-in study, and figures of the iterations that it reported.
 
-    Raise `UnusableInput` if the folder cannot be made or written to.
+    Raise `UnusableInput` if the folder cannot be created or written to.
     """
     document = result.document
     if document.run.study == COMPARE_STUDY:
@@ -140,21 +136,21 @@ def write_figures(result: CampaignResult, output: OutputOptions) -> None:
     try:
         require_figures()
     except UnusableInput as missing:
-        # Not worth losing a result for: --figures has refused to begin.
+        # The result is more important. With --figures, the command would not have started.
         say(f"the study's own figures are left out: {missing.what}", missing.hint)
         return
     from equipoise.figures.gallery import iteration_figures
     from equipoise.report.document import Paragraph
     from equipoise.report.renderers.terminal import print_parts
 
-    folder = output.figures or output.ledger.parent / FOLDER / document.run.id
+    folder = output.figures or output.ledger.parent / FIGURES_FOLDER / document.run.id
     files = save_figures([*study.figures(document), *iteration_figures(document)], folder)
     if files and output.has_screen:
         print_parts([Paragraph(f"figure: {file}") for file in files], color=output.color)
 
 
 def exit_status(result: CampaignResult) -> int:
-    """Return 3 if a trial timed out and a verdict is missing, else 0."""
+    """Return the exit status: 3 if a trial timed out and a verdict is missing, else 0."""
     undecided = any(row.verdict == "undecided" for row in result.document.comparisons)
     timed_out = [trial for trial in result.record.trials if trial.timed_out]
     if not (undecided and timed_out):
@@ -162,6 +158,6 @@ def exit_status(result: CampaignResult) -> int:
     name = result.record.plan.conditions[timed_out[0].condition].name
     say(
         f"no verdict: {name} {timed_out[0].failure}",
-        "raise --timeout, or --blocks and --budget so that a timeout can tell",
+        "give the command more time with --timeout, or run more blocks with --blocks and --budget",
     )
     return EXIT_CONDITION_FAILED

@@ -1,4 +1,4 @@
-"""Crash files: what a defect of Equipoise leaves for its report, without the user's secrets."""
+"""Crash files: the traceback of a defect of Equipoise, for a bug report, without secrets."""
 
 from __future__ import annotations
 
@@ -13,17 +13,16 @@ import traceback
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-FOLDER = Path("equipoise", "crashes")
-"""Below the user's state folder."""
+CRASHES_FOLDER = Path("equipoise", "crashes")
+"""Folder of crash files, below the user's state folder."""
 HIDDEN = "[left out]"
-MAX_LETTERS = 200
-"""Number of letters of the error that its one line shows."""
+MAX_SUMMARY_LETTERS = 200
 
-_ENVIRONMENT = "--env"
-_SECRET_OPTIONS = (_ENVIRONMENT, "--prepare", "--setup", "--conclude", "--cleanup", "--build")
-"""``--env``, and options whose shell lines may set variables."""
+_ENV_OPTION = "--env"
+_SECRET_OPTIONS = (_ENV_OPTION, "--prepare", "--setup", "--conclude", "--cleanup", "--build")
+"""``--env``, and options with a shell line that may set variables."""
 _MIN_SECRET_LETTERS = 4
-"""Letters of a value that is removed from the traceback too; a shorter one is in many words."""
+"""Minimum length of a value that is removed from the traceback; a shorter one is in many words."""
 
 
 def write_crash_file(error: BaseException, arguments: Sequence[str]) -> Path | None:
@@ -34,12 +33,12 @@ def write_crash_file(error: BaseException, arguments: Sequence[str]) -> Path | N
 
     Returns
     -------
-    The file, or ``None`` where it can be written nowhere.
+    The file, or ``None`` if no folder accepts it.
     """
     content = _content(error, arguments).encode("utf-8", "backslashreplace")
-    moment = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
-    name = f"equipoise-crash-{moment}-{secrets.token_hex(4)}.txt"
-    for folder in _folders():
+    now = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
+    name = f"equipoise-crash-{now}-{secrets.token_hex(4)}.txt"
+    for folder in _possible_folders():
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             file = folder / name
@@ -53,24 +52,24 @@ def write_crash_file(error: BaseException, arguments: Sequence[str]) -> Path | N
 
 
 def summary(error: BaseException, arguments: Sequence[str]) -> str:
-    """Return the error in one line, as `write_crash_file` would show it."""
+    """Return the error in one line, without secrets."""
     _, hidden = without_secrets(arguments)
     line = " ".join(traceback.format_exception_only(error)[-1].split())
     for value in hidden:
         line = line.replace(value, HIDDEN)
-    return line if len(line) <= MAX_LETTERS else f"{line[:MAX_LETTERS]}…"
+    return line if len(line) <= MAX_SUMMARY_LETTERS else f"{line[:MAX_SUMMARY_LETTERS]}…"
 
 
-def _folders() -> Iterator[Path]:
-    """Yield the folders that may hold a crash file."""
+def _possible_folders() -> Iterator[Path]:
+    """Yield the folders for a crash file, the preferred folder first."""
     home = os.environ.get("HOME", "")
     state = os.environ.get("XDG_STATE_HOME", "")
-    # The specification says to ignore a relative path.
+    # The XDG specification says to ignore a relative path.
     if os.path.isabs(state):
-        yield Path(state) / FOLDER
+        yield Path(state) / CRASHES_FOLDER
     elif os.path.isabs(home):
-        yield Path(home, ".local", "state") / FOLDER
-    # Without any temporary folder there is no other place.
+        yield Path(home, ".local", "state") / CRASHES_FOLDER
+    # `gettempdir` fails if there is no temporary folder.
     with contextlib.suppress(OSError):
         yield Path(tempfile.gettempdir())
 
@@ -87,7 +86,7 @@ def _content(error: BaseException, arguments: Sequence[str]) -> str:
 
 
 def without_secrets(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the arguments without the values of variables, and the values that were left out."""
+    """Return the arguments without secret values, and the secret values."""
     public: list[str] = []
     hidden: list[str] = []
     option = ""
@@ -105,8 +104,9 @@ def without_secrets(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def _hide(option: str, value: str, hidden: list[str]) -> str:
+    """Return the public text for the value of an option; add the secret part to ``hidden``."""
     variable, equals, secret = value.partition("=")
-    if option == _ENVIRONMENT and equals:
+    if option == _ENV_OPTION and equals:
         hidden.append(secret)
         return f"{variable}={HIDDEN}"
     hidden.append(value)

@@ -1,4 +1,8 @@
-"""``equipoise doctor``: what disturbs measurements here, and how far they can be trusted."""
+"""``equipoise doctor``: find what disturbs measurements on this host, and certify the host.
+
+A certificate says how often campaigns on this host report a false difference, and which effects
+they can detect.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +40,7 @@ from equipoise.report.document import (
     Paragraph,
     Part,
     Warnings,
-    brief_or_whole,
+    whole_and_brief,
 )
 from equipoise.report.renderers.terminal import print_document
 from equipoise.report.units import duration
@@ -46,29 +50,29 @@ from equipoise.shared.spelling import option
 class DoctorRequest(Struct, frozen=True, kw_only=True):
     """Request of `equipoise doctor`."""
 
-    certifying: bool
+    certify: bool
     output: OutputOptions
 
 
 @click.command("doctor")
 @options.flag(
     "--certify",
-    "certifying",
-    help="Measure this host's own false alarms and what it can see (a minute or two).",
+    help="Measure the rate of false alarms on this host, and which effects it can detect (a minute "
+    "or two).",
 )
 @options.ledger_option
 @options.host_options
 @options.output_options
-@options.request_of(DoctorRequest)
+@options.pass_request(DoctorRequest)
 def command(request: DoctorRequest) -> int:
-    """Print what disturbs measurements on this host, worst first, each with its hint.
+    """Print what disturbs measurements on this host, the worst first, each with a hint.
 
-    Nothing is changed, but what a killed campaign provably has left is cleared away; what cannot
-    be proven is named. 'disturbs' slows trials down now; 'weakens' adds noise; 'lacks' is what this
-    host does not offer.
+    A setting that 'disturbs' slows trials down now, one that 'weakens' adds noise, and 'lacks'
+    marks a feature that this host does not offer. No setting is changed. Processes and files of a
+    killed campaign are removed if their origin is certain, and otherwise listed.
     """
     output = request.output
-    return _certify(output) if request.certifying else _examine(output)
+    return _certify(output) if request.certify else _examine(output)
 
 
 def _examine(output: OutputOptions) -> int:
@@ -95,7 +99,7 @@ def _certify(output: OutputOptions) -> int:
         try:
             certificate = certify(CertifyOptions(), ledger, on_campaign, now=time.time)
         except conduct.Interrupted:
-            say("interrupted; no certificate was made")
+            say("interrupted; no certificate was stored")
             return EXIT_INTERRUPTED
         ledger.record_certificate(certificate)
     write_json(output.json_file, lambda: certificate_json(certificate))
@@ -125,47 +129,47 @@ def examination_document(examination: Examination) -> Document:
         )
         if not disturbances:
             continue
-        warnings = Warnings(disturbances, badge=severity, most_alike=len(disturbances))
+        warnings = Warnings(disturbances, badge=severity, max_alike=len(disturbances))
         if severity == "lacks":
             parts += [
                 replace(warnings, forms=EVERYWHERE - BRIEF),
-                Paragraph(f"lacks: {_missing_facts(disturbances)}", forms=BRIEF),
+                Paragraph(f"lacks: {_missing_features(disturbances)}", forms=BRIEF),
             ]
         else:
-            first = replace(warnings, warnings=disturbances[:_MAX_BRIEF])
-            parts += brief_or_whole(warnings, first)
-            if len(disturbances) > _MAX_BRIEF:
-                more = f"  {len(disturbances) - _MAX_BRIEF} more: {option('verbose')}"
+            first = replace(warnings, warnings=disturbances[:_MAX_BRIEF_DISTURBANCES])
+            parts += whole_and_brief(warnings, first)
+            if (hidden_count := len(disturbances) - _MAX_BRIEF_DISTURBANCES) > 0:
+                more = f"  {hidden_count} more: {option('verbose')}"
                 parts.append(Paragraph(more, "dim", forms=BRIEF))
     unchecked = (f"not checked: {name}: {reason}" for name, reason in examination.unchecked.items())
     parts.append(Bullets(tuple(unchecked), "dim", forms=VERBOSE))
     if examination.disturbances:
-        parts.append(Paragraph(_MEANING, "dim"))
+        parts.append(Paragraph(_SEVERITY_LEGEND, "dim"))
     return Document("doctor", title, tuple(parts))
 
 
-_MAX_BRIEF = 3
+_MAX_BRIEF_DISTURBANCES = 3
 """Number of disturbances of one severity that a terminal shows without ``--verbose``."""
-_MEANING = "disturbs: slows trials now. weakens: adds noise. lacks: not offered here."
+_SEVERITY_LEGEND = "disturbs: slows trials now. weakens: adds noise. lacks: not offered here."
 
 
 def _answer(examination: Examination) -> str:
-    """Return how many things disturb measurements, and how many checks could look."""
+    """Return how many things disturb measurements, and how many checks were possible."""
     checks = len(examination.checked) + len(examination.unchecked)
     count = sum(disturbance.severity != "lacks" for disturbance in examination.disturbances)
     things = {0: "Nothing disturbs", 1: "1 thing disturbs"}.get(count, f"{count} things disturb")
-    could = f"{len(examination.checked)} of {checks} checks could look"
-    return f"{things} measurements here ({could})."
+    coverage = f"{len(examination.checked)} of {checks} checks were possible"
+    return f"{things} measurements here ({coverage})."
 
 
-def _missing_facts(missing: Sequence[Disturbance]) -> str:
-    """Count the facts that a host does not offer, in one line for a brief screen."""
+def _missing_features(missing: Sequence[Disturbance]) -> str:
+    """Count the features that a host does not offer, in one line for a brief screen."""
     count = "1 thing" if len(missing) == 1 else f"{len(missing)} things"
     return f"{count} that Equipoise could use ({option('verbose')} names each with its hint)"
 
 
 def examination_json(examination: Examination, environment: Mapping[str, Any]) -> bytes:
-    """Write an examination and the host's environment as one line of JSON."""
+    """Return an examination and the host's environment as one line of JSON."""
     return msgspec.json.encode(
         {"schema": EXAMINATION_SCHEMA, **asdict(examination), "environment": environment}
     )
@@ -173,10 +177,11 @@ def examination_json(examination: Examination, environment: Mapping[str, Any]) -
 
 def certificate_document(certificate: Certificate) -> Document:
     """Build the document of a certificate."""
-    return Document("certificate", "Certificate of this host", (Facts(_lines(certificate)),))
+    facts = Facts(_certificate_facts(certificate))
+    return Document("certificate", "Certificate of this host", (facts,))
 
 
-def _lines(certificate: Certificate) -> tuple[tuple[str, str], ...]:
+def _certificate_facts(certificate: Certificate) -> tuple[tuple[str, str], ...]:
     made = datetime.fromtimestamp(certificate.made_at).astimezone()
     host = f"{certificate.cpu_model or 'unknown CPU'}, Linux {certificate.kernel or 'unknown'}"
     alarms = f"{certificate.called_different} of {certificate.campaigns} campaigns of a program"
@@ -201,7 +206,7 @@ def _lines(certificate: Certificate) -> tuple[tuple[str, str], ...]:
 
 
 def certificate_json(certificate: Certificate) -> bytes:
-    """Write a certificate as one line of JSON."""
+    """Return a certificate as one line of JSON."""
     return msgspec.json.encode({"schema": CERTIFICATE_SCHEMA, **asdict(certificate)})
 
 

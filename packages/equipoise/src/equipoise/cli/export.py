@@ -1,4 +1,4 @@
-"""``equipoise export``: a campaign for other programs."""
+"""``equipoise export``: write a campaign in a format for other programs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from equipoise.analysis.display import records_for_display
 from equipoise.cli import options
 from equipoise.cli.completion import complete_runs
 from equipoise.cli.options.outputs import check_folder
-from equipoise.cli.writing import rendered, report_of, write_file
+from equipoise.cli.writing import render_documents, report_of, write_file
 from equipoise.interop import trials
 from equipoise.interop.formats import hyperfine
 from equipoise.interop.series import bencher
@@ -30,8 +30,8 @@ from equipoise.why.result import result_of, with_experiment
 def _to_hyperfine(document: ResultDocument) -> bytes:
     if not any(row.wall_s is not None for row in document.trials):
         raise UnusableInput(
-            f"run {document.run.id} has no wall times, and hyperfine's form has nothing else",
-            hint="take --format csv, parquet, json or bmf",
+            f"run {document.run.id} has no wall times, and hyperfine's format has nothing else",
+            hint="use another format: --format csv, parquet, json or bmf",
         )
     return hyperfine.to_json(document)
 
@@ -43,9 +43,9 @@ FORMATS: dict[str, Callable[[ResultDocument], bytes]] = {
     "json": trials.to_json,
     "bmf": bencher.to_bmf,
 }
-REPORTS = {"markdown": ".md", "latex": ".tex"}
-"""Forms of `equipoise report`."""
-BY_ENDING = {
+REPORT_FORMATS = {"markdown": ".md", "latex": ".tex"}
+"""Formats of `equipoise report`, with their file extensions."""
+FORMAT_BY_EXTENSION = {
     ".csv": "csv",
     ".json": "json",
     ".md": "markdown",
@@ -59,7 +59,7 @@ class ExportRequest(Struct, frozen=True, kw_only=True):
 
     run: str
     output: Path
-    form: str | None
+    format: str | None
     ledger_slice: bool
     show_env: bool
     ledger: Path
@@ -71,58 +71,59 @@ class ExportRequest(Struct, frozen=True, kw_only=True):
     "-o",
     "--output",
     required=True,
-    help=f"Where to; its ending says how, if --format does not: {', '.join(BY_ENDING)}.",
+    help="File to write; without --format, its extension selects the format: "
+    f"{', '.join(FORMAT_BY_EXTENSION)}.",
 )
 @click.option(
     "--format",
-    "form",
-    type=click.Choice([*FORMATS, *REPORTS]),
+    type=click.Choice([*FORMATS, *REPORT_FORMATS]),
     help="csv, parquet and json: a row for each trial; hyperfine: as its --export-json; "
     "bmf: medians in Bencher Metric Format; markdown, latex: the verdict and a row for each "
     "condition, as `equipoise report` writes them.",
 )
 @options.flag(
     "--ledger-slice",
-    help="Write a ledger that holds RUN alone, with the runs that its result needs: "
-    "`equipoise merge` takes it.",
+    help="Write a ledger with RUN and the runs that its result needs, for `equipoise merge`.",
 )
 @options.show_env_option
 @options.ledger_option
-@options.request_of(ExportRequest)
+@options.pass_request(ExportRequest)
 def command(request: ExportRequest) -> int:
     """Write RUN (an id, its beginning, or 'last') for other programs.
 
-    csv, parquet and json hold every trial, one row each: levels, covariates and the workload's
-    own metrics are columns of their own.
+    csv, parquet and json have a row for each trial, with columns for the levels of factors, the
+    covariates, and the metrics that the workload reported.
     """
     output = request.output
     if request.ledger_slice:
         _write_slice(request)
         return 0
-    form = request.form or BY_ENDING.get(output.suffix.lower())
-    if form is None:
-        ending = f"the ending '{output.suffix}'" if output.suffix else "a name without an ending"
+    format_name = request.format or FORMAT_BY_EXTENSION.get(output.suffix.lower())
+    if format_name is None:
+        suffix = output.suffix
+        extension = f"the extension '{suffix}'" if suffix else "a name without extension"
         raise UnusableInput(
-            f"{output}: {ending} does not select a format",
-            hint=f"end the name in {', '.join(BY_ENDING)}, or add --format, as in --format csv",
+            f"{output}: {extension} does not select a format",
+            hint=f"end the name in {', '.join(FORMAT_BY_EXTENSION)}, or add --format csv",
         )
     check_folder(output)
     with open_for_reading(request.ledger) as ledger:
         records = with_experiment(ledger.read_run(request.run), ledger)
     records = records_for_display(records, show_env=request.show_env)
-    write_file(output, _content(result_of(*records), records[0], form))
+    write_file(output, _content(result_of(*records), records[0], format_name))
     return 0
 
 
 def _write_slice(request: ExportRequest) -> None:
-    """Write a ledger of one run; for its owner alone, as every ledger.
+    """Write a ledger with one run. As every ledger, only its owner can read it.
 
     Raise `UnusableInput` if there is no such run, or the file cannot be written.
     """
-    if request.form is not None or request.show_env:
+    if request.format is not None or request.show_env:
         raise UnusableInput(
-            "--ledger-slice writes a ledger: it has no --format, and hides no value",
-            hint="leave --format and --show-env out",
+            "--ledger-slice cannot be combined with --format or --show-env: a ledger has one "
+            "format and all values",
+            hint="remove --format and --show-env",
         )
     output = request.output
     check_folder(output)
@@ -137,15 +138,15 @@ def _write_slice(request: ExportRequest) -> None:
         for refused in report.refused:
             raise refused
         with suppress(OSError):
-            # A new file is for its owner from its first byte on; writing keeps its mode.
+            # Create the file with the mode of a ledger; `write_file` keeps the mode.
             os.close(os.open(output, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         write_file(output, file.read_bytes())
 
 
-def _content(document: ResultDocument, record: RunRecord, form: str) -> bytes:
-    if form in FORMATS:
-        return FORMATS[form](document)
+def _content(document: ResultDocument, record: RunRecord, format_name: str) -> bytes:
+    if format_name in FORMATS:
+        return FORMATS[format_name](document)
     from equipoise.report.builders.result import campaign_documents
 
-    report = report_of(document, record, figures=False)
-    return rendered(campaign_documents([report]), REPORTS[form]).encode()
+    report = report_of(document, record, with_figures=False)
+    return render_documents(campaign_documents([report]), REPORT_FORMATS[format_name]).encode()

@@ -1,4 +1,7 @@
-"""``equipoise genmatch``: a genetic search for the weights that balance best, from a table."""
+"""``equipoise genmatch``: search for the weights of covariates whose matches are balanced best.
+
+The search is genetic: a candidate is a vector of weights, and each generation has better ones.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ import click
 
 from equipoise.cli import options
 from equipoise.cli.command_line import CommandRecorder, command_line
-from equipoise.cli.match import pairs_document, write, write_rows
+from equipoise.cli.match import pairs_as_json, write_matched_rows, write_outputs
 from equipoise.cli.options import ClusterOptions, tables
 from equipoise.cli.options.tables import TableRequest
 
@@ -18,7 +21,7 @@ if TYPE_CHECKING:
     from equipoise_matching.tables.matching import TableMatch
 
 
-_FITNESS = (
+_FITNESS_MEASURES = (
     "pvals",
     "qqmean.mean",
     "qqmean.max",
@@ -27,7 +30,7 @@ _FITNESS = (
     "qqmax.mean",
     "qqmax.max",
 )
-_COURSE = (
+_SEARCH_FIELDS = (
     "seed",
     "generations",
     "peak_generation",
@@ -35,7 +38,7 @@ _COURSE = (
     "evaluations",
     "stopped_because",
 )
-_EFFECT = (
+_EFFECT_FIELDS = (
     "estimate",
     "interval",
     "se",
@@ -75,38 +78,38 @@ class GenMatchRequest(TableRequest, frozen=True, kw_only=True):
 @click.option(
     "--balance",
     metavar="TERMS",
-    help="What to balance, as the right side of a formula; by default the covariates.",
+    help="Terms to balance, as the right side of a formula; by default the covariates.",
 )
 @tables.pairing_options
 @tables.variance_neighbors_option
-@tables.count_option("--population", 100, "Candidates in a generation.", low=2)
-@tables.count_option("--generations", 100, "At most, unless the search still improves.", low=1)
-@options.flag("--hard-limit", help="End after --generations in any case.")
-@tables.count_option("--wait", 4, "Generations without improvement before it ends.")
+@tables.count_option("--population", 100, "Number of candidates in a generation.", minimum=2)
+@tables.count_option("--generations", 100, "Generations; more only while improving.", minimum=1)
+@options.flag("--hard-limit", help="Stop after --generations in any case.")
+@tables.count_option("--wait", 4, "Stop after so many generations without improvement.")
 @click.option(
     "--fitness",
-    type=click.Choice(_FITNESS),
+    type=click.Choice(_FITNESS_MEASURES),
     default="pvals",
     show_default=True,
-    help="What balance is judged by.",
+    help="Measure of balance that the search improves.",
 )
 @click.option(
     "--loss",
     type=click.Choice(["1", "2"]),
     default="1",
     show_default=True,
-    help="All p-values, the smallest first; or the smallest only.",
+    help="1: compare candidates by all p-values, the smallest first; 2: by the smallest only.",
 )
 @tables.ks_options(0)
-@options.cluster_option("Evaluate on the workers")
+@options.cluster_option("Evaluate candidates on the workers")
 @tables.matched_option
 @tables.plot_options("Draw the balance before, along the search and after")
-@options.request_of(GenMatchRequest)
+@options.pass_request(GenMatchRequest)
 def command(request: GenMatchRequest) -> int:
-    """Search for the weights of the covariates whose matches balance best.
+    """Search for the weights of the covariates whose matches are balanced best.
 
-    FILE is CSV or Parquet. The matches and their balance are printed; with --outcome the
-    effect by the best weights too.
+    FILE is CSV or Parquet. The result is the best match and its balance and, with --outcome, the
+    effect that this match estimates.
     """
     from equipoise.cli.work_bars import search_bar
     from equipoise.report.builders.matching import table_document
@@ -133,16 +136,17 @@ def command(request: GenMatchRequest) -> int:
             executor=executor,
             progress=progress,
         )
-    write_rows(result, request.matched)
+    write_matched_rows(result, request.matched)
     search = result.search
     assert search is not None
     report = table_document(result, command_line(seed=search.seed))
     document = _document(result, search)
-    write(request, output, report, search.plot, document, result.balance)
+    write_outputs(request, output, report, search.plot, document, result.balance)
     return 0
 
 
 def _executor(hosts: ClusterOptions) -> AbstractContextManager[Any]:
+    """Return a context with the workers of a cluster; its value is ``None`` without a cluster."""
     access = hosts.access()
     if access is None:
         return nullcontext()
@@ -154,14 +158,14 @@ def _executor(hosts: ClusterOptions) -> AbstractContextManager[Any]:
 def _document(result: TableMatch, search: GenMatchResult) -> dict[str, Any]:
     effect = None
     if result.estimate is not None:
-        effect = {name: getattr(result.array_match, name) for name in _EFFECT}
+        effect = {name: getattr(result.array_match, name) for name in _EFFECT_FIELDS}
     return {
         "schema": "equipoise.genmatch/1",
         "estimand": search.matches.estimand,
         "weights": dict(zip(search.names, search.weights.tolist(), strict=True)),
         "measure": search.measure,
         "fitness": search.fitness.tolist(),
-        **{name: getattr(search, name) for name in _COURSE},
+        **{name: getattr(search, name) for name in _SEARCH_FIELDS},
         "history": [
             {
                 "generation": generation.number,
@@ -172,5 +176,5 @@ def _document(result: TableMatch, search: GenMatchResult) -> dict[str, Any]:
             for generation in search.history
         ],
         "effect": effect,
-        **pairs_document(result),
+        **pairs_as_json(result),
     }

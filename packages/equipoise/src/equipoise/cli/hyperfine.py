@@ -1,7 +1,7 @@
-"""hyperfine's options under hyperfine's names, of versions 1 and 2: each becomes one of ours.
+"""Options of hyperfine 1 and 2 that `equipoise compare` accepts under hyperfine's names.
 
-Where an option must mean something else here, it is accepted too, and a note explains
-its effect.
+Each is translated into an option of Equipoise. If an option has another effect in Equipoise, a note
+explains the effect.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.cli.command_line import CommandRecorder
-from equipoise.cli.options.declaring import (
+from equipoise.cli.options.declaration import (
     Option,
     flag,
     number_option,
+    option_group,
     option_named,
-    options_of,
 )
 from equipoise.cli.options.outputs import OutputOptions, export_option
 from equipoise.design.commands import NO_SHELL, CompareOptions
@@ -52,13 +52,13 @@ METRICS = {
     "cache_misses": "cache_misses",
     "branch_misses": "branch_misses",
 }
-"""Our name of each metric."""
+"""Equipoise's name of each metric, by hyperfine's name."""
 PRESETS = {
     "default": ("time_wall_clock", "memory_peak_resident"),
     "time": ("time_wall_clock", "time_cpu", "time_user", "time_system"),
     "all": tuple(METRICS),
 }
-_SHELLS = frozenset({"sh", "bash", "dash", "fish", "ksh", "zsh", "default", "none"})
+_SHELL_NAMES = frozenset({"sh", "bash", "dash", "fish", "ksh", "zsh", "default", "none"})
 _INTERPRETER = re.compile(r"(python|pypy)[\d.]*|(ba|da|k|z|fi|c|tc)?sh")
 _IGNORED_EXITS = "--ignored-exits"
 
@@ -67,98 +67,103 @@ class HyperfineCommand(CommandRecorder):
     """A command that takes ``--ignore-failure`` with and without a value, as hyperfine does."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the arguments, with the value of ``--ignore-failure=1,2`` in an option of ours."""
+        """Parse the arguments; ``--ignore-failure=1,2`` becomes ``--ignored-exits=1,2``."""
         end = args.index("--") if "--" in args else len(args)
         if not ctx.resilient_parsing:
             _refuse_split_command(args[:end])
         try:
-            return super().parse_args(ctx, [*map(_ignoring, args[:end]), *args[end:]])
+            options = map(_translate_ignore_failure, args[:end])
+            return super().parse_args(ctx, [*options, *args[end:]])
         except click.NoSuchOption as error:
             if error.option_name.startswith("--"):
                 raise
             raise UnusableInput(
                 f"compare has no option {error.option_name}",
-                hint="if it belongs to a command, put that whole command in quotes: "
+                hint="if the option belongs to a command, put the whole command in quotes: "
                 "equipoise compare 'ls -l' 'ls -lR'",
             ) from None
 
 
 def _refuse_split_command(arguments: list[str]) -> None:
-    """Refuse ``python3 -c CODE`` without quotes: ``-c`` is ``--cleanup`` here.
+    """Refuse ``python3 -c CODE`` without quotes, because ``-c`` is ``--cleanup`` here.
 
-    Raise `UnusableInput` if ``-c`` is right behind the bare name of an interpreter.
+    Raise `UnusableInput` if ``-c`` directly follows the name of an interpreter.
     """
-    for place, (program, option) in enumerate(itertools.pairwise(arguments)):
-        is_value = place > 0 and arguments[place - 1].startswith("-")
+    for index, (program, option) in enumerate(itertools.pairwise(arguments)):
+        is_value = index > 0 and arguments[index - 1].startswith("-")
         if option == "-c" and not is_value and _INTERPRETER.fullmatch(os.path.basename(program)):
-            whole = shlex.join(arguments[place : place + 3])
+            command = shlex.join(arguments[index : index + 3])
             raise UnusableInput(
-                f"-c behind {program} is --cleanup here, and no part of the command",
-                hint=f"put the whole command in quotes: {shlex.quote(whole)}",
+                f"-c after {program} means --cleanup here; it is not a part of the command",
+                hint=f"put the whole command in quotes: {shlex.quote(command)}",
             )
 
 
-def _ignoring(argument: str) -> str:
+def _translate_ignore_failure(argument: str) -> str:
     option, equals, value = argument.partition("=")
     if option not in ("-i", "--ignore-failure") or not equals:
         return argument
     return "--ignore-failure" if value == "all-non-zero" else f"{_IGNORED_EXITS}={value}"
 
 
-def _exits(context: click.Context, option: click.Parameter, value: str | None) -> tuple[int, ...]:
+def _read_statuses(
+    context: click.Context, option: click.Parameter, value: str | None
+) -> tuple[int, ...]:
     if value is None:
         return ()
-    codes = [code.strip() for code in value.split(",")]
-    if not all(code.isascii() and code.isdigit() and int(code) < 256 for code in codes):
+    statuses = [status.strip() for status in value.split(",")]
+    if not all(status.isascii() and status.isdigit() and int(status) < 256 for status in statuses):
         raise UnusableInput(
-            f"--ignore-failure={value} is not a list of exit statuses", hint="as in -i=1,2"
+            f"--ignore-failure={value} is not a list of exit statuses",
+            hint="give statuses from 0 to 255, such as --ignore-failure=1,2",
         )
-    return tuple(map(int, codes))
+    return tuple(map(int, statuses))
 
 
-hyperfine_options: Option = options_of(
+hyperfine_options: Option = option_group(
     number_option(
         "-r",
         "--runs",
-        number="blocks",
+        range_name="blocks",
         metavar="N",
         show_default=False,
-        help="Exactly N runs of each command: --blocks N --min-blocks N.",
+        help="Run each command exactly N times: --blocks N --min-blocks N.",
     ),
     number_option(
-        *("-m", "--min-runs"), number="min_blocks", metavar="N", help="The same as --min-blocks."
+        *("-m", "--min-runs"),
+        range_name="min_blocks",
+        metavar="N",
+        help="The same as --min-blocks.",
     ),
     number_option(
-        *("-M", "--max-runs"), number="blocks", metavar="N", help="The same as --blocks."
+        *("-M", "--max-runs"), range_name="blocks", metavar="N", help="The same as --blocks."
     ),
     flag("-S", "default_shell", help="The same as --shell default."),
-    flag("-N", "no_shell", help="Use no shell, as usual: its operators are plain arguments."),
+    flag("-N", "no_shell", help="Run without a shell, which is the default."),
     flag("--show-output", help="The same as --output inherit."),
-    click.option("--reference", metavar="CMD", help="The baseline, as if it were the first CMD."),
+    click.option("--reference", metavar="CMD", help="Use CMD as the baseline, before all others."),
     click.option("--reference-name", metavar="NAME", help="Name the command of --reference."),
-    click.option(
-        "--style",
-        type=click.Choice(STYLES),
-        hidden=True,
-    ),
+    click.option("--style", type=click.Choice(STYLES), hidden=True),
     click.option(
         "-u",
         "--time-unit",
         "time_unit_name",
         type=click.Choice([name for names in TIME_UNITS.values() for name in names]),
         metavar="UNIT",
-        help="The unit of tables that --export-… writes.",
+        help="Unit of the times in tables that --export-… writes.",
     ),
     click.option("--sort", type=click.Choice(["auto", "command", "mean-time"]), hidden=True),
-    number_option("--min-benchmarking-time", number="min_seconds", metavar="SECONDS", hidden=True),
-    click.option(_IGNORED_EXITS, callback=_exits, hidden=True),
+    number_option(
+        "--min-benchmarking-time", range_name="min_seconds", metavar="SECONDS", hidden=True
+    ),
+    click.option(_IGNORED_EXITS, callback=_read_statuses, hidden=True),
     export_option("asciidoc", hidden=True),
     export_option("orgmode", hidden=True),
 )
 
 
 class HyperfineOptions(Struct, frozen=True):
-    """The options that only hyperfine has."""
+    """Values of the options that only hyperfine has."""
 
     runs: int | None = None
     min_runs: int | None = None
@@ -174,14 +179,15 @@ class HyperfineOptions(Struct, frozen=True):
     min_benchmarking_time: float | None = None
 
     def comparison(self, options: CompareOptions) -> CompareOptions:
-        """Return the options of a comparison with those of hyperfine among them.
+        """Return the options of a comparison, with hyperfine's options translated into them.
 
-        Raise `UnusableInput` if two options exclude each other, or ``-S`` is before the name of
-        a shell.
+        Raise `UnusableInput` if two options exclude each other, or the name of a shell follows
+        ``-S``.
         """
         if self.reference is None and self.reference_name is not None:
             raise UnusableInput(
-                "--reference-name without --reference", hint="name conditions with -n NAME"
+                "--reference-name is given without --reference",
+                hint="add --reference CMD, or name a command with -n NAME",
             )
         commands, names = options.commands, options.names
         if self.reference is not None:
@@ -195,47 +201,44 @@ class HyperfineOptions(Struct, frozen=True):
             names=names,
             shell=self._shell(options),
             outputs=self._outputs(options.outputs),
-            metrics=_metrics(str(options.metrics)),
+            metrics=_translate_metrics(str(options.metrics)),
             ignore_failure=options.ignore_failure or bool(options.ignored_exits),
             limits=self._limits(options.limits),
         )
 
     def output(self, options: OutputOptions) -> OutputOptions:
-        """Return where the result goes, as ``--style`` and ``--time-unit`` change it."""
-        unit = self.time_unit_name
-        short = next((short for short, names in TIME_UNITS.items() if unit in names), None)
+        """Return the output options, changed by ``--style`` and ``--time-unit``."""
+        unit_name = self.time_unit_name
+        unit = next((unit for unit, names in TIME_UNITS.items() if unit_name in names), None)
         return replace(
             options,
             quiet=options.quiet or self.style == "none",
             color=options.color and self.style not in ("basic", "nocolor"),
-            exports=replace(options.exports, time_unit=short),
+            exports=replace(options.exports, time_unit=unit),
         )
 
     def notes(self, options: CompareOptions) -> Iterator[str]:
-        """Yield a note on each option that means something else here."""
+        """Yield a note on each option whose effect is not the same as in hyperfine."""
         if self.default_shell:
-            yield "-S: the start of the shell counts, in every command alike; it is not subtracted"
+            yield "-S: each time includes the start of the shell; it is not subtracted"
         if "pipe" in options.outputs:
             yield (
-                "--output pipe: the output goes to a file that is counted, as with --output count: "
-                "who reads a pipe would be in the measurement"
+                "--output pipe: the output is written to a file, as with --output count, because "
+                "the reader of a pipe would change the measured time"
             )
         if self.style in ("full", "color"):
-            yield f"--style {self.style}: colour and progress are for terminals alone"
+            yield f"--style {self.style}: colour and progress appear only on a terminal"
         elif self.style == "basic":
             yield "--style basic: no colour; a terminal still shows the progress"
         if self.time_unit_name is not None:
-            yield "--time-unit: for the tables of --export-…; the screen has a unit for each value"
+            yield "--time-unit: only tables of --export-… use it; the screen chooses its units"
         if _has_unit(str(options.metrics)):
-            yield "--metrics: no unit is set; the screen has a unit for each value"
+            yield "--metrics: the units are ignored; the screen chooses its units"
         if self.sort is not None:
-            yield (
-                "--sort: rows are in the order of the commands; the ranking names the contenders"
-            )
+            yield "--sort: ignored; rows keep the order of the commands, and a ranking follows"
 
     def _limits(self, options: CampaignLimits) -> CampaignLimits:
-        """Return the limits with the numbers of runs and seconds."""
-        ours = {
+        values = {
             "runs": self.runs,
             "min_runs": self.min_runs,
             "max_runs": self.max_runs,
@@ -245,10 +248,10 @@ class HyperfineOptions(Struct, frozen=True):
             "min_seconds": options.min_seconds,
         }
         for option, other in _EXCLUSIVE:
-            if ours[option] is not None and ours[other] is not None:
+            if values[option] is not None and values[other] is not None:
                 first, second = map(option_named, (option, other))
                 raise UnusableInput(
-                    f"{first} and {second} exclude each other", hint="leave one out"
+                    f"{first} and {second} exclude each other", hint="remove one of these options"
                 )
         return replace(
             options,
@@ -262,26 +265,28 @@ class HyperfineOptions(Struct, frozen=True):
         )
 
     def _shell(self, options: CompareOptions) -> str | None:
-        shell, default, none = options.shell, self.default_shell, self.no_shell
-        if sum((shell is not None, default, none)) > 1:
-            raise UnusableInput("-S, -N and --shell exclude each other", hint="give one of them")
-        if default:
+        shell = options.shell
+        if sum((shell is not None, self.default_shell, self.no_shell)) > 1:
+            raise UnusableInput(
+                "-S, -N and --shell exclude each other", hint="keep one of these options"
+            )
+        if self.default_shell:
             for command in map(str, options.commands):
-                if os.path.basename(command) in _SHELLS:
+                if os.path.basename(command) in _SHELL_NAMES:
                     raise UnusableInput(
-                        f"-S takes no shell (since hyperfine 2), so {command} would be a command",
-                        hint=f"--shell {command}",
+                        f"-S has no value (since hyperfine 2), so {command} would be a command",
+                        hint=f"name the shell with --shell {command}",
                     )
-        if default or shell == "default":
+        if self.default_shell or shell == "default":
             return DEFAULT_SHELL
-        return NO_SHELL if none else shell
+        return NO_SHELL if self.no_shell else shell
 
     def _outputs(self, outputs: tuple[str, ...]) -> tuple[str, ...]:
         if not self.show_output:
-            return tuple("count" if kind == "pipe" else kind for kind in outputs)
+            return tuple("count" if output == "pipe" else output for output in outputs)
         if outputs:
             raise UnusableInput(
-                "--show-output and --output exclude each other", hint="leave one out"
+                "--show-output and --output exclude each other", hint="remove one of these options"
             )
         return ("inherit",)
 
@@ -292,21 +297,22 @@ _EXCLUSIVE = (
     ("max_runs", "blocks"),
     ("min_benchmarking_time", "min_seconds"),
 )
-"""Pairs of options that say the same."""
+"""Pairs of options that set the same limit."""
 
 
-def _metrics(text: str) -> str:
-    """Return the names of metrics, hyperfine's as ours, without its units."""
-    if text.strip() in PRESETS:
-        return ",".join(METRICS[name] for name in PRESETS[text.strip()])
+def _translate_metrics(value: str) -> str:
+    """Return the value of ``--metrics`` with Equipoise's names of metrics, without units."""
+    if value.strip() in PRESETS:
+        return ",".join(METRICS[name] for name in PRESETS[value.strip()])
     names = []
-    for part in text.split(","):
-        name, _, _ = part.strip().partition(":")
-        names.append(METRICS[name] if name in METRICS else part)
+    for metric in value.split(","):
+        name, _, _ = metric.strip().partition(":")
+        names.append(METRICS[name] if name in METRICS else metric)
     return ",".join(names)
 
 
-def _has_unit(text: str) -> bool:
+def _has_unit(value: str) -> bool:
+    """Return whether a metric of hyperfine has a unit, as in ``time_user:ms``."""
     return any(
-        part.strip().partition(":")[0] in METRICS and ":" in part for part in text.split(",")
+        metric.strip().partition(":")[0] in METRICS and ":" in metric for metric in value.split(",")
     )

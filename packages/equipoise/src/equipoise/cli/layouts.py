@@ -1,4 +1,7 @@
-"""``equipoise layouts``: one program in many layouts, by relinking."""
+"""``equipoise layouts``: link one program in many memory layouts.
+
+A layout is the order in which the linker puts functions into memory; it can change the speed.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,10 @@ import click
 from equipoise.design.layouts import Compilation, parse_compilation
 from equipoise.measure.builds import Layouts, host_linker, make_layouts
 
-_HOW = {
+_LINKER_SENTENCES = {
     "lld": "lld shuffled the sections of every function",
     "mold": "mold shuffled the sections of every function",
-    "objects": "only the order of the objects was shuffled, for want of lld or mold",
+    "objects": "only the order of the objects was shuffled, because lld and mold are missing",
 }
 
 
@@ -30,7 +33,7 @@ _HOW = {
     default=1,
     show_default=True,
     metavar="N",
-    help="The first layout's seed; the others follow.",
+    help="Seed of the first layout; the next layouts have the next numbers.",
 )
 @click.option(
     "--output",
@@ -38,35 +41,34 @@ _HOW = {
     type=click.Path(path_type=Path, file_okay=False),
     metavar="FOLDER",
     show_default="the program's name with .layouts",
-    help="Where objects and layouts go.",
+    help="Folder for objects and layouts.",
 )
 @click.argument("line", nargs=-1, required=True, metavar="-- CC …")
 def command(count: int, seed: int, folder: Path | None, line: tuple[str, ...]) -> int:
-    """Compile a program once and link it in K layouts, each drawn by a seed.
+    """Compile a program once and link it in K random layouts.
 
-    A speed-up in one layout may be luck: compare over several with `equipoise compare --layouts`,
-    as docs/explanation/layouts.md shows.
+    A speed-up in one layout may be luck: compare over several layouts with `equipoise compare
+    --layouts`, as docs/explanation/layouts.md shows.
     """
     compilation = parse_compilation(line)
     folder = folder or Path(f"{compilation.output}.layouts")
     layouts = make_layouts(compilation, folder, range(seed, seed + count), host_linker())
     for program in layouts.programs:
         click.echo(str(program))
-    for sentence in _remarks(layouts, compilation):
+    for sentence in _summary(layouts, compilation):
         click.echo(sentence, err=True)
     return 0
 
 
-def _remarks(layouts: Layouts, compilation: Compilation) -> Iterator[str]:
-    """Say how many layouts differ, and what would make more of them differ."""
+def _summary(layouts: Layouts, compilation: Compilation) -> Iterator[str]:
     different, count = layouts.different, len(layouts.programs)
-    yield f"{different} different layouts of {count}: {_HOW[layouts.linker]}"
+    yield f"{different} different layouts of {count}: {_LINKER_SENTENCES[layouts.linker]}"
     if layouts.linker == "objects":
-        yield "  hint: apt install lld"
+        yield "  hint: install lld, for example with apt install lld"
     if different < count:
         yield (
-            f"warning: {count - different} layouts are the same as others: there is too little to "
-            "shuffle"
+            f"warning: {count - different} layouts are the same as others: the program has too "
+            "few functions or objects to shuffle"
         )
     if different < 2:
         yield f"  hint: split {shlex.join(compilation.sources)} into functions"

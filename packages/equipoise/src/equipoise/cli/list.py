@@ -1,4 +1,4 @@
-"""``equipoise list``: what the ledger holds, and what has a name."""
+"""``equipoise list``: list campaigns, studies, allocators, BLAS libraries or probes."""
 
 from __future__ import annotations
 
@@ -31,31 +31,32 @@ from equipoise.studies.catalogue import built_in_studies
 Row = tuple[str, ...]
 
 
-def _studies() -> Iterator[Row]:
+def _study_rows() -> Iterator[Row]:
     return ((study.name, study.summary) for study in built_in_studies())
 
 
-def _levels(kind: str) -> Iterator[Row]:
-    for level in KINDS[kind].choices:
+def _library_rows(factor: str) -> Iterator[Row]:
+    """Yield the name, the summary and the availability of each library that a factor may select."""
+    for level in KINDS[factor].choices:
         missing = first_missing(level, host_site())
         yield level.name, level.summary, "yes" if missing is None else f"no: {missing.hint}"
 
 
 TABLES: dict[str, tuple[Row, Callable[[], Iterator[Row]]]] = {
-    "studies": (("study", "what it asks"), _studies),
-    "allocators": (("allocator", "what it is", "here"), lambda: _levels("allocator")),
-    "blas": (("library", "what it is", "here"), lambda: _levels("blas")),
+    "studies": (("study", "what it asks"), _study_rows),
+    "allocators": (("allocator", "what it is", "here"), lambda: _library_rows("allocator")),
+    "blas": (("library", "what it is", "here"), lambda: _library_rows("blas")),
 }
-"""Headings and rows of each list but that of campaigns and those of other packages."""
-OF_STUDIES = "probes"
-"""List that a kind of the package with the studies has."""
+"""Headings and rows of each list, without the campaigns and the lists of other packages."""
+PROBES_LIST = "probes"
+"""Name of the list that the package `equipoise-studies` adds."""
 
 
 class ListRequest(Struct, frozen=True, kw_only=True):
     """Request of `equipoise list`."""
 
-    what: str
-    every: bool
+    list_name: str
+    all_runs: bool
     ledger: Path
     json_file: str | None
     verbose: bool
@@ -63,29 +64,29 @@ class ListRequest(Struct, frozen=True, kw_only=True):
 
 
 @click.command("list")
-@click.argument("what", type=click.Choice(["runs", *TABLES, OF_STUDIES]), default="runs")
+@click.argument("list_name", type=click.Choice(["runs", *TABLES, PROBES_LIST]), default="runs")
 @options.flag(
     "--all",
-    "every",
-    help="Also the campaigns of certificates, and each campaign of a fleet's hosts.",
+    "all_runs",
+    help="Also list campaigns of `equipoise doctor --certify`, and of each host of a cluster.",
 )
 @options.ledger_option
 @options.json_option("the list as a JSON array")
 @options.verbose_option
 @options.color_option
-@options.request_of(ListRequest)
+@options.pass_request(ListRequest)
 def command(request: ListRequest) -> int:
     """List campaigns, the latest last, or studies, allocators, BLAS libraries or probes.
 
-    Where nothing has been measured yet, the list is empty; this is not an error.
+    If nothing has been measured yet, the list is empty; this is not an error.
     """
     json_file = request.json_file
     if json_file is not None and json_file != "-":
         check_folder(Path(json_file))
-    if request.what == "runs":
-        document, entries = _campaigns(request.ledger, every=request.every)
+    if request.list_name == "runs":
+        document, entries = _campaigns(request.ledger, all_runs=request.all_runs)
     else:
-        document, entries = _named(request.what)
+        document, entries = _other_list(request.list_name)
     write_json(json_file, lambda: msgspec.json.format(msgspec.json.encode(entries)) + b"\n")
     if json_file != "-":
         form: Form = "verbose" if request.verbose else "screen"
@@ -93,20 +94,19 @@ def command(request: ListRequest) -> int:
     return 0
 
 
-def _named(kind: str) -> tuple[Document, list[dict[str, str]]]:
-    """Return the names of one kind, as a document and as entries."""
-    if kind in TABLES:
-        headings, list_rows = TABLES[kind]
+def _other_list(name: str) -> tuple[Document, list[dict[str, str]]]:
+    if name in TABLES:
+        headings, list_rows = TABLES[name]
         rows = tuple(list_rows())
     else:
-        headings, rows = _of_another_package(kind)
+        headings, rows = _list_of_other_package(name)
     keys = ("name", "summary", "available")
     table = Table(tuple(Column(heading, "words") for heading in headings), rows)
     entries = [dict(zip(keys, row, strict=False)) for row in rows]
-    return Document(kind, kind, (table,)), entries
+    return Document(name, name, (table,)), entries
 
 
-def _of_another_package(name: str) -> tuple[Row, tuple[Row, ...]]:
+def _list_of_other_package(name: str) -> tuple[Row, tuple[Row, ...]]:
     for kind in every_kind():
         if name in kind.lists:
             headings, rows = load(kind.lists[name])()
@@ -114,20 +114,19 @@ def _of_another_package(name: str) -> tuple[Row, tuple[Row, ...]]:
     raise missing_studies_error(f"the list of {name}")
 
 
-def _campaigns(ledger_path: Path, *, every: bool) -> tuple[Document, list[dict[str, Any]]]:
-    """Return the campaigns of a ledger, as a document and as entries."""
+def _campaigns(ledger_path: Path, *, all_runs: bool) -> tuple[Document, list[dict[str, Any]]]:
     source = click.get_current_context().get_parameter_source("ledger")
-    # A ledger that is named must be there; so must the working folder.
+    # A ledger that the user names must exist, and so must the working folder.
     if source is ParameterSource.DEFAULT and not ledger_path.absolute().exists():
         hint = "equipoise compare measures the first one"
-        nothing = Paragraph(f"no campaigns yet: there is no ledger at {ledger_path}; {hint}")
-        return Document("runs", "Campaigns", (nothing,)), []
+        sentence = f"no campaigns yet: there is no ledger at {ledger_path}; {hint}"
+        return Document("runs", "Campaigns", (Paragraph(sentence),)), []
     with open_for_reading(ledger_path) as ledger:
         runs = [
             run
             for run in ledger.runs()
-            # The line of a fleet counts for the campaigns of its hosts.
-            if every or (run.study != CERTIFICATE_STUDY and run.whole is None)
+            # A campaign on several hosts has one line for all its members.
+            if all_runs or (run.study != CERTIFICATE_STUDY and run.whole is None)
         ]
     return runs_document(runs), [
         {

@@ -1,4 +1,4 @@
-"""Entry point: finds the command, runs it, and reports an error in one or two lines."""
+"""Entry point of `equipoise`: find the command, run it, and report an error in one or two lines."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from equipoise.model.kinds import Command, every_kind
 from equipoise.model.packages import COMMANDS_OF_STUDIES, missing_studies_error
 from equipoise.shared.spelling import command_line_spelling
 
-# The one-line helps are here so that --help imports no command.
+# The summaries of the commands are here, so that `equipoise --help` imports no command.
 GROUPS = {
     "Measure": {
-        "compare": "Is one command faster than another? One alone is described.",
+        "compare": "Compare the speed of commands, or describe a single command.",
         "run": "Run a study: your file or a built-in one.",
-        "resume": "Go on with a campaign that was stopped, killed or is undecided.",
+        "resume": "Continue a campaign that was stopped, killed or is undecided.",
         "layouts": "Link one program in many memory layouts.",
         "doctor": "Print what disturbs measurements here, and how to end it.",
     },
@@ -49,32 +49,31 @@ GROUPS = {
     "Results": {
         "show": "Compute a campaign's result again from the ledger.",
         "list": "List the campaigns in the ledger.",
-        "report": "Write a campaign as a page to send, for a pull request or as a table.",
-        "export": "Write a campaign for other programs: CSV, Parquet, JSON, hyperfine's, BMF.",
+        "report": "Write a report of a campaign: HTML, Markdown, LaTeX or CSV.",
+        "export": "Write the trials of a campaign for other programs.",
         "completion": "Print the completion script for bash, zsh or fish.",
     },
-    "Team": {
-        "merge": "Merge ledgers into one: every run once, none lost.",
-    },
+    "Team": {"merge": "Merge ledgers into one ledger that has every run once."},
 }
 
 
 @functools.cache
 def commands() -> Mapping[str, Mapping[str, Command]]:
-    """Return the commands of every heading, those of the kinds of campaign at their places."""
+    """Return the commands by heading and name, with the commands that kinds of campaign add."""
     groups = {
         heading: {
             name: Command(f"equipoise.cli.{name}", summary, heading)
-            for name, summary in own.items()
+            for name, summary in summaries.items()
         }
-        for heading, own in GROUPS.items()
+        for heading, summaries in GROUPS.items()
     }
     for kind in every_kind():
         for name, command in kind.commands.items():
             group = list(groups.setdefault(command.group, {}).items())
-            names = [known for known, _ in group]
-            at = names.index(command.after) + 1 if command.after in names else len(names)
-            groups[command.group] = dict([*group[:at], (name, command), *group[at:]])
+            names = [other_name for other_name, _ in group]
+            index = names.index(command.after) + 1 if command.after in names else len(names)
+            group.insert(index, (name, command))
+            groups[command.group] = dict(group)
     return groups
 
 
@@ -83,30 +82,30 @@ def command_names() -> list[str]:
     return [name for group in commands().values() for name in group]
 
 
-def place_of(name: str) -> str | None:
-    """Return the module of a command; ``None`` if there is none of that name.
+def module_of_command(name: str) -> str | None:
+    """Return the module of a command; ``None`` if no command has this name.
 
-    A command of Equipoise itself is found without the kinds of campaign.
+    The kinds of campaign are loaded only if Equipoise itself has no such command.
     """
     if any(name in group for group in GROUPS.values()):
         return f"equipoise.cli.{name}"
     return next((group[name].module for group in commands().values() if name in group), None)
 
 
-_COLLECT_AFTER = 20_000
+_GARBAGE_THRESHOLD = 20_000
 """Number of new objects after which Python collects garbage; 700 by default."""
 
 
 class LazyCommands(click.Group):
-    """A group whose commands are imported when they are used."""
+    """Group of all commands; a command is imported when it is used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the commands in the order in which a newcomer needs them."""
         return command_names()
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import one command; ``None`` if there is none of that name."""
-        module = place_of(cmd_name)
+        """Import a command; return ``None`` if no command has this name."""
+        module = module_of_command(cmd_name)
         if module is None:
             return None
         command = importlib.import_module(module).command
@@ -118,10 +117,10 @@ class LazyCommands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the command that the first argument names.
 
-        Raise `UnusableInput` if there is none of that name; it says which one is like it.
+        Raise `UnusableInput` if no command has this name; the hint has commands with similar names.
         """
         name = args[0]
-        if place_of(name) is not None or name.startswith("-") or ctx.resilient_parsing:
+        if module_of_command(name) is not None or name.startswith("-") or ctx.resilient_parsing:
             return super().resolve_command(ctx, args)
         if name in COMMANDS_OF_STUDIES:
             raise missing_studies_error(f"the command {name}")
@@ -129,14 +128,14 @@ class LazyCommands(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing them."""
-        widest = max(map(len, command_names()))
+        name_width = max(map(len, command_names()))
         for heading, group in commands().items():
             if not group:
                 continue
             with formatter.section(heading):
                 # All names have one width, so that the groups look like one table.
                 formatter.write_dl(
-                    [(f"{name:{widest}}", one.summary) for name, one in group.items()]
+                    [(f"{name:{name_width}}", command.summary) for name, command in group.items()]
                 )
 
 
@@ -146,8 +145,8 @@ def _hint_for_unknown(name: str) -> str:
 
     if " " in name.strip():
         return f"to measure it: equipoise compare {shlex.quote(name)}"
-    alike = difflib.get_close_matches(name.lower(), command_names(), cutoff=0.7)
-    return f"did you mean {' or '.join(alike)}?" if alike else "see equipoise --help"
+    similar = difflib.get_close_matches(name.lower(), command_names(), cutoff=0.7)
+    return f"did you mean {' or '.join(similar)}?" if similar else "see equipoise --help"
 
 
 @click.group(cls=LazyCommands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -166,12 +165,12 @@ def main() -> NoReturn:
     """Run the command line and exit with its status (docs/reference/commands.md)."""
     prepare_standard_streams()
     signal.signal(signal.SIGTERM, _terminate)
-    # The objects of the imported modules live to the end: collecting early and late finds nothing.
-    gc.set_threshold(_COLLECT_AFTER)
+    # The objects of imported modules live until the end, so early collections find no garbage.
+    gc.set_threshold(_GARBAGE_THRESHOLD)
     status = run(sys.argv[1:])
     gc.freeze()
     try:
-        # Python itself would end with status 120 and a traceback.
+        # If this failed at the exit of Python, the status would be 120, with a traceback.
         sys.stdout.flush()
     except OutputFailed as failure:
         status = status or _output_failed(failure)
@@ -191,21 +190,21 @@ def run(arguments: Sequence[str]) -> int:
         return _print_help(error)
     except click.UsageError as error:
         where = error.ctx.command_path if error.ctx else "equipoise"
-        # The choices would be on lines of their own.
+        # click puts each choice of an option on its own line; a message has one line.
         say(" ".join(error.format_message().split()), f"see {where} --help")
         return EXIT_UNUSABLE_INPUT
     except click.ClickException as error:
         say(error.format_message())
         return EXIT_UNUSABLE_INPUT
     except (click.Abort, KeyboardInterrupt):
-        # CPython ends `python -m` by SIGINT once an interrupt has left code that was made of text
-        # (dataclasses make theirs so), handled or not. More such code takes its mark away.
+        # If an interrupt passes through code that `exec` made (dataclasses use it), CPython ends
+        # `python -m` by SIGINT later, even if the interrupt was handled. A new `exec` prevents it.
         exec("")
         return EXIT_INTERRUPTED
     except OutputFailed as error:
         return _output_failed(error)
     except BrokenPipeError:
-        # Whoever read our output has gone; nothing that is still buffered may complain of it.
+        # The reader of our output has gone: what is still buffered goes to /dev/null, silently.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_DONE
     except Exception as error:
@@ -242,12 +241,12 @@ def _output_failed(failure: OutputFailed) -> int:
 
 
 def _internal_error(error: Exception, arguments: Sequence[str]) -> int:
-    """Say whose fault an unexpected error is; a defect of Equipoise leaves a crash file."""
-    known = limit_reached(error) or _working_folder_gone()
-    if known is None and isinstance(error, OSError):
-        known = environment_fault(error)
-    if known is not None:
-        return _report(known)
+    """Report an unexpected error: a fault of the system, or a defect, which has a crash file."""
+    system_fault = limit_reached(error) or _working_folder_gone()
+    if system_fault is None and isinstance(error, OSError):
+        system_fault = environment_fault(error)
+    if system_fault is not None:
+        return _report(system_fault)
     from equipoise.cli import crash
 
     file = crash.write_crash_file(error, arguments)
@@ -257,12 +256,11 @@ def _internal_error(error: Exception, arguments: Sequence[str]) -> int:
 
 
 def _working_folder_gone() -> UnusableInput | None:
-    """Return the error of a process whose working folder was deleted."""
     try:
         os.getcwd()
     except FileNotFoundError:
         return UnusableInput(
-            "the working folder was deleted", hint="change to a folder that exists, and try again"
+            "the working folder was deleted", hint="change to a folder that exists, and run again"
         )
     return None
 
@@ -272,5 +270,5 @@ def _report(error: UserError) -> int:
     return error.exit_status
 
 
-def _terminate(number: int, frame: FrameType | None) -> NoReturn:
+def _terminate(signal_number: int, frame: FrameType | None) -> NoReturn:
     raise KeyboardInterrupt

@@ -1,6 +1,6 @@
-"""``equipoise match``: the effect of a treatment by matching, from a table.
+"""``equipoise match``: estimate the effect of a treatment by matching rows of a table.
 
-`genmatch` and `balance` write matched rows, a chart and the document in the same way.
+`genmatch` and `balance` use the functions that write matched rows, a chart and the JSON document.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from equipoise_matching.tables.problem import MatchTable
 
 
-def write_rows(result: TableMatch, file: Path | None) -> None:
-    """Write the matched data set, if a file for it is named."""
+def write_matched_rows(result: TableMatch, file: Path | None) -> None:
+    """Write the matched rows, unless ``file`` is ``None``."""
     if file is not None:
         from equipoise.files.writing import write_or_refuse
         from equipoise_matching.tables.reading import file_content
@@ -42,7 +42,7 @@ def write_rows(result: TableMatch, file: Path | None) -> None:
         write_or_refuse(file, file_content(file, result.matched_columns()), "name another file")
 
 
-def write(
+def write_outputs(
     request: TableRequest,
     output: OutputOptions,
     report: Document,
@@ -50,7 +50,7 @@ def write(
     document: Mapping[str, Any],
     balance: Balance,
 ) -> None:
-    """Write the requested files; print the report unless stdout is the document's.
+    """Write the requested files; print the report unless the JSON goes to stdout.
 
     Parameters
     ----------
@@ -59,61 +59,62 @@ def write(
     plot
         Function that draws the chart of ``--plot``.
     document
-        The JSON document without its balance.
+        The JSON document without its fields on balance, which are added here.
     """
     if request.plot_file is not None:
         from equipoise.figures.save import save
 
         save(plot(), request.plot_file)
 
-    def smallest(smallest: SmallestP) -> dict[str, Any]:
+    def smallest_p_as_json(smallest: SmallestP) -> dict[str, Any]:
         where = [{"variable": name, "test": test} for name, test in smallest.where]
         return {"value": smallest.value, "where": where}
 
     def to_json() -> bytes:
         after = balance.smallest_after
-        whole = {
+        complete = {
             **document,
             "balance": balance.rows(),
-            "smallest_p_before": smallest(balance.smallest_before),
-            "smallest_p_after": None if after is None else smallest(after),
+            "smallest_p_before": smallest_p_as_json(balance.smallest_before),
+            "smallest_p_after": None if after is None else smallest_p_as_json(after),
         }
-        # With null for what is unknown or infinite.
-        plain = msgspec.json.decode(msgspec.json.encode(whole, enc_hook=methodcaller("tolist")))
+        # msgspec writes null for a number that is infinite or not a number.
+        encoded = msgspec.json.encode(complete, enc_hook=methodcaller("tolist"))
+        plain = msgspec.json.decode(encoded)
         return f"{json.dumps(plain, indent=2, ensure_ascii=False)}\n".encode()
 
     write_output(report, to_json, output)
 
 
-def pairs_document(result: TableMatch) -> dict[str, Any]:
-    """Return the rows of a match as JSON has them: pairs, dropped rows, what was missing."""
+def pairs_as_json(result: TableMatch) -> dict[str, Any]:
+    """Return fields of the JSON document: pairs, dropped rows, missing values and warnings."""
     pairs = result.pairs
     treated, controls = pairs.effective_sizes
     columns = (pairs.treated_index, pairs.control_index, pairs.weights)
     return {
         "effective_sample_size": {"treated": treated, "control": controls},
-        **table_document(result.table, result.array_match, result.balance),
+        **problems_as_json(result.table, result.array_match, result.balance),
         "pairs": [
             {"treated": treated, "control": control, "weight": weight}
-            for treated, control, weight in zip(*(each.tolist() for each in columns), strict=True)
+            for treated, control, weight in zip(*(array.tolist() for array in columns), strict=True)
         ],
         "dropped": pairs.dropped_index,
     }
 
 
-def table_document(
-    table: MatchTable, among: MatchResult | None, balance: Balance
+def problems_as_json(
+    table: MatchTable, result: MatchResult | None, balance: Balance
 ) -> dict[str, Any]:
-    """Return missing values and warnings as JSON has them."""
+    """Return fields of the JSON document: missing values and warnings."""
     from equipoise_matching.matching.wording import match_warnings
 
     return {
         "missing": asdict(table.missing),
-        "warnings": [asdict(warning) for warning in match_warnings(among, balance)],
+        "warnings": [asdict(warning) for warning in match_warnings(result, balance)],
     }
 
 
-_NUMBERS = (
+_EFFECT_FIELDS = (
     "estimate",
     "interval",
     "se",
@@ -150,7 +151,7 @@ class MatchRequest(TableRequest, frozen=True, kw_only=True):
 @tables.table_options
 @tables.outcome_option
 @tables.match_options
-@options.flag("--bias-adjust", help="Adjust for what matching left, by regression.")
+@options.flag("--bias-adjust", help="Adjust for the remaining differences by regression.")
 @tables.variance_neighbors_option
 @click.option(
     "--variance",
@@ -160,12 +161,12 @@ class MatchRequest(TableRequest, frozen=True, kw_only=True):
 )
 @tables.matched_option
 @tables.plot_options("Draw the standardized differences before and after")
-@options.request_of(MatchRequest)
+@options.pass_request(MatchRequest)
 def command(request: MatchRequest) -> int:
-    """Match treated and controls of FILE (CSV or Parquet) and estimate the effect.
+    """Match treated rows of FILE (CSV or Parquet) with controls and estimate the effect.
 
-    Without --outcome they are matched only. The balance of the covariates is printed below;
-    `equipoise balance` tests it.
+    Without --outcome, no effect is estimated. The result has the balance of the covariates;
+    `equipoise balance` also tests it.
     """
     from equipoise.cli.work_bars import work_bar
     from equipoise.report.builders.matching import table_document
@@ -185,21 +186,21 @@ def command(request: MatchRequest) -> int:
             variance=request.variance,
             progress=progress,
         )
-    write_rows(result, request.matched)
+    write_matched_rows(result, request.matched)
     document = {
         "schema": "equipoise.match/1",
         "estimand": request.pairing.estimand,
-        **{name: getattr(result.array_match, name) for name in _NUMBERS},
-        **pairs_document(result),
-        **_strata_document(result.array_match),
+        **{name: getattr(result.array_match, name) for name in _EFFECT_FIELDS},
+        **pairs_as_json(result),
+        **_strata_as_json(result.array_match),
     }
     report, balance = table_document(result, command_line()), result.balance
-    write(request, output, report, balance.love_plot, document, balance)
+    write_outputs(request, output, report, balance.love_plot, document, balance)
     return 0
 
 
-def _strata_document(result: MatchResult) -> dict[str, Any]:
-    """Return the strata and their factors as JSON has them; empty without strata."""
+def _strata_as_json(result: MatchResult) -> dict[str, Any]:
+    """Return fields of the JSON document: strata and their columns; empty without ``--by``."""
     from equipoise_matching.matching.stratified import MatchByResult
 
     if not isinstance(result, MatchByResult):

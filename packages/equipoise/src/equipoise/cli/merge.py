@@ -1,4 +1,4 @@
-"""``equipoise merge``: the runs of several ledgers in one."""
+"""``equipoise merge``: merge the runs of several ledgers into one ledger."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ class MergeRequest(Struct, frozen=True, kw_only=True):
 @options.flag("--quiet", help="Print no line for each ledger.")
 @options.durable_option
 @options.color_option
-@options.request_of(MergeRequest)
+@options.pass_request(MergeRequest)
 def command(request: MergeRequest) -> int:
-    """Merge the runs of the ledgers FROM into the ledger INTO, which is made if it is missing.
+    """Merge the runs of the ledgers FROM into the ledger INTO, which is created if it is missing.
 
-    Each run is there once afterwards, whatever the order, also if you merge again. Of two copies of
-    a run the longer wins. A run that was resumed in two places is left out and named, the rest is
-    merged, and the exit status is 2.
+    INTO then has each run once, in whatever order you merge, and also if you merge again. The
+    longer copy of a run is kept. If a run was resumed in two ledgers, it is left out with a
+    message, all other runs are merged, and the exit status is 2.
     """
     status = EXIT_DONE
     with ExitStack() as stack, paused_garbage_collector():
@@ -55,7 +55,7 @@ def command(request: MergeRequest) -> int:
                 status = EXIT_UNUSABLE_INPUT
                 continue
             with source:
-                # A new ledger is made for the first one that can be read, not for a wrong name.
+                # INTO is created only once a ledger could be read, so not for a misspelt name.
                 if into is None:
                     into = stack.enter_context(
                         open_for_writing(request.into, durable=request.durable)
@@ -65,19 +65,19 @@ def command(request: MergeRequest) -> int:
                 say(f"{path}: {refused.what}", refused.hint)
                 status = EXIT_UNUSABLE_INPUT
             if not request.quiet:
-                print_parts([Paragraph(_line(path, report))], color=request.color)
+                print_parts([Paragraph(_summary_line(path, report))], color=request.color)
     return status
 
 
-def _line(path: Path, report: MergeReport) -> str:
+def _summary_line(path: Path, report: MergeReport) -> str:
     runs = [
-        f"{number} {what}"
-        for number, what in (
+        f"{count} {state}"
+        for count, state in (
             (report.new, "new"),
-            (report.extended, "went on"),
-            (report.unchanged, "as before"),
+            (report.extended, "extended"),
+            (report.unchanged, "unchanged"),
             (len(report.refused), "left out"),
         )
-        if number
+        if count
     ]
     return f"{path}: {', '.join(runs) or 'no run'}; {report.trials:,} new trials"

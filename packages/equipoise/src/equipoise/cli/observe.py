@@ -1,6 +1,7 @@
-"""``equipoise observe``: the effect of a change from logs, by matching.
+"""``equipoise observe``: estimate the effect of a change from a log, by matching similar rows.
 
-A log is a table, or the trials of a ledger as rows.
+A log is a table, or the trials of a ledger as rows. In a log nobody drew the version at random, so
+a row of the new version is compared with rows of the old version under similar conditions.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from equipoise.cli.command_line import CommandRecorder, command_line
 from equipoise.cli.completion import complete_runs_and_files
 from equipoise.cli.options import ClusterOptions, OutputOptions
 from equipoise.cli.options.tables import missing_option
-from equipoise.cli.results import Differing, check_allowed, difference_warning
+from equipoise.cli.results import Differences, check_allowed, difference_warning
 from equipoise.cli.writing import write_output
 from equipoise.cluster.address import ADDRESS_FORMATS
 from equipoise.ledger import open_for_reading
@@ -38,61 +39,70 @@ if TYPE_CHECKING:
     from equipoise_matching.observation.question import Question
     from equipoise_matching.observation.result import ObservationResult
 
-_ADDRESSES = ("tcp://", "tls://", "ssh:", "local:")
-"""How the address of a cluster of hosts begins, and no column that ``--cluster`` takes."""
+_ADDRESS_PREFIXES = ("tcp://", "tls://", "ssh:", "local:")
+"""Beginnings of the address of a cluster of hosts; other values of ``--cluster`` are columns."""
 
 
-def _assignment(
+def _split_assignment(
     context: click.Context, option: click.Parameter, value: str | None
 ) -> tuple[str, str] | None:
+    """Split ``COLUMN=VALUE`` into the column and the value."""
     if value is None:
         return None
-    column, equals, rest = value.partition("=")
-    if not (column and equals and rest):
+    column, equals, assigned = value.partition("=")
+    if not (column and equals and assigned):
         raise click.BadParameter(f"'{value}' is not {option.metavar}.", context, option)
-    return column, rest
+    return column, assigned
 
 
-def _treatment(
+def _split_treatment(
     context: click.Context, option: click.Parameter, value: str
 ) -> tuple[str, str | None]:
-    return _assignment(context, option, value) or ("", None) if "=" in value else (value, None)
+    """Split ``COLUMN=CANDIDATE:BASELINE``, of which only the column is required."""
+    if "=" not in value:
+        return value, None
+    return _split_assignment(context, option, value) or ("", None)
 
 
-class Clusters(NamedTuple):
-    """Clusters that ``--cluster`` names: of rows, and a cluster of hosts."""
+class ClusterValues(NamedTuple):
+    """Values of ``--cluster``, which means clusters of dependent rows or a cluster of hosts."""
 
     columns: tuple[str, ...] | None
-    """``None`` for a column with a known name, ``("none",)`` for independent rows."""
+    """Columns that dependent rows share.
+
+    ``("none",)`` for independent rows; ``None`` to use a column with a known name, such as ``day``.
+    """
     address: str | None
+    """Address of the cluster of hosts."""
 
 
-def _clusters(context: click.Context, option: click.Parameter, values: tuple[str, ...]) -> Clusters:
-    addresses = [value for value in values if value.startswith(_ADDRESSES)]
-    columns = [value for value in values if not value.startswith(_ADDRESSES)]
+def _split_clusters(
+    context: click.Context, option: click.Parameter, values: tuple[str, ...]
+) -> ClusterValues:
+    """Separate the columns from the address of a cluster of hosts."""
+    addresses = [value for value in values if value.startswith(_ADDRESS_PREFIXES)]
+    columns = [value for value in values if not value.startswith(_ADDRESS_PREFIXES)]
     if len(addresses) > 1 or len(columns) > 1:
         raise click.BadParameter(
             "give at most one value with columns (A,B) and one with an address.", context, option
         )
-    names = None if not columns else options.names_in(context, option, columns[0])
-    return Clusters(names, *addresses or (None,))
+    names = None if not columns else options.split_names(context, option, columns[0])
+    return ClusterValues(names, *addresses or (None,))
 
 
 class ObserveRequest(Struct, frozen=True, kw_only=True):
     """Request of `equipoise observe`."""
 
     file: str
-    """A table, a ledger, or a run of one."""
+    """Path of a table or a ledger, or a run of the ledger."""
     treatment: tuple[str, str | None]
-    """Column that names the version, and ``CANDIDATE:BASELINE``."""
+    """Column with the version of each row, and the two versions as ``CANDIDATE:BASELINE``."""
     outcome: str
     covariates: tuple[str, ...] | None
     exact: tuple[str, ...]
-    clusters: Clusters
-    insecure: bool
-    tls_ca: Path | None
-    tls_cert: Path | None
-    tls_key: Path | None
+    clusters: ClusterValues
+    hosts: ClusterOptions
+    """How to connect to a cluster of hosts; ``clusters`` has its address."""
     method: str
     difference: bool
     placebo_outcome: tuple[str, ...]
@@ -109,21 +119,20 @@ class ObserveRequest(Struct, frozen=True, kw_only=True):
     output: OutputOptions
 
     def access(self) -> ClusterAccess | None:
-        """Return the cluster of hosts whose workers judge the strata; ``None`` without one.
+        """Return the cluster of hosts whose workers analyse the strata; ``None`` without a cluster.
 
-        Raise `UnusableInput` if the address is none or unprotected, or there are no strata.
+        Raise `UnusableInput` if the address is invalid or unprotected, or there are no strata.
         """
-        tls = (self.tls_ca, self.tls_cert, self.tls_key)
-        access = ClusterOptions(self.clusters.address, self.insecure, *tls).access()
+        access = replace(self.hosts, cluster=self.clusters.address).access()
         if access is not None and self.strata is None:
             raise UnusableInput(
-                f"--cluster {access.address.text} goes with --strata only: workers judge strata",
-                hint="name a column with --strata, or leave the address out",
+                f"--cluster {access.address.text} needs --strata: each worker analyses a stratum",
+                hint="add --strata COLUMN, or remove the address",
             )
         return access
 
     def question(self) -> Question:
-        """Return the question that is put to the log."""
+        """Return the question that the log should answer."""
         from equipoise_matching.observation.question import NO_CLUSTERS, Question
 
         column, versions = self.treatment
@@ -159,9 +168,9 @@ class ObserveRequest(Struct, frozen=True, kw_only=True):
     "--treatment",
     required=True,
     metavar="COLUMN[=CANDIDATE:BASELINE]",
-    callback=_treatment,
-    help="Column that names the version that ran, and its two values. Of two versions the later "
-    "one is the candidate; a column of 0 and 1, yes and no or old and new tells it, too.",
+    callback=_split_treatment,
+    help="Column with the version that ran, and the two versions. Without them, the later of two "
+    "versions is the candidate; in a column of 0 and 1, no and yes, or old and new, the second.",
 )
 @click.option(
     "--outcome", required=True, metavar="COLUMN", help="Column with the cost, such as wall_s."
@@ -169,22 +178,19 @@ class ObserveRequest(Struct, frozen=True, kw_only=True):
 @options.names_option(
     "--covariates",
     metavar="A,B,C",
-    help="Columns that may explain the difference; by default every usable one.",
+    help="Columns that may explain the difference; by default every usable column.",
 )
-@options.names_option(
-    "--exact",
-    by_default=(),
-    help="Columns that must be equal in matched rows.",
-)
+@options.names_option("--exact", default=(), help="Columns in which matched rows must be equal.")
 @click.option(
     "--cluster",
     "clusters",
     metavar="COLUMN | ADDRESS",
     multiple=True,
-    callback=_clusters,
-    help="Column that dependent rows share, such as day, host or job; 'none'. Given once more with "
-    f"an address ({ADDRESS_FORMATS}): judge the strata on the workers of that Dask cluster, which "
-    "see the same files. Whoever answers there can run code as you.",
+    callback=_split_clusters,
+    help="Column that dependent rows share, such as day, host or job; 'none' if rows are "
+    f"independent. Repeat the option with an address ({ADDRESS_FORMATS}) to analyse the strata on "
+    "the workers of that Dask cluster, which must see the same files. Whoever controls this "
+    "address can run code as you.",
 )
 @options.cluster_access_options
 @click.option(
@@ -193,26 +199,24 @@ class ObserveRequest(Struct, frozen=True, kw_only=True):
     default="genetic",
     show_default=True,
 )
-@options.flag("--difference", help="Report no ratio: the outcome may be 0 or less.")
+@options.flag("--difference", help="Report a difference, not a ratio; for outcomes of 0 or less.")
 @options.names_option(
-    "--placebo-outcome",
-    by_default=(),
-    help="Columns that the candidate cannot have changed.",
+    "--placebo-outcome", default=(), help="Columns that the candidate cannot have changed."
 )
 @click.option(
     "--placebo-period",
     metavar="COLUMN=VALUE",
-    callback=_assignment,
-    help="Rows that the candidate cannot have reached yet.",
+    callback=_split_assignment,
+    help="Rows from before the change, in which the candidate cannot have an effect yet.",
 )
 @options.names_option(
     "--mediators",
-    by_default=(),
+    default=(),
     help="Columns that the candidate itself changes, in addition to the known ones.",
 )
 @options.names_option(
     "--allow",
-    by_default=(),
+    default=(),
     help="Differences that are allowed between the environments of a ledger's campaigns.",
 )
 @options.flag("--leave-others-out", help="Leave out the rows of other versions.")
@@ -221,13 +225,13 @@ class ObserveRequest(Struct, frozen=True, kw_only=True):
     "--unit",
     metavar="NAME",
     show_default="rows; runs of a ledger",
-    help="What a row is, in the plural, for the sentences: people, builds.",
+    help="Plural noun for the rows in the sentences of the result, such as people or builds.",
 )
 @options.flag("--one-unit", help="Do not check that all outcomes have one unit.")
 @click.option(
     "--strata",
     metavar="COLUMN",
-    help="Read, match and judge the rows of one value at a time, to save memory.",
+    help="Read, match and analyse the rows of one value of this column at a time, to save memory.",
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, metavar="N")
 @click.option("--threads", type=click.IntRange(min=1), metavar="N", show_default="all cores")
@@ -236,13 +240,13 @@ class ObserveRequest(Struct, frozen=True, kw_only=True):
 @options.report_option
 @options.show_env_option
 @options.output_options
-@options.request_of(ObserveRequest)
+@options.pass_request(ObserveRequest)
 def command(request: ObserveRequest) -> int:
     """Estimate the effect of a change from a log, among comparable rows.
 
-    FILE is a table (CSV, Parquet, a folder of Parquet files), a ledger's file, or a RUN of the
-    ledger: its trials are then the rows. Where no comparison holds, Equipoise refuses to answer
-    (exit status 2), and says which rows would be needed.
+    FILE is a table (CSV, Parquet, a folder of Parquet files) or a ledger, whose trials are the
+    rows. RUN is one campaign of the ledger. If no valid comparison is possible, Equipoise gives no
+    answer (exit status 2) and says which rows it needs.
     """
     from equipoise.cli.work_bars import status_line
     from equipoise.report.builders.matching import observation_document
@@ -251,8 +255,8 @@ def command(request: ObserveRequest) -> int:
     output = request.output.checked(source=Path(request.file))
     if request.strata is not None and request.missing not in (None, "refuse"):
         raise UnusableInput(
-            f"--strata and --missing {request.missing} do not go together",
-            hint="fill in or leave out the rows before, or observe without --strata",
+            f"--strata cannot be combined with --missing {request.missing}",
+            hint="remove the rows with missing values from the table, or remove --strata",
         )
     access, question = request.access(), request.question()
     with status_line(quiet=output.quiet, color=output.color) as progress:
@@ -277,9 +281,9 @@ def _observe_log(
 
     output = request.output
     log = read_log(request.file, output.ledger, question.treatment, show_env=output.show_env)
-    named = question.covariates
-    matched_on = None if named is None else (*named, *question.exact)
-    columns, warnings = log.allowing(request.allow, matched_on)
+    covariates = question.covariates
+    matched_columns = None if covariates is None else (*covariates, *question.exact)
+    columns, warnings = log.allow_differences(request.allow, matched_columns)
     if request.unit is None:
         question = replace(question, unit=log.unit)
     complete = complete_log(columns, question, request.missing)
@@ -297,11 +301,7 @@ def _observe_log(
 
 
 def _observe_strata(
-    question: Question,
-    source: str,
-    column: str,
-    access: ClusterAccess | None,
-    progress: Progress,
+    question: Question, source: str, column: str, access: ClusterAccess | None, progress: Progress
 ) -> ObservationResult:
     from equipoise_matching.observation.strata import check_strata, observe_strata
     from equipoise_matching.tables.strata import find_strata
@@ -318,70 +318,67 @@ def _observe_strata(
         return observe_strata(log, question, source=source, judge=judge, progress=progress)
 
 
-ACCOUNTED = (
+LAUNCHER_METRICS = (
     *("wall_s", "user_s", "sys_s", "max_rss_bytes", "minor_faults", "major_faults"),
     *("voluntary_switches", "involuntary_switches"),
 )
-"""Metrics of each trial that the launcher measures."""
-PREFIX = "environment_"
+"""Metrics that the launcher measures of each trial."""
+ENVIRONMENT_PREFIX = "environment_"
+"""Prefix of a column with a fact in which the environments of the campaigns differ."""
 
 
 class ObservedLog(Struct, frozen=True):
-    """Columns of a log, and what differs between the environments of its campaigns."""
+    """Columns of a log, and the differences between the environments of its campaigns."""
 
     source: str
     columns: dict[str, NDArray[Any]]
     left_out: dict[str, int] = field(default_factory=dict)
     """Number of trials that are not rows, by reason."""
-    differing: Differing = field(default_factory=dict)
+    differences: Differences = field(default_factory=dict)
     unit: str = "rows"
     """Plural noun for the rows."""
 
-    def allowing(
-        self, allowed: Sequence[str], matched_on: Sequence[str] | None
+    def allow_differences(
+        self, allowed: Sequence[str], matched_columns: Sequence[str] | None
     ) -> tuple[dict[str, NDArray[Any]], tuple[CampaignWarning, ...]]:
-        """Return the columns without the differences that are allowed, and a warning of each.
+        """Return the columns without the allowed differences, and a warning for each of these.
 
-        Raise `UnusableInput` if the campaigns differ in something that is neither matched on nor
-        allowed.
-
-        Parameters
-        ----------
-        matched_on
-            Columns that are named to be matched on; ``None`` if all usable ones are.
+        Raise `UnusableInput` if the campaigns differ in a fact that is neither a matched column nor
+        allowed. ``matched_columns`` are the columns on which the user wants to match; ``None``
+        means all usable columns.
         """
-        unknown = [name for name in allowed if name not in self.differing]
+        unknown = [name for name in allowed if name not in self.differences]
         if unknown:
+            differing = ", ".join(self.differences)
             raise UnusableInput(
                 f"--allow: {', '.join(unknown)} does not differ between the campaigns",
-                hint=f"these differ: {', '.join(self.differing) or 'none'}",
+                hint=f"allow a fact that differs: {differing}" if differing else "remove --allow",
             )
-        instead = f"--exact {PREFIX}{{name}} compares within each"
-        if matched_on is not None:
-            handled = {*allowed, *(name.removeprefix(PREFIX) for name in matched_on)}
-            check_allowed(self.differing, handled, instead)
+        alternative = f"add --exact {ENVIRONMENT_PREFIX}{{name}} to compare rows with equal values"
+        if matched_columns is not None:
+            matched = {name.removeprefix(ENVIRONMENT_PREFIX) for name in matched_columns}
+            check_allowed(self.differences, matched.union(allowed), alternative)
         warnings = tuple(
-            difference_warning(name, self.differing[name], instead.format(name=name))
+            difference_warning(name, self.differences[name], alternative.format(name=name))
             for name in allowed
         )
-        dropped = {PREFIX + name for name in allowed}
+        dropped = {ENVIRONMENT_PREFIX + name for name in allowed}
         columns = {name: values for name, values in self.columns.items() if name not in dropped}
         return columns, warnings
 
 
 def read_log(name: str, ledger_path: Path, treatment: str, *, show_env: bool) -> ObservedLog:
-    """Read a table (by its ending), a ledger's file with all its campaigns, or one campaign.
+    """Read a table, all campaigns of a ledger's file, or one campaign of the ledger.
 
-    A folder that holds Parquet files is a table, too.
-
-    Raise `UnusableInput` if there is no such file or campaign, or it has no row.
+    A table is recognised by its file extension; a folder with Parquet files is a table, too. Raise
+    `UnusableInput` if there is no such file or campaign, or it has no row.
 
     Parameters
     ----------
     treatment
-        Column that names the version: its values are names, even if they look like numbers.
+        Column with the version: its values are read as text, even if they look like numbers.
     show_env
-        Whether names keep the values of environment variables.
+        Whether the names of conditions show the values of environment variables.
     """
     path = Path(name)
     if name.lower().endswith(ENDINGS) or is_parquet(path):
@@ -393,7 +390,7 @@ def read_log(name: str, ledger_path: Path, treatment: str, *, show_env: bool) ->
     if path.suffix:
         raise UnusableInput(
             f"{name}: there is no such file",
-            hint=f"name a table ({', '.join(ENDINGS)}), a ledger's file, or a RUN of the ledger",
+            hint=f"name a table ({', '.join(ENDINGS)}), a ledger, or a run of the ledger",
         )
     with open_for_reading(ledger_path) as ledger:
         record = ledger.read_run(name)
@@ -403,39 +400,44 @@ def read_log(name: str, ledger_path: Path, treatment: str, *, show_env: bool) ->
 def _trials_as_rows(records: Sequence[RunRecord], source: str) -> ObservedLog:
     """Return the measured trials of campaigns as columns.
 
-    ``run``, ``study``, ``boot``, ``day`` (UTC), ``started_at`` (seconds), ``block`` (with its
-    run), ``position``, ``condition``, the launcher's measurements, and ``level_<factor>``,
-    ``covariate_<name>`` and ``metric_<name>`` as ``equipoise export`` names them;
-    ``environment_<name>`` for each difference between the environments. A value that a trial
-    lacks is missing.
+    The columns are ``run``, ``study``, ``boot``, ``day`` (UTC), ``started_at`` (seconds), ``block``
+    (with its run), ``position``, ``condition``, the `LAUNCHER_METRICS`, and ``level_<factor>``,
+    ``covariate_<name>`` and ``metric_<name>`` as in ``equipoise export``. There is also
+    ``environment_<name>`` for each difference between the environments.
     """
     left_out: Counter[str] = Counter()
-    differing = _differing_environments(records)
+    differences = _environment_differences(records)
     rows: list[dict[str, Any]] = []
-    for place, record in enumerate(records):
-        environment = {PREFIX + name: values[place] for name, values in differing.items()}
+    for index, record in enumerate(records):
+        facts = {ENVIRONMENT_PREFIX + name: values[index] for name, values in differences.items()}
         for trial in record.trials:
             reason = _reason_left_out(trial)
             if reason is None:
-                rows.append({**_row(record, trial), **environment})
+                rows.append({**_row(record, trial), **facts})
             else:
                 left_out[reason] += 1
     if not rows:
-        raise UnusableInput(f"{source}: no measured trial succeeded", hint="name another campaign")
+        raise UnusableInput(
+            f"{source}: no measured trial succeeded",
+            hint="name another campaign; `equipoise show RUN` says why trials failed",
+        )
     names = dict.fromkeys(name for row in rows for name in row)
     columns = {name: _column([row.get(name) for row in rows]) for name in names}
-    return ObservedLog(source, columns, dict(left_out), differing, "runs")
+    return ObservedLog(source, columns, dict(left_out), differences, "runs")
 
 
-def _differing_environments(records: Sequence[RunRecord]) -> Differing:
-    """Return the differences between the environments, with the value of each campaign."""
+def _environment_differences(records: Sequence[RunRecord]) -> Differences:
+    """Return the differences between the environments, with the value in each campaign."""
     names = dict.fromkeys(
         difference.name
         for record in records[1:]
         for difference in environment_differences(records[0].environment, record.environment)
     )
-    facts = [dict(flat_facts(record.environment)) for record in records]
-    return {name: tuple(str(known.get(name, "unknown")) for known in facts) for name in names}
+    environments = [dict(flat_facts(record.environment)) for record in records]
+    return {
+        name: tuple(str(environment.get(name, "unknown")) for environment in environments)
+        for name in names
+    }
 
 
 def _reason_left_out(trial: Trial) -> str | None:
@@ -458,7 +460,7 @@ def _row(record: RunRecord, trial: Trial) -> dict[str, Any]:
         "position": trial.position,
         "condition": condition.name,
         **{f"level_{factor}": level for factor, level in condition.levels.items()},
-        **{name: getattr(trial.accounting, name) for name in ACCOUNTED},
+        **{name: getattr(trial.accounting, name) for name in LAUNCHER_METRICS},
         **{f"covariate_{name}": value for name, value in trial.covariates.items()},
         **{
             f"metric_{sample.metric}": sample.value
@@ -469,7 +471,7 @@ def _row(record: RunRecord, trial: Trial) -> dict[str, Any]:
 
 
 def _day(seconds: float) -> str | None:
-    """Return the day of a moment; ``None`` for a moment outside the calendar."""
+    """Return the day of a time since the epoch; ``None`` outside the calendar."""
     try:
         return datetime.fromtimestamp(seconds, UTC).date().isoformat()
     except (OverflowError, ValueError, OSError):
@@ -477,7 +479,7 @@ def _day(seconds: float) -> str | None:
 
 
 def _column(values: list[Any]) -> NDArray[Any]:
-    """Return numbers, with NaN for missing ones, or else texts."""
+    """Return an array of numbers, with NaN for missing values, or else of objects."""
     if all(value is None or isinstance(value, int | float) for value in values):
         return np.array(values, dtype=np.float64)
     return np.array(values, dtype=object)

@@ -16,7 +16,7 @@ from equipoise.cli.streams import say
 from equipoise.cli.study_forecast import MIN_FORECAST_S, StudyForecast
 from equipoise.model.plan import COMMAND, Plan
 
-LONG_S = 120.0
+MIN_BUDGET_FOR_FORECAST_S = 120.0
 """Minimum budget of a study for which a forecast is printed before its first block."""
 
 
@@ -25,10 +25,8 @@ def progress_for(
 ) -> ProgressListener:
     """Return a listener: a live bar on a terminal, else lines for a long study, or silence.
 
-    Parameters
-    ----------
-    author_block_s
-        Seconds of one block on the machine of the study's author; ``None`` if they are unknown.
+    ``author_block_s`` is the time of one block on the machine of the study's author; ``None`` if it
+    is unknown.
     """
     if quiet:
         return ProgressListener()
@@ -66,15 +64,15 @@ class ProgressLines(ProgressListener):
             return
         earliest = max(earliest_block, plan.stopping.min_blocks)
         self._forecast = StudyForecast(plan, earliest, blocks_before, self._author_block_s)
-        if plan.stopping.budget_s >= LONG_S:
-            say(self._forecast.before_it_begins())
+        if plan.stopping.budget_s >= MIN_BUDGET_FOR_FORECAST_S:
+            say(self._forecast.initial_forecast())
 
-    def trial_ended(self, seconds: float, of: int) -> None:
+    def trial_ended(self, seconds: float, trial_count: int) -> None:
         """Print a new forecast once enough of a long first block has run, and at its end."""
         forecast = self._forecast
         if forecast is None or forecast.first_block_is_over:
             return
-        sentence = forecast.trial_ended(seconds, of)
+        sentence = forecast.trial_ended(seconds, trial_count)
         if sentence is not None and forecast.first_block_s >= MIN_FORECAST_S:
             say(sentence)
 

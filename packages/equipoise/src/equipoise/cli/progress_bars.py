@@ -6,12 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 
 from rich.console import Console, RenderableType
-from rich.progress import (
-    BarColumn,
-    Progress,
-    SpinnerColumn,
-    TaskID,
-)
+from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID
 from rich.table import Table
 from rich.text import Text
 
@@ -84,20 +79,20 @@ class Bar(ProgressListener):
         if len(plan.conditions) > PAIR_SIZE and plan.rules.runs_whole_blocks:
             self._forecast = StudyForecast(plan, earliest, blocks_before, self._author_block_s)
             if self._author_block_s is not None:
-                self._say(self._forecast.before_it_begins())
+                self._say(self._forecast.initial_forecast())
         self._progress.start()
         self._task = self._progress.add_task("warming up", total=1.0)
         self._progress.refresh()
 
-    def trial_ended(self, seconds: float, of: int) -> None:
+    def trial_ended(self, seconds: float, trial_count: int) -> None:
         """During the first block, show its progress and print a forecast of the study's time."""
         if self._forecast is None or self._forecast.first_block_is_over:
             return
-        sentence = self._forecast.trial_ended(seconds, of)
+        sentence = self._forecast.trial_ended(seconds, trial_count)
         if sentence is not None:
             self._say(sentence)
         if self._is_due():
-            self._describe(self._forecast.so_far())
+            self._describe(self._forecast.first_block_progress())
 
     def warmed_up(self) -> None:
         """Show that the first block has begun."""
@@ -152,10 +147,7 @@ class Bar(ProgressListener):
 def status_table(statuses: Sequence[ComparisonStatus], rows: int) -> Table:
     """Return the live table of a study, with the undecided comparisons first.
 
-    Parameters
-    ----------
-    rows
-        Maximum number of rows; the last row may count the comparisons that do not fit.
+    ``rows`` is the maximum number of rows; the last row may count the comparisons that do not fit.
     """
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("candidate", no_wrap=True, overflow="ellipsis", max_width=48)
@@ -165,17 +157,17 @@ def status_table(statuses: Sequence[ComparisonStatus], rows: int) -> Table:
         table.add_column(heading, no_wrap=True)
     # The sort is stable, so each group keeps the order of the plan.
     ordered = sorted(statuses, key=lambda status: status.verdict not in OPEN_VERDICTS)
-    fitting = len(ordered) if len(ordered) <= rows else max(rows - 1, 0)
-    for status in ordered[:fitting]:
+    shown_count = len(ordered) if len(ordered) <= rows else max(rows - 1, 0)
+    for status in ordered[:shown_count]:
         estimate, interval = _effect(status)
         table.add_row(
             Text(visible(status.candidate)),
             Text(str(status.blocks)),
             Text(estimate),
             Text(interval),
-            Text(_word(status), style=STATUS_STYLES[status.verdict]),
+            Text(_verdict(status), style=STATUS_STYLES[status.verdict]),
         )
-    hidden = ordered[fitting:]
+    hidden = ordered[shown_count:]
     if hidden:
         still_open = sum(status.verdict in OPEN_VERDICTS for status in hidden)
         table.add_row(Text(f"and {len(hidden)} more, {still_open} of them open", style="dim"))
@@ -200,8 +192,8 @@ def _effect(status: ComparisonStatus) -> tuple[str, str]:
     return estimate, f"closes {status.closes}" if status.closes else ends
 
 
-def _word(status: ComparisonStatus) -> str:
-    """Return the word for a verdict, which depends on the metric, or an intervention's outcome."""
+def _verdict(status: ComparisonStatus) -> str:
+    """Return the verdict in a word that fits the metric, or the outcome of an intervention."""
     if status.verdict not in ("faster", "slower"):
         return status.verdict
     return verdict_word(status.verdict, status.metric, more_is_better=status.more_is_better)

@@ -1,4 +1,4 @@
-"""``equipoise report``: one file that can be sent, and every figure as a file."""
+"""``equipoise report``: write a campaign as one file to send, and its figures as files."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from msgspec import Struct
 from equipoise.cli import options
 from equipoise.cli.completion import complete_runs_and_files
 from equipoise.cli.options.outputs import (
-    REPORT_FORMS,
+    REPORT_EXTENSIONS,
     OutputOptions,
     check_report,
-    read_reported,
+    read_for_display,
 )
 from equipoise.cli.results import read_result
 from equipoise.cli.writing import (
@@ -29,7 +29,7 @@ from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
 from equipoise.studies.catalogue import with_findings
 
-DOCUMENT = ".json"
+DOCUMENT_EXTENSION = ".json"
 
 
 class ReportRequest(Struct, frozen=True, kw_only=True):
@@ -49,29 +49,30 @@ class ReportRequest(Struct, frozen=True, kw_only=True):
 @options.file_option(
     "-o",
     "--output",
-    help=f"Where the report goes; its ending says how: {', '.join(REPORT_FORMS)}.",
+    help=f"File of the report; its extension selects the format: {', '.join(REPORT_EXTENSIONS)}.",
 )
 @options.figures_option
 @options.show_env_option
 @options.ledger_option
-@options.request_of(ReportRequest)
+@options.pass_request(ReportRequest)
 def command(request: ReportRequest) -> int:
     """Write a report of RUN (an id, its beginning, or 'last', which is the default).
 
-    FILE.html is one page with every figure that makes no request: it can be sent, kept and
-    printed. FILE.md is for a pull request, FILE.tex a table for a paper, FILE.csv its numbers.
-    A file that --json wrote will do as RUN: all is made from it, and nothing is run again.
+    FILE.html is a page with every figure; it loads nothing from the network, so you can send, keep
+    and print it. FILE.md is for a pull request, FILE.tex has tables for a paper, and FILE.csv the
+    numbers. Instead of RUN you may name a file that --json wrote; nothing is measured again.
     Several runs go into one report.
     """
     output, figures = request.output, request.figures
     if output is None and figures is None:
         raise UnusableInput(
-            "nothing to write", hint="-o PAGE.html for a page, --figures FOLDER for its figures"
+            "neither a report nor figures are requested",
+            hint="add -o PAGE.html for a page, or --figures FOLDER for the figures",
         )
     if output is not None:
         check_report(output)
-    origin = OutputOptions(ledger=request.ledger, show_env=request.show_env)
-    campaigns = [_campaign(name, origin) for name in request.runs or ("last",)]
+    source = OutputOptions(ledger=request.ledger, show_env=request.show_env)
+    campaigns = [_read_campaign(name, source) for name in request.runs or ("last",)]
     if output is not None:
         write_report(output, campaigns)
     if figures is not None:
@@ -79,24 +80,23 @@ def command(request: ReportRequest) -> int:
     return 0
 
 
-def _campaign(name: str, origin: OutputOptions) -> ReportedCampaign:
-    """Return a campaign of the ledger, or of a document."""
+def _read_campaign(name: str, source: OutputOptions) -> ReportedCampaign:
+    """Read a campaign from the ledger or, if the name ends in ``.json``, from a document."""
     path = Path(name)
-    if path.suffix.lower() == DOCUMENT:
-        return with_findings(read_reported(path, show_env=origin.show_env)), None
-    with open_for_reading(origin.ledger) as ledger:
-        result = read_result(name, ledger, origin)
+    if path.suffix.lower() == DOCUMENT_EXTENSION:
+        return with_findings(read_for_display(path, show_env=source.show_env)), None
+    with open_for_reading(source.ledger) as ledger:
+        result = read_result(name, ledger, source)
     return result.document, result.record
 
 
 def _write_figures(folder: Path, campaigns: Sequence[ReportedCampaign]) -> None:
-    """Write the figures of each campaign, of several into a folder for each."""
     from equipoise.report.builders.result import campaign_document
     from equipoise.report.document import figures_of
 
     for number, (document, record) in enumerate(campaigns, start=1):
-        report = report_of(document, record, figures=True)
-        place = folder if len(campaigns) == 1 else folder / folder_name(number, document.run.id)
-        save_figures(figures_of(campaign_document(report)), place)
+        report = report_of(document, record, with_figures=True)
+        target = folder if len(campaigns) == 1 else folder / folder_name(number, document.run.id)
+        save_figures(figures_of(campaign_document(report)), target)
         if report.flame_graph is not None:
-            save_flame_graph(report.flame_graph, place)
+            save_flame_graph(report.flame_graph, target)

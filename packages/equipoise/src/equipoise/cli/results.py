@@ -1,6 +1,7 @@
-"""The result of a campaign as reports show it: read, compared, written and printed.
+"""Functions that read, compare, write and print the result of a campaign, for several commands.
 
-Hidden values stay hidden, a study adds its findings, and a reference result its comparison.
+A result hides secret values. It has the findings of its study, and the comparison with a reference
+result if the user names one.
 """
 
 from __future__ import annotations
@@ -24,29 +25,30 @@ from equipoise.model.result import ResultDocument
 from equipoise.report.json_document import encode
 from equipoise.shared.safe_text import visible
 
-_MAX_NAMED = 4
-_MAX_LETTERS = 40
+_MAX_LISTED = 4
+"""Number of differences, or of values of a difference, that a message lists."""
+_MAX_VALUE_LETTERS = 40
 
-Differing = dict[str, tuple[str, ...]]
-"""Differences by name: the value of each campaign."""
+Differences = dict[str, tuple[str, ...]]
+"""For each fact that differs between campaigns, by name: its value in each campaign."""
 
 
 class CampaignResult(Struct, frozen=True):
-    """Result of a campaign, as it is reported."""
+    """Result of a campaign as a report shows it."""
 
     document: ResultDocument
     record: RunRecord
     earlier: Sequence[RunSummary]
-    """Campaigns of the same commands."""
+    """Other campaigns of the same commands."""
 
 
 def read_result(run: str, ledger: Ledger, output: OutputOptions) -> CampaignResult:
-    """Return the result of a campaign of the ledger.
+    """Return the result of a campaign of the ledger; ``run`` is its id, or the beginning of the id.
 
     Raise `UnusableInput` if there is no such campaign, or it cannot be compared with the reference
     result.
     """
-    # `equipoise compare` starts before it knows that this is needed.
+    # Imported here because `equipoise compare` starts faster without it.
     from equipoise.why.result import with_experiment
 
     record = ledger.read_run(run)
@@ -56,23 +58,23 @@ def read_result(run: str, ledger: Ledger, output: OutputOptions) -> CampaignResu
 
 
 def earlier_campaigns(record: RunRecord, ledger: Ledger) -> list[RunSummary]:
-    """Return the other campaigns of the same commands; a fleet counts for those of its hosts."""
-    own = {record.id}
+    """Return the other campaigns of the same commands.
+
+    A campaign on several hosts is one entry; its members on each host are left out.
+    """
+    own_ids = {record.id}
     if record.plan.membership is not None:
-        own.add(ledger.id_of(record.plan.membership.whole) or record.id)
+        own_ids.add(ledger.id_of(record.plan.membership.whole) or record.id)
     others = ledger.runs_with_same_commands(record.plan)
-    return [other for other in others if other.id not in own and other.whole is None]
+    return [other for other in others if other.id not in own_ids and other.whole is None]
 
 
 def load_result(records: Sequence[RunRecord], output: OutputOptions) -> ResultDocument:
     """Return the result of a campaign, compared with the reference result if there is one.
 
-    Raise `UnusableInput` if the two have nothing in common, or differ in what was not allowed to.
-
-    Parameters
-    ----------
-    records
-        The campaign, and the one that tested the causes of a gap of it, if any, as reported.
+    Raise `UnusableInput` if the two have nothing in common, or if a difference between their
+    environments is not allowed. ``records`` has the campaign and, if there is one, the campaign
+    that tested the causes of its gap. Secret values are already hidden.
     """
     from equipoise.why.result import result_of
 
@@ -91,61 +93,61 @@ def load_result(records: Sequence[RunRecord], output: OutputOptions) -> ResultDo
     )
     if output.allowed is None:
         return replace(document, against=reference)
-    warnings = allowed_only(reference.differences, output.allowed)
+    warnings = warn_of_differences(reference.differences, output.allowed)
     return replace(document, against=reference, warnings=(*document.warnings, *warnings))
 
 
-def allowed_only(
+def warn_of_differences(
     differences: Sequence[EnvironmentDifference], allowed: Collection[str]
 ) -> tuple[CampaignWarning, ...]:
-    """Refuse two campaigns unless each difference is allowed by name; return it as warnings.
+    """Return a warning for each difference between two environments.
 
-    Raise `UnusableInput` if something else differs.
+    Raise `UnusableInput` if a difference is not allowed by name.
     """
-    differing: Differing = {
+    values_by_name: Differences = {
         difference.name: (_text(difference.there), _text(difference.here))
         for difference in differences
     }
-    check_allowed(differing, allowed, "measure both in one campaign")
+    check_allowed(values_by_name, allowed, "measure both in one campaign")
     return tuple(
         difference_warning(
             name,
             values,
             "measure both in one campaign: the ratio includes the effect of this difference",
         )
-        for name, values in differing.items()
+        for name, values in values_by_name.items()
     )
 
 
-def check_allowed(differing: Differing, allowed: Collection[str], instead: str) -> None:
-    """Check that campaigns differ only in what is allowed by name.
+def check_allowed(differences: Differences, allowed: Collection[str], alternative: str) -> None:
+    """Check that campaigns differ only in facts that are allowed by name.
 
-    Raise `UnusableInput` if something else differs; the error lists it with its values.
-
-    Parameters
-    ----------
-    instead
-        What the user can do instead of allowing a difference; ``{name}`` is replaced by its name.
+    Raise `UnusableInput` if another fact differs; the message lists these facts and their values.
+    ``alternative`` says what the user can do instead of allowing a difference, whose name replaces
+    ``{name}``.
     """
-    names = [name for name in differing if name not in allowed]
+    names = [name for name in differences if name not in allowed]
     if not names:
         return
-    differences = [f"{name}: {_values_text(differing[name])}" for name in names]
+    facts = [f"{name}: {_values_text(differences[name])}" for name in names]
     raise UnusableInput(
-        f"the campaigns ran in different environments ({listed(differences, _MAX_NAMED, '; ')})",
-        hint=f"{instead.format(name=names[0])}; --allow {','.join(names)} lets it differ",
+        f"the campaigns ran in different environments ({listed(facts, _MAX_LISTED, '; ')})",
+        hint=f"{alternative.format(name=names[0])}; or allow the difference with "
+        f"--allow {','.join(names)}",
     )
 
 
 def difference_warning(name: str, values: Sequence[str], hint: str) -> CampaignWarning:
-    """Return the warning of what was allowed to differ."""
+    """Return the warning about a difference that the user allowed."""
     summary = f"the campaigns differ in {name} ({_values_text(values)}), which was allowed"
     return CampaignWarning("environment", summary, hint)
 
 
 def _values_text(values: Sequence[str]) -> str:
-    """Return the first few different values, each shortened."""
-    return listed([visible(value)[:_MAX_LETTERS] for value in dict.fromkeys(values)], _MAX_NAMED)
+    """Return the first few distinct values, each shortened."""
+    return listed(
+        [visible(value)[:_MAX_VALUE_LETTERS] for value in dict.fromkeys(values)], _MAX_LISTED
+    )
 
 
 def _text(value: Any) -> str:
@@ -153,16 +155,16 @@ def _text(value: Any) -> str:
 
 
 def recorded_name(record: RunRecord, name: str | None) -> str | None:
-    """Return the name of a condition in the ledger, given that name or the reported one."""
-    conditions = records_for_display((record,), show_env=False)[0].plan.conditions
-    for recorded, reported_condition in zip(record.plan.conditions, conditions, strict=True):
-        if name in (recorded.name, reported_condition.name):
+    """Return a condition's name in the ledger, given this name or the name that reports show."""
+    displayed_conditions = records_for_display((record,), show_env=False)[0].plan.conditions
+    for recorded, displayed in zip(record.plan.conditions, displayed_conditions, strict=True):
+        if name in (recorded.name, displayed.name):
             return recorded.name
     return name
 
 
 def show(result: CampaignResult, output: OutputOptions) -> None:
-    """Write the requested files, and the screen unless stdout is taken.
+    """Write the requested files; print the result unless the JSON goes to stdout.
 
     Raise `UnusableInput` if a file cannot be written.
     """
@@ -176,7 +178,7 @@ def show(result: CampaignResult, output: OutputOptions) -> None:
 
 
 def write_files(result: CampaignResult, output: OutputOptions) -> None:
-    """Write the requested files; the document may go to stdout.
+    """Write the requested files; the JSON may go to stdout.
 
     Raise `UnusableInput` if a file cannot be written.
     """
@@ -193,8 +195,8 @@ def write_files(result: CampaignResult, output: OutputOptions) -> None:
             "asciidoc": lambda: hyperfine.to_asciidoc(document, unit).encode(),
             "orgmode": lambda: hyperfine.to_orgmode(document, unit).encode(),
         }
-        for form, path in exports.items():
-            write_file(path, contents[form]())
+        for format_name, path in exports.items():
+            write_file(path, contents[format_name]())
     if output.report_file is not None:
         write_report(output.report_file, [(document, result.record)])
     write_json(output.json_file, lambda: encode(document))

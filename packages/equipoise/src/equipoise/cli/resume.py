@@ -31,16 +31,16 @@ class ResumeRequest(Struct, frozen=True, kw_only=True):
 @options.stopping_options(*["the campaign's"] * 4)
 @options.patient_option
 @options.campaign_files
-@options.cluster_option("Of a fleet, if its cluster moved: measure on every host")
+@options.cluster_option("If the campaign ran on a cluster that has a new address: use every host")
 @options.host_timeout_option
 @options.host_options
 @options.output_options
-@options.request_of(ResumeRequest)
+@options.pass_request(ResumeRequest)
 def command(request: ResumeRequest) -> int:
-    """Resume RUN (an id, its beginning, or 'last'): after Ctrl-C, kill -9, or undecided.
+    """Resume RUN (an id, its beginning, or 'last'), which was stopped, killed or is undecided.
 
-    Going on does not raise the error rate of the verdict: that counts every look. A block that was
-    cut is left out.
+    The error rate of the verdict stays valid, because it counts every analysis of the times. An
+    incomplete block is left out.
     """
     output = request.output.checked()
     run, limits = request.run, request.limits
@@ -48,14 +48,16 @@ def command(request: ResumeRequest) -> int:
         record = ledger.read_run(run)
     membership = record.plan.membership
     if membership is not None:
-        # Two who go on with one host's campaign make a fork.
+        # If it were resumed here and by the whole campaign, two different records would result.
         raise UnusableInput(
-            f"run {record.id} is the part of one host in a campaign of many",
-            hint=f"on the host of the whole: equipoise resume {membership.whole}",
+            f"run {record.id} is one host's part of a campaign on several hosts",
+            hint=f"on the host that started the campaign, run equipoise resume {membership.whole}",
         )
     kind = record.plan.kind
     if kind.on_hosts is None and request.hosts.access() is not None:
-        raise UnusableInput(f"run {record.id} was measured on one host", hint="leave out --cluster")
+        raise UnusableInput(
+            f"run {record.id} was measured on one host, not on a cluster", hint="remove --cluster"
+        )
     if kind.resume is not None:
         status = load(kind.resume)(record, limits, request.hosts, output)
         assert isinstance(status, int)

@@ -1,4 +1,4 @@
-"""Options of `gate`, `bisect` and `history`: benchmarks, revisions, and kept builds."""
+"""Options that `gate`, `bisect` and `history` share: benchmarks, builds and git revisions."""
 
 from __future__ import annotations
 
@@ -26,11 +26,7 @@ from equipoise.revisions.benchmarks import (
     read_suite,
 )
 from equipoise.revisions.build_cache import open_cache
-from equipoise.revisions.checkout import (
-    find_revision,
-    repository_at,
-    revision_of_working_tree,
-)
+from equipoise.revisions.checkout import find_revision, repository_at, revision_of_working_tree
 from equipoise.revisions.commit_plans import (
     BUDGET_S,
     CommitBuilds,
@@ -42,7 +38,7 @@ from equipoise.revisions.git import Repository
 from equipoise.revisions.plan import RevisionsRequest
 from equipoise.revisions.terms import commits_of
 
-suite_options = options.options_of(
+suite_options = options.option_group(
     click.option(
         "--kind",
         type=click.Choice(list(TOOLS)),
@@ -51,44 +47,48 @@ suite_options = options.options_of(
         "CMD.",
     ),
     click.option(
-        "--bench", "benches", multiple=True, metavar="NAME=CMD", help="One of several benchmarks."
+        "--bench", "benches", multiple=True, metavar="NAME=CMD", help="Name and add a benchmark."
     ),
-    options.file_option("--suite", metavar="FILE.toml", help="Several benchmarks, in a file."),
+    options.file_option(
+        "--suite", metavar="FILE.toml", help="Read several benchmarks from a file."
+    ),
 )
-"""The options that say what runs: one command, or several benchmarks."""
-build_options = options.options_of(
-    click.option("--build", metavar="LINE", help="Run this in each commit first, untimed."),
+"""The options that name the benchmarks to run."""
+build_options = options.option_group(
+    click.option(
+        "--build", metavar="LINE", help="Build each commit with this command line, untimed."
+    ),
     suite_options,
 )
 
 
-def measuring_options(what_counts: str) -> Option:
-    """Return the options on what is measured and how long; ``what_counts`` explains the metric."""
-    return options.options_of(
+def measuring_options(metrics_help: str) -> Option:
+    """Return the options for metrics and limits; ``metrics_help`` begins the help of --metrics."""
+    return options.option_group(
         click.option(
             "--metrics",
             metavar="NAME,…",
             show_default="wall_s; with --kind, all benchmarks",
-            help=f"{what_counts}: one metric; with --kind, benchmarks.",
+            help=f"{metrics_help}: one metric; with --kind, benchmarks.",
         ),
         options.warmup_option(
             "Trials of each commit before its first block, never analysed.", default=1
         ),
         options.timeout_option,
         options.number_option(
-            "--blocks", metavar="N", show_default="no limit", help="At most so many."
+            "--blocks", metavar="N", show_default="no limit", help="Run at most N blocks."
         ),
         options.number_option(
             "--budget",
             metavar="SECONDS",
             show_default=f"{BUDGET_S:g}",
-            help="Stop after about so many seconds, builds of commits between included.",
+            help="Stop after about so many seconds, including later builds of commits.",
         ),
         options.judging_options(),
     )
 
 
-output_options = options.options_of(
+output_options = options.option_group(
     options.ledger_option,
     options.durable_option,
     options.report_option,
@@ -101,8 +101,8 @@ output_options = options.options_of(
 class SuiteOptions(Struct, frozen=True):
     """Benchmarks that run in each revision, and how they are built."""
 
-    words: tuple[str, ...] = ()
-    """The command behind ``--``."""
+    argv: tuple[str, ...] = ()
+    """Command after ``--``: the program and its arguments."""
     kind: str | None = None
     benches: tuple[str, ...] = ()
     suite: Path | None = None
@@ -110,40 +110,40 @@ class SuiteOptions(Struct, frozen=True):
 
     @property
     def tool(self) -> BenchmarkTool | None:
-        """The tool whose benchmarks the command runs."""
+        """Benchmark tool that ``--kind`` names."""
         return None if self.kind is None else TOOLS[self.kind]
 
-    def read(self, called: str, example: str) -> Suite:
-        """Return the benchmarks, which the user may name in one way only, and how they are built.
+    def read(self, user: str, example: str) -> Suite:
+        """Return the benchmarks and the command that builds them.
 
-        Raise `UnusableInput` if nothing is named, or several things, or what is named cannot be
-        read.
+        Raise `UnusableInput` if the benchmarks are not named in exactly one way, or cannot be read.
 
         Parameters
         ----------
-        called
-            What the command makes, with its article: ``a gate``.
+        user
+            Noun with its article for what needs the benchmarks, such as ``a gate``.
         example
-            A line that runs the command.
+            Complete command line, for the hint.
         """
         tool = self.tool
-        words = self.words or (() if tool is None else tool.command)
-        # Of a kind with a command of its own the command is the one thing.
-        if sum(map(bool, (words, self.benches, self.suite))) != 1:
+        # Some tools have a default command.
+        command = self.argv or (() if tool is None else tool.command)
+        if sum(map(bool, (command, self.benches, self.suite))) != 1:
             raise UnusableInput(
-                f"{called} needs one thing to run: a command behind --, --bench, --suite or --kind",
-                hint=f"as in: {example}",
+                f"{user} needs exactly one of a command after --, --bench, --suite or --kind",
+                hint=f"run, for example: {example}",
             )
         if self.benches:
             suite = Suite(parse_benchmarks(self.benches))
         elif self.suite is not None:
             suite = read_suite(self.suite)
-        elif not words[0] or any("\0" in word for word in words):
+        elif not command[0] or any("\0" in argument for argument in command):
             raise UnusableInput(
-                "the command behind -- is empty", hint="write the program to be run"
+                "the command after -- is empty, or has a null character",
+                hint="write a program after --, such as -- ./benchmark",
             )
         else:
-            suite = Suite((Benchmark(shlex.join(words), tuple(words)),))
+            suite = Suite((Benchmark(shlex.join(command), tuple(command)),))
         own_build = None if tool is None else tool.build
         return Suite(suite.benchmarks, self.build or suite.build or own_build)
 
@@ -156,33 +156,34 @@ class CommitsOptions(Struct, frozen=True, kw_only=True):
     limits: CampaignLimits
     output: OutputOptions
 
-    def request(self, called: str, example: str) -> RevisionsRequest:
-        """Return the benchmarks to run in each commit, in the repository of the working folder.
+    def request(self, user: str, example: str) -> RevisionsRequest:
+        """Return the benchmarks to run in each commit of the repository in the working folder.
 
         Raise `UnusableInput` if there is no command, or several metrics are named without a tool.
         """
-        tool, suite = self.program.tool, self.program.read(f"a {called}", example)
+        tool, suite = self.program.tool, self.program.read(f"a {user}", example)
         metrics = None if self.metrics is None else metric_names(self.metrics)
         if tool is None and metrics is not None and len(metrics) > 1:
             raise UnusableInput(
-                f"a {called} searches by one metric, and --metrics names {len(metrics)}",
-                hint=f"run it once for each: --metrics {metrics[0]}",
+                f"a {user} uses one metric, but --metrics names {len(metrics)}",
+                hint=f"run the command once for each metric, first with --metrics {metrics[0]}",
             )
         return RevisionsRequest(
             repository=repository_at(Path.cwd()),
             benchmarks=suite.benchmarks,
             build=suite.build,
             tool=tool,
-            # Names of benchmarks may have commas.
+            # With a tool these are benchmarks, whose names may have commas: they are split later.
             metrics=self.metrics if tool is not None or metrics is None else metrics[0],
             limits=self.limits,
         )
 
 
 def revision_of(repository: Repository, name: str | None, option: str) -> Revision:
-    """Return the revision that an option names; else HEAD with the later changes of tracked files.
+    """Return the revision that an option names; without a name, the working tree.
 
-    Raise `UnusableInput` if the repository has no such commit, or none at all.
+    The working tree is HEAD with the uncommitted changes of tracked files. Raise `UnusableInput` if
+    the repository has no such commit, or no commit at all.
     """
     if name is None:
         return revision_of_working_tree(repository)
@@ -190,10 +191,10 @@ def revision_of(repository: Repository, name: str | None, option: str) -> Revisi
 
 
 @contextmanager
-def kept_builds(record: RunRecord) -> Iterator[CommitBuilds]:
+def builds_of_record(record: RunRecord) -> Iterator[CommitBuilds]:
     """Yield the builds of the commits of a recorded campaign.
 
-    Raise `UnusableInput` if the repository, a commit or the toolchain is no longer what it was.
+    Raise `UnusableInput` if the repository, a commit or the toolchain has changed since then.
     """
     terms = commits_of(record.plan)
     repository, tool = repository_of(terms), tool_of(terms)

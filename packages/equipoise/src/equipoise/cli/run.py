@@ -43,15 +43,17 @@ class RunRequest(Struct, frozen=True, kw_only=True):
     "factors",
     multiple=True,
     metavar="NAME=LEVEL,…",
-    help="Run these levels of a factor only; of a factor of plain values, set them.",
+    help="Run only these levels of a factor; a factor with plain values may get new values.",
 )
-@click.option("--command", metavar="CMD", help="Ask it of this program instead.")
+@click.option(
+    "--command", metavar="CMD", help="Run the study with this command instead of its own."
+)
 @options.warmup_option(show_default="the study's, or 1")
 @options.number_option(
     "--timeout",
     metavar="SECONDS",
     show_default="the study's, or 600",
-    help="End a trial after so long; it counts as slowest.",
+    help="End a trial after so many seconds; it counts as the slowest.",
 )
 @options.ranking_option
 @options.layout_options
@@ -62,7 +64,7 @@ class RunRequest(Struct, frozen=True, kw_only=True):
     "the study's, or 60",
 )
 @options.patient_option
-@options.judging_options(of_study=True)
+@options.judging_options(study_defaults=True)
 @options.campaign_files
 @options.why_option
 @options.fleet_options
@@ -71,34 +73,36 @@ class RunRequest(Struct, frozen=True, kw_only=True):
     type=click.Path(path_type=Path, file_okay=False),
     metavar="FOLDER",
     show_default="figures/RUN next to the ledger",
-    help="Where a built-in study's own figures go.",
+    help="Folder for the figures of a built-in study.",
 )
 @options.host_options
 @options.output_options
-@options.request_of(RunRequest)
+@options.pass_request(RunRequest)
 def command(request: RunRequest) -> int:
     """Run a study: a workload under every combination of its factors' levels.
 
-    Each block runs every condition once in random order. A condition that is decided, and is not a
-    contender for the fastest of its group, gets no more trials, so that the open ones get the
-    budget. `equipoise list studies` lists the built-in ones; docs/reference/study.md has the
-    form of a file.
+    Each block runs every condition once in random order. A condition gets no more trials once its
+    comparison is decided and it cannot be the fastest of its group: undecided conditions get the
+    budget. `equipoise list studies` lists the built-in studies; docs/reference/study.md describes
+    the file of a study.
     """
     output, access = request.output.checked(), request.hosts.access()
     limits, ranking = request.limits, request.ranking
     prepared = prepare_study(request.options, output.ledger)
     if sys.stderr.isatty() and not output.quiet:
-        # The result repeats them, but that may be hours later.
+        # The result repeats the warnings, but perhaps hours later.
         for warning in prepared.warnings:
             say(warning.summary, warning.hint)
     study = prepared.study
     # A study without builds is checked before this campaign waits for another one.
-    planned = None
+    plan_and_warnings = None
     if not prepared.build_lines:
-        planned = study_plan(study, prepared.grid({}), limits, ranking=ranking)
+        plan_and_warnings = study_plan(study, prepared.grid({}), limits, ranking=ranking)
     if access is not None:
-        folders = prepared.build(output.ledger) if planned is None else {}
-        plan, more = planned or study_plan(study, prepared.grid(folders), limits, ranking=ranking)
+        folders = prepared.build(output.ledger) if plan_and_warnings is None else {}
+        plan, plan_warnings = plan_and_warnings or study_plan(
+            study, prepared.grid(folders), limits, ranking=ranking
+        )
         return measure_on_hosts(
             replace(plan, command_line=typed_command(seed=plan.seed)),
             access,
@@ -106,15 +110,16 @@ def command(request: RunRequest) -> int:
             output,
             build_lines=prepared.build_lines,
             build_folders=folders,
-            warnings=(*prepared.warnings, *more),
+            warnings=(*prepared.warnings, *plan_warnings),
         )
     with measuring(output, author_block_s=study.measure.about) as (ledger, listener):
-        if planned is None:
+        if plan_and_warnings is None:
             grid = prepared.grid(prepared.build(output.ledger))
-            planned = study_plan(study, grid, limits, ranking=ranking)
-        plan, more = planned
+            plan_and_warnings = study_plan(study, grid, limits, ranking=ranking)
+        plan, plan_warnings = plan_and_warnings
         plan = replace(plan, command_line=typed_command(seed=plan.seed))
+        warnings = (*prepared.warnings, *plan_warnings)
         with prepared.errors_at_settings(plan):
-            run_id = conduct.start(plan, ledger, listener, warnings=(*prepared.warnings, *more))
+            run_id = conduct.start(plan, ledger, listener, warnings=warnings)
         result = analyse(run_id, ledger, output)
     return show_result(result, output)

@@ -10,13 +10,7 @@ from equipoise.analysis.display import records_for_display
 from equipoise.cli import options
 from equipoise.cli.completion import complete_runs
 from equipoise.cli.options import OutputOptions
-from equipoise.cli.results import (
-    CampaignResult,
-    earlier_campaigns,
-    load_result,
-    read_result,
-    show,
-)
+from equipoise.cli.results import CampaignResult, earlier_campaigns, load_result, read_result, show
 from equipoise.cli.writing import write_output
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
@@ -39,7 +33,7 @@ class ShowRequest(Struct, frozen=True, kw_only=True):
 @options.flag(
     "--pool",
     "pooled",
-    help="All campaigns of the same commands: each alone, and pooled by boot and kernel.",
+    help="Show all campaigns of the same commands: each alone, and pooled over boots and kernels.",
 )
 @options.against_option
 @options.ledger_option
@@ -47,26 +41,26 @@ class ShowRequest(Struct, frozen=True, kw_only=True):
 @options.report_option
 @options.show_env_option
 @options.output_options
-@options.request_of(ShowRequest)
+@options.pass_request(ShowRequest)
 def command(request: ShowRequest) -> int:
     """Compute the result of RUN (an id, its beginning, or 'last') again from the ledger.
 
-    With OTHER, what ran there is held against RUN, once nothing differs between the environments of
-    the two but what `--allow` names.
+    With OTHER, compare the run OTHER with RUN. Their environments may differ only in what
+    `--allow` names.
 
-    Earlier campaigns of the same commands are listed with it; `--pool` shows what holds over all.
+    The result lists earlier campaigns of the same commands; `--pool` shows a result over all.
     """
     run, other = request.run, request.other
-    output = request.output.checked(holds_two=other is not None)
+    output = request.output.checked(has_two_runs=other is not None)
     if other is not None and (request.pooled or output.against is not None):
         raise UnusableInput(
-            f"show {run} {other} holds two runs against each other already",
-            hint="leave --pool and --against out, or name one run",
+            f"show {run} {other} already compares two runs",
+            hint="remove --pool and --against, or name one run only",
         )
     if request.pooled:
         _show_pooled(run, output)
         return 0
-    # To the end: the collector would walk over a large campaign once for each part of the work.
+    # The garbage collector would examine a large campaign again and again, in vain.
     with paused_garbage_collector():
         if other is not None:
             _show_two(run, other, output)
@@ -82,9 +76,9 @@ def _show_two(run: str, other: str, output: OutputOptions) -> None:
         reference, record = ledger.read_run(run), ledger.read_run(other)
         earlier = earlier_campaigns(record, ledger)
         records = (reference, *with_experiment(record, ledger))
-    reference, *shown = records_for_display(records, show_env=output.show_env)
+    reference, *displayed = records_for_display(records, show_env=output.show_env)
     output = replace(output, against=result_of(reference), allowed=output.allowed or ())
-    show(CampaignResult(load_result(shown, output), shown[0], earlier), output)
+    show(CampaignResult(load_result(displayed, output), displayed[0], earlier), output)
 
 
 def _show_pooled(run: str, output: OutputOptions) -> None:
@@ -94,12 +88,12 @@ def _show_pooled(run: str, output: OutputOptions) -> None:
 
     if output.exported_files():
         raise UnusableInput(
-            f"--pool has no form for {output.exported_files()[0]}",
-            hint="leave it out; --json has what holds over all campaigns",
+            f"--pool cannot write the file {output.exported_files()[0]}",
+            hint="remove the option that names the file; use --json for the pooled result",
         )
     with open_for_reading(output.ledger) as ledger:
         campaigns = ledger.runs_with_same_commands(ledger.read_run(run).plan)
-        # A run of parts has no trial: its parts are pooled with all others.
+        # A campaign on several hosts has no trials itself; its members are pooled instead.
         records = [ledger.read_run(campaign.id) for campaign in campaigns if campaign.hosts is None]
         records = [record for record in records if not record.plan.rules.has_members]
     pooled = pooled_campaigns(records_for_display(records, show_env=output.show_env))

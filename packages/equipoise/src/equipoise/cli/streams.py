@@ -1,8 +1,8 @@
-"""The standard streams of the command line: messages, and streams that are closed or full.
+"""Standard streams that handle a closed pipe and a full disk, and `say`, which prints messages.
 
-`prepare_standard_streams` replaces them once, at the start of the process. From then on a result
-that cannot be written raises `OutputFailed`, and a message that cannot be written is lost without
-harm: the exit status still tells what happened.
+`prepare_standard_streams` replaces the streams once, at the start of the process. From then on
+`OutputFailed` is raised if a result cannot be written. A message that cannot be written is dropped
+without an error, because the exit status still reports the problem.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from _typeshed import ReadableBuffer as Buffer
 
 _STDIN, _STDOUT, _STDERR = 0, 1, 2
-_STRICT = ("strict", "surrogateescape")
-"""Error handlers that fail on a character which the encoding lacks."""
+_STRICT_HANDLERS = ("strict", "surrogateescape")
+"""Error handlers that fail on a character that the encoding lacks."""
 
 
 class OutputFailed(Exception):
-    """Standard output takes no more: it is full, closed, or its reader has gone.
+    """Standard output cannot be written: its disk is full, it is closed, or its reader has gone.
 
-    It is not an ``OSError``: libraries would take one for an error of their own files.
+    It is not an ``OSError``, because libraries would take it for an error of their own files.
     """
 
     def __init__(self, error: OSError) -> None:
@@ -36,19 +36,19 @@ class OutputFailed(Exception):
 
     @property
     def reader_has_gone(self) -> bool:
-        """Whether whoever read a pipe closed it, as ``head`` does."""
+        """Whether the reader of a pipe closed it, as ``head`` does."""
         return self.error.errno == errno.EPIPE
 
 
 class _Output(io.FileIO):
-    """Standard output; after its first failure it swallows the rest of the buffers."""
+    """Standard output; after its first failure it discards everything silently."""
 
     failure: OSError | None = None
 
     def write(self, data: Buffer, /) -> int:
         if self.failure is None:
             try:
-                return _written(self, data)
+                return _write_once(self, data)
             except OSError as error:
                 self.failure = error
                 raise OutputFailed(error) from error
@@ -56,20 +56,20 @@ class _Output(io.FileIO):
 
 
 class _Messages(io.FileIO):
-    """Standard error; what it cannot take is lost, for there is no other place to say so."""
+    """Standard error; a message that cannot be written is discarded silently."""
 
     def write(self, data: Buffer, /) -> int:
         try:
-            return _written(self, data)
+            return _write_once(self, data)
         except OSError:
             return memoryview(data).nbytes
 
 
-def _written(stream: io.FileIO, data: Buffer) -> int:
-    """Write once; wait where the other end of a pipe was set not to block."""
+def _write_once(stream: io.FileIO, data: Buffer) -> int:
+    """Write as many bytes as the stream accepts; wait if it is non-blocking and accepts none."""
     while True:
         count = io.FileIO.write(stream, data)
-        # typeshed does not know the None of a descriptor that would block.
+        # `write` returns None if it would block; the types of typeshed leave this out.
         if count is not None:
             return count
         writable = select.poll()
@@ -78,53 +78,54 @@ def _written(stream: io.FileIO, data: Buffer) -> int:
 
 
 def prepare_standard_streams() -> None:
-    """Make the standard streams usable whatever this process was started with."""
+    """Make the standard streams usable, even if this process was started with closed ones."""
     if sys.stdin is None:
-        _fill(_STDIN, os.O_RDONLY)
+        _open_null_device(_STDIN, os.O_RDONLY)
         sys.stdin = open(_STDIN, encoding="utf-8", closefd=False)  # noqa: SIM115
     if sys.stdout is None:
-        # Not writable, as a closed descriptor is; but no other file can take its number.
-        _fill(_STDOUT, os.O_RDONLY)
+        # Writing still fails, but no other file can get this descriptor.
+        _open_null_device(_STDOUT, os.O_RDONLY)
     if sys.stderr is None:
-        _fill(_STDERR, os.O_WRONLY)
+        _open_null_device(_STDERR, os.O_WRONLY)
     sys.stdout = _text_stream(_Output(_STDOUT, "w", closefd=False), sys.stdout)
     sys.stderr = _text_stream(_Messages(_STDERR, "w", closefd=False), sys.stderr)
 
 
 def say(message: str, hint: str | None = None) -> None:
-    """Print a message on stderr, with what the user can do about it."""
+    """Print a message on stderr, with a hint what the user can do."""
     suffix = f"\n  hint: {visible(hint)}" if hint else ""
     print(f"equipoise: {visible(message)}{suffix}", file=sys.stderr, flush=True)
 
 
 def is_watched() -> bool:
-    """Return whether messages go to a terminal, where somebody waits."""
+    """Return whether messages go to a terminal."""
     return sys.stderr.isatty()
 
 
 def output_failure() -> OutputFailed | None:
-    """Return why standard output failed, also where a library has swallowed the error."""
+    """Return the failure of standard output, even if a library has caught its exception."""
     raw = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
     failure = raw.failure if isinstance(raw, _Output) else None
     return None if failure is None else OutputFailed(failure)
 
 
-def _fill(number: int, flags: int) -> None:
+def _open_null_device(descriptor: int, flags: int) -> None:
     """Open /dev/null as a standard descriptor that is closed."""
-    descriptor = os.open(os.devnull, flags)
-    if descriptor != number:
-        os.dup2(descriptor, number)
-        os.close(descriptor)
+    opened = os.open(os.devnull, flags)
+    if opened != descriptor:
+        os.dup2(opened, descriptor)
+        os.close(opened)
     else:
-        os.set_inheritable(number, True)
+        os.set_inheritable(descriptor, True)
 
 
-def _text_stream(raw: io.FileIO, former: TextIO | None) -> TextIO:
-    errors = "strict" if former is None else str(former.errors)
+def _text_stream(raw: io.FileIO, replaced: TextIO | None) -> TextIO:
+    """Return a text stream with the encoding and the buffering of the stream that it replaces."""
+    errors = "strict" if replaced is None else str(replaced.errors)
     return io.TextIOWrapper(
         io.BufferedWriter(raw),
-        encoding="utf-8" if former is None else former.encoding,
-        errors="backslashreplace" if errors in _STRICT else errors,
+        encoding="utf-8" if replaced is None else replaced.encoding,
+        errors="backslashreplace" if errors in _STRICT_HANDLERS else errors,
         line_buffering=raw.isatty() or raw.fileno() == _STDERR,
-        write_through=bool(getattr(former, "write_through", False)),
+        write_through=bool(getattr(replaced, "write_through", False)),
     )

@@ -106,12 +106,8 @@ def search_bar(
     """Show a bar for a genetic search; yield the function to call after each generation.
 
     The function takes the generation and the largest number of generations. It is ``None`` if
-    ``quiet`` is set or stderr is not a terminal.
-
-    Parameters
-    ----------
-    criterion
-        Name of the first criterion of the search, whose best value the bar shows.
+    ``quiet`` is set or stderr is not a terminal. ``criterion`` is the name of the first criterion
+    of the search, whose best value the bar shows.
     """
     columns = (BarColumn(bar_width=24), description_column())
     started = time.monotonic()

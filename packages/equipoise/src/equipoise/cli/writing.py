@@ -1,4 +1,7 @@
-"""The files that a command writes: documents, reports, figures. Each is replaced as a whole."""
+"""Functions that write the files of a command: documents, reports and figures.
+
+A file is replaced by a complete new one, so it is never half written.
+"""
 
 from __future__ import annotations
 
@@ -24,22 +27,21 @@ if TYPE_CHECKING:
     from equipoise.report.builders.result import CampaignReport
     from equipoise.report.document import Document, Figures
 
-FIGURE_FORMS = ("html", "svg", "png")
-MAX_LETTERS = 80
-"""Number of letters of a run's id in the name of its folder."""
+FIGURE_EXTENSIONS = ("html", "svg", "png")
+MAX_ID_LETTERS = 80
+"""Maximum length of a run's id in the name of its folder."""
 ReportedCampaign = tuple[ResultDocument, RunRecord | None]
-"""A result and its campaign, as they are reported; ``None`` where only the document is left."""
+"""A result and the record of its campaign; ``None`` if the result was read from a JSON file."""
 
 
 def write_output(document: Document, to_json: Callable[[], bytes], output: OutputOptions) -> None:
-    """Write a document that is not of a campaign to each place, and print it.
+    """Write a document that is not about one campaign to the requested files, and print it.
 
-    Nothing is printed if stdout has the JSON.
-
-    Raise `UnusableInput` if a file cannot be written.
+    Nothing is printed if the JSON goes to stdout. Raise `UnusableInput` if a file cannot be
+    written.
     """
     if output.report_file is not None:
-        write_documents(output.report_file, [_with_this_moment(document)])
+        write_documents(output.report_file, [_with_time_and_machine(document)])
     if output.figures is not None:
         from equipoise.report.document import figures_of
 
@@ -51,8 +53,7 @@ def write_output(document: Document, to_json: Callable[[], bytes], output: Outpu
         print_document(document, color=output.color, form=output.screen_form)
 
 
-def _with_this_moment(document: Document) -> Document:
-    """Return a document that is computed now, with the time and the machine."""
+def _with_time_and_machine(document: Document) -> Document:
     from equipoise.measure.environment import snapshot
     from equipoise.report.builders.origin import machine_of, minute_of
 
@@ -64,16 +65,16 @@ def _with_this_moment(document: Document) -> Document:
 
 
 def write_file(path: Path, content: bytes) -> None:
-    """Replace a file by new content; where that fails, the old file is kept.
+    """Replace the content of a file; if that fails, the old content is kept.
 
     Raise `UnusableInput` if the file cannot be written.
     """
-    hint = "nothing is lost: the campaign is in the ledger; name another file"
+    hint = "name another file; every measured trial is in the ledger"
     write_or_refuse(path, content, hint)
 
 
 def write_json(file: str | None, to_json: Callable[[], bytes]) -> None:
-    """Write the JSON to the place that ``--json`` names: stdout for ``-``, nowhere for ``None``.
+    """Write JSON to a file, or to stdout for ``-``; do nothing for ``None``.
 
     Raise `UnusableInput` if the file cannot be written.
     """
@@ -84,28 +85,27 @@ def write_json(file: str | None, to_json: Callable[[], bytes]) -> None:
 
 
 def write_report(path: Path, campaigns: Sequence[ReportedCampaign]) -> None:
-    """Write campaigns into one file, in the form of its ending.
+    """Write campaigns into one file, in the format that its extension selects.
 
     Raise `UnusableInput` if the file cannot be written, or altair or vl-convert is not installed.
     """
     from equipoise.report.builders.result import campaign_documents
 
-    figures = has_figures(path)
-    reports = [report_of(*campaign, figures=figures) for campaign in campaigns]
+    reports = [report_of(*campaign, with_figures=has_figures(path)) for campaign in campaigns]
     write_documents(path, campaign_documents(reports))
 
 
 def report_of(
-    document: ResultDocument, record: RunRecord | None, *, figures: bool
+    document: ResultDocument, record: RunRecord | None, *, with_figures: bool
 ) -> CampaignReport:
-    """Return the report of a campaign, with the data of its figures if it has any.
+    """Return the report of a campaign, on request with the data of its figures.
 
-    Raise `UnusableInput` if there are figures, and altair or vl-convert is not installed.
+    Raise `UnusableInput` if figures are requested, and altair or vl-convert is not installed.
     """
     from equipoise.analysis.sequences import sequences_of, sequences_of_document
     from equipoise.report.builders.result import CampaignReport
 
-    if not figures:
+    if not with_figures:
         return CampaignReport(document)
     from equipoise.shared.pictures import require_figures
     from equipoise.studies.catalogue import analysis_of
@@ -121,7 +121,7 @@ def report_of(
 
 
 def flame_graph_of(record: RunRecord, document: ResultDocument) -> bytes | None:
-    """Return the flame graph of the gap that the document explains; ``None`` without profiles."""
+    """Return the flame graph of the explained gap as SVG; ``None`` if no profile was recorded."""
     from equipoise.why.differences.stacks import can_be_drawn, draw_profiles
     from equipoise.why.explanation import evidence_of_gap
     from equipoise.why.gap import choose_gap
@@ -138,21 +138,23 @@ def flame_graph_of(record: RunRecord, document: ResultDocument) -> bytes | None:
 
 
 def write_documents(path: Path, documents: Sequence[Document]) -> None:
-    """Write documents of any kind into one file, in the form of its ending.
+    """Write documents of any kind into one file, in the format that its extension selects.
 
     Raise `UnusableInput` if the file cannot be written.
     """
-    form = path.suffix.lower()
-    text = with_pictures(documents, path) if form == ".md" else rendered(documents, form)
+    extension = path.suffix.lower()
+    if extension == ".md":
+        text = markdown_with_figures(documents, path)
+    else:
+        text = render_documents(documents, extension)
     write_file(path, text.encode("utf-8", "backslashreplace"))
 
 
-def with_pictures(documents: Sequence[Document], path: Path) -> str:
-    """Return documents as Markdown for a file, and write its figures next to the file.
+def markdown_with_figures(documents: Sequence[Document], path: Path) -> str:
+    """Return documents as Markdown for the file ``path``; write the figures next to this file.
 
-    Figures are left out, with a message, where altair or vl-convert is not installed.
-
-    Raise `UnusableInput` if a figure cannot be written.
+    Figures are left out, with a message, if altair or vl-convert is not installed. Raise
+    `UnusableInput` if a figure cannot be written.
     """
     from equipoise.figures.save import save
     from equipoise.report.renderers.markdown import to_markdown
@@ -160,11 +162,11 @@ def with_pictures(documents: Sequence[Document], path: Path) -> str:
 
     names: Counter[str] = Counter()
 
-    def write(figures: Figures) -> Iterator[tuple[str, str]]:
+    def write_svgs(figures: Figures) -> Iterator[tuple[str, str]]:
         try:
             require_figures()
         except UnusableInput as missing:
-            # Not worth losing a result for.
+            # The text is useful without figures.
             say(f"{path} has no figure: {missing.what}", missing.hint)
             return
         for figure in figures.figures():
@@ -174,16 +176,16 @@ def with_pictures(documents: Sequence[Document], path: Path) -> str:
             save(figure.chart, file)
             yield figure.chart.to_dict(validate=False)["title"]["text"], file.name
 
-    return "\n".join(to_markdown(document, write) for document in documents)
+    return "\n".join(to_markdown(document, write_svgs) for document in documents)
 
 
-def rendered(documents: Sequence[Document], form: str) -> str:
-    """Return documents as one text, in one of the `FORMS`."""
+def render_documents(documents: Sequence[Document], extension: str) -> str:
+    """Return documents as one text: ``.md``, ``.tex``, ``.csv``, or else as a page."""
     from equipoise.report.renderers.csv import to_csv
     from equipoise.report.renderers.latex import to_latex
     from equipoise.report.renderers.markdown import to_markdown
 
-    match form:
+    match extension:
         case ".md":
             return "\n".join(map(to_markdown, documents))
         case ".tex":
@@ -196,46 +198,47 @@ def rendered(documents: Sequence[Document], form: str) -> str:
 
 
 def folder_name(number: int, run_id: str) -> str:
-    """Return the folder of one run among several; the run's id may hold any text."""
-    return f"{number}-{re.sub(r'[^A-Za-z0-9-]+', '_', run_id)[:MAX_LETTERS]}"
+    """Return the name of the folder of a run, without unusual characters of the run's id."""
+    return f"{number}-{re.sub(r'[^A-Za-z0-9-]+', '_', run_id)[:MAX_ID_LETTERS]}"
 
 
 def save_figures(figures: Iterable[Figure], folder: Path) -> list[Path]:
-    """Write figures into a folder, which is made; of one name, the second has a 2 behind it.
+    """Write figures into a folder, created if missing; return the files.
 
-    Raise `UnusableInput` if the folder cannot be made or written to.
+    A second figure of the same name gets the suffix ``_2``. Raise `UnusableInput` if the folder
+    cannot be created or written to.
     """
     from equipoise.figures.save import save
 
-    _make(folder)
+    _create_folder(folder)
     files: list[Path] = []
     names: Counter[str] = Counter()
     for figure in figures:
         names[figure.name] += 1
         suffix = f"_{names[figure.name]}" if names[figure.name] > 1 else ""
-        for form in FIGURE_FORMS:
-            files.append(folder / f"{figure.name}{suffix}.{form}")
+        for extension in FIGURE_EXTENSIONS:
+            files.append(folder / f"{figure.name}{suffix}.{extension}")
             save(figure.chart, files[-1])
     return files
 
 
-def save_flame_graph(picture: bytes, folder: Path) -> None:
-    """Write a flame graph, an SVG, into a folder, which is made, and the same as PNG.
+def save_flame_graph(svg: bytes, folder: Path) -> None:
+    """Write a flame graph as SVG and PNG into a folder, created if missing.
 
-    Raise `UnusableInput` if the folder cannot be made or written to.
+    Raise `UnusableInput` if the folder cannot be created or written to.
     """
     from equipoise.figures.save import pixels_of
 
-    _make(folder)
-    write_file(folder / "flame_graph.svg", picture)
-    write_file(folder / "flame_graph.png", pixels_of(picture))
+    _create_folder(folder)
+    write_file(folder / "flame_graph.svg", svg)
+    write_file(folder / "flame_graph.png", pixels_of(svg))
 
 
-def _make(folder: Path) -> None:
+def _create_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UnusableInput(
-            f"cannot make the folder {folder}: {error.strerror}",
-            hint="name another one with --figures",
+            f"cannot create the folder {folder}: {error.strerror}",
+            hint="name another folder with --figures",
         ) from None

@@ -1,6 +1,6 @@
-"""Reading and writing whole files, safe from full disks and silent pipes.
+"""Reading and writing of complete files, also if a disk is full or a pipe has no writer.
 
-writing   reading a file or a pipe; replacing a file by new content, wholly or not at all state
-the folder for data between commands; this host's identity limits    errors that mean a limit of the
-system
+writing: reads a file or a pipe; replaces the content of a file completely or not at all.
+state: the folder for data that Equipoise keeps between commands; the identity of this host.
+limits: turns errors of the system, such as a full disk, into messages with a hint.
 """

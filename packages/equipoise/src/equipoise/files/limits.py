@@ -1,4 +1,4 @@
-"""Errors that mean a limit of the system, each with a hint."""
+"""Recognises errors that a limit or a fault of the system causes, and gives each a hint."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from equipoise.model.errors import EquipoiseError, UnusableInput
 MIN_OPEN_FILES = 24
 """Limit of open files below which commands fail; a campaign needs 20."""
 _SQLITE_CANTOPEN = 14
-MAX_LETTERS = 40
-"""Maximum number of letters of a name in a message."""
+MAX_NAME_LETTERS = 40
+"""Maximum length of a file name in a message."""
 
 
 def limit_reached(error: BaseException) -> EquipoiseError | None:
-    """Return the error for a limit that an error, or one of its causes, means; else ``None``."""
-    if any(map(_means_open_files, _causes(error))):
+    """Return an error with a hint if a limit of the system caused ``error``; else ``None``."""
+    if any(map(_is_from_open_files, _causes(error))):
         limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         return UnusableInput(
             "too many open files", hint=f"raise `ulimit -n`, which is {limit} here: 256 is enough"
@@ -36,11 +36,11 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         cause = cause.__cause__ or cause.__context__
 
 
-def _means_open_files(error: BaseException) -> bool:
+def _is_from_open_files(error: BaseException) -> bool:
     if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
         return True
     if isinstance(error, EquipoiseError) and f"(os error {errno.EMFILE})" in error.what:
-        # A native program of ours reported it.
+        # One of Equipoise's native programs reported it.
         return True
     # SQLite and tempfile report the file, not the reason.
     is_vague = getattr(error, "sqlite_errorcode", None) == _SQLITE_CANTOPEN or (
@@ -57,18 +57,19 @@ def _is_without_temporary_folder(error: OSError) -> bool:
 
 
 def environment_fault(error: OSError) -> UnusableInput | None:
-    """Return the user's error for a fault that any file access may meet; ``None`` for others."""
+    """Return an error with a hint for a fault that any file access may have; else ``None``."""
     name = "" if error.filename is None else str(error.filename)
     if error.errno == errno.ENAMETOOLONG:
         return UnusableInput(
-            f"the name {name[:MAX_LETTERS]}… of {len(name)} letters is too long", hint="shorten it"
+            f"the file name {name[:MAX_NAME_LETTERS]}… is too long: {len(name)} letters",
+            hint="use a shorter name",
         )
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return UnusableInput(
             f"no space is left on the disk{' of ' + name if name else ''}",
             # tempfile.gettempdir would try to write to the folder.
-            hint=f"make room there; temporary files are in {os.environ.get('TMPDIR') or '/tmp'} "
-            "(TMPDIR)",
+            hint="delete files on this disk, or set TMPDIR to a folder on another disk; it is "
+            f"{os.environ.get('TMPDIR') or '/tmp'} now",
         )
     if _is_without_temporary_folder(error):
         return UnusableInput(

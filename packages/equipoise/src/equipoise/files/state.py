@@ -1,11 +1,11 @@
 """The state folder: data that Equipoise keeps for a user between commands.
 
-It is ``$XDG_STATE_HOME/equipoise``, else ``~/.local/state/equipoise`` (XDG Base Directory
+The folder is ``$XDG_STATE_HOME/equipoise``, else ``~/.local/state/equipoise`` (XDG Base Directory
 Specification 0.8). Only the user can write to it, and only the user can read the folders in it.
 
-It has a random identity of this host, in a file for each machine, because several machines may
-share a home folder. Machines are distinguished by a digest of ``/etc/machine-id`` (machine-id(5)
-asks to keep the id itself secret), or by their name without such a file.
+The folder has a random identity of this host. Several machines may share a home folder, so each has
+its own file, whose name is a digest of ``/etc/machine-id`` (machine-id(5) asks to keep the id
+itself secret). Without this file, the digest is of the machine's name.
 
 The ledger is elsewhere: by default under the current folder.
 """
@@ -29,23 +29,24 @@ from equipoise.model.host import HostReference
 from equipoise.shared.safe_text import MAX_NAME_LETTERS, as_unicode
 
 STATE_NAME = "equipoise"
-_STATE_OF_HOME = ".local/state"
-_OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_DEFAULT_STATE_HOME = ".local/state"
+"""Folder below the user's home, used without ``XDG_STATE_HOME``."""
+_FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 OPEN_TO_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 HOST_VARIABLE = "EQUIPOISE_HOST"
-"""Variable with the name of this host, if ``--host`` is not given."""
+"""Environment variable with the name of this host, which ``--host`` overrides."""
 DEFAULT_LEDGER = Path(".equipoise/ledger.db")
 LEDGER_VARIABLE = "EQUIPOISE_LEDGER"
-HOSTS = "hosts"
-"""Folder of the identities of hosts, in the state folder."""
+HOSTS_FOLDER = "hosts"
+"""Folder in the state folder, with the identities of hosts."""
 _MACHINE_ID = Path("/etc/machine-id")
 _IDENTITY_BYTES = 16
-_IDENTITY = re.compile(f"[0-9a-f]{{{2 * _IDENTITY_BYTES}}}")
+_IDENTITY_PATTERN = re.compile(f"[0-9a-f]{{{2 * _IDENTITY_BYTES}}}")
 
 
 def default_ledger() -> Path:
-    """Return the ledger in ``EQUIPOISE_LEDGER``, or the ledger in the current folder."""
+    """Return the path in ``EQUIPOISE_LEDGER``, else that of the ledger in the current folder."""
     return Path(os.environ.get(LEDGER_VARIABLE) or DEFAULT_LEDGER)
 
 
@@ -61,19 +62,20 @@ class StateFolderUnusable(Exception):
 def open_state(name: str) -> Iterator[int]:
     """Open a folder in the state folder, created if missing; yield its descriptor.
 
-    Neither it nor the state folder is opened through a symbolic link. Its mode is 0700. Raise
-    `StateFolderUnusable` if it cannot be created, or others could change or read its content.
+    The mode of the folder is 0700. Neither this folder nor the state folder may be a symbolic link.
+    Raise `StateFolderUnusable` if the folder cannot be created, or if others could change or read
+    its content.
     """
     path = _state_home()
     try:
         os.makedirs(path, mode=0o700, exist_ok=True)
         # The state home itself may be a link.
-        folder = os.open(path, _OPEN)
-        for part, forbidden in ((STATE_NAME, WRITABLE_BY_OTHERS), (name, OPEN_TO_OTHERS)):
+        folder = os.open(path, _FOLDER_FLAGS)
+        for part, forbidden_mode in ((STATE_NAME, WRITABLE_BY_OTHERS), (name, OPEN_TO_OTHERS)):
             path = path / part
-            folder = _below(folder, part)
+            folder = _open_subfolder(folder, part)
             status = os.fstat(folder)
-            if status.st_uid != os.geteuid() or status.st_mode & forbidden:
+            if status.st_uid != os.geteuid() or status.st_mode & forbidden_mode:
                 os.close(folder)
                 raise StateFolderUnusable(path, "other users could change or read it")
     except OSError as error:
@@ -87,10 +89,9 @@ def open_state(name: str) -> Iterator[int]:
 def private_folder(name: str) -> Path:
     """Return the path of a folder in the state folder, created if missing.
 
-    No other user can add or read files there, or replace the folder: its owner is this user, its
-    mode 0700, and neither it nor the state folder is a symbolic link.
-
-    Raise `UnusableInput` if the folder cannot be created or trusted.
+    No other user can add or read files there, or replace the folder: the folder belongs to this
+    user and has the mode 0700, and neither it nor the state folder is a symbolic link. Raise
+    `UnusableInput` if the folder cannot be created or trusted.
     """
     try:
         with open_state(name) as folder:
@@ -105,23 +106,23 @@ def private_folder(name: str) -> Path:
 def _state_home() -> Path:
     """Return the folder in which programs of this user keep their state.
 
-    Instead of a folder of another user, which ``sudo`` may leave in ``HOME``, the home of the
-    account is used.
+    If ``HOME`` is the folder of another user, as ``sudo`` may leave it, the home folder of the
+    account is used instead.
     """
-    named = os.environ.get("XDG_STATE_HOME", "")
-    if os.path.isabs(named) and not _belongs_to_another(named):
-        return Path(named)
+    state_home = os.environ.get("XDG_STATE_HOME", "")
+    if os.path.isabs(state_home) and not _belongs_to_another_user(state_home):
+        return Path(state_home)
     home = os.environ.get("HOME", "")
-    if os.path.isabs(home) and os.path.isdir(home) and not _belongs_to_another(home):
-        return Path(home, _STATE_OF_HOME)
+    if os.path.isabs(home) and os.path.isdir(home) and not _belongs_to_another_user(home):
+        return Path(home, _DEFAULT_STATE_HOME)
     try:
-        return Path(pwd.getpwuid(os.geteuid()).pw_dir, _STATE_OF_HOME)
+        return Path(pwd.getpwuid(os.geteuid()).pw_dir, _DEFAULT_STATE_HOME)
     except KeyError:
         reason = f"user {os.geteuid()} has no home folder"
         raise StateFolderUnusable("the state folder", reason) from None
 
 
-def _belongs_to_another(folder: str) -> bool:
+def _belongs_to_another_user(folder: str) -> bool:
     try:
         return os.stat(folder).st_uid != os.geteuid()
     except OSError:
@@ -129,23 +130,24 @@ def _belongs_to_another(folder: str) -> bool:
         return False
 
 
-def _below(around: int, part: str) -> int:
+def _open_subfolder(parent: int, name: str) -> int:
+    """Open a folder in the open folder ``parent``, created if missing; close ``parent``."""
     try:
         with contextlib.suppress(FileExistsError):
-            os.mkdir(part, 0o700, dir_fd=around)
-        return os.open(part, _OPEN | os.O_NOFOLLOW, dir_fd=around)
+            os.mkdir(name, 0o700, dir_fd=parent)
+        return os.open(name, _FOLDER_FLAGS | os.O_NOFOLLOW, dir_fd=parent)
     finally:
-        os.close(around)
+        os.close(parent)
 
 
 def this_host(name: str | None = None) -> HostReference | None:
     """Return this host; ``None`` if the state folder cannot keep its identity.
 
-    ``name`` is the user's name for it; by default the value of ``EQUIPOISE_HOST``, else the
+    ``name`` is the user's name for the host; by default the value of ``EQUIPOISE_HOST``, else the
     machine's name.
     """
     try:
-        identity = _identity()
+        identity = _read_or_create_identity()
     except (OSError, StateFolderUnusable):
         return None
     return HostReference(identity, as_unicode(name or host_name())[:MAX_NAME_LETTERS])
@@ -156,55 +158,56 @@ def host_name() -> str:
     return os.environ.get(HOST_VARIABLE) or os.uname().nodename
 
 
-def _identity() -> str:
-    """Return the stored identity; the first process that calls this stores it.
+def _read_or_create_identity() -> str:
+    """Return the stored identity of this host; the first process that calls this stores one.
 
     Raise `OSError` or `StateFolderUnusable` if it cannot be stored, or the stored text is invalid.
     """
-    own = _file_of_this_machine()
-    with open_state(HOSTS) as folder:
+    name = _identity_file_name()
+    with open_state(HOSTS_FOLDER) as folder:
         with contextlib.suppress(FileNotFoundError):
-            return _read(folder, own)
-        new = f".{secrets.token_hex(8)}"
-        with opened(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, folder) as file:
+            return _read_identity(folder, name)
+        temporary = f".{secrets.token_hex(8)}"
+        flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC
+        with opened(temporary, flags, folder) as file:
             os.write(file, new_identity().encode("ascii"))
             os.fsync(file)
         try:
-            # The name appears with the whole content, and never replaces another file.
+            # A link appears with its complete content, and never replaces another file.
             with contextlib.suppress(FileExistsError):
-                os.link(new, own, src_dir_fd=folder, dst_dir_fd=folder)
+                os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
         finally:
-            os.unlink(new, dir_fd=folder)
-        return _read(folder, own)
+            os.unlink(temporary, dir_fd=folder)
+        return _read_identity(folder, name)
 
 
-def _file_of_this_machine() -> str:
+def _identity_file_name() -> str:
     try:
-        machine = _MACHINE_ID.read_bytes().strip()
+        machine_id = _MACHINE_ID.read_bytes().strip()
     except OSError:
-        machine = b""
-    known = machine or os.fsencode(os.uname().nodename)
-    return hashlib.blake2b(known, digest_size=8, key=b"equipoise host").hexdigest()
+        machine_id = b""
+    machine = machine_id or os.fsencode(os.uname().nodename)
+    return hashlib.blake2b(machine, digest_size=8, key=b"equipoise host").hexdigest()
 
 
-def _read(folder: int, name: str) -> str:
+def _read_identity(folder: int, name: str) -> str:
     with opened(name, OPEN_UNTRUSTED, folder) as file:
         status = os.fstat(file)
         identity = stored_identity(file)
-    private = stat.S_ISREG(status.st_mode) and not status.st_mode & OPEN_TO_OTHERS
-    if identity is None or not private:
+    is_private = stat.S_ISREG(status.st_mode) and not status.st_mode & OPEN_TO_OTHERS
+    if identity is None or not is_private:
         raise StateFolderUnusable(name, "it does not contain an identity of this host")
     return identity
 
 
 def new_identity() -> str:
-    """Draw a unique identity: 32 hexadecimal digits."""
+    """Return a random identity: 32 hexadecimal digits."""
     return secrets.token_hex(_IDENTITY_BYTES)
 
 
 def is_identity(text: str) -> bool:
-    """Return whether a text has the form of an identity."""
-    return _IDENTITY.fullmatch(text) is not None
+    """Return whether a text may be an identity: 32 hexadecimal digits."""
+    return _IDENTITY_PATTERN.fullmatch(text) is not None
 
 
 def stored_identity(file: int) -> str | None:

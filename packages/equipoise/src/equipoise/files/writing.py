@@ -1,11 +1,11 @@
-"""Reading a file without endless waits, and replacing a file wholly or not at all.
+"""Functions that read a complete file, and that replace a file completely or not at all.
 
-New content is written to a new file in the same folder, flushed to the disk and renamed. A device,
-a FIFO or a descriptor such as ``/dev/stdout`` is written in place.
+To replace a file, new content is written to a new file in the same folder, flushed to the disk and
+renamed. A device, a FIFO or a descriptor such as ``/dev/stdout`` is written in place.
 
-A regular file is read whole. A pipe is read to its end: a pipe without a name, such as the shell's
-``<(command)``, for as long as its writer takes; a FIFO must be written within some seconds.
-Anything else (a folder, a device, a socket) is refused.
+Regular files and pipes can be read, but not folders, devices and sockets. Reading waits for the
+writer of a pipe without a name, such as the shell's ``<(command)``, as long as it takes. For the
+writer of a FIFO (a pipe with a name) it waits some seconds.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from pathlib import Path
 
 from equipoise.model.errors import UnusableInput
 
-WRITER_PATIENCE_S = 10.0
-"""Maximum seconds without anything to read in a FIFO."""
+WRITER_TIMEOUT_S = 10.0
+"""Maximum seconds to wait for something to read in a FIFO."""
 _CHUNK_BYTES = 1 << 20
-_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_READ_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 """Flags to open a folder, but not a link to a folder."""
 OPEN_UNTRUSTED = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -37,9 +37,9 @@ OPEN_UNTRUSTED = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 def read_whole(path: Path, *, hint: str, max_bytes: int | None = None) -> bytes:
     """Return the content of a file or a pipe.
 
-    Reading stops after ``max_bytes``, so a longer result means that the file is too large for the
-    caller. Raise `UnusableInput` with ``hint`` if the file cannot be read, is neither a file nor a
-    pipe, or is a FIFO without a writer.
+    Reading stops after more than ``max_bytes``, so a longer result means that the file is too large
+    for the caller. Raise `UnusableInput` with ``hint`` if the file cannot be read, is neither a
+    regular file nor a pipe, or is a FIFO without a writer.
     """
 
     def refusal(reason: str) -> UnusableInput:
@@ -47,7 +47,7 @@ def read_whole(path: Path, *, hint: str, max_bytes: int | None = None) -> bytes:
 
     content = bytearray()
     try:
-        with opened(path, _FLAGS) as descriptor:
+        with opened(path, _READ_FLAGS) as descriptor:
             mode = os.fstat(descriptor).st_mode
             if stat.S_ISDIR(mode):
                 raise refusal("it is a folder")
@@ -78,10 +78,13 @@ def becomes_readable(descriptor: int, timeout_s: float | None) -> bool:
 
 @contextmanager
 def opened(
-    path: str | Path, flags: int, around: int | None = None, mode: int = 0o600
+    path: str | Path, flags: int, parent: int | None = None, mode: int = 0o600
 ) -> Iterator[int]:
-    """Open a file or folder, below the open folder ``around`` if one is given."""
-    descriptor = os.open(path, flags, mode, dir_fd=around)
+    """Open a file or folder; yield its descriptor.
+
+    The path may be relative to the open folder with the descriptor ``parent``.
+    """
+    descriptor = os.open(path, flags, mode, dir_fd=parent)
     try:
         yield descriptor
     finally:
@@ -90,23 +93,23 @@ def opened(
 
 def _wait_for_writer(path: Path, descriptor: int) -> None:
     has_name = not os.path.realpath(path).startswith("/proc/")
-    if not becomes_readable(descriptor, WRITER_PATIENCE_S if has_name else None):
+    if not becomes_readable(descriptor, WRITER_TIMEOUT_S if has_name else None):
         raise UnusableInput(
-            f"cannot read {path}: it is a FIFO to which nobody has written for "
-            f"{WRITER_PATIENCE_S:g} s",
-            hint="start its writer first, or name a file",
+            f"cannot read {path}: it is a FIFO, and nothing was written to it for "
+            f"{WRITER_TIMEOUT_S:g} s",
+            hint="start the program that writes to the FIFO first, or name a file",
         )
 
 
-READER_PATIENCE_S = 10.0
-"""Maximum seconds that a FIFO may have no reader, or an idle reader."""
+READER_TIMEOUT_S = 10.0
+"""Maximum seconds to wait for a reader of a FIFO, and for a reader that reads nothing."""
 UNFINISHED_PREFIX = ".equipoise-unfinished-"
 """Prefix of the name of an incomplete file."""
 
-_POLL_S = 0.02
+_POLL_INTERVAL_S = 0.02
 _MAX_LINKS = 40
-_CANNOT_REPLACE = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY})
-"""Errors of a folder without room for a new file, and of a file that is a mount point."""
+_REPLACEMENT_ERRORS = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY})
+"""Errors of a folder that accepts no new file, and of a file that is a mount point."""
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -114,10 +117,8 @@ def write_whole(path: Path, content: bytes) -> None:
 
     The file keeps its mode and, if the system permits it, its owner. A symbolic link stays, and its
     target is replaced. If the folder does not accept a new file, or the file is a mount point, the
-    file is written in place.
-
-    Raise `OSError` if the file cannot be written, or a FIFO has no reader for `READER_PATIENCE_S`
-    seconds.
+    file is written in place. Raise `OSError` if the file cannot be written, or a FIFO has no reader
+    for `READER_TIMEOUT_S` seconds.
     """
     target = _follow_links(path)
     descriptor = _own_descriptor(target)
@@ -137,7 +138,10 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def write_or_refuse(path: Path, content: bytes, hint: str) -> None:
-    """Replace the content of a file that a user named; raise `UnusableInput` if that fails."""
+    """Replace the content of a file that a user named.
+
+    Raise `UnusableInput` with ``hint`` if the file cannot be written.
+    """
     try:
         write_whole(path, content)
     except OSError as error:
@@ -145,23 +149,23 @@ def write_or_refuse(path: Path, content: bytes, hint: str) -> None:
 
 
 def _follow_links(path: Path) -> str:
-    """Return the target of symbolic links, followed up to a link of /proc.
+    """Return the target of symbolic links; a link in /proc is not followed.
 
-    A link of /proc leads to an open file, whatever its text is.
+    A link in /proc leads to an open file, and its text may not be a path.
     """
-    place = os.path.abspath(path)
+    target = os.path.abspath(path)
     for _ in range(_MAX_LINKS):
-        folder, name = os.path.split(place)
-        place = os.path.join(os.path.realpath(folder), name)
-        if place.startswith("/proc/") or not os.path.islink(place):
-            return place
-        place = os.path.join(os.path.dirname(place), os.readlink(place))
+        folder, name = os.path.split(target)
+        target = os.path.join(os.path.realpath(folder), name)
+        if target.startswith("/proc/") or not os.path.islink(target):
+            return target
+        target = os.path.join(os.path.dirname(target), os.readlink(target))
     raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
 
 
-def _own_descriptor(place: str) -> int | None:
-    """Return the descriptor of this process with a path; ``None`` for other paths."""
-    folder, name = os.path.split(place)
+def _own_descriptor(path: str) -> int | None:
+    """Return the descriptor if a path means an open descriptor of this process; else ``None``."""
+    folder, name = os.path.split(path)
     is_own = folder in (f"/proc/{os.getpid()}/fd", f"/proc/{os.getpid()}/task/{os.getpid()}/fd")
     return int(name) if is_own and name.isdecimal() else None
 
@@ -176,7 +180,7 @@ def _replace(target: str, content: bytes, old: os.stat_result | None) -> None:
         os.rename(unfinished, target)
     except OSError as error:
         Path(unfinished).unlink(missing_ok=True)
-        if old is None or error.errno not in _CANNOT_REPLACE:
+        if old is None or error.errno not in _REPLACEMENT_ERRORS:
             raise
         _write_in_place(target, content)
     except BaseException:
@@ -189,7 +193,7 @@ def _write_new_file(unfinished: str, content: bytes, old: os.stat_result | None)
     with opened(unfinished, flags, mode=0o666) as descriptor:
         if old is not None:
             if (os.geteuid(), os.getegid()) != (old.st_uid, old.st_gid):
-                # Only root may change the owner; other users own their replacement.
+                # Only root may change the owner; otherwise this user owns the new file.
                 with contextlib.suppress(PermissionError):
                     os.fchown(descriptor, old.st_uid, old.st_gid)
             os.fchmod(descriptor, stat.S_IMODE(old.st_mode))
@@ -203,22 +207,23 @@ def _write_in_place(target: str, content: bytes) -> None:
 
 
 def _write_to_fifo(target: str, content: bytes) -> None:
-    descriptor = _open_for_reader(target)
+    descriptor = _open_fifo(target)
     try:
         writable = select.poll()
         writable.register(descriptor, select.POLLOUT)
         rest = memoryview(content)
         while rest:
-            if not writable.poll(READER_PATIENCE_S * 1000):
-                raise TimeoutError(errno.ETIMEDOUT, "its reader reads nothing", target)
+            if not writable.poll(READER_TIMEOUT_S * 1000):
+                raise TimeoutError(errno.ETIMEDOUT, "the reader of the FIFO reads nothing", target)
             with contextlib.suppress(BlockingIOError):
                 rest = rest[os.write(descriptor, rest) :]
     finally:
         os.close(descriptor)
 
 
-def _open_for_reader(target: str) -> int:
-    deadline = time.monotonic() + READER_PATIENCE_S
+def _open_fifo(target: str) -> int:
+    """Open a FIFO for writing once it has a reader."""
+    deadline = time.monotonic() + READER_TIMEOUT_S
     while True:
         try:
             return os.open(target, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -227,7 +232,7 @@ def _open_for_reader(target: str) -> int:
                 raise
         if time.monotonic() > deadline:
             raise OSError(errno.ENXIO, "it is a FIFO that nobody reads", target)
-        time.sleep(_POLL_S)
+        time.sleep(_POLL_INTERVAL_S)
 
 
 def _write_all(descriptor: int, content: bytes) -> None:

@@ -1,8 +1,9 @@
 """Reports: a result of any kind becomes one document, which every renderer can write.
 
-document: the one model of a report, as parts in reading order.
-builders: a file for each kind of result, which turns it into a document.
-renderers: a file for each form: terminal, page, Markdown, LaTeX, CSV, notebook.
-json_document: results as JSON, their schemas, and reading them back.
+document: the model of a report, as a list of parts in reading order.
+kind: the methods with which a kind of campaign changes its report.
+builders: a file for each kind of result, which turns the result into a document.
+renderers: a file for each output format: terminal, page, Markdown, LaTeX, CSV, notebook.
+json_document: writes results as JSON, makes their schemas, and reads JSON results.
 units: numbers as people read them.
 """

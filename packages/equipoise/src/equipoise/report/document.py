@@ -1,15 +1,15 @@
-"""One model of a report: the question, the answer, and everything else in reading order.
+"""The document model of reports: a `Document` is a list of parts in reading order.
 
-A builder turns a result of one kind into a `Document`; a renderer writes any document in one form.
-All text is plain: each renderer escapes it. What one form shows and another does not is said by
-the ``forms`` of a part, never by a renderer.
+A builder turns a result of one kind into a document. A renderer writes any document in one form:
+for a terminal, as a page, as a text, or for a notebook. The field ``forms`` of a part says which
+forms show the part. All texts are plain, and each renderer escapes them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, get_args
 
 from msgspec import Struct, field
 from msgspec.structs import force_setattr, replace
@@ -21,40 +21,41 @@ if TYPE_CHECKING:
     from equipoise.figures.gallery import Figure
 
 Form = Literal["screen", "verbose", "page", "text", "notebook"]
-"""Terminal, terminal with ``--verbose``, HTML page, text for a pull request or a paper, or a piece
-of a notebook."""
+"""Form of a written document: a terminal without and with ``--verbose``, an HTML page, a text in
+Markdown or LaTeX, or a piece of HTML in a notebook."""
 Forms = frozenset[Form]
 BRIEF: Forms = frozenset({"screen"})
 """A terminal without ``--verbose``."""
 VERBOSE: Forms = frozenset({"verbose"})
 SCREEN: Forms = BRIEF | VERBOSE
-"""A terminal in any case."""
+"""A terminal, with and without ``--verbose``."""
 PAGE: Forms = frozenset({"page"})
 TEXT: Forms = frozenset({"text", "notebook"})
 WRITTEN: Forms = PAGE | TEXT
-"""Every form but the terminal."""
+"""Every form except the terminal."""
 WITH_PICTURES: Forms = frozenset({"page", "text"})
 """Forms that can show figures."""
 EVERYWHERE: Forms = SCREEN | PAGE | TEXT
 
 UNKNOWN = "–"
-"""Stands in a table cell for a number that is not known."""
+"""Text of a table cell whose value is unknown."""
 MAX_CLAIMS = 3
-"""Number of claims that are sentences; more of them become a table."""
-ALIKE_SHOWN = 3
-"""Number of lines of one kind that the terminal and text forms show."""
+"""Maximum number of claims that are written as sentences; more claims become a table."""
+MAX_ALIKE = 3
+"""Maximum number of similar lines, such as warnings of one kind, that a terminal or text shows."""
 
 Number = str | float | None
-"""Value of a cell in the table of numbers (CSV)."""
+"""Value of a cell in the CSV table."""
 NumberRow = dict[str, Number]
+"""Row of the CSV table: the values by column; a missing column means an unknown value."""
 
 
 class Styled(Struct, frozen=True):
-    """Text of a cell with a style."""
+    """Text of a table cell with a style."""
 
     text: str
     style: str = ""
-    """Empty, ``strong``, ``dim``, ``caution``, or a tone: a verdict whose colour the text has."""
+    """Empty, ``strong``, ``dim``, ``caution``, or a verdict, whose colour the text then has."""
 
 
 class Name(Struct, frozen=True):
@@ -63,21 +64,21 @@ class Name(Struct, frozen=True):
     text: str
     color: str = ""
     command: str = ""
-    """Empty where the name is the command."""
+    """Empty if the name already is the command."""
 
 
 class Histogram(Struct, frozen=True):
-    """Distribution of values, which a terminal draws in one line."""
+    """Histogram of values, which a terminal draws in one line."""
 
     values: Sequence[float]
     low: float
     high: float
     ends: tuple[str, str]
-    """Least and greatest value as text."""
+    """The smallest and the largest value as text."""
 
     @property
     def text(self) -> str:
-        """Range of the values, for forms that draw no histogram."""
+        """Range of the values, for forms without histograms."""
         return " to ".join(self.ends)
 
 
@@ -90,75 +91,74 @@ def text_of(cell: Cell) -> str:
     return cell if isinstance(cell, str) else cell.text
 
 
-Kind = Literal["name", "number", "label", "words", "id"]
-"""``name``: shortened if too long; ``number``: to the right; ``words``: broken into lines; ``id``:
-never shortened, since a reader copies it."""
+ColumnKind = Literal["name", "number", "label", "words", "id"]
+"""Layout of a column: ``name`` is shortened if too long, ``number`` is aligned to the right,
+``words`` is broken into lines, and ``id`` is never shortened, because a reader copies it."""
 
 
 class Column(Struct, frozen=True):
-    """Heading of a column and how its cells are set."""
+    """Heading of a table column, and the layout of its cells."""
 
     heading: str
-    kind: Kind = "label"
+    kind: ColumnKind = "label"
 
 
 HeadedCells = Sequence[tuple[str, Cell]]
-"""Cells of a row, each with the heading of its column (`headed`)."""
+"""Cells of a row, each with the heading of its column; see `columns_and_rows`."""
 
 
-def headed(
+def columns_and_rows(
     rows: Iterable[Mapping[str, Cell] | HeadedCells],
 ) -> tuple[tuple[Column, ...], tuple[Row, ...]]:
-    """Return the columns and the rows of a table from rows that name the heading of each cell.
+    """Return the columns and the rows of a table whose rows have a heading for each cell.
 
-    A heading ends in ``:name``, ``:number``, ``:words`` or ``:id`` where its cells are not labels;
-    one that somebody named always does. The longest row has all headings: a row of one cell is a
-    heading for the rows below it.
+    A heading may end in the kind of its column: ``:name``, ``:number``, ``:words`` or ``:id``. A
+    heading with text of a user must end so, because this text may contain a colon. The headings of
+    the table are those of the longest row. A row of one cell is a heading for the rows below it.
     """
     cells = [tuple(row.items() if isinstance(row, Mapping) else row) for row in rows]
     columns = (heading.rpartition(":") for heading, _ in max(cells, key=len, default=()))
     return (
-        tuple(Column(name, _KINDS[kind]) if at else Column(kind) for name, at, kind in columns),
+        tuple(
+            Column(name, _COLUMN_KINDS[suffix]) if colon else Column(suffix)
+            for name, colon, suffix in columns
+        ),
         tuple(tuple(cell for _, cell in row) for row in cells),
     )
 
 
-_KINDS: Mapping[str, Kind] = {
-    "name": "name",
-    "number": "number",
-    "words": "words",
-    "id": "id",
-}
+_COLUMN_KINDS: Mapping[str, ColumnKind] = {kind: kind for kind in get_args(ColumnKind)}
 
 
-class AnyPart(Struct, frozen=True, kw_only=True):
-    """Fields that every part of a document has."""
+class BasePart(Struct, frozen=True, kw_only=True):
+    """Base class of all parts of a document."""
 
     forms: Forms = EVERYWHERE
+    """Forms that show the part."""
 
     @property
     def kind(self) -> str:
-        """Name of the kind of part, for the page's template."""
+        """Name of the part's class in lower case, for the template of the page."""
         return type(self).__name__.lower()
 
 
-class PagePart(AnyPart, frozen=True, kw_only=True):
-    """A part that only a page shows, unless its ``forms`` are set."""
+class PagePart(BasePart, frozen=True, kw_only=True):
+    """Part that only a page shows, unless its ``forms`` are set."""
 
     forms: Forms = PAGE
 
 
-class Table(AnyPart, frozen=True):
-    """Rows under headings; a row of one cell is a heading for the rows below it."""
+class Table(BasePart, frozen=True):
+    """Table; a row of one cell is a heading for the rows below it."""
 
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
     title: str = ""
     label: str = ""
-    """Accessible name where no title is shown."""
+    """Name for screen readers, for a table without a title."""
     notes: tuple[str, ...] = ()
     max_rows: int | None = None
-    """Number of rows that a terminal shows."""
+    """Maximum number of rows that a terminal shows; ``None`` for all rows."""
 
     @property
     def headings(self) -> tuple[str, ...]:
@@ -166,103 +166,103 @@ class Table(AnyPart, frozen=True):
         return tuple(column.heading for column in self.columns)
 
 
-class Paragraph(AnyPart, frozen=True):
-    """One sentence or a few."""
+class Paragraph(BasePart, frozen=True):
+    """One or several sentences."""
 
     text: str
     style: str = ""
 
 
-class Bullets(AnyPart, frozen=True):
+class Bullets(BasePart, frozen=True):
     """List of sentences."""
 
     items: tuple[str, ...]
     style: str = ""
     max_items: int | None = None
-    """Number of items that a terminal shows."""
+    """Maximum number of items that a terminal shows; ``None`` for all items."""
 
 
-class Facts(AnyPart, frozen=True):
-    """Names and their values."""
+class Facts(BasePart, frozen=True):
+    """List of names, each with its value."""
 
     pairs: tuple[tuple[str | Name, str | tuple[str, ...]], ...]
-    """A value of several texts has a line for each."""
+    """Names and values; a value is a text, or several texts on a line each."""
 
-    def texts(self, joint: str) -> Iterator[tuple[str, str]]:
-        """Yield the names and values as plain text, with the lines of a value joined."""
+    def texts(self, separator: str) -> Iterator[tuple[str, str]]:
+        """Yield names and values as plain text; ``separator`` joins the lines of a value."""
         for name, value in self.pairs:
-            yield text_of(name), value if isinstance(value, str) else joint.join(value)
+            yield text_of(name), value if isinstance(value, str) else separator.join(value)
 
 
-class Command(AnyPart, frozen=True):
+class Command(BasePart, frozen=True):
     """Command line to copy."""
 
     line: str
     purpose: str
-    """Purpose of the line, as the sentence before it; ends in a colon."""
+    """Sentence before the line that says its purpose; it ends in a colon."""
 
     def __post_init__(self) -> None:
-        """Cut a purpose that is too long; the line stays whole, because it is copied."""
+        """Shorten a long purpose; the line stays complete, because a reader copies it."""
         force_setattr(self, "purpose", shortened(self.purpose, MAX_LINE_LETTERS))
 
 
-class Listing(AnyPart, frozen=True):
-    """Lines of a file or of a patch, as they are."""
+class Listing(BasePart, frozen=True):
+    """Lines of a file or of a patch, shown unchanged."""
 
     lines: tuple[str, ...]
 
 
-class ShownWarning(Protocol):
-    """A warning of a campaign, of its host or of an analysis, as a report shows it."""
+class ReportWarning(Protocol):
+    """Warning about a campaign, its host or an analysis, as a report shows it."""
 
     @property
     def code(self) -> str:
-        """Name of the kind of warning."""
+        """Identifier of the kind of warning."""
 
     @property
     def summary(self) -> str:
-        """Problem that the warning is about."""
+        """Sentence that describes the problem."""
 
     @property
     def hint(self) -> str:
-        """Remedy for the problem; empty where there is none."""
+        """Remedy for the problem; empty if there is none."""
 
 
-class Warnings(AnyPart, frozen=True):
+class Warnings(BasePart, frozen=True):
     """Warnings, each with its hint."""
 
-    warnings: tuple[ShownWarning, ...]
+    warnings: tuple[ReportWarning, ...]
     badge: str = "warning"
     """Word before each warning on a terminal; also the name of its style."""
-    most_alike: int = ALIKE_SHOWN
-    """Number of warnings of one code that the terminal and text forms show."""
+    max_alike: int = MAX_ALIKE
+    """Maximum number of warnings of one code that a terminal or text shows."""
 
     @property
-    def first_of_each_code(self) -> tuple[ShownWarning, ...]:
-        """At most ``most_alike`` warnings of each code."""
-        by_code: dict[str, list[ShownWarning]] = {}
+    def first_of_each_code(self) -> tuple[ReportWarning, ...]:
+        """At most ``max_alike`` warnings of each code."""
+        by_code: dict[str, list[ReportWarning]] = {}
         for warning in self.warnings:
             by_code.setdefault(warning.code, []).append(warning)
-        return tuple(chain.from_iterable(alike[: self.most_alike] for alike in by_code.values()))
+        return tuple(chain.from_iterable(alike[: self.max_alike] for alike in by_code.values()))
 
     @property
-    def more(self) -> int:
-        """Number of warnings that the terminal and text forms leave out."""
+    def hidden_count(self) -> int:
+        """Number of warnings that a terminal or text leaves out."""
         return len(self.warnings) - len(self.first_of_each_code)
 
 
 class Figures(PagePart, frozen=True):
-    """Charts that are drawn when a renderer asks for them."""
+    """Charts, which are drawn only if a renderer needs them."""
 
     draw: Callable[[], Iterable[Figure]]
     title: str = "Figures"
-    not_on_paper: frozenset[str] = frozenset()
-    """Kinds of figures that paper leaves out; the page has them."""
+    unprinted_names: frozenset[str] = frozenset()
+    """Names of figures that the page shows but does not print."""
 
     def figures(self) -> tuple[Figure, ...]:
-        """Draw them, without checking each part of a chart against the schema of Vega-Lite.
+        """Draw the figures, without a check of the charts against the schema of Vega-Lite.
 
-        The check takes two thirds of the time; the tests of figures make it.
+        The check would take two thirds of the time; the tests of the figures do it.
         """
         from altair.utils.schemapi import debug_mode
 
@@ -277,76 +277,83 @@ class FlameGraph(PagePart, frozen=True):
 
 
 class Strip(Struct, frozen=True):
-    """Interval of a ratio on a line around "no difference"; places in percent of the width."""
+    """Drawing of a ratio's interval on a line; all positions are in percent of the line's width."""
 
     no_difference: float
+    """Position of the ratio 1."""
     negligible: tuple[float, float]
-    """Begin and width of what is too small to matter."""
+    """Begin and width of the range of ratios that are too close to 1 to matter."""
     interval: tuple[float, float]
-    """Begin and width."""
+    """Begin and width of the interval."""
     open_low: bool
     open_high: bool
+    """Whether the interval has no upper end; ``open_low`` is the same for the lower end."""
     estimate: float | None
+    """Position of the estimate."""
     name_low: str
     name_high: str
-    """Words at the ends of the line; empty where there is no room next to that of no difference."""
+    """Word at the right end of the line, ``name_low`` at the left end; empty without space."""
     description: str
+    """Sentence for screen readers."""
 
 
 class Claim(Struct, frozen=True):
-    """One statement that the result makes: a verdict, or what an analysis found."""
+    """Statement of a result: a verdict, or the finding of an analysis."""
 
     badge: str
-    """Kind of the statement in a word or two."""
+    """Verdict, or kind of the statement, in one or two words."""
     tone: str
     """Verdict whose colour the claim has."""
     text: str
+    """Sentence with the statement."""
     subject: str = ""
-    """Quantity that the estimate is of."""
+    """Name of the estimated quantity."""
     estimate: str = ""
     interval: str = ""
-    """Interval with its coverage; empty where there is none."""
+    """Interval with its coverage; empty if there is none."""
     strip: Strip | None = None
     because: str = ""
-    """Cause of the difference, as far as one was looked for."""
+    """Sentence on the cause of the difference; empty if no cause was searched for."""
     remarks: tuple[str, ...] = ()
-    """Remarks that a reader needs with the claim, a sentence each."""
+    """Sentences that a reader needs together with the claim."""
     certainty: tuple[str, ...] = ()
-    """How sure the claim is, in lines for a terminal."""
+    """Lines for a terminal that say how certain the claim is."""
     facts: tuple[tuple[str, str], ...] = ()
+    """Names and values for a page that say how certain the claim is."""
 
 
 class Claims(PagePart, frozen=True):
-    """Claims that are too many for the first screen."""
+    """Claims of a long result, which are below the answer."""
 
     claims: tuple[Claim, ...]
 
 
-class Answer(AnyPart, frozen=True):
-    """The part that a reader sees first."""
+class Answer(BasePart, frozen=True):
+    """The answer of a report, which a reader sees first."""
 
     title: str
-    """Sentence above the claims; empty where the first claim is the answer itself."""
+    """Sentence above the claims; empty if the first claim already is the answer."""
     lines: tuple[str, ...] = ()
+    """Sentences below the title."""
     claims: tuple[Claim, ...] = ()
     tiles: tuple[tuple[str, str], ...] = ()
-    """A name and its value each, for a page."""
+    """Names and values that a page shows as large tiles."""
     warnings: int = 0
-    """Number of warnings, for a link to them."""
+    """Number of warnings, for the link to the warnings."""
 
 
-class Section(AnyPart, frozen=True):
+class Section(BasePart, frozen=True):
     """Parts under a heading."""
 
     title: str
     parts: tuple[Part, ...]
     folded: bool = False
-    """Whether a page shows the parts only when the reader opens them."""
+    """Whether a page shows the parts only if the reader opens the section."""
     on_paper: bool = True
     """Whether the section is printed."""
 
 
-ScreenPart = TypeVar("ScreenPart", bound=AnyPart)
+ScreenPart = TypeVar("ScreenPart", bound=BasePart)
 Part = (
     Answer
     | Section
@@ -364,77 +371,78 @@ Part = (
 
 
 class Origin(Struct, frozen=True):
-    """Origin of a result, which a page shows before its answer."""
+    """Origin of a result, which a page shows before the answer."""
 
     question: str
     command: str
-    """Command line that asks it again; empty where there is none."""
+    """Command line that computes the result again; empty if there is none."""
     when: str = ""
-    """Empty where it is not known yet."""
+    """Time of the measurement or computation; empty until it is known."""
     machine: str = ""
+    """Short description of the machine."""
 
 
 class Document(Struct, frozen=True):
-    """One result of any kind, ready for every form."""
+    """Report of one result, which every renderer can write."""
 
     name: str
-    """Id that tells documents of the same title apart."""
+    """Unique identifier, because two documents may have the same title."""
     title: str
-    """The answer or the question, in a few words."""
+    """The answer or the question in a few words."""
     parts: tuple[Part, ...]
     numbers: tuple[NumberRow, ...] = field(default=())
-    """The same for other programs, a row each; a key that a row lacks is unknown there."""
+    """Rows of the CSV table, which has the numbers of the result for other programs."""
     origin: Origin | None = None
 
 
-def brief_or_whole(whole: ScreenPart, brief: ScreenPart) -> tuple[ScreenPart, ScreenPart]:
-    """Return a part, and its replacement on a terminal without ``--verbose``."""
+def whole_and_brief(whole: ScreenPart, brief: ScreenPart) -> tuple[ScreenPart, ScreenPart]:
+    """Return a part for all forms except ``BRIEF``, and its replacement for ``BRIEF``."""
     return replace(whole, forms=whole.forms - BRIEF), replace(brief, forms=BRIEF)
 
 
 def computation_parts(method: Iterable[str], command: str) -> Iterator[Part]:
-    """Build how a result was computed, and the command that computes it again if there is one."""
+    """Build the sections on the method of a result, and on the command that computes it again."""
     yield Section("How it was computed", tuple(map(Paragraph, method)), forms=WRITTEN)
     if command:
         yield Section("Do it again", (Command(command, "Again:"),), forms=WRITTEN)
 
 
 def parts_in(parts: Iterable[Part], form: Form) -> tuple[Part, ...]:
-    """Return the parts that a form shows, in order; a section without any is left out."""
-    in_form = (
+    """Return the parts that a form shows, without empty sections."""
+    visible_parts = (
         replace(part, parts=parts_in(part.parts, form)) if isinstance(part, Section) else part
         for part in parts
         if form in part.forms
     )
-    return tuple(part for part in in_form if not isinstance(part, Section) or part.parts)
+    return tuple(part for part in visible_parts if not isinstance(part, Section) or part.parts)
 
 
 def figures_of(document: Document) -> Iterator[Figure]:
     """Draw every figure of a document, in reading order."""
-    for part in _flat(document.parts):
+    for part in _with_inner_parts(document.parts):
         if isinstance(part, Figures):
             yield from part.figures()
 
 
 def fields_of(part: object, *names: str) -> NumberRow:
-    """Return fields of a part of a result as numbers; what it does not have is unknown."""
+    """Return fields of a part of a result as a row; a field that the part lacks is unknown."""
     return {name: getattr(part, name, None) for name in names}
 
 
 def with_interval(name: str, value: float | None, interval: Interval | None) -> NumberRow:
-    """Return a value and the ends of its interval under a name, ``_low`` and ``_high``."""
+    """Return a value as ``name``, and the ends of its interval as ``name_low``, ``name_high``."""
     low, high = interval or (None, None)
     return {name: value, f"{name}_low": low, f"{name}_high": high}
 
 
 def ratio_numbers(part: Any) -> NumberRow:
-    """Return a ratio with its interval and its level as numbers; all unknown without a part."""
+    """Return the ratio of a comparison with its interval and level; unknown for ``None``."""
     ratio, interval = getattr(part, "ratio", None), getattr(part, "ratio_ci", None)
     return {**with_interval("ratio", ratio, interval), **fields_of(part, "level")}
 
 
-def _flat(parts: Iterable[Part]) -> Iterator[Part]:
+def _with_inner_parts(parts: Iterable[Part]) -> Iterator[Part]:
     for part in parts:
         yield part
         if isinstance(part, Section):
-            yield from _flat(part.parts)
+            yield from _with_inner_parts(part.parts)

@@ -1,8 +1,8 @@
-"""Documents as JSON, their schemas, and reading a document from a file.
+"""Functions that write documents as JSON, make their schemas, and read a document from a file.
 
-See docs/reference/document.md. A file may be somebody else's or damaged: it has the types of the
-schema or is refused, and so is what no campaign computes, because pages and figures take its
-logarithm.
+See docs/reference/document.md. A file may be damaged or may come from somebody else, so it is
+refused if its types differ from the schema, or if it contains values that no campaign computes,
+such as a negative ratio: pages and figures take logarithms.
 """
 
 from __future__ import annotations
@@ -23,25 +23,26 @@ from equipoise.model.quantities import MAX_MEASURED_VALUE, Interval
 from equipoise.model.result import SCHEMA, Comparison, MetricSummary, ResultDocument
 from equipoise.report.kind import report_kind
 
-MAX_BYTES = 1024 * 1024 * 1024
-"""A campaign of 100,000 trials writes about 100 MB."""
+MAX_FILE_BYTES = 1024 * 1024 * 1024
+"""Maximum size of a document; a campaign of 100,000 trials writes about 100 MB."""
 _HINT = "name a file that `equipoise … --json FILE` wrote"
 MAX_MIN_EFFECT = 1000.0
+"""Largest possible smallest effect that matters, in percent."""
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _SCHEMAS: dict[type, str] = {ResultDocument: SCHEMA, PooledCampaigns: POOLED_SCHEMA}
-"""Names of the schemas of documents whose field ``schema`` has no default."""
+"""Schema names of the documents whose field ``schema`` has no default."""
 
 
-class WithLevel(Protocol):
-    """A part of a result with a ratio, its interval and its level."""
+class RatioWithLevel(Protocol):
+    """Part of a result with a ratio, its interval and its level."""
 
     @property
     def ratio(self) -> float | None:
-        """The ratio."""
+        """Estimate of the ratio."""
 
     @property
     def ratio_ci(self) -> Interval:
-        """Its interval."""
+        """Interval of the ratio."""
 
     @property
     def level(self) -> float | None:
@@ -49,60 +50,62 @@ class WithLevel(Protocol):
 
 
 def encode(document: msgspec.Struct) -> bytes:
-    """Write a document as one line of JSON without a line end.
+    """Return a document as one line of JSON without a line end.
 
-    Fields are in the order of the data classes, mappings in their own order, so the
-    same document always gives the same bytes; every finite float comes back bit for bit
-    and what is infinite or not a number is null.
+    Fields have the order of the data classes, and mappings keep their order, so the same document
+    always gives the same bytes. Every finite float is read back bit for bit. A number that is
+    infinite or NaN becomes null.
     """
     try:
-        return msgspec.json.encode(document, enc_hook=_plain)
+        return msgspec.json.encode(document, enc_hook=_to_python_number)
     except UnicodeEncodeError:
-        # A command line may hold bytes that are not text.
-        return msgspec.json.encode(_in_unicode(msgspec.to_builtins(document, enc_hook=_plain)))
+        # A command line may contain bytes that are not Unicode text.
+        return msgspec.json.encode(
+            _in_unicode(msgspec.to_builtins(document, enc_hook=_to_python_number))
+        )
 
 
-def decode(text: bytes, name: str) -> ResultDocument:
-    """Read a document that ``encode`` wrote.
+def decode(content: bytes, name: str) -> ResultDocument:
+    """Return the document in the content of a file that `encode` wrote.
 
-    Raise `UnusableInput` if the text is not JSON, or not a result document of this version.
-
-    Parameters
-    ----------
-    name
-        Name of the file, for the messages.
+    Raise `UnusableInput` if the content is not JSON, or not a result document of this version.
+    ``name`` is the name of the file, for messages.
     """
     try:
-        read = msgspec.json.decode(text)
+        fields = msgspec.json.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise UnusableInput(f"{name}: it is not JSON: {error}", hint=_HINT) from None
     except RecursionError:
-        what = "it is not a result document: its parts are nested too deeply"
-        raise UnusableInput(f"{name}: {what}", hint=_HINT) from None
-    version = read.get("schema") if isinstance(read, dict) else None
+        problem = "it is not a result document: its parts are nested too deeply"
+        raise UnusableInput(f"{name}: {problem}", hint=_HINT) from None
+    version = fields.get("schema") if isinstance(fields, dict) else None
     if version != SCHEMA:
-        what = f"its schema is {'not named' if version is None else repr(version)}, not {SCHEMA}"
-        raise UnusableInput(f"{name}: {what}", hint=_HINT)
-    kind = read.get(TAG)
+        problem = f"its schema is {'missing' if version is None else repr(version)}, not {SCHEMA}"
+        raise UnusableInput(f"{name}: {problem}", hint=_HINT)
+    kind = fields.get(TAG)
     if kind is None:
-        raise UnusableInput(f"{name}: its kind of campaign is not named", hint=_HINT)
+        raise UnusableInput(f"{name}: the field {TAG!r} is missing", hint=_HINT)
     if kind != ORDINARY and (not isinstance(kind, str) or import_path_of(kind) is None):
-        what = f"campaigns of the kind {kind!r} are not known to this installation"
-        raise UnusableInput(f"{name}: {what}", hint=_HINT)
-    of_kind: type[ResultDocument] = load(kind_named(kind).document)
-    # Decimals have fewer digits; texts of digits alone are rare.
-    if _LONG_NUMBER.search(text) is not None and _has_huge_integer(read):
+        problem = f"campaigns of the kind {kind!r} are not known to this installation"
+        raise UnusableInput(f"{name}: {problem}", hint=_HINT)
+    document_class: type[ResultDocument] = load(kind_named(kind).document)
+    # The slow check is needed only if the text has a long sequence of digits, which is rare.
+    if _LONG_NUMBER.search(content) is not None and _has_huge_integer(fields):
         raise UnusableInput(
             f"{name}: it contains an integer that does not fit into 64 bits", hint=_HINT
         )
-    if _LARGE_EXPONENT.search(text) is not None and any(
-        map(_is_beyond_measure, _measured(read, of_kind.measured_below))
+    if _LARGE_EXPONENT.search(content) is not None and any(
+        map(_has_huge_value, _measured_parts(fields, document_class.measured_below))
     ):
-        raise UnusableInput(f"{name}: a value is beyond {MAX_MEASURED_VALUE:g}", hint=_HINT)
-    # JSON cannot hold an infinity: a summary's null is one.
-    infinite = {key: _infinite(read[key]) for key in ("conditions", "control") if key in read}
+        raise UnusableInput(
+            f"{name}: it contains a measured value above {MAX_MEASURED_VALUE:g}", hint=_HINT
+        )
+    # JSON has no infinity, so null in a summary means infinity.
+    infinite = {
+        key: _with_infinity(fields[key]) for key in ("conditions", "control") if key in fields
+    }
     try:
-        document: ResultDocument = msgspec.convert({**read, **infinite}, of_kind)
+        document: ResultDocument = msgspec.convert({**fields, **infinite}, document_class)
         return document
     except msgspec.ValidationError as error:
         raise UnusableInput(f"{name}: it is not a result document: {error}", hint=_HINT) from None
@@ -111,33 +114,31 @@ def decode(text: bytes, name: str) -> ResultDocument:
 def read_document(path: Path) -> ResultDocument:
     """Read and check the result document in a file.
 
-    Raise `UnusableInput` if the file cannot be read, or holds no document that a campaign writes.
+    Raise `UnusableInput` if the file cannot be read, or is not a document that a campaign writes.
     """
-    content = read_whole(path, hint=_HINT, max_bytes=MAX_BYTES)
-    if len(content) > MAX_BYTES:
-        raise UnusableInput(f"{path} is larger than {MAX_BYTES >> 30} GiB", hint=_HINT)
+    content = read_whole(path, hint=_HINT, max_bytes=MAX_FILE_BYTES)
+    if len(content) > MAX_FILE_BYTES:
+        raise UnusableInput(f"{path} is larger than {MAX_FILE_BYTES >> 30} GiB", hint=_HINT)
     document = decode(content, str(path))
-    for what in _impossible(document):
-        raise UnusableInput(f"{path}: it is not a result document: {what}", hint=_HINT)
+    for contradiction in _contradictions(document):
+        raise UnusableInput(f"{path}: it is not a result document: {contradiction}", hint=_HINT)
     return document
 
 
-def schema(kind: type[msgspec.Struct] = ResultDocument) -> dict[str, Any]:
-    """Make the JSON Schema of a kind of document from its data classes.
+def schema(document_class: type[msgspec.Struct] = ResultDocument) -> dict[str, Any]:
+    """Make the JSON Schema of a class of documents; `ResultDocument` means all kinds of campaign.
 
-    That of result documents is the union over all kinds of campaign.
-
-    Every field is there in every document. A number may be null, where it is infinite:
-    a median over trials of which most timed out.
+    Every document has every field. A number is null if it is infinite, such as the median of
+    trials of which most timed out.
     """
-    defaults = {field.name: field.default for field in msgspec.structs.fields(kind)}
-    name = _SCHEMAS.get(kind, defaults["schema"])
-    kinds: tuple[type[msgspec.Struct], ...] = (kind,)
-    if kind is ResultDocument:
-        kinds = tuple(dict.fromkeys(load(each_kind.document) for each_kind in every_kind()))
-    generated = _as_written(msgspec.json.schema(Union[kinds]))  # noqa: UP007 - of a tuple
-    for document_type in kinds:
-        generated["$defs"][document_type.__name__]["properties"]["schema"] = {"const": name}
+    defaults = {field.name: field.default for field in msgspec.structs.fields(document_class)}
+    name = _SCHEMAS.get(document_class, defaults["schema"])
+    classes: tuple[type[msgspec.Struct], ...] = (document_class,)
+    if document_class is ResultDocument:
+        classes = tuple(dict.fromkeys(load(kind.document) for kind in every_kind()))
+    generated = _with_all_fields(msgspec.json.schema(Union[classes]))  # noqa: UP007 - of a tuple
+    for each_class in classes:
+        generated["$defs"][each_class.__name__]["properties"]["schema"] = {"const": name}
     return {"$schema": _DIALECT, "$id": f"urn:{name}", **generated}
 
 
@@ -145,7 +146,7 @@ _LONG_NUMBER = re.compile(rb"\d{19}")
 
 
 def _has_huge_integer(part: Any) -> bool:
-    """Say whether an integer is beyond what NumPy and the ledger can hold."""
+    """Return whether an integer in a part is too large for NumPy and the ledger."""
     match part:
         case bool():
             return False
@@ -159,79 +160,84 @@ def _has_huge_integer(part: Any) -> bool:
 
 
 _LARGE_EXPONENT = re.compile(rb"[eE]\+?\d{3}|\d{100}")
-"""A number without any of these is not beyond `MAX_MEASURED_VALUE`."""
+"""Pattern without which a text has no number above `MAX_MEASURED_VALUE`."""
 
 
-def _measured(document: dict[str, Any], measured_below: Mapping[str, str]) -> Iterator[Any]:
-    """Yield the parts of a document that hold what was measured.
+def _measured_parts(document: dict[str, Any], measured_below: Mapping[str, str]) -> Iterator[Any]:
+    """Yield the parts of a document with measured values.
 
-    Ratios and e-values elsewhere may be larger, and are computed with as logarithms.
+    Ratios and e-values in other parts may be larger, because only their logarithms are used.
     """
     yield from (document.get(key) for key in ("conditions", "trials", "why"))
-    for key, below in measured_below.items():
+    for key, inner_key in measured_below.items():
         match document.get(key):
             case dict() as part:
-                yield part.get(below)
+                yield part.get(inner_key)
 
 
-def _is_beyond_measure(part: Any) -> bool:
+def _has_huge_value(part: Any) -> bool:
+    """Return whether a measured value in a part is above `MAX_MEASURED_VALUE`."""
     match part:
         case float():
             return abs(part) > MAX_MEASURED_VALUE
         case dict():
-            return any(_is_beyond_measure(part[key]) for key in part if key != "e_value")
+            return any(_has_huge_value(part[key]) for key in part if key != "e_value")
         case list():
-            return any(map(_is_beyond_measure, part))
+            return any(map(_has_huge_value, part))
     return False
 
 
-_ALWAYS_NUMBERS = frozenset(
-    name for name, kind in MetricSummary.__annotations__.items() if kind == "float"
+_SUMMARY_NUMBERS = frozenset(
+    name for name, type_name in MetricSummary.__annotations__.items() if type_name == "float"
 )
-"""Fields that make a mapping a summary."""
+"""Required numbers of a `MetricSummary`; a mapping with these keys is one."""
 
 
-def _infinite(part: Any) -> Any:
+def _with_infinity(part: Any) -> Any:
+    """Replace null by infinity in the required numbers of summaries."""
     match part:
-        case dict() if _ALWAYS_NUMBERS <= part.keys():
-            missing = {key: math.inf for key in _ALWAYS_NUMBERS if part[key] is None}
-            return {**part, **missing}
+        case dict() if _SUMMARY_NUMBERS <= part.keys():
+            infinite = {key: math.inf for key in _SUMMARY_NUMBERS if part[key] is None}
+            return {**part, **infinite}
         case dict():
-            return {key: _infinite(inner) for key, inner in part.items()}
+            return {key: _with_infinity(inner) for key, inner in part.items()}
         case list():
-            return [_infinite(inner) for inner in part]
+            return [_with_infinity(inner) for inner in part]
     return part
 
 
-def _plain(value: Any) -> Any:
-    """Turn a number of NumPy into one of Python."""
+def _to_python_number(value: Any) -> Any:
+    """Turn a number of NumPy into a number of Python."""
     item = getattr(value, "item", None)
     if item is None:
         raise NotImplementedError(f"{type(value).__name__} has no place in a result document")
     return item()
 
 
-def _as_written(part: dict[str, Any]) -> dict[str, Any]:
-    """Say in a schema what `encode` does: it writes every field, and null for an infinity."""
-    written = {key: value for key, value in part.items() if key != "default"}
+def _with_all_fields(part: dict[str, Any]) -> dict[str, Any]:
+    """Return a schema that requires every field and allows null for each number.
+
+    `encode` writes every field, and null for an infinity.
+    """
+    changed = {key: value for key, value in part.items() if key != "default"}
     if part.get("type") == "number":
-        written["type"] = ["number", "null"]
+        changed["type"] = ["number", "null"]
     if sorted(part.get("anyOf", ()), key=str) == [{"type": "null"}, {"type": "number"}]:
         return {"type": ["number", "null"]}
     for key in ("items", "additionalProperties"):
         if isinstance(part.get(key), dict):
-            written[key] = _as_written(part[key])
+            changed[key] = _with_all_fields(part[key])
     for key in part.keys() & {"anyOf", "prefixItems"}:
-        written[key] = [_as_written(choice) for choice in part[key]]
+        changed[key] = [_with_all_fields(choice) for choice in part[key]]
     for key in part.keys() & {"properties", "$defs"}:
-        written[key] = {name: _as_written(inner) for name, inner in part[key].items()}
+        changed[key] = {name: _with_all_fields(inner) for name, inner in part[key].items()}
     if "properties" in part:
-        written["required"] = list(part["properties"])
-    return written
+        changed["required"] = list(part["properties"])
+    return changed
 
 
 def _in_unicode(part: Any) -> Any:
-    """Show bytes that are not Unicode text as backslash escapes, everywhere in the document."""
+    """Replace bytes that are not Unicode text by backslash escapes, everywhere in a document."""
     match part:
         case str():
             return part.encode("utf-8", "backslashreplace").decode("utf-8")
@@ -242,64 +248,64 @@ def _in_unicode(part: Any) -> Any:
     return part
 
 
-def _impossible(document: ResultDocument) -> Iterator[str]:
-    """Yield contradictions that no campaign computes."""
+def _contradictions(document: ResultDocument) -> Iterator[str]:
+    """Yield phrases on values that no campaign computes."""
     run = document.run
     if not 0 <= run.seed < 2**64:
         yield f"its seed is {run.seed}"
-    conditions, compared = [*document.conditions], [*document.comparisons]
+    conditions, comparisons = [*document.conditions], [*document.comparisons]
     if document.control is not None:
         conditions.append(document.control.condition)
-        compared.append(document.control.comparison)
-    compared += [row.comparison for row in document.steady_state if row.comparison is not None]
+        comparisons.append(document.control.comparison)
+    comparisons += [row.comparison for row in document.steady_state if row.comparison is not None]
     for condition in conditions:
         for metric, summary in condition.metrics.items():
             if not summary.modes:
                 yield f"{metric} of {condition.name} has no mode"
         if condition.trials < 0 or condition.failures < 0:
-            yield f"{condition.name} has fewer than no trials"
+            yield f"{condition.name} has a negative number of trials or failures"
     names = {condition.name for condition in conditions}
-    for comparison in compared:
-        yield from _impossible_comparison(comparison)
-        if not {comparison.baseline, comparison.candidate} <= names:
-            yield f"it compares {comparison.candidate} with {comparison.baseline}, and lacks one"
-    yield from report_kind(document).impossible(document)
+    for comparison in comparisons:
+        yield from _contradictions_in_comparison(comparison)
+        if missing := {comparison.baseline, comparison.candidate} - names:
+            yield f"the compared condition {min(missing)} is missing"
+    yield from report_kind(document).contradictions(document)
 
 
-def is_step(part: WithLevel) -> bool:
-    """Return whether a ratio is possible, with its interval and its level."""
+def is_possible_ratio(part: RatioWithLevel) -> bool:
+    """Return whether a ratio, its interval and its level have possible values."""
     is_ratio = part.ratio is None or 0.0 < part.ratio < math.inf
     level = part.level
     is_level = level is not None and 0.0 < level < 1.0
     return is_ratio and is_interval_of_ratios(part.ratio_ci) and is_level
 
 
-def _impossible_comparison(comparison: Comparison) -> Iterator[str]:
-    named = f"{comparison.candidate} against {comparison.baseline}"
+def _contradictions_in_comparison(comparison: Comparison) -> Iterator[str]:
+    name = f"{comparison.candidate} against {comparison.baseline}"
     if not 0.0 <= comparison.min_effect <= MAX_MIN_EFFECT:
-        yield f"{named} has a smallest effect of {comparison.min_effect:g} percent"
+        yield f"{name} has a smallest effect of {comparison.min_effect:g} percent"
     if not (0.0 < comparison.alpha < 1.0 and 0.0 < comparison.level < 1.0):
-        yield f"{named} has no alpha between 0 and 1"
+        yield f"{name} has no alpha between 0 and 1"
     ratios = [
         comparison.ratio,
         comparison.mean_ratio,
         *(answer.ratio for answer in comparison.answers),
     ]
     if any(ratio is not None and not 0.0 <= ratio < math.inf for ratio in ratios):
-        yield f"{named} has a ratio below 0"
+        yield f"{name} has a ratio below 0"
     if comparison.blocks < 0:
-        yield f"{named} has {comparison.blocks} blocks"
+        yield f"{name} has {comparison.blocks} blocks"
     if not 0.0 < comparison.equivalence_level < 1.0:
-        yield f"{named} has an equivalence interval without a level between 0 and 1"
-    if any(not 0.0 < stretch.ratio < math.inf for stretch in comparison.ratio_segments):
-        yield f"{named} has a stretch with a ratio below 0"
+        yield f"{name} has an equivalence interval without a level between 0 and 1"
+    if any(not 0.0 < segment.ratio < math.inf for segment in comparison.ratio_segments):
+        yield f"{name} has a segment of blocks whose ratio is not a positive number"
     for interval in (comparison.ratio_ci, comparison.mean_ratio_ci, comparison.equivalence_ci):
         if not is_interval_of_ratios(interval):
-            yield f"{named} has an interval {interval[0]} to {interval[1]}"
+            yield f"{name} has an interval {interval[0]} to {interval[1]}"
 
 
 def is_interval_of_ratios(interval: Interval) -> bool:
-    """Return whether both ends of an interval may be those of a ratio, in their order."""
+    """Return whether the ends of an interval are possible ratios in ascending order."""
     low, high = interval
     return (
         (low is None or 0.0 <= low < math.inf)

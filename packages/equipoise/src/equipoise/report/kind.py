@@ -1,4 +1,4 @@
-"""How the document of each kind of campaign is shown: what a kind may show instead of the usual."""
+"""Base class whose methods a kind of campaign, such as `gate`, overrides to change its report."""
 
 from __future__ import annotations
 
@@ -13,44 +13,46 @@ if TYPE_CHECKING:
     from equipoise.report.builders.result import CampaignReport
 
 Title = tuple[str, tuple[str, ...]]
-"""The sentence above the claims of an answer, and the lines below it."""
+"""Sentence above the claims of an answer, and the lines below this sentence."""
 
 
 class ReportKind:
-    """How an ordinary comparison is shown; a kind overrides what it shows instead.
+    """Parts of the report of an ordinary comparison, which a kind of campaign may override.
 
-    ``document`` is the kind's own `equipoise.model.result.ResultDocument`.
+    The argument ``document`` is the result of the kind, which is a class derived from
+    `equipoise.model.result.ResultDocument`. If a method returns ``None``, the report shows what it
+    shows for an ordinary comparison.
     """
 
     verb = "measured"
-    """Verb for the moment at which the trials came: measured or imported."""
+    """Verb before the time of the campaign, such as measured or imported."""
     scope: str | None = None
-    """Scope of the claims, where no comparison has it."""
+    """Scope of the claims, for a result without comparisons."""
     first_figures: frozenset[str] = frozenset()
-    """Names of figures of the kind that are right below the answer."""
-    figures_of_each: frozenset[str] = frozenset()
-    """Names of figures of the kind of which there is one for each comparison."""
-    repeats_because = "The same question with the same coin:"
-    """Sentence before the line that runs the campaign again."""
+    """Names of the figures that this kind shows directly below the answer."""
+    figures_per_comparison: frozenset[str] = frozenset()
+    """Names of the figures that this kind draws once for each comparison."""
+    repetition_purpose = "The same question with the same coin:"
+    """Sentence before the command that runs the campaign again."""
 
     def scope_of(self, document: Any) -> str | None:
-        """Return the scope of the claims, where no comparison has it."""
+        """Return the scope of the claims, for a result without comparisons."""
         return self.scope
 
     def question(self, document: Any) -> str | None:
-        """Return the question that the campaign answers; ``None`` for that of a comparison."""
+        """Return the question that the campaign answers."""
         return None
 
     def machine(self, document: Any) -> str | None:
-        """Return where the trials ran; ``None`` for the host of the campaign."""
+        """Return a description of the machines on which the trials ran."""
         return None
 
     def title(self, document: Any, claims: Sequence[Claim]) -> Title | None:
-        """Return the sentence above the claims; ``None`` for that of a comparison."""
+        """Return the sentence above the claims, and the lines below this sentence."""
         return None
 
     def tables(self, document: Any) -> Sequence[Table]:
-        """Return the tables of rows that replace those of conditions; none by default."""
+        """Return the tables that replace the table of conditions; none by default."""
         return ()
 
     def brief_tables(self, document: Any) -> Sequence[Table]:
@@ -58,46 +60,46 @@ class ReportKind:
         return self.tables(document)
 
     def tiles(self, document: Any) -> Iterator[tuple[str, str]]:
-        """Yield the names and the values that a page shows first."""
+        """Yield names and values that a page shows as large tiles in the answer."""
         yield from ()
 
     def metric_of(self, document: Any, condition: ConditionResult) -> str:
-        """Return the metric of which the shape of a condition is shown."""
+        """Return the metric whose distribution the report describes for a condition."""
         return str(document.primary_metric)
 
     def document(self, report: CampaignReport) -> Document | None:
-        """Return the whole document; ``None`` for that of a comparison."""
+        """Return the complete document."""
         return None
 
-    def measured(self, document: Any) -> Iterator[Part]:
-        """Build the parts before the conditions."""
+    def measured_parts(self, document: Any) -> Iterator[Part]:
+        """Build the parts directly before the table of conditions."""
         yield from ()
 
     def how_it_ran(self, report: CampaignReport) -> Iterator[Part] | None:
-        """Build the terminal's lines on the campaign; ``None`` for those of a comparison."""
+        """Build the lines of a terminal that say how the campaign ran."""
         return None
 
     def origin(self, document: Any) -> str | None:
-        """Return where the trials come from, in a few words; ``None`` for those of a campaign."""
+        """Return the origin of the trials in a few words."""
         return None
 
-    def explained(self, document: Any) -> Iterator[Part]:
-        """Build what is known of a gap that the kind found, beyond its causes."""
+    def gap_parts(self, document: Any) -> Iterator[Part]:
+        """Build the parts on the gap that this kind found, besides those on its causes."""
         yield from ()
 
     def environments(self, document: Any) -> Iterator[Section] | None:
-        """Build the environments; ``None`` for that of the campaign."""
+        """Build a section for each environment."""
         return None
 
-    def impossible(self, document: Any) -> Iterator[str]:
-        """Yield contradictions in a document that was read: no campaign computes them."""
+    def contradictions(self, document: Any) -> Iterator[str]:
+        """Yield contradictions in a document from a file, which no campaign would compute."""
         yield from ()
 
     def facts(self, document: Any) -> Iterator[tuple[str, str]] | None:
-        """Return the facts of the campaign; ``None`` for those of a comparison."""
+        """Return names and values that describe the campaign."""
         return None
 
 
 def report_kind(document: object) -> ReportKind:
-    """Return how the kind of a document is shown."""
+    """Return the report methods of the kind of campaign of a document."""
     return kind_of(document).part("report", ReportKind)

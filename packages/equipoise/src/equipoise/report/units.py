@@ -1,4 +1,4 @@
-"""Numbers as people read them; ``model.quantities`` has those that every room writes."""
+"""Functions that return numbers as text for reports; `equipoise.model.quantities` has more."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from equipoise.shared.ratios import percent_change as percent_change
 
 
 def waiting_time(seconds: float) -> str:
-    """Return a time to wait in a unit that people wait in: ``45 s``, ``12 min``, ``2.6 h``."""
+    """Return a waiting time in a suitable unit: ``45 s``, ``12 min``, ``2.6 h``."""
     if seconds < 99.5:
         return duration(seconds)
     minutes = seconds / 60.0
@@ -33,10 +33,10 @@ def waiting_time(seconds: float) -> str:
 
 
 def with_coverage(interval: str, level: float, alpha: float, kind: str = "interval") -> str:
-    """Return an interval with its coverage, as people read one.
+    """Return the text of an interval with its coverage: ``95 % interval 1.1 to 1.3``.
 
-    1 minus ``level`` is the coverage of the interval alone, 1 minus ``alpha`` that of all that
-    share alpha with it.
+    1 minus ``level`` is the coverage of this interval. 1 minus ``alpha`` is the joint coverage of
+    all intervals that share ``alpha``. ``kind`` is the noun for the interval.
     """
     if is_shared(level, alpha):
         return f"{kind} {interval} ({percentage(1.0 - alpha)} over the comparisons reported)"
@@ -44,37 +44,37 @@ def with_coverage(interval: str, level: float, alpha: float, kind: str = "interv
 
 
 def is_shared(level: float, alpha: float) -> bool:
-    """Return whether a level is a part of the alpha that several comparisons share."""
+    """Return whether several comparisons share ``alpha``, so that the level of each is smaller."""
     return level < alpha and not math.isclose(level, alpha)
 
 
-def percentage(share: float) -> str:
-    """Return a share in percent: ``95 %``."""
-    return f"{100.0 * share:.4g} %"
+def percentage(fraction: float) -> str:
+    """Return a fraction in percent: ``95 %``."""
+    return f"{100.0 * fraction:.4g} %"
 
 
-def range_text(interval: Interval, show: Callable[[float], str], unknown: str = UNKNOWN) -> str:
-    """Return ``1.2 ms to 1.4 ms``, or a replacement if an end of the interval is not known."""
+def range_text(interval: Interval, to_text: Callable[[float], str], unknown: str = UNKNOWN) -> str:
+    """Return ``1.2 ms to 1.4 ms``; return ``unknown`` if an end of the interval is unknown."""
     low, high = interval
-    return unknown if low is None or high is None else f"{show(low)} to {show(high)}"
+    return unknown if low is None or high is None else f"{to_text(low)} to {to_text(high)}"
 
 
 def seconds_left(elapsed_s: float, budget_s: float, blocks: int, block_limit: int | None) -> str:
-    """Return the time after which the budget or the block limit ends a campaign: ``0:48``."""
-    by_budget = max(0.0, budget_s - elapsed_s)
-    by_blocks = by_budget
+    """Return the time until the budget or the block limit ends a campaign: ``0:48``."""
+    budget_left_s = max(0.0, budget_s - elapsed_s)
+    blocks_left_s = budget_left_s
     if blocks and block_limit is not None:
-        by_blocks = elapsed_s / blocks * max(0, block_limit - blocks)
-    minutes, seconds = divmod(round(min(by_budget, by_blocks)), 60)
+        blocks_left_s = elapsed_s / blocks * max(0, block_limit - blocks)
+    minutes, seconds = divmod(round(min(budget_left_s, blocks_left_s)), 60)
     return f"{minutes}:{seconds:02d}"
 
 
 def spread_text(summary: MetricSummary) -> str:
     """Return half the distance from the 5th to the 95th percentile, in percent of the median."""
     if not math.isfinite(summary.p95) or summary.median <= 0:
-        return "–"
-    half = 50.0 * (summary.p95 - summary.p05) / summary.median
-    return f"±{significant(half, 2)} %"
+        return UNKNOWN
+    half_width = 50.0 * (summary.p95 - summary.p05) / summary.median
+    return f"±{significant(half_width, 2)} %"
 
 
 def capitalized(sentence: str) -> str:

@@ -293,12 +293,12 @@ def test_a_working_tree_that_has_changed_does_not_go_on_with_a_search(
 @pytest.mark.parametrize(
     ("words", "status", "message"),
     [
-        (("--good", "good"), 2, "a bisection needs one thing to run"),
+        (("--good", "good"), 2, "a bisection needs exactly one of a command"),
         (("--good", "nowhere", "--", "true"), 2, "--good nowhere: there is no such commit"),
         (("--good", "HEAD", "--bad", "good", "--", "true"), 2, "is older than good"),
         (("--good", "HEAD", "--", "true"), 2, "the same commit"),
         (("--good", "good", "--likely", "nothing", "--", "true"), 2, "no commit between"),
-        (("--good", "good", "--metrics", "a,b", "--", "true"), 2, "searches by one metric"),
+        (("--good", "good", "--metrics", "a,b", "--", "true"), 2, "uses one metric"),
         (("--good", "good", "--kind", "google-benchmark", "--", "true"), 2, "lists no benchmark"),
         (("--good", "good", "--", "./bench"), 2, "the good revision good ("),
         (("--good", "good", "--", "./{layout}"), 2, "is the number of a memory layout"),

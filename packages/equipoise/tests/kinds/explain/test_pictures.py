@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from equipoise.cli.options.declaring import read_request
+from equipoise.cli.options.declaration import read_request
 from equipoise.cli.writing import flame_graph_of, save_flame_graph
 from equipoise.kinds.explain import command as why
 from equipoise.kinds.explain.command import (

@@ -272,7 +272,7 @@ def test_a_campaign_of_attempts_that_reach_nothing_ends_with_its_gap(tmp_path: P
     section = interventions_section(result_of(record))
     assert section is not None
     texts = [part.text for part in section.parts if isinstance(part, Paragraph)]
-    assert any("No intervention here reaches what the evidence names" in text for text in texts)
+    assert any("No intervention can change what the evidence names" in text for text in texts)
 
 
 def test_a_cause_is_refuted_by_the_interventions_that_reached_it(tmp_path: Path) -> None:

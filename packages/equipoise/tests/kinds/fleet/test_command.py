@@ -127,7 +127,7 @@ def test_compare_on_a_cluster_shows_what_its_hosts_measured(
     assert again.out == answer.out
     refused = equipoise("resume", member.id)
     assert refused.status == 2
-    assert "is the part of one host in a campaign of many" in refused.err
+    assert "is one host's part of a campaign on several hosts" in refused.err
 
 
 def test_workers_on_this_host_are_campaigns_side_by_side(
@@ -195,18 +195,21 @@ TWO = ("compare", "true", "false")
 @pytest.mark.parametrize(
     ("arguments", "what"),
     [
-        ((*TWO, *CLUSTER, "--why"), "--why does not go with --cluster"),
-        ((*TWO, *CLUSTER, "--layouts", "3"), "--layouts does not go with --cluster"),
-        ((*TWO, *CLUSTER, "--adjust"), "--adjust does not go with --cluster"),
-        ((*TWO, *CLUSTER, "--export-json", "x"), "--export-json does not go with --cluster"),
-        ((*TWO, *CLUSTER, "--output", "inherit"), "--output inherit does not go with --cluster"),
+        ((*TWO, *CLUSTER, "--why"), "--why cannot be combined with --cluster"),
+        ((*TWO, *CLUSTER, "--layouts", "3"), "--layouts cannot be combined with --cluster"),
+        ((*TWO, *CLUSTER, "--adjust"), "--adjust cannot be combined with --cluster"),
+        ((*TWO, *CLUSTER, "--export-json", "x"), "--export-json cannot be combined with --cluster"),
+        (
+            (*TWO, *CLUSTER, "--output", "inherit"),
+            "--output inherit cannot be combined with --cluster",
+        ),
         ((*TWO, *CLUSTER), "the scheduler at tcp://127.0.0.1:1 cannot be reached"),
         ((*TWO, "--cluster", "tcp://192.0.2.1:8786"), "is unprotected"),
         ((*TWO, "--cluster", "somewhere"), "is not the address of a scheduler"),
-        ((*TWO, "--ship"), "--ship without --cluster"),
-        ((*TWO, "--host-timeout", "9"), "--host-timeout without --cluster"),
-        ((*TWO, "--tls-key", "x"), "TLS files without --cluster"),
-        (("run", "allocators", *CLUSTER, "--why"), "--why does not go with --cluster"),
+        ((*TWO, "--ship"), "--ship is given without --cluster"),
+        ((*TWO, "--host-timeout", "9"), "--host-timeout is given without --cluster"),
+        ((*TWO, "--tls-key", "x"), "TLS files are given without --cluster"),
+        (("run", "allocators", *CLUSTER, "--why"), "--why cannot be combined with --cluster"),
     ],
 )
 def test_options_without_a_cluster_are_named_before_anything_is_measured(

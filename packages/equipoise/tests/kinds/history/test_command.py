@@ -195,7 +195,7 @@ def test_each_benchmark_of_a_suite_has_a_history_of_its_own(
 @pytest.mark.parametrize(
     ("words", "status", "message"),
     [
-        (("--from", "v1"), 2, "a history needs one thing to run"),
+        (("--from", "v1"), 2, "a history needs exactly one of a command"),
         (("--", "true"), 2, "a history needs a baseline"),
         (("--from", "nowhere", "--", "true"), 2, "--from nowhere: there is no such commit"),
         (("--from", "v1", "--to", "nowhere", "--", "true"), 2, "--to nowhere: there is no such"),
@@ -205,7 +205,7 @@ def test_each_benchmark_of_a_suite_has_a_history_of_its_own(
         (("--from", "v1", "--tags", "--", "true"), 2, "no commit after the baseline has a tag"),
         (("--from", "v1", "--since", "2037-01-01", "--", "true"), 2, "is that late"),
         (("--from", "v1", "--every", "0", "--", "true"), 2, "--every 0 is out of range"),
-        (("--from", "v1", "--metrics", "a,b", "--", "true"), 2, "searches by one metric"),
+        (("--from", "v1", "--metrics", "a,b", "--", "true"), 2, "uses one metric"),
         (("--from", "v1", "--min-effect", "0", "--", "true"), 2, "needs a smallest effect"),
         (("--from", "v1", "--", "./bench"), 2, "the baseline v1 ("),
         (("--from", "v1", "--build", "exit 3", "--", "true"), 3, "the baseline: commit"),

@@ -12,7 +12,7 @@ from typing import Any
 from equipoise.figures.gallery import Figure, FiguresKind, Sequences, optional_figure
 from equipoise.model.quantities import counted
 from equipoise.model.result import ConditionResult, ResultDocument, TrialRow
-from equipoise.report.document import UNKNOWN, Cell, Claim, Styled, Table, headed
+from equipoise.report.document import UNKNOWN, Cell, Claim, Styled, Table, columns_and_rows
 from equipoise.report.kind import ReportKind, Title
 from equipoise.report.units import metric_formatter, range_text, spread_text
 from equipoise.shared.spelling import option
@@ -109,7 +109,9 @@ def _tables(document: ResultDocument) -> Iterator[Table]:
         if trial.analysed and trial.condition in processes:
             processes[trial.condition].append(trial)
     for class_name, conditions in classes.items():
-        rows = headed(_row(condition, processes[condition.name]) for condition in conditions)
+        rows = columns_and_rows(
+            _row(condition, processes[condition.name]) for condition in conditions
+        )
         yield Table(*rows, title=class_name or "row")
 
 
@@ -146,7 +148,7 @@ def _brief_table(document: ResultDocument) -> Table:
     hidden = len(document.conditions) - len(rows)
     more = f"{counted(hidden, 'more row')}: {option('verbose')}, or the page of {option('report')}"
     notes = (f"The first row of each class; {more}.",) if hidden else ()
-    return Table(*headed(rows), notes=notes)
+    return Table(*columns_and_rows(rows), notes=notes)
 
 
 def _sentences(document: ResultDocument) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The options of a cluster of hosts, and what goes with none."""
+"""The options of a cluster of hosts, and the options that cannot be combined with a cluster."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import click
 from msgspec import Struct
 
-from equipoise.cli.options.declaring import (
+from equipoise.cli.options.declaration import (
     Option,
     file_option,
     flag,
     number_option,
+    option_group,
     option_named,
-    options_of,
 )
 from equipoise.cli.options.outputs import HyperfineExports
 from equipoise.cluster.address import ADDRESS_FORMATS, read_address
@@ -23,40 +23,35 @@ from equipoise.model.errors import UnusableInput
 if TYPE_CHECKING:
     from equipoise.cluster.connection import ClusterAccess
 
-cluster_access_options = options_of(
+cluster_access_options = option_group(
     flag(
         "--insecure",
-        help="Speak in the clear with a cluster outside of a private network: whoever is on the "
-        "way can then run code as you.",
+        help="Do not encrypt the connection to a cluster outside of a private network: anyone on "
+        "the network path can then run code as you.",
     ),
     file_option(
         "--tls-ca",
         metavar="FILE.pem",
-        help="Certificate of the authority that the scheduler's certificate is checked by.",
+        help="Certificate of the authority that signed the scheduler's certificate.",
     ),
     file_option(
-        "--tls-cert",
-        metavar="FILE.pem",
-        help="Your own certificate, by which the scheduler checks you.",
+        "--tls-cert", metavar="FILE.pem", help="Your own certificate, which the scheduler checks."
     ),
     file_option("--tls-key", metavar="FILE.pem", help="The private key of --tls-cert."),
 )
 
 
 def cluster_option(purpose: str) -> Option:
-    """Return ``--cluster`` and what says how it may be spoken to.
+    """Return ``--cluster`` with the options that protect the connection.
 
-    Parameters
-    ----------
-    purpose
-        What the cluster is for, as the help says it: "Measure on every host".
+    ``purpose`` is the beginning of the help text, such as "Measure on every host".
     """
-    return options_of(
+    return option_group(
         click.option(
             "--cluster",
             metavar="ADDRESS",
-            help=f"{purpose} of a Dask cluster: {ADDRESS_FORMATS}. Whoever answers there can run "
-            "code as you.",
+            help=f"{purpose} of a Dask cluster: {ADDRESS_FORMATS}. Whoever controls this address "
+            "can run code as you.",
         ),
         cluster_access_options,
     )
@@ -66,21 +61,21 @@ host_timeout_option = number_option(
     "--host-timeout",
     metavar="SECONDS",
     show_default="300",
-    help="With --cluster: end without a host that gave no answer for so long; `equipoise resume` "
-    "asks it again.",
+    help="With --cluster: give up a host after so many seconds without an answer; `equipoise "
+    "resume` tries again.",
 )
-fleet_options = options_of(
+fleet_options = option_group(
     cluster_option("Measure on every host"),
-    flag("--ship", help="With --cluster: send the programs and inputs to hosts that have others."),
+    flag("--ship", help="With --cluster: copy programs and inputs to hosts where they differ."),
     host_timeout_option,
 )
 
 
 class ClusterOptions(Struct, frozen=True):
-    """A cluster, and how it may be spoken to."""
+    """Address of a cluster, and how its connection is protected."""
 
     cluster: str | None = None
-    """Address; ``None`` for this host alone."""
+    """Address of the scheduler; ``None`` to use this host alone."""
     insecure: bool = False
     tls_ca: Path | None = None
     tls_cert: Path | None = None
@@ -89,20 +84,20 @@ class ClusterOptions(Struct, frozen=True):
     def access(self) -> ClusterAccess | None:
         """Return the cluster that the options name; ``None`` without ``--cluster``.
 
-        Raise `UnusableInput` if the address is none, is unprotected, or options do not fit
-        together.
+        Raise `UnusableInput` if the address is invalid or unprotected, or if options exclude each
+        other.
         """
         files = {option_named(name): getattr(self, name) for name in _TLS_FILES}
         missing = [name for name, file in files.items() if file is None]
         if self.cluster is None:
             if len(missing) < len(files):
-                raise UnusableInput("TLS files without --cluster", hint="name the cluster")
+                raise UnusableInput("TLS files are given without --cluster", hint=_ADD_CLUSTER)
             if self.insecure:
-                raise UnusableInput("--insecure without --cluster", hint="name the cluster")
+                raise UnusableInput("--insecure is given without --cluster", hint=_ADD_CLUSTER)
             return None
         if missing and len(missing) < len(files):
             raise UnusableInput(
-                f"{' and '.join(missing)} missing: TLS needs three files",
+                f"TLS needs three files: {' and '.join(missing)} missing",
                 hint="give --tls-ca, --tls-cert and --tls-key together, or none of them",
             )
         from equipoise.cluster.connection import ClusterAccess, TlsFiles
@@ -112,16 +107,17 @@ class ClusterOptions(Struct, frozen=True):
 
 
 _TLS_FILES = ("tls_ca", "tls_cert", "tls_key")
+_ADD_CLUSTER = f"add --cluster ADDRESS; an address is {ADDRESS_FORMATS}"
 
 
 class HostOptions(Struct, frozen=True):
-    """The hosts that a campaign runs on, and the options that one host alone takes."""
+    """The hosts that a campaign runs on, and the options that work on one host only."""
 
     cluster: ClusterOptions = ClusterOptions()
     ship: bool = False
-    """Whether hosts are sent the programs and inputs that they lack."""
+    """Whether to copy programs and inputs to hosts where they differ."""
     host_timeout: float | None = None
-    """Seconds without an answer after which a host is given up."""
+    """Seconds without an answer after which Equipoise gives up a host."""
     exports: HyperfineExports = HyperfineExports()
     why: bool = False
     what_varies: bool = False
@@ -133,38 +129,40 @@ class HostOptions(Struct, frozen=True):
     def access(self) -> ClusterAccess | None:
         """Return the cluster to measure on; ``None`` for this host alone.
 
-        Raise `UnusableInput` if the address is none or unprotected, or an option does not go with
-        ``--cluster``.
+        Raise `UnusableInput` if the address is invalid or unprotected, or if an option cannot be
+        combined with ``--cluster``.
         """
         access = self.cluster.access()
         if access is None:
-            needing = {"--ship": self.ship, "--host-timeout": self.host_timeout is not None}
-            for option in (option for option, is_given in needing.items() if is_given):
+            cluster_only = {"--ship": self.ship, "--host-timeout": self.host_timeout is not None}
+            for option in (option for option, is_given in cluster_only.items() if is_given):
                 raise UnusableInput(
-                    f"{option} without --cluster", hint="leave it out, or name the cluster"
+                    f"{option} is given without --cluster",
+                    hint=f"remove {option}, or add --cluster ADDRESS",
                 )
             return None
-        for option, value, reason in self._for_one_host():
+        for option, value, reason in self._options_for_one_host():
             if value:
                 raise UnusableInput(
-                    f"{option} does not go with --cluster: {reason}",
-                    hint="leave it out, or measure on one host",
+                    f"{option} cannot be combined with --cluster: {reason}",
+                    hint=f"remove {option}, or measure on one host without --cluster",
                 )
         if "inherit" in self.outputs:
             raise UnusableInput(
-                "--output inherit does not go with --cluster: the terminal is on another host",
-                hint="leave it out, or name a file, which each host writes",
+                "--output inherit cannot be combined with --cluster: the commands run on other "
+                "hosts, which have no terminal",
+                hint="remove --output, or name a file, which each host writes",
             )
         return access
 
-    def _for_one_host(self) -> tuple[tuple[str, object, str], ...]:
-        """Return the options that do not go with ``--cluster``: name, value and reason."""
-        times = "hyperfine's formats hold the times of one host"
+    def _options_for_one_host(self) -> tuple[tuple[str, object, str], ...]:
+        """Return the options that cannot be combined with ``--cluster``: name, value and reason."""
+        times = "hyperfine's formats have the times of one host"
         return (
-            ("--why", self.why, "what explains a gap is observed on one host"),
-            ("--what-varies", self.what_varies, "the sources of chance are those of one host"),
-            ("--adjust", self.adjust, "what holds over hosts rests on unadjusted blocks"),
-            ("--layouts", self.layouts, "what holds over hosts rests on blocks, not on layouts"),
+            ("--why", self.why, "a gap is explained on one host"),
+            ("--what-varies", self.what_varies, "the sources of chance of one host are examined"),
+            ("--adjust", self.adjust, "the result over hosts uses unadjusted blocks"),
+            ("--layouts", self.layouts, "the result over hosts uses blocks, not layouts"),
             ("--against", self.against_file, "a reference result is compared with one host"),
-            *((f"--export-{form}", file, times) for form, file in self.exports.files().items()),
+            *((f"--export-{name}", file, times) for name, file in self.exports.files().items()),
         )

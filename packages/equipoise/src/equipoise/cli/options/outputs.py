@@ -1,12 +1,13 @@
 """The options that say where a result goes, and the checks of its files.
 
-Files are checked before the work, not after an hour of it. The ending of a report's name decides
-its form.
+The files are checked before a campaign starts, because it may take hours. The extension of the
+report's file name selects the format of the report.
 """
 
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ import click
 from msgspec import Struct
 from msgspec.structs import replace
 
-from equipoise.cli.options.declaring import Option, file_option, flag, names_option, options_of
+from equipoise.cli.options.declaration import Option, file_option, flag, names_option, option_group
 from equipoise.files.state import DEFAULT_LEDGER, HOST_VARIABLE, LEDGER_VARIABLE, default_ledger
 from equipoise.model.errors import UnusableInput
 from equipoise.model.result import ResultDocument
@@ -22,16 +23,15 @@ from equipoise.model.result import ResultDocument
 if TYPE_CHECKING:
     from equipoise.report.document import Form
 
-REPORT_FORMS = (".html", ".htm", ".md", ".tex", ".csv")
-"""Endings of a report's name."""
+REPORT_EXTENSIONS = (".html", ".htm", ".md", ".tex", ".csv")
 
 
-def export_option(form: str, *, hidden: bool = False) -> Option:
-    """Return ``--export-FORM``, one of hyperfine's options."""
+def export_option(format_name: str, *, hidden: bool = False) -> Option:
+    """Return ``--export-FORMAT``, one of hyperfine's options."""
     return file_option(
-        f"--export-{form}",
+        f"--export-{format_name}",
         hidden=hidden,
-        help=f"Write the times as hyperfine's --export-{form} does.",
+        help=f"Write the times as hyperfine's --export-{format_name} does.",
     )
 
 
@@ -39,7 +39,7 @@ ledger_option = file_option(
     "--ledger",
     default=default_ledger,
     show_default=f"{DEFAULT_LEDGER}, or ${LEDGER_VARIABLE}",
-    help="Where campaigns are kept.",
+    help="File with all campaigns.",
 )
 color_option = flag(
     "--no-color",
@@ -47,53 +47,53 @@ color_option = flag(
     flag_value=False,
     default=True,
     callback=lambda _context, _option, value: value and not os.environ.get("NO_COLOR"),
-    help="Print without colour; so does NO_COLOR in the environment.",
+    help="Print without colour; the environment variable NO_COLOR does the same.",
 )
 
 
-def json_option(what: str = "the result document") -> Option:
-    """Return ``--json``, which writes what a command has to tell."""
+def json_option(content: str = "the result document") -> Option:
+    """Return ``--json``; ``content`` says in its help what the JSON contains."""
     return click.option(
         "--json",
         "json_file",
         metavar="FILE",
-        help=f"Write {what}; '-' for stdout, and then nothing else is there.",
+        help=f"Write {content}; '-' writes it to stdout, and nothing else is printed there.",
     )
 
 
 verbose_option = flag(
-    "--verbose", help="Print the details too: every row and warning, and how sure each answer is."
+    "--verbose", help="Print all details: every row and warning, and how sure each answer is."
 )
-output_options = options_of(
+output_options = option_group(
     json_option(),
     verbose_option,
-    flag("--quiet", help="Print no progress and no screen."),
+    flag("--quiet", help="Print neither progress nor the result."),
     color_option,
 )
 report_option = file_option(
     "--report",
     "report_file",
-    help="Write a report: .html is one page that can be sent; .md, .tex or .csv.",
+    help="Write a report: .html is a self-contained page; .md, .tex and .csv are texts.",
 )
 show_env_option = flag(
     "--show-env",
-    help="Show the values of all environment variables: they are hidden but for tuning variables.",
+    help="Show the values of all environment variables; by default only those of tuning variables.",
 )
 figures_option = file_option(
-    "--figures", metavar="FOLDER", help="Write each figure there, as .html, .svg and .png."
+    "--figures", metavar="FOLDER", help="Write each figure to this folder: .html, .svg and .png."
 )
-durable_option = flag("--durable", help="Let each trial survive a loss of power, too.")
+durable_option = flag("--durable", help="Store each trial so that it survives a loss of power.")
 
-against_option = options_of(
+against_option = option_group(
     file_option(
         "--against",
         "against_file",
-        help="Hold every row against this --json of another host, or of this one earlier.",
+        help="Compare every row with this result of --json, from another host or another time.",
     ),
     names_option(
         "--allow",
         "allowed",
-        help="What alone may differ between the two environments: anything else is refused.",
+        help="Differences that are allowed between the two environments; any other is an error.",
     ),
 )
 no_test_option = flag(
@@ -101,34 +101,34 @@ no_test_option = flag(
     "test",
     flag_value=False,
     default=True,
-    help="Of why, gather evidence only: change nothing to test it.",
+    help="With --why: collect evidence, but do not test the causes by interventions.",
 )
-why_option = options_of(
-    flag("--why", help="Observe the largest gap that is called: where the extra time is, and why."),
+why_option = option_group(
+    flag("--why", help="Explain the largest difference: where the extra time is, and why."),
     no_test_option,
 )
 concurrent_option = flag(
     "--allow-concurrent",
     envvar="EQUIPOISE_ALLOW_CONCURRENT",
-    help="Measure though another campaign runs on this host.",
+    help="Measure although another campaign runs on this host.",
 )
 
 host_option = click.option(
     "--host",
     metavar="NAME",
     show_default=f"${HOST_VARIABLE}, or the name of this machine",
-    help="Name of this host in the ledger and in tables of several hosts.",
+    help="Name of this host in the ledger and in tables.",
 )
-host_options = options_of(concurrent_option, host_option)
-hyperfine_exports = options_of(*map(export_option, ("json", "csv", "markdown")))
-campaign_files = options_of(
+host_options = option_group(concurrent_option, host_option)
+hyperfine_exports = option_group(*map(export_option, ("json", "csv", "markdown")))
+campaign_files = option_group(
     ledger_option, durable_option, hyperfine_exports, report_option, show_env_option
 )
-"""The options on what a campaign leaves in files."""
+"""The options for the files that a campaign writes."""
 
 
 class HyperfineExports(Struct, frozen=True):
-    """Files in hyperfine's formats."""
+    """Files to write in hyperfine's formats."""
 
     export_json: Path | None = None
     export_csv: Path | None = None
@@ -136,69 +136,70 @@ class HyperfineExports(Struct, frozen=True):
     export_asciidoc: Path | None = None
     export_orgmode: Path | None = None
     time_unit: str | None = None
-    """Unit of the tables among these; by default one that fits the first mean."""
+    """Unit of the times in tables; by default a unit that fits the first mean."""
 
     def files(self) -> dict[str, Path]:
-        """Return the file in each requested format."""
-        forms = ("json", "csv", "markdown", "asciidoc", "orgmode")
-        named: dict[str, Path | None] = {form: getattr(self, f"export_{form}") for form in forms}
-        return {form: file for form, file in named.items() if file is not None}
+        """Return the requested files by the name of their format."""
+        names = ("json", "csv", "markdown", "asciidoc", "orgmode")
+        files: dict[str, Path | None] = {name: getattr(self, f"export_{name}") for name in names}
+        return {name: file for name, file in files.items() if file is not None}
 
 
 class OutputOptions(Struct, frozen=True):
-    """Forms in which a command writes its result, and their files."""
+    """Where and how a command writes its result."""
 
     ledger: Path = DEFAULT_LEDGER
     json_file: str | None = None
     report_file: Path | None = None
     show_env: bool = False
-    """Whether the values of all environment variables are shown."""
+    """Whether reports show the values of all environment variables."""
     quiet: bool = False
     verbose: bool = False
-    """Whether the screen has more than the answer and its evidence."""
+    """Whether the terminal shows the details of the result."""
     color: bool = True
     durable: bool = False
     allow_concurrent: bool = False
     host: str | None = None
-    """Name of this host; by default what ``EQUIPOISE_HOST`` says, else that of the machine."""
+    """Name of this host; by default the value of ``EQUIPOISE_HOST``, else the machine's name."""
     exports: HyperfineExports = HyperfineExports()
     against_file: Path | None = None
     against: ResultDocument | None = None
-    """Reference result that every row is compared with, once `checked` has read its file."""
+    """Reference result in ``against_file``, with which every row is compared; set by `checked`."""
     allowed: tuple[str, ...] | None = None
-    """Facts that may differ between the two environments; ``None`` allows all."""
+    """Facts that may differ between the two environments; ``None`` allows all differences."""
     why: bool = False
     """Whether to explain the largest gap."""
     test: bool = True
     """Whether to test the suggested causes."""
     figures: Path | None = None
-    """Folder for a study's own figures; by default one for each run next to the ledger."""
+    """Folder for the figures of a study; by default a folder for each run, next to the ledger."""
 
-    def checked(self, *, source: Path | None = None, holds_two: bool = False) -> OutputOptions:
-        """Return the options with the reference result, once every file can be written.
+    def checked(self, *, source: Path | None = None, has_two_runs: bool = False) -> OutputOptions:
+        """Check that every file can be written; return the options with the reference result.
 
         Raise `UnusableInput` if a file cannot be written or read.
 
         Parameters
         ----------
         source
-            File that the command reads, which no report may replace.
-        holds_two
-            Whether the command compares two results without ``--against``.
+            File that the command reads; the report must not replace it.
+        has_two_runs
+            Whether the command itself compares two runs, without ``--against``.
         """
-        if self.allowed is not None and self.against_file is None and not holds_two:
+        if self.allowed is not None and self.against_file is None and not has_two_runs:
             raise UnusableInput(
-                "--allow without another result: nothing is compared across environments",
-                hint="leave it out, or name the other one: --against FILE, or `equipoise show A B`",
+                "--allow needs a second result whose environment may differ",
+                hint="remove --allow, or add --against FILE, or run `equipoise show RUN OTHER`",
             )
         report = self.report_file
         if report is not None and source is not None and report.resolve() == source.resolve():
             raise UnusableInput(
-                f"--report {report} is the table itself", hint="name another file for the report"
+                f"--report {report} would replace the table that is read",
+                hint="name another file with --report",
             )
         output = self
         if self.against_file is not None:
-            reference = read_reported(self.against_file, show_env=self.show_env)
+            reference = read_for_display(self.against_file, show_env=self.show_env)
             output = replace(self, against=reference)
         for path in self.written_files():
             check_folder(path)
@@ -212,16 +213,16 @@ class OutputOptions(Struct, frozen=True):
 
     @property
     def has_screen(self) -> bool:
-        """Whether anything but the document may go to stdout."""
+        """Whether the terminal shows the result."""
         return self.json_file != "-" and not self.quiet
 
     @property
     def screen_form(self) -> Form:
-        """Form in which a terminal shows the result."""
+        """Form of the document on the terminal: all details, or the answer alone."""
         return "verbose" if self.verbose else "screen"
 
     def written_files(self) -> list[Path]:
-        """Return the files that will be written."""
+        """Return all files that the command will write."""
         json_file = self.json_file
         return self.exported_files() + ([] if json_file in (None, "-") else [Path(str(json_file))])
 
@@ -231,7 +232,7 @@ class OutputOptions(Struct, frozen=True):
         return [*self.exports.files().values(), *report]
 
     def numbered(self, number: int) -> OutputOptions:
-        """Return the outputs of one of several results: ``page.md`` becomes ``page-2.md``."""
+        """Return the options for one of several results: ``page.md`` becomes ``page-2.md``."""
         report, json_file = self.report_file, self.json_file
         return replace(
             self,
@@ -244,10 +245,10 @@ def _with_number(file: Path, number: int) -> Path:
     return file.with_stem(f"{file.stem}-{number}")
 
 
-def read_reported(file: Path, *, show_env: bool) -> ResultDocument:
-    """Read a document that ``--json`` wrote, as it is reported.
+def read_for_display(file: Path, *, show_env: bool) -> ResultDocument:
+    """Read a document that ``--json`` wrote; hide secret values unless ``show_env`` is set.
 
-    Raise `UnusableInput` if the file cannot be read, or holds no such document.
+    Raise `UnusableInput` if the file cannot be read or does not contain a result document.
     """
     from equipoise.analysis.display import document_for_display
     from equipoise.report.json_document import read_document
@@ -256,28 +257,29 @@ def read_reported(file: Path, *, show_env: bool) -> ResultDocument:
 
 
 def check_folder(path: Path) -> None:
-    """Check that a file can be written at a path, before the work for it is done.
+    """Check that the folder of a file exists, before the work for the file is done.
 
-    Raise `UnusableInput` if there is no such folder, or the path is one itself.
+    Raise `UnusableInput` if the folder does not exist, or the path itself is a folder.
     """
-    if not path.resolve().parent.is_dir():
-        raise UnusableInput(
-            f"{path}: there is no folder {path.resolve().parent}", hint="make it first"
-        )
+    folder = path.resolve().parent
+    if not folder.is_dir():
+        create_folder = f"create the folder: mkdir -p {shlex.quote(str(folder))}"
+        raise UnusableInput(f"{path}: there is no folder {folder}", hint=create_folder)
     if path.is_dir():
-        raise UnusableInput(f"{path} is a folder", hint="name a file in it")
+        raise UnusableInput(f"{path} is a folder", hint="name a file in this folder")
 
 
 def check_report(path: Path) -> None:
-    """Check that a report can be written at a path, before the work for it is done.
+    """Check that a report can be written to a path, before the work for the report is done.
 
-    Raise `UnusableInput` if the ending is of no form, the folder is missing, or nothing can be
-    drawn here.
+    Raise `UnusableInput` if the file name has an unknown extension, the folder does not exist, or
+    the library that draws figures is missing.
     """
-    if path.suffix.lower() not in REPORT_FORMS:
+    if path.suffix.lower() not in REPORT_EXTENSIONS:
+        extension = f"the extension '{path.suffix}'" if path.suffix else "a name without extension"
         raise UnusableInput(
-            f"{path}: no report is written as '{path.suffix}'",
-            hint=f"end the name in {', '.join(REPORT_FORMS)}",
+            f"{path}: {extension} does not select a format of reports",
+            hint=f"end the file name in {', '.join(REPORT_EXTENSIONS)}",
         )
     check_folder(path)
     if has_figures(path):
@@ -287,5 +289,5 @@ def check_report(path: Path) -> None:
 
 
 def has_figures(report: Path) -> bool:
-    """Return whether a report in this file has figures."""
+    """Return whether a report in a file of this name has figures."""
     return report.suffix.lower() in (".html", ".htm")

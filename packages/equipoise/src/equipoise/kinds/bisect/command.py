@@ -148,7 +148,7 @@ class BisectOptions(CommitsOptions, frozen=True, kw_only=True):
 
 
 @click.command("bisect", cls=CommandRecorder, epilog=f"Example: {EXAMPLE}")
-@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="-- CMD [ARGUMENT …]")
+@click.argument("argv", nargs=-1, type=click.UNPROCESSED, metavar="-- CMD [ARGUMENT …]")
 @click.option(
     "--good",
     required=True,
@@ -180,7 +180,7 @@ class BisectOptions(CommitsOptions, frozen=True, kw_only=True):
 @options.flag("--why", help="Explain why the culprit differs from its parent, and show its diff.")
 @options.no_test_option
 @revisions.output_options
-@options.request_of(BisectOptions)
+@options.pass_request(BisectOptions)
 def command(bisect_options: BisectOptions) -> int:
     """Find the commit between a good revision and a bad one that made a program slower.
 
@@ -243,7 +243,7 @@ def resume_bisection(
     search_has_ended = not any(search.bisection.is_open for search in read_searches(record))
     if search_has_ended and (terms.why is None or _is_explained(record, ledger)):
         return record.id
-    with revisions.kept_builds(record) as builds:
+    with revisions.builds_of_record(record) as builds:
         if not search_has_ended:
             builds.make_needed(needed_commits(terms.good, terms.bad, len(terms.commits)))
             conduct.resume(
@@ -266,7 +266,7 @@ def built_culprit(record: RunRecord, gap: Gap, ledger: Ledger) -> Iterator[None]
     Raise `UnusableInput` if the repository, a commit or the toolchain has changed. Raise
     `ConditionFailed` if one of the two commits no longer builds.
     """
-    with revisions.kept_builds(record) as builds:
+    with revisions.builds_of_record(record) as builds:
         _build_gap(record, gap, builds, ledger)
         yield
 

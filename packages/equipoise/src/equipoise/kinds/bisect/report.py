@@ -56,12 +56,12 @@ from equipoise.report.document import (
     Section,
     Styled,
     Table,
-    brief_or_whole,
+    columns_and_rows,
     fields_of,
-    headed,
     ratio_numbers,
+    whole_and_brief,
 )
-from equipoise.report.json_document import MAX_MIN_EFFECT, is_step
+from equipoise.report.json_document import MAX_MIN_EFFECT, is_possible_ratio
 from equipoise.report.kind import ReportKind
 from equipoise.report.units import estimate_and_interval, percentage, significant, waiting_time
 
@@ -110,7 +110,7 @@ class BisectReport(ReportKind):
             *brief_and_verbose(search_answer),
             first_figure,
             *([] if has_one_figure else [other_figures]),
-            *self.explained(document),
+            *self.gap_parts(document),
             *why_parts(document, report.flame_graph),
             *parts(document),
             *how_it_ran(report),
@@ -118,12 +118,12 @@ class BisectReport(ReportKind):
         rows = (row for search in searches for row in numbers(document, search))
         return whole_document(report, search_answer, all_parts, rows)
 
-    def explained(self, document: BisectDocument) -> Iterator[Part]:
+    def gap_parts(self, document: BisectDocument) -> Iterator[Part]:
         """Build the diffs of the explained culprits."""
         for search in document.searches:
             yield from explained_parts(search)
 
-    def impossible(self, document: BisectDocument) -> Iterator[str]:
+    def contradictions(self, document: BisectDocument) -> Iterator[str]:
         """Yield the contradictions of a document that no bisection can have computed."""
         for search in document.searches:
             yield from _contradictions(search)
@@ -173,7 +173,7 @@ def _suite_parts(document: BisectDocument) -> Iterator[Part]:
     searches = document.bisects
     first = searches[0]
     yield Table(
-        *headed(_benchmark_row(document, search) for search in searches),
+        *columns_and_rows(_benchmark_row(document, search) for search in searches),
         label="Benchmarks",
         max_rows=MAX_BENCHMARK_ROWS,
         notes=(
@@ -254,7 +254,7 @@ def _branch_sections(result: BisectResult) -> Iterator[Section]:
 
 def _all_commits_section(result: BisectResult) -> Section:
     candidates = _candidates(result)
-    table = Table(*headed(map(_commit_row, candidates)), label="Every commit")
+    table = Table(*columns_and_rows(map(_commit_row, candidates)), label="Every commit")
     return Section(f"Every commit ({len(candidates)})", (table,), folded=True, forms=PAGE)
 
 
@@ -434,13 +434,15 @@ def _commit_parts(result: SearchedLine, alpha: float) -> Iterator[Part]:
             }
         )
     table = Table(
-        *headed(rows),
+        *columns_and_rows(rows),
         label="Commits, the oldest first",
         max_rows=_MAX_COMMIT_ROWS,
         notes=tuple(_commit_notes(result, alpha)),
     )
     brief_rows = [{name: row[name] for name in _BRIEF_COLUMNS} for row in rows]
-    yield from brief_or_whole(table, Table(*headed(brief_rows), max_rows=_MAX_BRIEF_COMMIT_ROWS))
+    yield from whole_and_brief(
+        table, Table(*columns_and_rows(brief_rows), max_rows=_MAX_BRIEF_COMMIT_ROWS)
+    )
     if course := _course_sentence(result):
         yield Paragraph(course, forms=EVERYWHERE - BRIEF)
 
@@ -547,5 +549,5 @@ def _contradictions(result: BisectResult) -> Iterator[str]:
     estimates: list[BisectGap | Culprit | UnconfirmedCommit] = []
     for line in result.lines:
         estimates += (line.gap, *line.left_over, *line.culprits, *line.unconfirmed)
-    if not all(map(is_step, estimates)):
+    if not all(map(is_possible_ratio, estimates)):
         yield "a step of a bisection has no ratio with an interval"

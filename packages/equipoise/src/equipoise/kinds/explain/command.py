@@ -157,7 +157,7 @@ def try_interventions(
 Pictures = dict[Path, Picture]
 """Kind of the picture in each file."""
 
-evidence_options = options.options_of(
+evidence_options = options.option_group(
     click.option(
         "--sources",
         metavar="NAME,…",
@@ -173,7 +173,7 @@ evidence_options = options.options_of(
     ),
 )
 """Options of the observed runs."""
-experiment_options = options.options_of(
+experiment_options = options.option_group(
     options.no_test_option,
     click.option(
         "--try",
@@ -204,7 +204,7 @@ experiment_options = options.options_of(
     options.seed_option,
 )
 """Options of the interventions, and limits of their campaign."""
-picture_options = options.options_of(
+picture_options = options.option_group(
     options.file_option(
         "--flame-graph",
         metavar="FILE.svg",
@@ -293,7 +293,7 @@ class WhyRequest(Struct, frozen=True, kw_only=True):
 @options.show_env_option
 @options.host_options
 @options.output_options
-@options.request_of(WhyRequest)
+@options.pass_request(WhyRequest)
 def command(request: WhyRequest) -> int:
     """Explain why one condition of RUN (an id, its beginning, or 'last') is slower.
 
@@ -415,7 +415,7 @@ def explanation_document(document: ResultDocument, gap: Gap) -> Document:
     title = gap.comparison.summary if gap.is_explainable else nothing_to_explain_sentence(gap)
     parts: list[Part] = [Paragraph(title, "strong")]
     if gap.is_explainable:
-        parts += [*why_parts(document), *report_kind(document).explained(document)]
+        parts += [*why_parts(document), *report_kind(document).gap_parts(document)]
     if gap.chosen_because is not None:
         choice = f"{gap.chosen_because}; --baseline and --candidate choose another comparison"
         parts.append(Paragraph(choice, "dim"))

@@ -26,7 +26,7 @@ from equipoise.report.builders.conditions import shown_comparison, shown_verdict
 from equipoise.report.builders.result import (
     CampaignReport,
     campaign_figures,
-    claims_below,
+    claims_section,
     environment_section,
     how_it_ran,
     whole_document,
@@ -52,8 +52,8 @@ from equipoise.report.document import (
     Section,
     Styled,
     Table,
+    columns_and_rows,
     fields_of,
-    headed,
     ratio_numbers,
 )
 from equipoise.report.json_document import is_interval_of_ratios
@@ -84,7 +84,7 @@ class FleetReport(ReportKind):
     """The report of a fleet."""
 
     first_figures = frozenset({"hosts"})
-    figures_of_each = frozenset({"hosts"})
+    figures_per_comparison = frozenset({"hosts"})
 
     def machine(self, document: FleetDocument) -> str | None:
         """Return how many asked hosts have blocks; ``None`` if all campaigns ran on one host."""
@@ -103,7 +103,7 @@ class FleetReport(ReportKind):
         all_parts: tuple[Part, ...] = (
             answer_part,
             replace(first_figures, forms=WITH_PICTURES),
-            *claims_below(document, answer_part, answer_part.claims),
+            *claims_section(document, answer_part, answer_part.claims),
             *parts(document, fleet),
             other_figures,
             *how_it_ran(report),
@@ -118,7 +118,7 @@ class FleetReport(ReportKind):
                 section = environment_section(host.environment, f"Environment of {host.host}")
                 yield replace(section, folded=True, on_paper=False)
 
-    def impossible(self, document: FleetDocument) -> Iterator[str]:
+    def contradictions(self, document: FleetDocument) -> Iterator[str]:
         """Yield sentences about values that no fleet can have computed."""
         return _impossible(document.fleet, document.comparisons)
 
@@ -229,7 +229,7 @@ def _hosts_table(fleet: FleetResult, comparison: FleetComparison) -> Table:
         for host in fleet.hosts
     )
     return Table(
-        *headed(rows),
+        *columns_and_rows(rows),
         label=f"Hosts: {_title(comparison)}",
         notes=notes,
         max_rows=MAX_HOSTS,
@@ -277,7 +277,7 @@ def _fleet_table(fleet: FleetResult) -> Table:
         {"host:name": host.host, "blocks:number": str(host.blocks), **_host_facts(host)}
         for host in fleet.hosts
     )
-    return Table(*headed(rows), label="Hosts", max_rows=MAX_HOSTS)
+    return Table(*columns_and_rows(rows), label="Hosts", max_rows=MAX_HOSTS)
 
 
 def _means_table(document: FleetDocument, comparisons: Sequence[FleetComparison]) -> Table:
@@ -297,7 +297,7 @@ def _means_table(document: FleetDocument, comparisons: Sequence[FleetComparison]
                 "differing hosts:words": listed(differing),
             }
         )
-    return Table(*headed(rows), label="Means over the asked hosts")
+    return Table(*columns_and_rows(rows), label="Means over the asked hosts")
 
 
 def _answers_section(comparison: FleetComparison) -> Iterator[Part]:
@@ -343,7 +343,7 @@ def _properties_section(comparison: FleetComparison, answers: FleetAnswers) -> I
         for index, value in enumerate(effect.values)
     )
     table = Table(
-        *headed(rows),
+        *columns_and_rows(rows),
         label=f"By properties of the hosts: {_title(comparison)}",
         notes=(answers.by_property_note,),
         max_rows=MAX_HOSTS,
@@ -410,7 +410,7 @@ def _host_runs(fleet: FleetResult) -> Iterator[Part]:
         {"host:name": host.host, "run": run, "blocks:number": str(host.blocks)}
         for host, run in members
     )
-    table = Table(*headed(rows), label="Campaigns of the hosts", max_rows=MAX_HOSTS)
+    table = Table(*columns_and_rows(rows), label="Campaigns of the hosts", max_rows=MAX_HOSTS)
     host, run = members[0]
     line = Command(shell_line(["equipoise", "show", run]), f"The campaign of {host.host} alone:")
     yield Section("Campaigns of the hosts", (table, line), folded=True, forms=PAGE)

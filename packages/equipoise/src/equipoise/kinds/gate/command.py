@@ -201,7 +201,7 @@ class GateOptions(Struct, frozen=True, kw_only=True):
     cls=CommandRecorder,
     epilog="Example: equipoise gate --baseline main --build make -- ./bench",
 )
-@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="-- CMD [ARGUMENT …]")
+@click.argument("argv", nargs=-1, type=click.UNPROCESSED, metavar="-- CMD [ARGUMENT …]")
 @click.option(
     "--baseline",
     required=True,
@@ -243,7 +243,7 @@ class GateOptions(Struct, frozen=True, kw_only=True):
 @options.show_env_option
 @options.host_options
 @options.output_options
-@options.request_of(GateOptions)
+@options.pass_request(GateOptions)
 def command(gate_options: GateOptions) -> int:
     """Is a revision of this repository slower than another? Exit 1 if it is.
 

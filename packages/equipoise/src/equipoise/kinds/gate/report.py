@@ -12,9 +12,9 @@ from msgspec.structs import replace
 from equipoise.kinds.gate.terms import GateDocument, GateOutcome, GateResult, GateRow
 from equipoise.model.quantities import counted, duration, names_of
 from equipoise.report.document import (
-    ALIKE_SHOWN,
     BRIEF,
     EVERYWHERE,
+    MAX_ALIKE,
     TEXT,
     UNKNOWN,
     VERBOSE,
@@ -27,7 +27,7 @@ from equipoise.report.document import (
     Section,
     Table,
     Warnings,
-    headed,
+    columns_and_rows,
 )
 from equipoise.report.kind import ReportKind, Title
 from equipoise.report.renderers.markdown import text
@@ -107,7 +107,7 @@ def gate_document(document: GateDocument) -> Document:
     names_by_line: dict[str, list[str]] = {}
     for name, line in gate.bisect.items():
         names_by_line.setdefault(line, []).append(name)
-    for line, names in itertools.islice(names_by_line.items(), ALIKE_SHOWN):
+    for line, names in itertools.islice(names_by_line.items(), MAX_ALIKE):
         commits = "commit" if len(names) == 1 else "commits"
         parts.append(Command(line, f"Which {commits} made {names_of(names)} slower?"))
     if document.warnings:
@@ -175,10 +175,10 @@ def _tables(rows: Sequence[GateRow], alpha: float) -> Iterator[Part]:
     pass_count = sum(row.outcome == "passes" for row in rows)
     unfolded_count = len(rows) if pass_count <= _MAX_UNFOLDED_PASSES else len(rows) - pass_count
     if unfolded := cells[: min(shown_count, unfolded_count)]:
-        yield Table(*headed(unfolded))
+        yield Table(*columns_and_rows(unfolded))
     if folded := cells[unfolded_count:shown_count]:
         title = f"{pass_count} benchmarks pass"
-        yield Section(title, (Table(*headed(folded)),), folded=True)
+        yield Section(title, (Table(*columns_and_rows(folded)),), folded=True)
     if len(rows) > shown_count:
         yield Paragraph(
             f"{len(rows) - shown_count} more are in the document that {option('json')} writes."
@@ -203,7 +203,7 @@ def _brief_table(gate: GateResult) -> Table:
     notes = [f"A benchmark fails if its whole change is above {gate.min_effect:g} %."]
     if hidden_count:
         notes.append(f"{counted(hidden_count, 'more benchmark')}: {option('verbose')}")
-    return Table(*headed(cells), notes=tuple(notes), forms=BRIEF)
+    return Table(*columns_and_rows(cells), notes=tuple(notes), forms=BRIEF)
 
 
 def _row(row: GateRow, alpha: float) -> Mapping[str, str]:

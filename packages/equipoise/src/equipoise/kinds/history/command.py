@@ -192,7 +192,7 @@ class HistoryOptions(CommitsOptions, frozen=True, kw_only=True):
     def measures(self) -> bool:
         """Whether the options name anything to measure, not only files of ``--import``."""
         program = self.program
-        has_program = program.words or program.kind or program.benches or program.suite
+        has_program = program.argv or program.kind or program.benches or program.suite
         has_commits = self.first or self.every or self.tags or self.since or self.only_new
         return bool(has_program or has_commits)
 
@@ -201,12 +201,12 @@ class HistoryOptions(CommitsOptions, frozen=True, kw_only=True):
 
         A shell replaces a pattern of files by several arguments.
         """
-        imported = (*self.imported, *self.program.words)
-        return replace(self, imported=imported, program=replace(self.program, words=()))
+        imported = (*self.imported, *self.program.argv)
+        return replace(self, imported=imported, program=replace(self.program, argv=()))
 
 
 @click.command("history", cls=CommandRecorder, epilog=f"Example: {EXAMPLE}")
-@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="-- CMD [ARGUMENT …]")
+@click.argument("argv", nargs=-1, type=click.UNPROCESSED, metavar="-- CMD [ARGUMENT …]")
 @click.option(
     "--from",
     "first",
@@ -259,7 +259,7 @@ class HistoryOptions(CommitsOptions, frozen=True, kw_only=True):
     help="Name of this host. Hosts with the same name share a history, such as equal CI runners.",
 )
 @revisions.output_options
-@options.request_of(HistoryOptions)
+@options.pass_request(HistoryOptions)
 def command(history_options: HistoryOptions) -> int:
     """Measure revisions side by side, and name the commits that changed something.
 
@@ -277,9 +277,9 @@ def command(history_options: HistoryOptions) -> int:
             history_options.series_format,
             min_effect=history_options.limits.judgement().min_effect,
             command_line=command_line(
-                imported=history_options.imported, words=history_options.program.words or None
+                imported=history_options.imported, argv=history_options.program.argv or None
             ),
-            command=history_options.program.words,
+            command=history_options.program.argv,
             build=history_options.program.build,
         )
     if imported is not None and not history_options.measures:
@@ -372,7 +372,7 @@ def resume_history(
         series = series_of(record)
         if not read_history(series).next_block((), 0.0):
             return record.id
-        with revisions.kept_builds(record) as builds:
+        with revisions.builds_of_record(record) as builds:
             builds.make_needed(needed_commits(terms.baseline))
             return conduct.resume(
                 record.id,
@@ -473,10 +473,10 @@ def _recorded_command(
 ) -> tuple[str, ...]:
     """Return the command that adds new commits to the history of a benchmark, as words."""
     (benchmark,) = request.benchmarks
-    fixed_values: dict[str, object] = {"words": history_options.program.words or None}
+    fixed_values: dict[str, object] = {"argv": history_options.program.argv or None}
     if not is_only:
         fixed_values = {
-            "words": benchmark.command,
+            "argv": benchmark.command,
             "benches": None,
             "suite": None,
             "build": request.build,

@@ -36,8 +36,8 @@ from equipoise.report.builders.result import (
     whole_document,
 )
 from equipoise.report.document import (
-    ALIKE_SHOWN,
     BRIEF,
+    MAX_ALIKE,
     PAGE,
     TEXT,
     UNKNOWN,
@@ -61,13 +61,13 @@ from equipoise.report.document import (
     Section,
     Styled,
     Table,
-    brief_or_whole,
+    columns_and_rows,
     fields_of,
-    headed,
     ratio_numbers,
     text_of,
+    whole_and_brief,
 )
-from equipoise.report.json_document import MAX_MIN_EFFECT, is_step
+from equipoise.report.json_document import MAX_MIN_EFFECT, is_possible_ratio
 from equipoise.report.kind import ReportKind
 from equipoise.report.units import (
     byte_count,
@@ -109,7 +109,7 @@ class HistoryReport(ReportKind):
 
     scope = "commits side by side, on this host"
     first_figures = frozenset({"curve"})
-    repeats_because = "To add new commits:"
+    repetition_purpose = "To add new commits:"
 
     def question(self, document: HistoryDocument) -> str:
         """Return the question of a history."""
@@ -124,7 +124,7 @@ class HistoryReport(ReportKind):
         curve_answer = answer(document, result)
         curve, _ = campaign_figures(report)
         all_parts: tuple[Part, ...] = (
-            *brief_or_whole(curve_answer, _brief_answer(curve_answer)),
+            *whole_and_brief(curve_answer, _brief_answer(curve_answer)),
             replace(curve, forms=WITH_PICTURES),
             *parts(document, result),
             *series_parts(result.series),
@@ -134,7 +134,7 @@ class HistoryReport(ReportKind):
         report = replace(report, earlier=())
         return whole_document(report, curve_answer, all_parts, numbers(document, result))
 
-    def impossible(self, document: HistoryDocument) -> Iterator[str]:
+    def contradictions(self, document: HistoryDocument) -> Iterator[str]:
         """Yield the contradictions of a document that no history can have computed."""
         return _contradictions(document.history)
 
@@ -261,12 +261,14 @@ def _remarks(change: HistoryChange) -> Iterator[str]:
 
 
 def _changes(document: HistoryDocument, result: HistoryResult) -> Iterator[Part]:
-    rows = headed(_change_row(change, _tone(document, result, change)) for change in result.changes)
+    rows = columns_and_rows(
+        _change_row(change, _tone(document, result, change)) for change in result.changes
+    )
     table = Table(*rows, label="Changes, the oldest first", max_rows=MAX_ROWS)
     notes = Bullets(tuple(_change_notes(result)), "dim")
     commands: list[Part] = []
     ranges = [change for change in result.changes if change.confirm]
-    for change in itertools.islice(ranges, ALIKE_SHOWN):
+    for change in itertools.islice(ranges, MAX_ALIKE):
         after, until = short_name(change.after), short_name(change.until)
         purpose = f"To find the commit after {after}, up to {until}:"
         commands.append(Command(change.confirm or "", purpose))
@@ -287,7 +289,7 @@ def _brief_changes(document: HistoryDocument, result: HistoryResult) -> Table:
     latest = [{name: row[name] for name in _BRIEF_COLUMNS} for row in rows[-_MAX_BRIEF_CHANGES:]]
     hidden_count = len(rows) - len(latest)
     note = f"{counted(hidden_count, 'earlier change')}: {option('verbose')}"
-    return Table(*headed(latest), notes=(note,) if hidden_count else ())
+    return Table(*columns_and_rows(latest), notes=(note,) if hidden_count else ())
 
 
 def _change_row(change: HistoryChange, tone: str) -> Mapping[str, Cell]:
@@ -352,7 +354,9 @@ def _selection(result: HistoryResult, max_rows: int) -> tuple[HistoryRevision, .
 
 
 def _text_table(revisions: Sequence[HistoryRevision], notes: Sequence[str]) -> Table:
-    return Table(*headed(map(_revision_row, revisions)), label=_CURVE_LABEL, notes=tuple(notes))
+    return Table(
+        *columns_and_rows(map(_revision_row, revisions)), label=_CURVE_LABEL, notes=tuple(notes)
+    )
 
 
 def _revision_row(revision: HistoryRevision) -> Mapping[str, Cell]:
@@ -428,7 +432,7 @@ def _campaigns(result: HistoryResult) -> Iterator[Part]:
         if era.differences
     )
     yield Table(
-        *headed(map(_campaign_row, result.campaigns)),
+        *columns_and_rows(map(_campaign_row, result.campaigns)),
         label="Campaigns of this history, the oldest first",
         notes=tuple(eras),
     )
@@ -506,7 +510,7 @@ def series_parts(series: Sequence[ImportedSeries]) -> Iterator[Part]:
             for imported in series
             for suspicion in imported.suspicions
         )
-        table = Table(*headed(rows), label="Suspicions", max_rows=MAX_ROWS)
+        table = Table(*columns_and_rows(rows), label="Suspicions", max_rows=MAX_ROWS)
         title = "Suspicions, not measured side by side"
         yield Section(title, (table, *_confirming_lines(series)))
     yield Figures(lambda: _figures(series[:_MAX_FIGURES]), title="Imported series")
@@ -522,7 +526,7 @@ def series_parts(series: Sequence[ImportedSeries]) -> Iterator[Part]:
         }
         for imported in series
     )
-    yield Table(*headed(rows_of_series), title="Imported series", max_rows=MAX_ROWS)
+    yield Table(*columns_and_rows(rows_of_series), title="Imported series", max_rows=MAX_ROWS)
     notes = tuple(dict.fromkeys(note for imported in series for note in imported.notes))
     if notes:
         yield Bullets(notes)
@@ -582,7 +586,7 @@ def _contradictions(result: HistoryResult) -> Iterator[str]:
     revisions = (revision for revision in result.revisions if revision.level is not None)
     estimates: list[HistoryChange | HistoryPair | HistoryRevision]
     estimates = [*result.changes, *result.pairs, *revisions]
-    if not all(map(is_step, estimates)):
+    if not all(map(is_possible_ratio, estimates)):
         yield "a commit, a pair or a change of a history has no ratio with an interval"
     if any(change.commits < 1 or change.blocks < 0 for change in result.changes):
         yield "a change of a history has no commit, or a negative number of blocks"

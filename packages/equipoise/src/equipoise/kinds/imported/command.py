@@ -65,7 +65,7 @@ class ImportRequest(Struct, frozen=True, kw_only=True):
 @options.report_option
 @options.show_env_option
 @options.output_options
-@options.request_of(ImportRequest)
+@options.pass_request(ImportRequest)
 def command(request: ImportRequest) -> int:
     """Keep results of other tools in the ledger, and compare them without a verdict.
 

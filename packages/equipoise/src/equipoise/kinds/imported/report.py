@@ -18,7 +18,7 @@ from equipoise.report.document import (
     Paragraph,
     Part,
     Table,
-    headed,
+    columns_and_rows,
 )
 from equipoise.report.kind import ReportKind, Title
 
@@ -49,11 +49,11 @@ class ImportedReport(ReportKind):
         hint = "add --baseline NAME to equipoise import to compare with one of the conditions"
         return f"{names}: nothing was compared", (hint,)
 
-    def measured(self, document: ImportedDocument) -> Iterator[Part]:
+    def measured_parts(self, document: ImportedDocument) -> Iterator[Part]:
         """Build the terminal's table of comparisons, and the sentence about their intervals."""
         imported = document.imported
         if len(imported.comparisons) > MAX_CLAIMS:
-            rows = headed(map(_row, imported.comparisons))
+            rows = columns_and_rows(map(_row, imported.comparisons))
             yield Table(*rows, max_rows=_MAX_ROWS, forms=SCREEN)
         if imported.comparisons:
             yield Paragraph(imported.summary, "dim", forms=SCREEN)

@@ -1,12 +1,12 @@
 """Builders: each turns a result of one kind into a `Document`.
 
-result: a comparison, from the parts that the next files build; other kinds bring their own.
+result: the document of a campaign; it uses the parts that the next files build.
 origin: the question, the command, the time and the machine.
-claims: the answer, a claim for each comparison, the ranking, and one condition alone.
-conditions: tables with a row for each condition, also of a study in groups.
+claims: the answer, a claim for each comparison, the ranking, and the result of one condition.
+conditions: tables with a row for each condition.
 shape: modes, changes of state, drift, iterations, and the variance by level.
-why: where the extra time goes, what interventions closed, and sources of chance.
-reference: a result against a reference result; several campaigns of the same commands.
-runs: campaigns of a ledger, a line each.
-matching: what `equipoise_matching` reports: a match, its balance, a search, an effect from a log.
+why: where the extra time goes, the effect of interventions, and sources of random variation.
+reference: a comparison with an earlier result; several campaigns of the same commands.
+runs: the list of campaigns in a ledger.
+matching: results of `equipoise_matching`: a match, its balance, a search, an effect from a log.
 """

@@ -16,13 +16,7 @@ from equipoise.design.command_line import arguments_after_options, shell_line_wi
 from equipoise.figures.quantity import metric_name
 from equipoise.model.metrics import inverse_interval, is_time, verdict_word
 from equipoise.model.plan import COMPARE_STUDY
-from equipoise.model.quantities import (
-    Interval,
-    excludes_one,
-    leaves_out,
-    listed,
-    reads_as_factor,
-)
+from equipoise.model.quantities import Interval, excludes_one, leaves_out, listed, reads_as_factor
 from equipoise.model.record import FAILURE, CampaignWarning
 from equipoise.model.result import (
     Comparison,
@@ -32,20 +26,12 @@ from equipoise.model.result import (
     ResultDocument,
     SampleComparison,
 )
-from equipoise.report.builders.conditions import (
-    equivalence_text,
-    shown_comparison,
-    shown_verdict,
-)
-from equipoise.report.builders.reference import (
-    largest_changes,
-    reference_answer,
-    reference_title,
-)
+from equipoise.report.builders.conditions import equivalence_text, shown_comparison, shown_verdict
+from equipoise.report.builders.reference import largest_changes, reference_answer, reference_title
 from equipoise.report.builders.shape import level_facts, modes_sentence
 from equipoise.report.builders.why import because_sentence
 from equipoise.report.document import (
-    ALIKE_SHOWN,
+    MAX_ALIKE,
     MAX_CLAIMS,
     SCREEN,
     UNKNOWN,
@@ -61,7 +47,7 @@ from equipoise.report.document import (
     Strip,
     Styled,
     Table,
-    headed,
+    columns_and_rows,
 )
 from equipoise.report.kind import report_kind
 from equipoise.report.units import (
@@ -81,12 +67,12 @@ from equipoise.report.units import (
 
 OUTCOMES = ("faster", "slower", "less", "more", "equivalent", "mixed", "undecided")
 """All words for a verdict, in the order in which the title counts them."""
-OTHER = "OTHER COMMAND"
+OTHER_COMMAND = "OTHER COMMAND"
 """Placeholder for the second command, in the suggested command line."""
-_TIME = "time"
+_TIME_PREFIX = "time"
 """First word of the name of each time metric."""
-_MAX_NAMES = 4
-_PADDING = 0.12
+_MAX_LISTED_NAMES = 4
+_PADDING_FRACTION = 0.12
 """Empty space at each end of a strip, as a fraction of its range."""
 _MIN_HALF_RANGE = 0.002
 """Smallest distance of an end of a strip from "no difference", as a log ratio."""
@@ -131,14 +117,16 @@ def with_failures(document: ResultDocument, answer: Answer, subject: str) -> Ans
 
 
 def no_difference(document: ResultDocument) -> str:
-    """Return a sentence that no comparison found a difference, if there are several comparisons.
+    """Return the sentence that none of several comparisons found a difference.
 
-    The sentence is empty if a comparison found a difference, if the direction of a difference is
-    certain, or if a ranking has excluded a condition from place 1.
+    The sentence is empty if there is only one comparison, if a comparison found a difference or at
+    least its direction, or if a condition certainly is not the fastest.
     """
     primary = document.primary_comparisons
-    beaten = any(len(ranking.contenders) < len(ranking.conditions) for ranking in document.ranking)
-    if len(primary) < 2 or beaten or not all(map(_is_open, primary)):
+    has_loser = any(
+        len(ranking.contenders) < len(ranking.conditions) for ranking in document.ranking
+    )
+    if len(primary) < 2 or has_loser or not all(map(_is_without_difference, primary)):
         return ""
     if all(comparison.verdict == "equivalent" for comparison in primary):
         baselines = {comparison.baseline for comparison in primary}
@@ -146,17 +134,17 @@ def no_difference(document: ResultDocument) -> str:
         return f"No difference: all are the same as {baseline} within ±{primary[0].min_effect:g} %"
     ends = [comparison.ratio_ci for comparison in primary]
     bounds = [max(high, 1.0 / low) for low, high in ends if low and high]
-    unlimited = len(primary) - len(bounds)
-    if unlimited:
-        some = "all intervals" if not bounds else f"{unlimited} of {len(primary)} intervals"
-        return f"No difference found; {some} are still unlimited"
-    most = max(bounds)
-    percent = 100.0 * (most - 1.0)
-    within = f"a factor of {_rounded_up(most)}" if most >= 2.0 else f"±{_rounded_up(percent)} %"
-    return f"No difference found; all within {within}"
+    unlimited_count = len(primary) - len(bounds)
+    if unlimited_count:
+        part = "all" if not bounds else f"{unlimited_count} of {len(primary)}"
+        return f"No difference found; {part} intervals are still unlimited"
+    bound = max(bounds)
+    percent = 100.0 * (bound - 1.0)
+    limit = f"a factor of {_rounded_up(bound)}" if bound >= 2.0 else f"±{_rounded_up(percent)} %"
+    return f"No difference found; all within {limit}"
 
 
-def _is_open(comparison: Comparison) -> bool:
+def _is_without_difference(comparison: Comparison) -> bool:
     """Return whether a comparison is equivalent, or undecided with an interval that contains 1."""
     contains_one = not excludes_one(comparison.ratio_ci)
     verdict = comparison.verdict
@@ -172,7 +160,7 @@ def _rounded_up(bound: float) -> str:
 
 
 def failures_of(document: ResultDocument) -> list[CampaignWarning]:
-    """Return the warnings with the reasons why the campaign failed; empty if it did not fail."""
+    """Return the warnings that say why the campaign failed; empty if it did not fail."""
     return [warning for warning in document.warnings if warning.code == FAILURE]
 
 
@@ -193,7 +181,7 @@ def verdict_counts(document: ResultDocument) -> str:
 def strip_of(
     ratio: float | None, ratio_ci: Interval, metric: str, min_effect: float
 ) -> Strip | None:
-    """Draw the interval of a ratio as a strip; ``None`` if it is unlimited on both sides."""
+    """Return the drawing of a ratio's interval; ``None`` if neither end is known."""
     low, high = (None if end is None or end < 0 else end for end in ratio_ci)
     if low is None and high is None:
         return None
@@ -201,7 +189,7 @@ def strip_of(
     bounds = [math.log(bound) for bound in (low, high, ratio) if bound is not None and bound > 0]
     left = min([-negligible, -_MIN_HALF_RANGE, *bounds])
     right = max([negligible, _MIN_HALF_RANGE, *bounds])
-    padding = _PADDING * (right - left)
+    padding = _PADDING_FRACTION * (right - left)
     left, right = left - padding, right + padding
 
     def percent_of_width(log_ratio: float) -> float:
@@ -234,7 +222,7 @@ def strip_of(
 def _title(document: ResultDocument, claims: Sequence[Claim]) -> tuple[str, tuple[str, ...]]:
     """Return the sentence above the claims, and the lines below this sentence.
 
-    Both are empty if the first claim already is the answer.
+    They are empty if the first claim already is the answer.
     """
     is_long, primary = len(claims) > MAX_CLAIMS, document.primary_comparisons
     counts = verdict_counts(document)
@@ -297,26 +285,27 @@ def _time_or_speed(shown: Comparison) -> tuple[str, float | None, Interval]:
     The quantity is a speed, not a time, if the summary reads "3 times as fast".
     """
     quantity, ratio, ratio_ci = metric_name(shown.metric), shown.ratio, shown.ratio_ci
-    is_speed = quantity.startswith(_TIME) and ratio is not None and ratio < 1.0
+    is_speed = quantity.startswith(_TIME_PREFIX) and ratio is not None and ratio < 1.0
     if not is_speed or ratio is None or not reads_as_factor(ratio):
         return quantity, ratio, ratio_ci
-    return quantity.replace(_TIME, "speed", 1), 1.0 / ratio, inverse_interval(ratio_ci)
+    return quantity.replace(_TIME_PREFIX, "speed", 1), 1.0 / ratio, inverse_interval(ratio_ci)
 
 
 def _certainty(comparison: Comparison, document: ResultDocument) -> Iterator[str]:
+    """Yield the lines of a terminal that say how certain a claim is; `_facts` is for a page."""
     in_layouts = comparison.in_these_layouts
     if in_layouts is not None:
         estimate, bounds = estimate_and_interval(in_layouts.ratio, in_layouts.ratio_ci)
         interval = with_coverage(bounds, comparison.level, comparison.alpha)
         yield f"in these layouts alone: {in_layouts.verdict}, {estimate}, {interval}"
-    if sentence := _fast_and_slow(comparison):
+    if sentence := _fast_and_slow_runs(comparison):
         yield sentence
     scope = "" if in_layouts is None else " in these layouts"
-    note = _lower_e_value_note(comparison)
+    note = _low_e_value_note(comparison)
     parts = [f"{_e_value(comparison)} against no difference{scope}{note}"]
     if comparison.probability_slower is not None:
-        costs_more = _costs_more(comparison, document)
-        parts.append(f"{costs_more} in {100 * comparison.probability_slower:.0f} % of blocks")
+        phrase = _costs_more_phrase(comparison, document)
+        parts.append(f"{phrase} in {100 * comparison.probability_slower:.0f} % of blocks")
     if comparison.mean_ratio is not None:
         parts.append(f"ratio of means {percent_change(comparison.mean_ratio)}")
     yield ", ".join(parts)
@@ -331,8 +320,8 @@ def _certainty(comparison: Comparison, document: ResultDocument) -> Iterator[str
         yield f"statistics disagree: {comparison.disagreement}"
 
 
-def _costs_more(comparison: Comparison, document: ResultDocument) -> str:
-    """Return the phrase for a candidate that costs more: ``slower``, ``has more``."""
+def _costs_more_phrase(comparison: Comparison, document: ResultDocument) -> str:
+    """Return the phrase for a candidate with the higher cost: ``slower``, ``has more``."""
     more_is_better = comparison.metric in document.more_is_better
     word = verdict_word("slower", comparison.metric, more_is_better=more_is_better)
     return word if word == "slower" else f"has {word}"
@@ -360,18 +349,18 @@ def _e_value(comparison: Comparison) -> str:
     return f"e-value {significant(comparison.e_value)}"
 
 
-def _lower_e_value_note(comparison: Comparison) -> str:
-    """Explain an e-value that is too small for its interval; empty if the two agree.
+def _low_e_value_note(comparison: Comparison) -> str:
+    """Return a note on an e-value that seems too small for its interval; empty if the two agree.
 
-    An interval excludes "no difference" at the first block with an e-value of at least 1/level,
-    and never includes it again. The e-value may fall after this block.
+    An interval excludes the ratio 1 at the first block with an e-value of at least 1/level, and
+    never includes this ratio again. The e-value may fall after this block.
     """
     if not excludes_one(comparison.ratio_ci) or comparison.e_value * comparison.level >= 1.0:
         return ""
     return " after the last block (the interval keeps what an earlier block excluded)"
 
 
-def _fast_and_slow(comparison: Comparison) -> str:
+def _fast_and_slow_runs(comparison: Comparison) -> str:
     """Return the ratios of fast, middle and slow runs; empty if one ratio describes all runs."""
     if comparison.ratio_is_constant:
         return ""
@@ -388,7 +377,8 @@ def _fast_and_slow(comparison: Comparison) -> str:
 
 
 def _facts(comparison: Comparison, document: ResultDocument) -> Iterator[tuple[str, str]]:
-    if sentence := _fast_and_slow(comparison):
+    """Yield names and values for a page that say how certain a claim is."""
+    if sentence := _fast_and_slow_runs(comparison):
         yield "Fast and slow runs", sentence
     if equivalence := equivalence_text(comparison):
         yield "Decided by", equivalence
@@ -398,13 +388,13 @@ def _facts(comparison: Comparison, document: ResultDocument) -> Iterator[tuple[s
     if in_layouts is not None:
         estimate, interval = estimate_and_interval(in_layouts.ratio, in_layouts.ratio_ci)
         yield "In these layouts alone", f"{in_layouts.verdict}, {estimate} ({interval})"
-    evidence = f"{_e_value(comparison)}{_lower_e_value_note(comparison)}"
+    evidence = f"{_e_value(comparison)}{_low_e_value_note(comparison)}"
     yield "Evidence against no difference", evidence
     if comparison.probability_slower is not None:
         low, high = comparison.probability_slower_ci
         bounds = "" if low is None or high is None else f" ({100 * low:.0f} to {100 * high:.0f} %)"
         share = f"{100 * comparison.probability_slower:.0f} % of blocks"
-        yield f"Candidate {_costs_more(comparison, document)} in", f"{share}{bounds}"
+        yield f"Candidate {_costs_more_phrase(comparison, document)} in", f"{share}{bounds}"
     if comparison.mean_ratio is not None:
         means, interval = estimate_and_interval(comparison.mean_ratio, comparison.mean_ratio_ci)
         yield "Total cost of many runs", f"{means} ({interval}; description)"
@@ -465,12 +455,12 @@ def _ordinary_interval(comparison: SampleComparison) -> str:
 
 
 def ranking_of_all(document: ResultDocument) -> Ranking | None:
-    """Return the ranking if it has every condition and is the answer; else ``None``."""
+    """Return the ranking if it has all conditions and is the answer; else ``None``."""
     rankings, findings = document.ranking, document.findings
     if len(rankings) != 1 or (findings is not None and findings.answer):
         return None
-    is_of_all = len(rankings[0].conditions) == len(document.conditions)
-    return rankings[0] if is_of_all else None
+    has_all = len(rankings[0].conditions) == len(document.conditions)
+    return rankings[0] if has_all else None
 
 
 def ranking_parts(document: ResultDocument) -> Iterator[Part]:
@@ -484,7 +474,7 @@ def ranking_parts(document: ResultDocument) -> Iterator[Part]:
     summaries: tuple[str, ...] = ()
     if ranking_of_all(document) is None:
         summaries = tuple(ranking.summary for ranking in rankings)
-        yield Bullets(summaries, max_items=ALIKE_SHOWN, forms=SCREEN)
+        yield Bullets(summaries, max_items=MAX_ALIKE, forms=SCREEN)
     alpha = f"{100 * rankings[0].alpha:g} %"
     note = (
         "Claims among candidates are one family, comparisons with the baseline are another: of "
@@ -493,8 +483,8 @@ def ranking_parts(document: ResultDocument) -> Iterator[Part]:
         f"most {alpha}; if several are equally fast, this holds for each alone, not for all at "
         "once."
     )
-    sentences = map(Paragraph, summaries[:ALIKE_SHOWN])
-    table = Table(*headed(_ranking_rows(document)), label="Ranking", notes=(note,))
+    sentences = map(Paragraph, summaries[:MAX_ALIKE])
+    table = Table(*columns_and_rows(_ranking_rows(document)), label="Ranking", notes=(note,))
     yield Section("Ranking", (*sentences, table), forms=WRITTEN)
 
 
@@ -506,7 +496,7 @@ def _ranking_rows(document: ResultDocument) -> Iterator[Mapping[str, Cell]]:
         for condition in ranking.conditions:
             is_baseline = condition.name == ranking.baseline
             yield {
-                "Place:number": _place(condition, ranking),
+                "Place:number": _possible_places(condition, ranking),
                 "Condition:name": condition.name,
                 "Against baseline:number": "baseline"
                 if is_baseline
@@ -524,8 +514,8 @@ def _change(document: ResultDocument, condition: RankedCondition) -> str:
     return change_text(ratio, UNKNOWN)
 
 
-def _place(condition: RankedCondition, ranking: Ranking) -> str:
-    """Return the places that a condition may have: ``1`` or ``2 to 4``."""
+def _possible_places(condition: RankedCondition, ranking: Ranking) -> str:
+    """Return the places in the ranking that a condition may have: ``1`` or ``2 to 4``."""
     may_be_first = condition.name in ranking.contenders
     first = 1 if may_be_first else max(2, 1 + len(condition.slower_than))
     last = max(first, len(ranking.conditions) - len(condition.faster_than))
@@ -533,11 +523,11 @@ def _place(condition: RankedCondition, ranking: Ranking) -> str:
 
 
 def _name_list(names: Sequence[str]) -> str:
-    return listed(names, _MAX_NAMES) or UNKNOWN
+    return listed(names, _MAX_LISTED_NAMES) or UNKNOWN
 
 
 def typical_lines(document: ResultDocument) -> Iterator[str]:
-    """Yield lines on the distribution of the only condition, for below its typical value."""
+    """Yield lines on the distribution of the only condition, to show below its typical value."""
     value, condition = document.typical, document.conditions[0]
     summary = None if value is None else condition.metrics.get(value.metric)
     if value is None or summary is None:
@@ -548,7 +538,7 @@ def typical_lines(document: ResultDocument) -> Iterator[str]:
         f"mean {show(summary.mean)}{spread}; from {show(summary.min)} to {show(summary.max)}, "
         f"the middle 90 % from {show(summary.p05)} to {show(summary.p95)}"
     )
-    yield "; ".join(_resources(condition))
+    yield "; ".join(_resource_medians(condition))
     if failures := condition.failures:
         yield f"{failures} {'run' if failures == 1 else 'runs'} failed, warm-up included"
     if len(summary.modes) == 1:
@@ -562,16 +552,15 @@ def how_to_compare(document: ResultDocument) -> Iterator[Part]:
     if document.typical is None or document.run.study != COMPARE_STUDY:
         return
     command = _typed_command(document.conditions[0])
-    words = ["equipoise", "compare", *arguments_after_options([command, OTHER])]
+    arguments = ["equipoise", "compare", *arguments_after_options([command, OTHER_COMMAND])]
     purpose = "Nothing was compared. To compare it with another command:"
-    yield Command(shell_line_with_placeholders(words), purpose)
+    yield Command(shell_line_with_placeholders(arguments), purpose)
 
 
-def _resources(condition: ConditionResult) -> Iterator[str]:
-    """Yield the medians of CPU time and memory."""
+def _resource_medians(condition: ConditionResult) -> Iterator[str]:
     metrics = condition.metrics
-    for name, what in (("user_s", "user CPU time"), ("sys_s", "system CPU time")):
-        yield f"{what} {duration(metrics[name].median) if name in metrics else 'unknown'}"
+    for name, noun in (("user_s", "user CPU time"), ("sys_s", "system CPU time")):
+        yield f"{noun} {duration(metrics[name].median) if name in metrics else 'unknown'}"
     memory = metrics.get("max_rss_bytes")
     yield f"peak memory {'unknown' if memory is None else byte_count(memory.median)}"
 
@@ -580,7 +569,8 @@ def _typed_command(condition: ConditionResult) -> str:
     """Return the condition's name if it is the command as the user typed it, else the command."""
     command = list(condition.command)
     try:
-        words = shlex.split(condition.name)
+        arguments = shlex.split(condition.name)
     except ValueError:
-        words = []
-    return condition.name if words[1:] == command[1:] and words else shlex.join(command)
+        arguments = []
+    is_typed = bool(arguments) and arguments[1:] == command[1:]
+    return condition.name if is_typed else shlex.join(command)

@@ -1,4 +1,4 @@
-"""Tables with a row for each condition, for the terminal, pages and other written forms."""
+"""Builds tables with a row for each condition: for the terminal, a page, and texts."""
 
 from __future__ import annotations
 
@@ -17,11 +17,7 @@ from equipoise.figures.values import (
 )
 from equipoise.model.metrics import ComparisonT, as_values, is_time, verdict_word
 from equipoise.model.plan import COMPARE_STUDY, PRIMARY_METRIC
-from equipoise.model.result import (
-    Comparison,
-    ConditionResult,
-    ResultDocument,
-)
+from equipoise.model.result import Comparison, ConditionResult, ResultDocument
 from equipoise.report.document import (
     PAGE,
     SCREEN,
@@ -33,7 +29,7 @@ from equipoise.report.document import (
     Name,
     Styled,
     Table,
-    headed,
+    columns_and_rows,
 )
 from equipoise.report.units import (
     byte_count,
@@ -50,64 +46,68 @@ from equipoise.report.units import (
 from equipoise.shared.theme import color_of
 from equipoise.stats.scaling import ScalingLaw, describe_law
 
-MAX_OTHER_METRICS = 60
+MAX_OTHER_METRIC_ROWS = 60
 MAX_METRIC_COLUMNS = 3
-"""Maximum number of metrics with a column next to the primary metric.
+"""Maximum number of metrics that have a column next to the primary metric.
 
-Further metrics are in tables below, with one metric more in each.
+Further metrics are in extra tables, each with one more column.
 """
 
 
 def screen_table(document: ResultDocument) -> Table:
     """Build the terminal's table: a median, its spread and a histogram for each condition."""
     metric = document.primary_metric
-    shown = _ShownMetrics.of(document)
+    columns = _MetricColumns.of(document)
     values = analysed_values(document, metric)
     rows: list[HeadedCells] = []
     for condition in document.conditions:
         summary = condition.metrics.get(metric)
-        shape: Cell = UNKNOWN
+        histogram: Cell = UNKNOWN
         if summary is not None:
             ends = metric_value(summary.min, metric), metric_value(summary.max, metric)
-            shape = Histogram(values[condition.name], summary.min, summary.max, ends)
-        name = ("condition:name", condition.name)
+            histogram = Histogram(values[condition.name], summary.min, summary.max, ends)
         rows.append(
-            (name, *shown.primary_cells(condition), ("shape", shape), *shown.other_cells(condition))
+            (
+                ("condition:name", condition.name),
+                *columns.primary_cells(condition),
+                ("shape", histogram),
+                *columns.other_cells(condition),
+            )
         )
-    return Table(*headed(rows), notes=shown.notes)
+    return Table(*columns_and_rows(rows), notes=columns.notes)
 
 
 def grouped_table(document: ResultDocument) -> Table:
     """Build the terminal's table of a study, grouped by the levels that are not compared."""
-    shown, primary = _ShownMetrics.of(document), document.primary_comparisons
+    columns, primary = _MetricColumns.of(document), document.primary_comparisons
     factor = compared_factor(document, primary[0])
     by_candidate = {comparison.candidate: comparison for comparison in primary}
     baselines = {comparison.baseline for comparison in primary}
     # In `compare`, the name of a condition already contains its levels.
-    is_named = document.run.study == COMPARE_STUDY
-    heading = "condition" if is_named else factor or "condition"
+    has_full_names = document.run.study == COMPARE_STUDY
+    heading = "condition" if has_full_names else factor or "condition"
     rows: list[HeadedCells] = []
     for levels, conditions in _groups(document.conditions, factor).items():
-        if levels and not is_named:
+        if levels and not has_full_names:
             group = ", ".join(f"{name} {level}" for name, level in levels)
             rows.append((("", Styled(group, "strong")),))
         for condition in conditions:
             name = condition.name
-            shown_name = name if is_named else condition.levels.get(factor or "", name)
+            shown_name = name if has_full_names else condition.levels.get(factor or "", name)
             rows.append(
                 (
                     (f"{heading}:name", shown_name),
-                    *shown.primary_cells(condition),
+                    *columns.primary_cells(condition),
                     *_verdict_cells(by_candidate.get(name), document, name in baselines),
-                    *shown.other_cells(condition),
+                    *columns.other_cells(condition),
                 )
             )
-    return Table(*headed(rows), notes=shown.notes, forms=SCREEN)
+    return Table(*columns_and_rows(rows), notes=columns.notes, forms=SCREEN)
 
 
 def written_table(document: ResultDocument) -> Table:
     """Build the table for Markdown, LaTeX and a notebook, with the verdict of each condition."""
-    metrics, primary = _ShownMetrics.of(document), document.primary_comparisons
+    columns, primary = _MetricColumns.of(document), document.primary_comparisons
     samples = document.samples
     verdicts: dict[str, tuple[str, str, str]] = {}
     for comparison in primary:
@@ -129,20 +129,20 @@ def written_table(document: ResultDocument) -> Table:
         rows.append(
             (
                 ("Condition:name", condition.name),
-                *_distribution_cells(condition, metrics.primary),
-                *metrics.memory_cells(condition, "Peak memory"),
+                *_distribution_cells(condition, columns.primary),
+                *columns.memory_cells(condition, "Peak memory"),
                 ("Trials:number", _trials_text(condition)),
                 *zip(headings, verdict, strict=False),
-                *metrics.capitalized_other_cells(condition),
+                *columns.capitalized_other_cells(condition),
             )
         )
-    return Table(*headed(rows), notes=metrics.notes, forms=TEXT)
+    return Table(*columns_and_rows(rows), notes=columns.notes, forms=TEXT)
 
 
 def page_table(document: ResultDocument) -> Table:
     """Build the table of an HTML page, with the command and the colour of each condition."""
-    metrics = _ShownMetrics.of(document)
-    metric = metrics.primary
+    columns = _MetricColumns.of(document)
+    metric = columns.primary
     rows: list[HeadedCells] = []
     for index, condition in enumerate(document.conditions):
         command = shlex.join(condition.command)
@@ -155,44 +155,44 @@ def page_table(document: ResultDocument) -> Table:
                 ("Condition:name", name),
                 *_distribution_cells(condition, metric),
                 ("Fastest:number" if is_time(metric) else "Least:number", minimum),
-                *metrics.memory_cells(condition, "Peak memory"),
+                *columns.memory_cells(condition, "Peak memory"),
                 ("Drift:number", change_text(drift, UNKNOWN)),
                 ("Trials:number", _trials_text(condition)),
-                *metrics.capitalized_other_cells(condition),
+                *columns.capitalized_other_cells(condition),
             )
         )
-    return Table(*headed(rows), label="Conditions", notes=metrics.notes, forms=PAGE)
+    return Table(*columns_and_rows(rows), label="Conditions", notes=columns.notes, forms=PAGE)
 
 
 def further_tables(document: ResultDocument) -> Iterator[Table]:
     """Build the tables of the requested metrics that have no column in the main table."""
-    further = _ShownMetrics.of(document).further
+    further = _MetricColumns.of(document).further
     for first in range(0, len(further), MAX_METRIC_COLUMNS + 1):
         metrics = further[first : first + MAX_METRIC_COLUMNS + 1]
-        increasing = [metric for metric in metrics if metric in document.more_is_better]
+        more_is_better = [metric for metric in metrics if metric in document.more_is_better]
         rows = (
             (("condition:name", condition.name), *_median_cells(condition, metrics, "median {}"))
             for condition in document.conditions
         )
         yield Table(
-            *headed(rows),
+            *columns_and_rows(rows),
             label="Medians of further metrics",
-            notes=tuple(f"For {metric_name(metric)}, more is better." for metric in increasing),
+            notes=_more_is_better_notes(more_is_better),
         )
 
 
 def equivalence_text(comparison: Comparison) -> str:
-    """Return the equivalence interval if it decided the verdict and differs from the ratio's.
+    """Return the text of the equivalence interval, with its coverage.
 
-    The text is empty otherwise.
+    It is empty unless this interval decided the verdict and differs from the ratio's interval.
     """
     level, interval = comparison.equivalence_level, comparison.equivalence_ci
-    decided = comparison.verdict == "equivalent" or comparison.means_veto
-    if not decided or interval == comparison.ratio_ci:
+    has_decided = comparison.verdict == "equivalent" or comparison.means_veto
+    if not has_decided or interval == comparison.ratio_ci:
         return ""
-    shared = comparison.alpha * level / comparison.level
+    shared_alpha = comparison.alpha * level / comparison.level
     text = interval_text(interval, "still unlimited")
-    return with_coverage(text, level, shared, "equivalence interval")
+    return with_coverage(text, level, shared_alpha, "equivalence interval")
 
 
 def _intervals_text(comparison: Comparison, ratio_ci: str) -> str:
@@ -200,18 +200,18 @@ def _intervals_text(comparison: Comparison, ratio_ci: str) -> str:
     return ", ".join(filter(None, (ratio_ci, equivalence_text(comparison))))
 
 
-def others_table(document: ResultDocument, others: Sequence[Comparison]) -> Table:
-    """Build the table of comparisons on other metrics."""
+def other_metrics_table(document: ResultDocument, comparisons: Sequence[Comparison]) -> Table:
+    """Build the table of comparisons on metrics other than the primary metric."""
     rows = (
         {
-            "other metrics": other.metric,
-            "candidate": other.candidate,
-            **_effect_cells(shown_comparison(document, other)),
-            "verdict": shown_verdict(document, other),
+            "other metrics": comparison.metric,
+            "candidate": comparison.candidate,
+            **_effect_cells(shown_comparison(document, comparison)),
+            "verdict": shown_verdict(document, comparison),
         }
-        for other in others
+        for comparison in comparisons
     )
-    return Table(*headed(rows), label="Other metrics", max_rows=MAX_OTHER_METRICS)
+    return Table(*columns_and_rows(rows), label="Other metrics", max_rows=MAX_OTHER_METRIC_ROWS)
 
 
 def scaling_tables(document: ResultDocument, metric: str, compared: str | None) -> Iterator[Table]:
@@ -248,14 +248,14 @@ def shown_verdict(document: ResultDocument, comparison: Comparison) -> str:
     )
 
 
-class _ShownMetrics(Struct, frozen=True):
-    """Metrics that the tables of a result show, the requested metrics first."""
+class _MetricColumns(Struct, frozen=True):
+    """Metrics that have a column in the main table, and metrics that have none."""
 
     primary: str
     heading: str
     """Heading of the median of the primary metric."""
     other_metrics: tuple[str, ...]
-    """Metrics in the last columns: requested metrics, then the process's wall time."""
+    """Metrics in the last columns: requested metrics, then the wall time of the process."""
     further: tuple[str, ...]
     """Requested metrics without a column in the main table."""
     has_memory: bool
@@ -263,17 +263,15 @@ class _ShownMetrics(Struct, frozen=True):
     notes: tuple[str, ...]
 
     @classmethod
-    def of(cls, document: ResultDocument) -> _ShownMetrics:
+    def of(cls, document: ResultDocument) -> _MetricColumns:
         """Return the metrics of a result."""
-        primary, compared = (
-            document.primary_metric,
-            [comparison.metric for comparison in document.comparisons],
-        )
+        primary = document.primary_metric
+        metrics = [comparison.metric for comparison in document.comparisons]
         if document.typical is not None:
-            compared += document.typical.other_metrics
-        requested = list(
-            dict.fromkeys(metric for metric in compared if metric not in (primary, PRIMARY_METRIC))
-        )
+            metrics += document.typical.other_metrics
+        requested = [
+            metric for metric in dict.fromkeys(metrics) if metric not in (primary, PRIMARY_METRIC)
+        ]
         others = requested[:MAX_METRIC_COLUMNS]
         has_random_order = document.has_random_order
         has_time = any(PRIMARY_METRIC in condition.metrics for condition in document.conditions)
@@ -282,25 +280,27 @@ class _ShownMetrics(Struct, frozen=True):
         if has_random_order and owns_process and has_time and primary != PRIMARY_METRIC:
             others.append(PRIMARY_METRIC)
         names_metric = primary != PRIMARY_METRIC and has_random_order
-        increasing = [metric for metric in (primary, *others) if metric in document.more_is_better]
+        more_is_better = [
+            metric for metric in (primary, *others) if metric in document.more_is_better
+        ]
         return cls(
             primary,
             f"median {metric_name(primary)}" if names_metric else "median",
             tuple(others),
             tuple(requested[MAX_METRIC_COLUMNS:]),
             owns_process and "max_rss_bytes" not in (primary, *requested),
-            tuple(f"For {metric_name(metric)}, more is better." for metric in increasing),
+            _more_is_better_notes(more_is_better),
         )
 
     def primary_cells(self, condition: ConditionResult) -> Iterator[tuple[str, Cell]]:
         """Yield the median of the primary metric, its interval and spread, and the peak memory."""
-        cost = condition.metrics.get(self.primary)
+        summary = condition.metrics.get(self.primary)
         median: Cell = UNKNOWN
         interval, spread = UNKNOWN, UNKNOWN
-        if cost is not None:
-            show = metric_formatter(self.primary)
-            median, spread = Styled(show(cost.median), "strong"), spread_text(cost)
-            interval = range_text(cost.median_ci, show)
+        if summary is not None:
+            format_value = metric_formatter(self.primary)
+            median, spread = Styled(format_value(summary.median), "strong"), spread_text(summary)
+            interval = range_text(summary.median_ci, format_value)
         yield f"{self.heading}:number", median
         yield "95 % interval", interval
         yield "spread:number", spread
@@ -319,6 +319,10 @@ class _ShownMetrics(Struct, frozen=True):
     def capitalized_other_cells(self, condition: ConditionResult) -> Iterator[tuple[str, Cell]]:
         """Yield the medians of the other metrics under capitalized headings."""
         return ((capitalized(heading), cell) for heading, cell in self.other_cells(condition))
+
+
+def _more_is_better_notes(metrics: Sequence[str]) -> tuple[str, ...]:
+    return tuple(f"For {metric_name(metric)}, more is better." for metric in metrics)
 
 
 def _median_cells(
@@ -345,7 +349,6 @@ def _verdict_cells(
 
 
 def _effect_cells(comparison: Comparison) -> Mapping[str, str]:
-    """Return the cells with the estimate and the intervals of a comparison."""
     change, interval = estimate_and_interval(
         comparison.ratio, comparison.ratio_ci, unknown=UNKNOWN, unlimited="open"
     )
@@ -357,10 +360,10 @@ def _distribution_cells(condition: ConditionResult, metric: str) -> Iterator[tup
     summary = condition.metrics.get(metric)
     median, interval, middle = condition.unknown.get(metric, UNKNOWN), UNKNOWN, UNKNOWN
     if summary is not None:
-        show = metric_formatter(metric)
-        median = show(summary.median)
-        interval = range_text(summary.median_ci, show, "too few trials")
-        middle = range_text((summary.p05, summary.p95), show)
+        format_value = metric_formatter(metric)
+        median = format_value(summary.median)
+        interval = range_text(summary.median_ci, format_value, "too few trials")
+        middle = range_text((summary.p05, summary.p95), format_value)
     yield f"Median {metric_name(metric)}:number", median
     yield "95 % interval:number", interval
     yield "Middle 90 %:number", middle
@@ -385,6 +388,7 @@ def _groups(
 
 
 def _scaling_table(factor: str, metric: str, laws: dict[str, ScalingLaw]) -> Table:
+    """Build the table of scaling laws: how a metric grows with a factor N, for each condition."""
     has_simple_laws = any(len(law.sizes) > MIN_SIZES for law in laws.values())
     rows: list[Mapping[str, Cell]] = []
     for name, law in laws.items():
@@ -402,4 +406,4 @@ def _scaling_table(factor: str, metric: str, laws: dict[str, ScalingLaw]) -> Tab
                 else "too few blocks to exclude one",
             }
         rows.append(row)
-    return Table(*headed(rows), forms=SCREEN)
+    return Table(*columns_and_rows(rows), forms=SCREEN)

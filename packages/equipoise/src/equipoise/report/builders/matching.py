@@ -1,4 +1,7 @@
-"""Pages of a match, of the balance of its covariates, of a search for weights, and of a log."""
+"""Builds the documents of `equipoise_matching`: match, balance, search for weights, log.
+
+In a match, a treated row is compared with control rows that have similar covariates.
+"""
 
 from __future__ import annotations
 
@@ -29,9 +32,9 @@ from equipoise.report.document import (
     Section,
     Table,
     Warnings,
-    brief_or_whole,
+    columns_and_rows,
     computation_parts,
-    headed,
+    whole_and_brief,
     with_interval,
 )
 from equipoise.shared.spelling import option
@@ -64,7 +67,7 @@ if TYPE_CHECKING:
 
 
 def answer_of(report: Report, tone: str) -> Answer:
-    """Build the answer; ``tone`` is the verdict whose colour it has."""
+    """Build the answer of a report in the colour of the verdict ``tone``."""
     claim = Claim(
         badge=report.badge,
         tone=tone,
@@ -77,35 +80,35 @@ def answer_of(report: Report, tone: str) -> Answer:
 
 
 def answers_of(report: Report, tone: str, brief_remarks: tuple[str, ...]) -> tuple[Answer, Answer]:
-    """Build the answer of a report, and that of a brief screen with fewer remarks."""
+    """Build the answer of a report, and its replacement on a brief screen, with other remarks."""
     answer = answer_of(report, tone)
     (claim,) = answer.claims
-    # The sentence has the estimate and its interval.
-    brief = replace(claim, remarks=brief_remarks, estimate="", interval="")
-    return brief_or_whole(answer, replace(answer, claims=(brief,)))
+    # On a brief screen, the sentence of the claim already has the estimate and its interval.
+    brief_claim = replace(claim, remarks=brief_remarks, estimate="", interval="")
+    return whole_and_brief(answer, replace(answer, claims=(brief_claim,)))
 
 
 def table_of(table: TextTable) -> Table:
-    """Build a table: names in the first column, numbers behind the labels."""
-    name, *others = table.headings
-    columns = [Column(name, "name")]
-    for place, heading in enumerate(others, start=1):
-        columns.append(Column(heading, "label" if place < table.labels else "number"))
+    """Build a table from columns with names, then with labels, then with numbers."""
+    first, *others = table.headings
+    columns = [Column(first, "name")]
+    for index, heading in enumerate(others, start=1):
+        columns.append(Column(heading, "label" if index < table.labels else "number"))
     return Table(tuple(columns), table.rows, title=table.title, notes=table.notes)
 
 
 _MAX_BRIEF_ROWS = 10
-"""Number of covariates that a terminal shows without ``--verbose``."""
-MAX_FIGURES = 3
-"""Number of covariates with figures of their own: those least alike in distribution."""
+"""Maximum number of covariates that a terminal shows without ``--verbose``."""
+MAX_COVARIATES_WITH_FIGURES = 3
+"""Number of covariates with their own figures: those that differ most in distribution."""
 _COMPARABLE = "comparable units"
 _ALL_ROWS = "all rows as they are"
 
 
 def table_document(match: TableMatch, command: str) -> Document:
-    """Build the document of a match of a table, or of a search for weights and the match by them.
+    """Build the document of a match, or of a search for weights and the best match.
 
-    ``command`` matches again.
+    ``command`` is the command line that computes the result again.
     """
     question, balance, naive = match.question(), match.balance, match.naive
     if match.search is None:
@@ -121,7 +124,7 @@ def match_document(
     question: MatchQuestion,
     command: str,
 ) -> Document:
-    """Build the document of a match: its effect, or without an outcome how alike its pairs are."""
+    """Build the document of a match; without an outcome, the answer is about its balance."""
     report = match_report(result, balance, naive, question)
     return _document(
         report, question, balance, matched_difference(result), naive, None, result, command
@@ -131,7 +134,7 @@ def match_document(
 def balance_document(
     balance: Balance, result: MatchResult | None, question: MatchQuestion, command: str
 ) -> Document:
-    """Build the document of the balance of covariates."""
+    """Build the document on the balance of covariates; ``result`` is the match, if any."""
     effect = None if result is None else matched_difference(result)
     report = balance_report(balance, result, question)
     return _document(report, question, balance, effect, None, None, result, command)
@@ -145,9 +148,9 @@ def search_document(
     question: MatchQuestion,
     command: str,
 ) -> Document:
-    """Build the document of a search for weights, with the effect by them if there is an outcome.
+    """Build the document of a search for weights.
 
-    ``result`` is the match by the weights; ``None`` without an outcome.
+    ``result`` is the match with the best weights if there is an outcome, else ``None``.
     """
     effect = None if result is None else matched_difference(result)
     report = search_report(search, result, balance, naive, question)
@@ -165,27 +168,27 @@ def _document(
     matches: MatchResult | None,
     command: str,
 ) -> Document:
-    """Put the parts of every document on matching in their order."""
+    """Build the document of a match, a balance or a search; an argument that is missing is None."""
 
-    def figures() -> Iterator[Figure]:
+    def draw_figures() -> Iterator[Figure]:
         yield from _effect_figures(effect, naive, question)
         yield from _balance_figures(balance, search)
 
-    rests_on = Facts(report.facts)
+    facts = Facts(report.facts)
     tables = map(table_of, report.tables)
     remarks = (*_brief_remarks(naive, matches), *question.notes)
     parts: tuple[Part, ...] = (
         *answers_of(report, _tone(balance, effect), remarks),
-        Figures(figures),
-        replace(rests_on, forms=VERBOSE),
+        Figures(draw_figures),
+        replace(facts, forms=VERBOSE),
         *(
             replace(table, forms=WRITTEN if table.title == "Strata" else EVERYWHERE - BRIEF)
             for table in tables
         ),
-        *_weights_of(search),
-        _brief_balance(balance),
-        *brief_warnings(report.warnings),
-        Section("What it rests on", (rests_on,), forms=WRITTEN),
+        *_brief_weights_table(search),
+        _brief_balance_table(balance),
+        *warning_parts(report.warnings),
+        Section("What it rests on", (facts,), forms=WRITTEN),
         *computation_parts(report.method, command),
         _last_line(),
     )
@@ -203,50 +206,46 @@ def _document(
 
 
 def _brief_remarks(naive: Difference | None, matches: MatchResult | None) -> tuple[str, ...]:
-    """Return the remarks below the answer of a brief screen, a sentence each."""
-    of_all = () if naive is None else (naive_sentence(naive),)
+    all_rows = () if naive is None else (naive_sentence(naive),)
     dropped = () if matches is None else (dropped_sentence(matches),)
-    return (*of_all, *dropped)
+    return (*all_rows, *dropped)
 
 
-def _weights_of(search: GenMatchResult | None) -> Iterator[Table]:
-    """Build the table of weights of a brief screen."""
+def _brief_weights_table(search: GenMatchResult | None) -> Iterator[Table]:
     if search is not None:
         weights = table_of(weights_table(search))
         yield replace(weights, max_rows=_MAX_BRIEF_ROWS, forms=BRIEF)
 
 
-def _brief_balance(balance: Balance) -> Table:
-    """Build the table of a brief screen: by how much each covariate differs."""
-    before = [abs(covariate.sdiff) for covariate in balance.before]
-    after = [None] * len(before) if balance.after is None else [abs(a.sdiff) for a in balance.after]
+def _brief_balance_table(balance: Balance) -> Table:
     rows: list[Mapping[str, Cell]] = []
-    for name, first, last in zip(balance.variables, before, after, strict=True):
-        row: dict[str, Cell] = {"covariate:name": name, "differs before:number": _percent(first)}
-        if last is not None:
-            row["after matching:number"] = _percent(last)
+    for index, name in enumerate(balance.variables):
+        before = _percent(abs(balance.before[index].sdiff))
+        row: dict[str, Cell] = {"covariate:name": name, "differs before:number": before}
+        if balance.after is not None:
+            row["after matching:number"] = _percent(abs(balance.after[index].sdiff))
         rows.append(row)
     note = "differs: the means of both groups, in percent of a standard deviation."
-    return Table(*headed(rows), notes=(note,), max_rows=_MAX_BRIEF_ROWS, forms=BRIEF)
+    return Table(*columns_and_rows(rows), notes=(note,), max_rows=_MAX_BRIEF_ROWS, forms=BRIEF)
 
 
 def _percent(value: float) -> str:
     return UNKNOWN if math.isnan(value) else f"{value:.1f} %"
 
 
-def brief_warnings(warnings: Sequence[AnalysisWarning]) -> Iterator[Part]:
-    """Build the warnings of an analysis; a brief screen has the first of them."""
+def warning_parts(warnings: Sequence[AnalysisWarning]) -> Iterator[Part]:
+    """Build the warnings of an analysis; a brief screen has only the first warning."""
     if warnings:
-        yield from brief_or_whole(Warnings(tuple(warnings)), Warnings(tuple(warnings[:1])))
-        if more := len(warnings) - 1:
-            text = f"  {counted(more, 'more warning')}: {option('verbose')}"
+        yield from whole_and_brief(Warnings(tuple(warnings)), Warnings(tuple(warnings[:1])))
+        if hidden_count := len(warnings) - 1:
+            text = f"  {counted(hidden_count, 'more warning')}: {option('verbose')}"
             yield Paragraph(text, "dim", forms=BRIEF)
 
 
 def _last_line() -> Paragraph:
-    """Return the last line of a brief screen: how to see more."""
-    more = f"more: {option('verbose')}, or the page of {option('report')}"
-    return Paragraph(more, "dim", forms=BRIEF)
+    """Return the last line of a brief screen, with the options that show more."""
+    text = f"more: {option('verbose')}, or the page of {option('report')}"
+    return Paragraph(text, "dim", forms=BRIEF)
 
 
 def _question_sentence(question: MatchQuestion, search: GenMatchResult | None) -> str:
@@ -258,21 +257,19 @@ def _question_sentence(question: MatchQuestion, search: GenMatchResult | None) -
 
 
 def _tone(balance: Balance, effect: Difference | None) -> str:
-    """Return whether the effect is shown, or without one whether the covariates are balanced."""
+    """Return the verdict whose colour the answer has."""
     if effect is not None:
         return "equivalent" if effect.excludes_zero else "undecided"
     worst = most_different(
         balance.variables, balance.before if balance.after is None else balance.after
     )
-    return (
-        "equivalent" if worst is not None and worst[1] <= LARGE_DIFFERENCE_PERCENT else "undecided"
-    )
+    is_balanced = worst is not None and worst[1] <= LARGE_DIFFERENCE_PERCENT
+    return "equivalent" if is_balanced else "undecided"
 
 
 def _effect_figures(
     effect: Difference | None, naive: Difference | None, question: MatchQuestion
 ) -> Iterator[Figure]:
-    """Draw the difference of all rows and that among comparable units."""
     from equipoise.figures.gallery import Figure
     from equipoise_matching.charts.estimates import Estimate, estimates
 
@@ -299,7 +296,7 @@ def _effect_figures(
 
 
 def _balance_figures(balance: Balance, search: GenMatchResult | None) -> Iterator[Figure]:
-    """Draw the course of a search, all covariates, the shares, and what differs most."""
+    """Draw the course of a search, all covariates, and those that differ most in distribution."""
     from equipoise.figures.gallery import Figure
     from equipoise_matching.charts import balance as charts
 
@@ -307,10 +304,11 @@ def _balance_figures(balance: Balance, search: GenMatchResult | None) -> Iterato
         yield Figure("course", charts.HOW_TO_READ_COURSE, search.plot())
         yield Figure("search", charts.HOW_TO_READ_VALUES, search.search_plot())
     yield Figure("balance", charts.HOW_TO_READ_LOVE_PLOT, balance.love_plot())
-    of_two_values = balance.shares_plot()
-    if of_two_values is not None:
-        yield Figure("shares", charts.HOW_TO_READ_SHARES, of_two_values)
-    for name in balance.most_different(MAX_FIGURES):
+    # Covariates with two values, such as yes and no.
+    shares = balance.shares_plot()
+    if shares is not None:
+        yield Figure("shares", charts.HOW_TO_READ_SHARES, shares)
+    for name in balance.most_different(MAX_COVARIATES_WITH_FIGURES):
         densities = balance.density_plot(name)
         if densities is not None:
             yield Figure("distribution", charts.HOW_TO_READ_DENSITY, densities)
@@ -340,16 +338,19 @@ def _weight_numbers(search: GenMatchResult | None) -> Iterator[NumberRow]:
 
 
 def observation_document(result: ObservationResult, command: str) -> Document:
-    """Build the document of an observation; ``command``, if there is one, observes it again."""
+    """Build the document on the effect of a change that was estimated from a log.
+
+    ``command`` is the command line that computes the result again; empty if there is none.
+    """
     report, question = observation_report(result), result.question
-    rests_on = Section("What it rests on", (Facts(report.facts),), forms=EVERYWHERE - BRIEF)
+    facts = Section("What it rests on", (Facts(report.facts),), forms=EVERYWHERE - BRIEF)
     parts: tuple[Part, ...] = (
         *answers_of(report, _observed_tone(result), report.remarks),
         Figures(lambda: _observed_figures(result)),
         *(replace(table_of(table), forms=EVERYWHERE - BRIEF) for table in report.tables),
         *_brief_observation(result, report),
-        rests_on,
-        *brief_warnings(report.warnings),
+        facts,
+        *warning_parts(report.warnings),
         *computation_parts(report.method, command),
         _last_line(),
     )
@@ -367,7 +368,7 @@ def observation_document(result: ObservationResult, command: str) -> Document:
 
 
 def _brief_observation(result: ObservationResult, report: Report) -> Iterator[Part]:
-    """Build what a brief screen shows of an observation: the balance, and the rows."""
+    """Build the parts for a brief screen: the balance, the strata and the facts."""
     rows = (
         {
             "covariate:name": covariate.column,
@@ -378,13 +379,13 @@ def _brief_observation(result: ObservationResult, report: Report) -> Iterator[Pa
     )
     if result.balance:
         note = "differs: the means of both versions, in standard deviations (sd)."
-        yield Table(*headed(rows), notes=(note,), max_rows=_MAX_BRIEF_ROWS, forms=BRIEF)
+        yield Table(*columns_and_rows(rows), notes=(note,), max_rows=_MAX_BRIEF_ROWS, forms=BRIEF)
     if result.strata is not None:
         (strata,) = (table_of(table) for table in report.tables if table.title == STRATUM)
         yield replace(strata, max_rows=_MAX_BRIEF_ROWS, forms=BRIEF)
     placebos = tuple((f"placebo {placebo.kind}", placebo.summary) for placebo in result.placebos)
-    taking_part = tuple(fact for fact in report.facts if fact[0] == ROWS)
-    yield Facts((*taking_part, ("about", result.about), *placebos), forms=BRIEF)
+    row_counts = tuple(fact for fact in report.facts if fact[0] == ROWS)
+    yield Facts((*row_counts, ("about", result.about), *placebos), forms=BRIEF)
 
 
 def _in_sd(difference: float | None) -> str:
@@ -392,7 +393,6 @@ def _in_sd(difference: float | None) -> str:
 
 
 def _observed_figures(result: ObservationResult) -> Iterator[Figure]:
-    """Draw the effects, then the balance."""
     from equipoise.figures.gallery import Figure
     from equipoise_matching.charts.balance import HOW_TO_READ_LOVE_PLOT
     from equipoise_matching.charts.estimates import HOW_TO_READ_EFFECTS

@@ -1,9 +1,9 @@
-"""The origin of a result: the question, the command, the time and the machine."""
+"""Builds the origin of a result: the question, the command, the time and the machine."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,14 +15,14 @@ from equipoise.report.document import Origin
 from equipoise.report.kind import report_kind
 
 _MAX_NAME_LETTERS = 32
-"""Maximum length of a name in a question; a longer name is replaced by a general word."""
+"""Maximum length of a name in a question; a general word replaces a longer name."""
 
 
 def origin_of(document: ResultDocument, command: str) -> Origin:
     """Return the origin of a result; ``command`` is the command that runs its campaign again."""
     folder, _, rest = command.partition(" && ")
     if folder.startswith("cd ") and rest:
-        # Show the command without its change of folder.
+        # A reader does not need the change of folder at the beginning of the command.
         command = rest
     kind = report_kind(document)
     return Origin(
@@ -34,24 +34,21 @@ def origin_of(document: ResultDocument, command: str) -> Origin:
 
 
 def machine_of(environment: Mapping[str, Any]) -> str:
-    """Describe a host briefly: its processor, the number of CPUs, and its system."""
-
-    def parts() -> Iterator[str]:
-        yield str(environment.get("cpu_model") or "unknown processor")
-        if cpus := environment.get("cpus"):
-            yield f"{cpus} CPU{'' if cpus == 1 else 's'}"
-        if kernel := environment.get("kernel"):
-            yield f"{environment.get('system') or 'Linux'} {kernel}"
-
-    return ", ".join(parts())
+    """Return the processor of a host, the number of its CPUs, and its system, as one text."""
+    facts = [str(environment.get("cpu_model") or "unknown processor")]
+    if cpus := environment.get("cpus"):
+        facts.append(f"{cpus} CPU{'' if cpus == 1 else 's'}")
+    if kernel := environment.get("kernel"):
+        facts.append(f"{environment.get('system') or 'Linux'} {kernel}")
+    return ", ".join(facts)
 
 
-def minute_of(moment: str) -> str:
-    """Return an ISO 8601 time as ``2026-03-01 10:15 UTC``; any other text as it is."""
+def minute_of(time: str) -> str:
+    """Return an ISO 8601 time as ``2026-03-01 10:15 UTC``; return any other text unchanged."""
     try:
-        parsed = datetime.fromisoformat(moment)
+        parsed = datetime.fromisoformat(time)
     except ValueError:
-        return moment
+        return time
     return f"{parsed.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
@@ -59,10 +56,7 @@ def _question(document: ResultDocument) -> str:
     conditions, metric = document.conditions, document.primary_metric
     if document.against is not None:
         return "What changed since another result?"
-    names = [
-        condition.name if len(condition.name) <= _MAX_NAME_LETTERS else ""
-        for condition in conditions
-    ]
+    names = [_short_name(condition.name) for condition in conditions]
     if document.typical is not None:
         return (
             f"How long does {names[0] or 'it'} take?"
@@ -70,22 +64,24 @@ def _question(document: ResultDocument) -> str:
             else (f"What is the {metric_name(metric)} of {names[0] or 'it'}?")
         )
     if document.run.study == CHANCE_STUDY:
-        command = shlex.join(conditions[0].command)
-        name = command if len(command) <= _MAX_NAME_LETTERS else "one command"
+        name = _short_name(shlex.join(conditions[0].command)) or "one command"
         return f"What makes the time of {name} vary?"
     if document.run.study != COMPARE_STUDY and not document.shares_processes:
         return f"Study {document.run.study}: {len(conditions)} conditions, {metric_name(metric)}"
-    compared = document.primary_comparisons
-    stratum = compared[0].stratum if compared else {}
+    comparisons = document.primary_comparisons
+    stratum = comparisons[0].stratum if comparisons else {}
     if not stratum:
         return f"{_comparison_question(names, metric)}?"
-    members = [compared[0].baseline]
-    members += [row.candidate for row in compared if row.stratum == stratum]
+    compared = [comparisons[0].baseline]
+    compared += [row.candidate for row in comparisons if row.stratum == stratum]
     commands = {condition.name: condition.levels.get("command", "") for condition in conditions}
-    names = [
-        commands[member] if len(commands[member]) <= _MAX_NAME_LETTERS else "" for member in members
-    ]
+    names = [_short_name(commands[condition]) for condition in compared]
     return f"{_comparison_question(names, metric)}, at each {' and '.join(stratum)}?"
+
+
+def _short_name(name: str) -> str:
+    """Return a name, or an empty text for a name that is too long for a question."""
+    return name if len(name) <= _MAX_NAME_LETTERS else ""
 
 
 def _comparison_question(names: Sequence[str], metric: str) -> str:

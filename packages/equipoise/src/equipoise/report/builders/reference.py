@@ -1,6 +1,8 @@
-"""A result against a reference result: every row, the mean with its caveat, what differs.
+"""Builds comparisons with other results: with a reference result, and with earlier campaigns.
 
-Campaigns of the same commands are shown each alone, and all of them pooled.
+A reference result is from another host or another time; the user names it with ``--against``. The
+report compares every row and lists the differences between the environments. Campaigns of the same
+commands are shown one by one and pooled.
 """
 
 from __future__ import annotations
@@ -11,12 +13,8 @@ from typing import Any
 
 from equipoise.model.pooled import PooledCampaigns, PooledComparison
 from equipoise.model.quantities import listed
-from equipoise.model.reference import (
-    EnvironmentDifference,
-    ReferenceComparison,
-    ReferenceRow,
-)
-from equipoise.report.builders.shape import level_parts, levelled_ratio
+from equipoise.model.reference import EnvironmentDifference, ReferenceComparison, ReferenceRow
+from equipoise.report.builders.shape import ratio_variance_row, variance_parts
 from equipoise.report.document import (
     UNKNOWN,
     Cell,
@@ -26,7 +24,7 @@ from equipoise.report.document import (
     Section,
     Styled,
     Table,
-    headed,
+    columns_and_rows,
 )
 from equipoise.report.units import (
     change_text,
@@ -38,42 +36,45 @@ from equipoise.report.units import (
 from equipoise.shared.safe_text import shortened
 from equipoise.shared.spelling import option
 
-_CHANGED_SHOWN = 6
-"""Rows that the answer names, those that changed most."""
-_DIFFERENCES_SHOWN = 20
+_MAX_LISTED_CHANGES = 6
+"""Number of rows with the largest changes that the answer names."""
+_MAX_LISTED_DIFFERENCES = 20
 _MAX_VALUE_LETTERS = 60
 
 
 def reference_section(against: ReferenceComparison) -> Section:
-    """Build the section with every row against the reference result."""
+    """Build the section that compares every row with the reference result."""
     title = reference_title(against)
-    lines = (reference_answer(against), *_sentences(against), *_differences(against))
+    lines = (reference_answer(against), *_explanations(against), *_difference_lines(against))
     return Section(
-        title, (Table(*headed(map(_row, against.rows)), label=title), *map(Paragraph, lines))
+        title,
+        (Table(*columns_and_rows(map(_cells, against.rows)), label=title), *map(Paragraph, lines)),
     )
 
 
 def reference_title(against: ReferenceComparison) -> str:
-    """Name the reference result."""
+    """Return a heading that names the reference result."""
     return f"Against run {against.run} of {against.started}"
 
 
 def reference_answer(against: ReferenceComparison) -> str:
-    """Return how many rows changed."""
+    """Return the sentence on how many rows changed."""
     known = [row for row in against.rows if row.changed is not None]
     changed = [row for row in known if row.changed]
-    more = sum(1 for row in changed if row.ratio is not None and row.ratio > 1.0)
-    unknown = len(against.rows) - len(known)
+    more_count = sum(1 for row in changed if row.ratio is not None and row.ratio > 1.0)
+    unknown_count = len(against.rows) - len(known)
+    unknown = f"; for {unknown_count} rows this is unknown" if unknown_count else ""
     return (
         f"{len(changed)} of {len(known)} rows changed by more than {against.min_effect:g} %: "
-        f"{more} cost more, {len(changed) - more} less"
-        + (f"; for {unknown} rows this is unknown" if unknown else "")
-        + "."
+        f"{more_count} cost more, {len(changed) - more_count} less{unknown}."
     )
 
 
 def largest_changes(against: ReferenceComparison) -> Iterator[str]:
-    """Yield the rows that cost more and those that cost less, the largest change first."""
+    """Yield a line with the rows that cost more, then one with the rows that cost less.
+
+    The largest change is first in each line.
+    """
     for verb, sign in (("Costs more", 1.0), ("Costs less", -1.0)):
         ratios = [
             (row.ratio, row.name)
@@ -82,11 +83,11 @@ def largest_changes(against: ReferenceComparison) -> Iterator[str]:
         ]
         largest = sorted(ratios, key=lambda change: -abs(math.log(change[0])))
         if largest:
-            named = [f"{name} {percent_change(ratio)}" for ratio, name in largest]
-            yield f"{verb}: {listed(named, _CHANGED_SHOWN)}."
+            changes = [f"{name} {percent_change(ratio)}" for ratio, name in largest]
+            yield f"{verb}: {listed(changes, _MAX_LISTED_CHANGES)}."
 
 
-def _row(row: ReferenceRow) -> Mapping[str, Cell]:
+def _cells(row: ReferenceRow) -> Mapping[str, Cell]:
     there, here = (
         UNKNOWN if value is None else metric_value(value, row.metric)
         for value in (row.there, row.here)
@@ -109,7 +110,7 @@ def _row(row: ReferenceRow) -> Mapping[str, Cell]:
     }
 
 
-def _sentences(against: ReferenceComparison) -> Iterator[str]:
+def _explanations(against: ReferenceComparison) -> Iterator[str]:
     if against.level is not None:
         yield (
             "Each ratio is the cost here over the cost there. Of the rows called changed, at most "
@@ -120,46 +121,48 @@ def _sentences(against: ReferenceComparison) -> Iterator[str]:
         mean, interval = estimate_and_interval(against.geometric_mean, against.geometric_mean_ci)
         yield (
             f"Geometric mean over {against.geometric_mean_rows} rows: {mean} ({interval}). "
-            "It weighs every row alike, as no program does: it ranks no machine."
+            "It gives every row the same weight, as no real program does, so do not rank machines "
+            "by it."
         )
     yield f"Scope: {against.scope}."
 
 
-def _differences(against: ReferenceComparison) -> Iterator[str]:
+def _difference_lines(against: ReferenceComparison) -> Iterator[str]:
     if not against.differences:
-        yield "Environments: nothing that is known of both differs."
+        yield "Environments: no difference is known."
         return
     count = len(against.differences)
     differ = "1 thing differs" if count == 1 else f"{count} things differ"
     yield f"Environments: {differ} (there → here):"
-    for difference in against.differences[:_DIFFERENCES_SHOWN]:
-        yield f"  {_difference(difference)}"
-    more = len(against.differences) - _DIFFERENCES_SHOWN
-    if more > 0:
-        yield f"  and {more} more; {option('json')} has all"
+    for difference in against.differences[:_MAX_LISTED_DIFFERENCES]:
+        yield f"  {_difference_text(difference)}"
+    hidden_count = len(against.differences) - _MAX_LISTED_DIFFERENCES
+    if hidden_count > 0:
+        yield f"  and {hidden_count} more; {option('json')} has all"
 
 
-def _difference(difference: EnvironmentDifference) -> str:
+def _difference_text(difference: EnvironmentDifference) -> str:
     name = difference.name.replace("_", " ")
-    return f"{name}: {_value(difference.there)} → {_value(difference.here)}"
+    return f"{name}: {_value_text(difference.there)} → {_value_text(difference.here)}"
 
 
-def _value(value: Any) -> str:
+def _value_text(value: Any) -> str:
     if value is None:
         return "unknown"
     text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
     return shortened(text, _MAX_VALUE_LETTERS)
 
 
-_MAX_COLUMNS = 6
-"""Number of campaigns that are shown side by side, the latest."""
-_BOOT_LETTERS = 8
+_MAX_CAMPAIGN_COLUMNS = 6
+"""Number of the latest campaigns whose ratios have a column each."""
+_BOOT_ID_LETTERS = 8
+"""Number of letters of a boot's id that the table shows."""
 
 
 def pooled_document(pooled: PooledCampaigns) -> Document:
-    """Build what each campaign found, and what holds over all of them."""
-    levels = [
-        levelled_ratio(comparison.candidate, comparison.by_level)
+    """Build the document on several campaigns: their ratios, and the result over all of them."""
+    variance_rows = [
+        ratio_variance_row(comparison.candidate, comparison.by_level)
         for comparison in pooled.comparisons
         if comparison.by_level is not None
     ]
@@ -170,13 +173,12 @@ def pooled_document(pooled: PooledCampaigns) -> Document:
     scope = (
         f"scope: across {len(pooled.campaigns)} campaigns on {_count(boots, 'boot')} of "
         f"{_count(kernels, 'kernel')}{on_hosts}. One common ratio: if all campaigns have the "
-        "same ratio, this interval holds it in at least 95 of 100 pools, whenever each of them "
-        "stopped. Mean over "
-        "campaigns: for campaigns that may differ. "
-        f"It takes {replicates} for replicates, each of equal weight (Student's "
-        "t), and of each campaign only the first blocks, which it would have run whatever they "
-        "showed: a campaign that stops at its verdict overstates the effect. Both hold for "
-        "campaigns that were not chosen by their results."
+        "same ratio, this interval contains it in at least 95 of 100 pools, whenever each "
+        "campaign stopped. Mean over campaigns: for campaigns whose ratios may differ. Its "
+        f"replicates are {replicates} of equal weight (Student's t). It uses only the first "
+        "blocks of each campaign, which ran whatever they showed, because a campaign that stops "
+        "at its verdict overstates the effect. Both results are valid only if the campaigns were "
+        "not chosen by their results."
     )
     unknown = dict.fromkeys(comparison.common.unknown_because for comparison in pooled.comparisons)
     return Document(
@@ -186,31 +188,31 @@ def pooled_document(pooled: PooledCampaigns) -> Document:
             _campaigns_table(pooled),
             _comparisons_table(pooled),
             *(Paragraph(f"One common ratio: {why}.") for why in unknown if why is not None),
-            *level_parts(levels),
+            *variance_parts(variance_rows),
             Paragraph(scope, "dim"),
         ),
     )
 
 
 def _campaigns_table(pooled: PooledCampaigns) -> Table:
-    several = pooled.hosts > 1
+    has_hosts = pooled.hosts > 1
     rows = (
         {
             "": str(number),
             "run": campaign.id,
             "started": campaign.started[:16].replace("T", " "),
-            **({"host:name": campaign.host or UNKNOWN} if several else {}),
-            "boot": campaign.boot[:_BOOT_LETTERS],
+            **({"host:name": campaign.host or UNKNOWN} if has_hosts else {}),
+            "boot": campaign.boot[:_BOOT_ID_LETTERS],
             "kernel": campaign.kernel,
             "blocks:number": str(campaign.blocks),
         }
         for number, campaign in enumerate(pooled.campaigns, 1)
     )
-    return Table(*headed(rows), label="Campaigns")
+    return Table(*columns_and_rows(rows), label="Campaigns")
 
 
 def _comparisons_table(pooled: PooledCampaigns) -> Table:
-    numbers = range(1, len(pooled.campaigns) + 1)[-_MAX_COLUMNS:]
+    numbers = range(1, len(pooled.campaigns) + 1)[-_MAX_CAMPAIGN_COLUMNS:]
     columns = (
         Column("candidate", "name"),
         Column("one common ratio", "number"),
@@ -220,11 +222,12 @@ def _comparisons_table(pooled: PooledCampaigns) -> Table:
         Column("between", "number"),
         *(Column(str(number), "number") for number in numbers),
     )
-    rows = tuple(_pooled_row(comparison, numbers) for comparison in pooled.comparisons)
+    rows = tuple(_pooled_cells(comparison, numbers) for comparison in pooled.comparisons)
     return Table(columns, rows, label="Comparisons")
 
 
-def _pooled_row(comparison: PooledComparison, numbers: Sequence[int]) -> tuple[Cell, ...]:
+def _pooled_cells(comparison: PooledComparison, numbers: Sequence[int]) -> tuple[Cell, ...]:
+    """Return the row of a comparison; ``numbers`` are those of the campaigns with a column."""
     between = 100.0 * math.expm1(comparison.pooled.between_sd)
     ratios = (comparison.ratios[number - 1] for number in numbers)
     common, common_interval = estimate_and_interval(

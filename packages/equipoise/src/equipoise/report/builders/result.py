@@ -1,4 +1,4 @@
-"""A campaign of any kind as a document: what was measured, compared, explained and imported."""
+"""Builds the document of a campaign, in the order: answer, tables, figures, causes, warnings."""
 
 from __future__ import annotations
 
@@ -15,24 +15,12 @@ from equipoise.figures.values import MAX_DOTS
 from equipoise.model.plan import COMPARE_STUDY
 from equipoise.model.quantities import counted, listed
 from equipoise.model.record import CampaignWarning, RunSummary
-from equipoise.model.result import (
-    Comparison,
-    ResultDocument,
-    SampleComparison,
-)
-from equipoise.report.builders import (
-    claims,
-    conditions,
-    origin,
-    reference,
-    runs,
-    shape,
-    why,
-)
+from equipoise.model.result import Comparison, ResultDocument, SampleComparison
+from equipoise.report.builders import claims, conditions, origin, reference, runs, shape, why
 from equipoise.report.document import (
-    ALIKE_SHOWN,
     BRIEF,
     EVERYWHERE,
+    MAX_ALIKE,
     MAX_CLAIMS,
     PAGE,
     SCREEN,
@@ -55,9 +43,9 @@ from equipoise.report.document import (
     Section,
     Table,
     Warnings,
-    brief_or_whole,
     fields_of,
     ratio_numbers,
+    whole_and_brief,
     with_interval,
 )
 from equipoise.report.kind import report_kind
@@ -73,15 +61,15 @@ from equipoise.shared.spelling import option
 if TYPE_CHECKING:
     from equipoise.figures.gallery import Figure, Sequences
 
-FOLDED_FROM = 8
-"""A part of the environment with this many lines is folded."""
-_NAMES_SHOWN = 3
+MIN_FOLDED_LINES = 8
+"""Number of lines from which on a part of the environment is folded."""
+_MAX_LISTED_NAMES = 3
 _FIRST_FIGURES = frozenset({"distributions"})
-"""Figures right below the answer."""
-_FIGURES_OF_EACH = frozenset({"sequence", "shift"})
-"""Figures of one comparison each: of many comparisons they fill pages."""
-_FIRST_OF_MANY = frozenset({"ratios"})
-"""Of many comparisons: all in one figure."""
+"""Names of the figures directly below the answer."""
+_FIRST_FIGURES_OF_MANY = frozenset({"ratios"})
+"""Names of the figures directly below the answer if there are many comparisons."""
+_FIGURES_PER_COMPARISON = frozenset({"sequence", "shift"})
+"""Names of the figures that exist once for each comparison; many of them would fill pages."""
 _IMPORTANT_WARNINGS = (
     "no_constant_ratio",
     "carry_over",
@@ -94,75 +82,73 @@ _IMPORTANT_WARNINGS = (
     "short_time",
 )
 """Codes of the warnings that a brief screen shows before all others, the most important first."""
-_LAST_IMPORTANT_WARNING = "inflated"
-_ASKED_FIRST = frozenset(
+_UNIMPORTANT_WARNING = "inflated"
+_MAIN_FACTS = frozenset(
     {"equipoise", "system", "kernel", "cpu model", "cpus", "governor", "memory", "hypervisor"}
 )
-"""Facts of the environment that a reader asks for first; the page and the JSON have all."""
+"""Facts of the environment that a text or a notebook has; the page and the JSON have all facts."""
 
 
 class CampaignReport(Struct, frozen=True):
-    """Result of a campaign, with everything else that its report needs."""
+    """Result of a campaign, and everything else that its report needs."""
 
     document: ResultDocument
     sequences: Sequences = field(default_factory=dict)
-    """For each candidate, where its interval stood after each block; may lack some."""
+    """Interval after each block, by candidate; some candidates may be missing."""
     study_figures: tuple[Figure, ...] = ()
     """Figures of the built-in study, which come first."""
     flame_graph: bytes | None = None
-    """SVG of the gap that the document explains."""
+    """Flame graph of the explained gap as SVG."""
     ledger: Path | None = None
-    """Where the campaign is kept; for the terminal."""
+    """Path of the ledger with the campaign, for the terminal."""
     earlier: Sequence[RunSummary] = ()
-    """Campaigns of the same commands; for the terminal."""
+    """Other campaigns of the same commands, for the terminal."""
     max_dots: int = MAX_DOTS
-    """Number of trials that a figure draws one by one; it bins more."""
+    """Maximum number of trials for which a figure draws each trial; it bins more trials."""
 
 
 def campaign_documents(reports: Sequence[CampaignReport]) -> list[Document]:
     """Build one document for each campaign, for a page that they share.
 
-    At most ``MAX_DOTS`` trials are drawn one by one over all of them; beyond, each campaign
-    gets its part of them and bins the others.
+    If the campaigns together have more than `MAX_DOTS` trials, they share this limit equally.
     """
     total = sum(len(report.document.trials) for report in reports)
-    each = MAX_DOTS if total <= MAX_DOTS else MAX_DOTS // len(reports)
-    return [campaign_document(replace(report, max_dots=each)) for report in reports]
+    limit = MAX_DOTS if total <= MAX_DOTS else MAX_DOTS // len(reports)
+    return [campaign_document(replace(report, max_dots=limit)) for report in reports]
 
 
 def campaign_document(report: CampaignReport) -> Document:
     """Build the document of a campaign."""
     document = report.document
-    if (own := report_kind(document).document(report)) is not None:
-        return own
+    if (kind_document := report_kind(document).document(report)) is not None:
+        return kind_document
     answer = claims.campaign_answer(document)
-    first, others = campaign_figures(report)
-    has_rows = bool(report_kind(document).tables(document))
-    tables = tuple(_screen_tables(document))
-    measured = tuple(_measured(document))
+    first_figures, other_figures = campaign_figures(report)
+    has_kind_tables = bool(report_kind(document).tables(document))
+    measured = tuple(_measured_parts(document))
     parts: tuple[Part, ...] = (
         *_answers(document, answer),
-        *tables,
-        first,
+        *_screen_tables(document),
+        first_figures,
         *claims.how_to_compare(document),
-        *_written_tables(document),
-        *_growth(document),
+        *_text_tables(document),
+        *_scaling_tables(document),
         *claims.ranking_parts(document),
         *_findings(document),
-        *claims_below(document, answer, claims.claims_of(document)),
+        *claims_section(document, answer, claims.claims_of(document)),
         *why.why_parts(document, report.flame_graph),
         *([] if document.against is None else [reference.reference_section(document.against)]),
-        *((others, *measured) if has_rows else (*measured, others)),
+        *((other_figures, *measured) if has_kind_tables else (*measured, other_figures)),
         *_control(document),
         *how_it_ran(report),
-        # How long the process of a row takes says nothing of what the row measures.
-        *(() if has_rows else _shape_lines(document)),
+        # The tables of a kind have other metrics than the process times that these lines describe.
+        *(() if has_kind_tables else _shape_lines(document)),
     )
     return whole_document(report, answer, parts, _numbers(document))
 
 
 def _answers(document: ResultDocument, answer: Answer) -> tuple[Answer, ...]:
-    """Return the answer of each form: a terminal begins with the sources of chance, if any."""
+    """Return the answer for each form; a terminal shows sources of variation first, if any."""
     if not (sentences := why.source_sentences(document)):
         return brief_and_verbose(answer)
     title, *lines = sentences
@@ -171,13 +157,13 @@ def _answers(document: ResultDocument, answer: Answer) -> tuple[Answer, ...]:
 
 
 def brief_and_verbose(answer: Answer) -> tuple[Answer, Answer]:
-    """Return the answer, and the same without its details for a brief screen."""
+    """Return the answer for all forms except a brief screen, and a shorter one for this screen."""
     claims = tuple(map(_brief_claim, answer.claims))
-    return brief_or_whole(answer, replace(answer, claims=claims))
+    return whole_and_brief(answer, replace(answer, claims=claims))
 
 
 def _brief_claim(claim: Claim) -> Claim:
-    """Return a claim without its details; its sentence names the two that are compared."""
+    """Return a claim without details and subject: its sentence names the compared conditions."""
     is_number = any(map(str.isdigit, claim.estimate))
     estimate = f"estimate {claim.estimate}" if is_number else claim.estimate
     return replace(claim, subject="", estimate=estimate, certainty=())
@@ -186,7 +172,7 @@ def _brief_claim(claim: Claim) -> Claim:
 def whole_document(
     report: CampaignReport, answer: Answer, parts: Iterable[Part], numbers: Iterable[NumberRow]
 ) -> Document:
-    """Put behind the parts of one kind of campaign what the document of every kind ends with."""
+    """Build a document from the parts of a kind of campaign, and the last parts of all kinds."""
     document = report.document
     return Document(
         name=document.run.id,
@@ -204,25 +190,28 @@ def whole_document(
     )
 
 
-def claims_below(
+def claims_section(
     document: ResultDocument, answer: Answer, all_claims: Sequence[Claim]
 ) -> Iterator[Section]:
-    """Build the claims that are not in the answer; folded where each says that nothing is known."""
+    """Build the section with all claims, unless the answer has them.
+
+    The section is folded if no comparison found a difference.
+    """
     if not answer.claims:
-        alike = bool(claims.no_difference(document))
-        yield Section("Comparisons", (Claims(tuple(all_claims)),), folded=alike, forms=PAGE)
+        is_folded = bool(claims.no_difference(document))
+        yield Section("Comparisons", (Claims(tuple(all_claims)),), folded=is_folded, forms=PAGE)
 
 
 def _shape_lines(document: ResultDocument) -> Iterator[Part]:
-    """Build the lines on shapes; nothing keeps a drift out of what was not compared by the coin."""
+    # In a comparison the random order protects from drift, so only a verbose screen has the lines.
     forms = VERBOSE if document.comparisons else SCREEN
-    yield from (replace(line, forms=forms) for line in shape.shape_lines_of_screen(document))
+    yield from (replace(line, forms=forms) for line in shape.screen_shape_lines(document))
 
 
 def _warnings(document: ResultDocument) -> Iterator[Part]:
-    """Build the warnings that the answer does not hold; only a page mentions that there is none.
+    """Build the warnings that are not in the answer; a brief screen has only the most important.
 
-    A brief screen has the most important one.
+    Without warnings, only a page has a section for them.
     """
     failures = claims.failures_of(document)
     warnings = tuple(warning for warning in document.warnings if warning not in failures)
@@ -230,30 +219,32 @@ def _warnings(document: ResultDocument) -> Iterator[Part]:
         yield Warnings(warnings, forms=PAGE)
     else:
         yield Warnings(warnings, forms=EVERYWHERE - BRIEF)
-        yield Warnings((min(warnings, key=_importance),), forms=BRIEF)
-        if more := len(warnings) - 1:
-            yield Paragraph(
-                f"  {counted(more, 'more warning')}: {option('verbose')}", "dim", forms=BRIEF
-            )
+        yield Warnings((min(warnings, key=_importance_rank),), forms=BRIEF)
+        if hidden_count := len(warnings) - 1:
+            text = f"  {counted(hidden_count, 'more warning')}: {option('verbose')}"
+            yield Paragraph(text, "dim", forms=BRIEF)
 
 
-def _importance(warning: CampaignWarning) -> int:
-    """Return the place of a warning among others; the smallest is the most important."""
-    first = len(_IMPORTANT_WARNINGS)
+def _importance_rank(warning: CampaignWarning) -> int:
+    """Return the rank of a warning; a smaller rank is more important."""
     if warning.code in _IMPORTANT_WARNINGS:
         return _IMPORTANT_WARNINGS.index(warning.code)
-    return first + 1 if warning.code == _LAST_IMPORTANT_WARNING else first
+    ordinary_rank = len(_IMPORTANT_WARNINGS)
+    return ordinary_rank + 1 if warning.code == _UNIMPORTANT_WARNING else ordinary_rank
 
 
 def campaign_figures(report: CampaignReport) -> tuple[Figures, Figures]:
-    """Return the figures below the answer, and the others; all are drawn at most once."""
+    """Return the figures directly below the answer, and the other figures.
+
+    All figures are drawn together, and only once.
+    """
     document, max_dots = report.document, report.max_dots
-    many = len(document.primary_comparisons) > MAX_CLAIMS
+    are_many = len(document.primary_comparisons) > MAX_CLAIMS
     kind = report_kind(document)
-    first_names = _FIRST_OF_MANY if many else _FIRST_FIGURES | kind.first_figures
+    first_names = _FIRST_FIGURES_OF_MANY if are_many else _FIRST_FIGURES | kind.first_figures
 
     @functools.cache
-    def drawn() -> tuple[tuple[Figure, ...], tuple[Figure, ...]]:
+    def draw() -> tuple[tuple[Figure, ...], tuple[Figure, ...]]:
         from equipoise.figures.gallery import gallery
 
         first = list(report.study_figures)
@@ -262,80 +253,81 @@ def campaign_figures(report: CampaignReport) -> tuple[Figures, Figures]:
             (first if figure.name in first_names else others).append(figure)
         return tuple(first), tuple(others)
 
-    not_on_paper = _FIGURES_OF_EACH | kind.figures_of_each if many else frozenset[str]()
+    unprinted = _FIGURES_PER_COMPARISON | kind.figures_per_comparison
     return (
-        Figures(lambda: drawn()[0], "At a glance"),
-        Figures(lambda: drawn()[1], not_on_paper=not_on_paper),
+        Figures(lambda: draw()[0], "At a glance"),
+        Figures(lambda: draw()[1], unprinted_names=unprinted if are_many else frozenset()),
     )
 
 
 def _screen_tables(document: ResultDocument) -> Iterator[Part]:
-    """Build what the terminal shows above the answer."""
+    """Build the main tables of a terminal."""
     primary = document.primary_comparisons
-    several = len(primary) > MAX_CLAIMS or any(comparison.stratum for comparison in primary)
-    rows = report_kind(document).tables(document)
-    if several or claims.no_difference(document):
+    is_grouped = len(primary) > MAX_CLAIMS or any(comparison.stratum for comparison in primary)
+    kind_tables = report_kind(document).tables(document)
+    if is_grouped or claims.no_difference(document):
         yield conditions.grouped_table(document)
         if document.run.study != COMPARE_STUDY:
             factor = conditions.compared_factor(document, primary[0])
             yield from conditions.scaling_tables(document, document.primary_metric, factor)
-    elif rows:
-        yield from (replace(table, forms=VERBOSE) for table in rows)
-        brief = report_kind(document).brief_tables(document)
-        yield from (replace(table, forms=BRIEF) for table in brief)
+    elif kind_tables:
+        yield from (replace(table, forms=VERBOSE) for table in kind_tables)
+        brief_tables = report_kind(document).brief_tables(document)
+        yield from (replace(table, forms=BRIEF) for table in brief_tables)
     else:
         yield replace(conditions.screen_table(document), forms=SCREEN)
-    if not rows:
+    if not kind_tables:
         yield from (replace(table, forms=SCREEN) for table in conditions.further_tables(document))
 
 
-def _growth(document: ResultDocument) -> Iterator[Part]:
-    """Build the scaling laws of the parameters of `compare` that are sizes."""
+def _scaling_tables(document: ResultDocument) -> Iterator[Part]:
     if document.run.study == COMPARE_STUDY:
         tables = conditions.scaling_tables(document, document.primary_metric, None)
         yield from (replace(table, forms=EVERYWHERE) for table in tables)
 
 
-def _written_tables(document: ResultDocument) -> Iterator[Part]:
-    if rows := report_kind(document).tables(document):
-        yield from (replace(table, forms=TEXT) for table in rows)
+def _text_tables(document: ResultDocument) -> Iterator[Part]:
+    """Build the main tables of Markdown, LaTeX and a notebook."""
+    if kind_tables := report_kind(document).tables(document):
+        yield from (replace(table, forms=TEXT) for table in kind_tables)
     else:
         yield conditions.written_table(document)
         yield from (replace(table, forms=TEXT) for table in conditions.further_tables(document))
 
 
 def _findings(document: ResultDocument) -> Iterator[Part]:
-    """Build the findings of a built-in study beyond its verdicts."""
     findings = document.findings
     if findings is None or not (findings.tables or findings.paragraphs):
         return
     tables = []
     for table in findings.tables:
         columns = []
-        for place, heading in enumerate(table.headings):
-            cells = [row[place] for row in table.rows]
-            numbers = all(cell[:1].isdigit() or cell in ("", UNKNOWN) for cell in cells)
-            columns.append(Column(heading, "number" if numbers else "words"))
+        for index, heading in enumerate(table.headings):
+            cells = [row[index] for row in table.rows]
+            are_numbers = all(cell[:1].isdigit() or cell in ("", UNKNOWN) for cell in cells)
+            columns.append(Column(heading, "number" if are_numbers else "words"))
         tables.append(Table(tuple(columns), table.rows, table.title, notes=table.notes))
     yield Section("Findings", (*map(Paragraph, findings.paragraphs), *tables))
 
 
-def _measured(document: ResultDocument) -> Iterator[Part]:
-    """Build what was measured of each condition, beyond the answer."""
-    others = document.other_comparisons
-    tables: list[Part] = [conditions.others_table(document, others)] if others else []
-    yield from report_kind(document).measured(document)
-    if rows := report_kind(document).tables(document):
-        yield Section("Every row", tuple(rows), forms=PAGE)
+def _measured_parts(document: ResultDocument) -> Iterator[Part]:
+    """Build the parts on the measured values of each condition, which follow the answer."""
+    comparisons = document.other_comparisons
+    other_metrics: list[Part] = []
+    if comparisons:
+        other_metrics = [conditions.other_metrics_table(document, comparisons)]
+    yield from report_kind(document).measured_parts(document)
+    if kind_tables := report_kind(document).tables(document):
+        yield Section("Every row", tuple(kind_tables), forms=PAGE)
     else:
         further = conditions.further_tables(document)
-        parts = (conditions.page_table(document), *further, *tables)
+        parts = (conditions.page_table(document), *further, *other_metrics)
         yield Section("Conditions", parts, forms=PAGE)
-        yield from (replace(table, forms=SCREEN | TEXT) for table in tables)
-    steady = tuple(map(shape.steady_sentence, document.steady_state))
-    if steady:
-        yield Bullets(steady, max_items=ALIKE_SHOWN, forms=VERBOSE)
-    yield from shape.level_parts(tuple(shape.levels_of(document)))
+        yield from (replace(table, forms=SCREEN | TEXT) for table in other_metrics)
+    steady_sentences = tuple(map(shape.steady_sentence, document.steady_state))
+    if steady_sentences:
+        yield Bullets(steady_sentences, max_items=MAX_ALIKE, forms=VERBOSE)
+    yield from shape.variance_parts(tuple(shape.variance_rows(document)))
     yield shape.shape_section(document, document.primary_comparisons)
 
 
@@ -362,19 +354,19 @@ def _control(document: ResultDocument) -> Iterator[Part]:
 
 
 def how_it_ran(report: CampaignReport) -> Iterator[Part]:
-    """Build the terminal's lines on the campaign."""
+    """Build the lines of a terminal that say how the campaign ran."""
     document, run = report.document, report.document.run
     ledger = f", ledger {report.ledger}" if report.ledger is not None else ""
-    if (own := report_kind(document).how_it_ran(report)) is not None:
-        yield from own
+    if (kind_parts := report_kind(document).how_it_ran(report)) is not None:
+        yield from kind_parts
         return
     scope = "nothing was compared"
     if document.comparisons:
         scope = document.comparisons[0].scope
     elif document.typical is not None:
         scope = document.typical.scope
-    elif (own_scope := report_kind(document).scope_of(document)) is not None:
-        scope = own_scope
+    elif (kind_scope := report_kind(document).scope_of(document)) is not None:
+        scope = kind_scope
     elif not run.blocks:
         scope = "nothing: no block is complete"
     ended = f"stopped by: {run.stopped_because or 'it did not end'}"
@@ -388,7 +380,7 @@ def how_it_ran(report: CampaignReport) -> Iterator[Part]:
 
 
 def _run_line(document: ResultDocument) -> Paragraph:
-    """Return the last line of a brief screen: which run it shows, and how to see more."""
+    """Return the last line of a brief screen: the run and the option that shows more."""
     run = document.run
     origin = report_kind(document).origin(document)
     if origin is None:
@@ -398,35 +390,36 @@ def _run_line(document: ResultDocument) -> Paragraph:
 
 
 def _repetition(report: CampaignReport) -> Iterator[Part]:
-    """Build the command that runs the campaign again, and how it was measured."""
+    """Build the sections on how the campaign was measured and how to run it again."""
     document = report.document
     command = document.run.command_line
     show = shell_line(["equipoise", "show", document.run.id])
     facts = tuple(_run_facts(document))
-    again = report_kind(document).repeats_because
+    purpose = report_kind(document).repetition_purpose
     yield Section(
         "Run it again",
         (
-            *([Command(command, again)] if command else []),
+            *([Command(command, purpose)] if command else []),
             Command(show, "From the ledger that holds it, without measuring again:"),
             Facts(facts),
         ),
         forms=PAGE,
     )
-    known = (fact for fact in _flattened(document.environment) if fact[0] in _ASKED_FIRST)
-    measured: tuple[Part, ...] = (
-        Facts((*facts, *known)),
+    environment = _flat_facts(document.environment)
+    main_facts = (fact for fact in environment if fact[0] in _MAIN_FACTS)
+    parts: tuple[Part, ...] = (
+        Facts((*facts, *main_facts)),
         *([Command(command, "Again:")] if command else []),
     )
-    yield Section("How it was measured", measured, forms=frozenset({"text"}))
-    yield Section("How it was measured", measured, folded=True, forms=frozenset({"notebook"}))
+    yield Section("How it was measured", parts, forms=frozenset({"text"}))
+    yield Section("How it was measured", parts, folded=True, forms=frozenset({"notebook"}))
 
 
 def _run_facts(document: ResultDocument) -> Iterator[tuple[str, str]]:
     run = document.run
     yield "Run", run.id
-    if (own := report_kind(document).facts(document)) is not None:
-        yield from own
+    if (kind_facts := report_kind(document).facts(document)) is not None:
+        yield from kind_facts
         return
     yield "Study", run.study
     yield "Started", run.started
@@ -437,23 +430,20 @@ def _run_facts(document: ResultDocument) -> Iterator[tuple[str, str]]:
 
 
 def _environments(document: ResultDocument) -> Iterator[Section]:
-    """Build the environment of the campaign."""
-    if (own := report_kind(document).environments(document)) is not None:
-        yield from own
-        return
-    yield environment_section(document.environment)
+    sections = report_kind(document).environments(document)
+    yield from [environment_section(document.environment)] if sections is None else sections
 
 
 def environment_section(environment: Mapping[str, Any], title: str = "Environment") -> Section:
-    """Build the page's section on the environment: all that is known, long parts folded."""
+    """Build the section of a page with all facts of the environment; long parts are folded."""
     facts: list[tuple[str, str]] = []
     folded: list[Part] = []
     for key, value in environment.items():
         if not isinstance(value, Mapping):
-            facts.extend(_flattened({key: value}))
+            facts.extend(_flat_facts({key: value}))
             continue
-        lines = tuple(_flattened({key: _equal_once(value)}))
-        if len(lines) < FOLDED_FROM:
+        lines = tuple(_flat_facts({key: _with_joined_names(value)}))
+        if len(lines) < MIN_FOLDED_LINES:
             facts.extend(lines)
         else:
             heading = f"{capitalized(key.replace('_', ' '))} ({len(lines)} lines)"
@@ -461,12 +451,12 @@ def environment_section(environment: Mapping[str, Any], title: str = "Environmen
     return Section(title, (Facts(tuple(facts)), *folded), forms=PAGE)
 
 
-def _flattened(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Yield nested values as names and values; what is null is unknown."""
+def _flat_facts(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Yield nested values as pairs of a name and a text."""
     for key, value in values.items():
         name = f"{prefix}{key}".replace("_", " ")
         if isinstance(value, Mapping) and value:
-            yield from _flattened(value, f"{prefix}{key}, ")
+            yield from _flat_facts(value, f"{prefix}{key}, ")
         elif isinstance(value, list | tuple):
             yield name, ", ".join(map(str, value)) or "none"
         elif isinstance(value, bool):
@@ -477,34 +467,36 @@ def _flattened(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[st
             yield name, "unknown" if value is None else str(value)
 
 
-def _equal_once(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Put mappings of equal content under one name, which says whose they are."""
-    names: dict[tuple[str, str], list[str]] = {}
+def _with_joined_names(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Merge entries whose values are equal mappings into one entry, and join their names."""
+    names_by_content: dict[tuple[str, str], list[str]] = {}
     for name, value in values.items():
         content = ("", repr(value)) if isinstance(value, Mapping) else (name, "")
-        names.setdefault(content, []).append(name)
-    return {_joined_names(equal, len(values)): values[equal[0]] for equal in names.values()}
+        names_by_content.setdefault(content, []).append(name)
+    return {
+        _joined_names(names, len(values)): values[names[0]] for names in names_by_content.values()
+    }
 
 
-def _joined_names(names: list[str], of: int) -> str:
-    if len(names) == of and of > _NAMES_SHOWN:
-        return f"all {of} alike"
-    return listed(names, _NAMES_SHOWN)
+def _joined_names(names: list[str], total: int) -> str:
+    if len(names) == total and total > _MAX_LISTED_NAMES:
+        return f"all {total} alike"
+    return listed(names, _MAX_LISTED_NAMES)
 
 
 def _numbers(document: ResultDocument) -> Iterator[NumberRow]:
-    """Yield a row for each condition and metric, with its comparison.
+    """Yield a row of the CSV table for each condition and metric, with its comparison.
 
-    After the condition comes ``level_<factor>`` for each factor. Values are in the unit that the
-    metric's name ends in; ``inf`` is that of trials that timed out.
+    The column ``condition`` is followed by ``level_<factor>`` for each factor. The unit of a value
+    is at the end of the metric's name. The time of a trial that timed out is ``inf``.
     """
     comparisons: list[Comparison | SampleComparison] = [*document.comparisons, *document.samples]
-    compared = {(row.candidate, row.metric): row for row in comparisons}
+    by_condition = {(row.candidate, row.metric): row for row in comparisons}
     for condition in document.conditions:
         for metric, summary in condition.metrics.items():
-            comparison = compared.get((condition.name, metric))
-            # Samples have no verdict.
-            within = getattr(comparison, "equivalence_ci", (None, None))
+            comparison = by_condition.get((condition.name, metric))
+            # A comparison of samples has no verdict and no equivalence interval.
+            low, high = getattr(comparison, "equivalence_ci", (None, None))
             yield {
                 "run": document.run.id,
                 "study": document.run.study,
@@ -517,7 +509,7 @@ def _numbers(document: ResultDocument) -> Iterator[NumberRow]:
                 **fields_of(comparison, "baseline"),
                 **ratio_numbers(comparison),
                 **fields_of(comparison, "mean_ratio", "e_value", "verdict"),
-                "equivalence_low": within[0],
-                "equivalence_high": within[1],
+                "equivalence_low": low,
+                "equivalence_high": high,
                 **fields_of(comparison, "equivalence_level"),
             }

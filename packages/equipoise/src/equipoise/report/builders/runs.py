@@ -1,4 +1,4 @@
-"""Campaigns of a ledger, a line each."""
+"""Builds lists of campaigns of a ledger: all of them, or those of the same commands."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from equipoise.report.document import (
     Paragraph,
     Part,
     Table,
-    brief_or_whole,
-    headed,
+    columns_and_rows,
+    whole_and_brief,
 )
 from equipoise.shared.spelling import option
 
-_EARLIER_SHOWN = 5
+_MAX_EARLIER_RUNS = 5
 MAX_BRIEF_RUNS = 15
-"""Number of campaigns that a terminal lists without ``--verbose``."""
+"""Maximum number of campaigns that a terminal lists without ``--verbose``."""
 
 
 def earlier_parts(earlier: Sequence[RunSummary]) -> Iterator[Part]:
@@ -44,53 +44,52 @@ def earlier_parts(earlier: Sequence[RunSummary]) -> Iterator[Part]:
     lines = (
         f"  {other.id}  {local_time(other.started_at)}  {other.trials} trials  "
         f"{other.stopped_because or 'not ended'}"
-        for other in earlier[-_EARLIER_SHOWN:]
+        for other in earlier[-_MAX_EARLIER_RUNS:]
     )
     yield Bullets(tuple(lines), "dim", forms=VERBOSE)
 
 
 def runs_document(runs: Sequence[RunSummary]) -> Document:
-    """Build the list of campaigns: how many there are, and a line for each.
-
-    A brief screen has the latest campaigns alone.
-    """
+    """Build the document with all campaigns; a brief screen lists only the latest ones."""
     if not runs:
         return Document("runs", "Campaigns", (Paragraph("no campaigns yet"),))
     table = runs_table(runs)
-    shown = table.rows[-MAX_BRIEF_RUNS:]
-    last = ", the latest last" if len(runs) > 1 else ""
-    how = "equipoise show RUN shows one again"
-    title = f"{counted(len(runs), 'campaign')} in this ledger{last}; {how}."
-    parts: list[Part] = [Paragraph(title), *brief_or_whole(table, replace(table, rows=shown))]
-    if left_out := len(table.rows) - len(shown):
-        more = f"{left_out} earlier: {option('verbose')}"
-        parts.append(Paragraph(more, "dim", forms=BRIEF))
+    latest = table.rows[-MAX_BRIEF_RUNS:]
+    order = ", the latest last" if len(runs) > 1 else ""
+    hint = "equipoise show RUN shows one again"
+    title = f"{counted(len(runs), 'campaign')} in this ledger{order}; {hint}."
+    parts: list[Part] = [Paragraph(title), *whole_and_brief(table, replace(table, rows=latest))]
+    if hidden_count := len(table.rows) - len(latest):
+        text = f"{hidden_count} earlier: {option('verbose')}"
+        parts.append(Paragraph(text, "dim", forms=BRIEF))
     return Document("runs", title, tuple(parts))
 
 
 def runs_table(runs: Sequence[RunSummary]) -> Table:
-    """Build the table of campaigns, a line each; the parts of one are below its line."""
-    of_wholes: dict[str, list[RunSummary]] = defaultdict(list)
+    """Build a table with a row for each campaign.
+
+    A campaign on several hosts is followed by its members, the campaigns of each host.
+    """
+    members: dict[str, list[RunSummary]] = defaultdict(list)
     for run in runs:
         if run.whole is not None:
-            of_wholes[run.whole].append(run)
-    names_hosts = len({run.host for run in runs}) > 1 or any(run.hosts is not None for run in runs)
+            members[run.whole].append(run)
+    has_hosts = len({run.host for run in runs}) > 1 or any(run.hosts is not None for run in runs)
     rows: list[Mapping[str, Cell]] = []
-    wholes = [run for run in runs if run.whole is None]
-    for run in wholes:
-        rows.append(_run_row(run, names_hosts=names_hosts))
-        rows += (_run_row(part, names_hosts=names_hosts) for part in of_wholes[run.id])
-    return Table(*headed(rows))
+    for run in (run for run in runs if run.whole is None):
+        rows.append(_run_cells(run, has_hosts=has_hosts))
+        rows += (_run_cells(member, has_hosts=has_hosts) for member in members[run.id])
+    return Table(*columns_and_rows(rows))
 
 
-def _run_row(run: RunSummary, *, names_hosts: bool) -> Mapping[str, Cell]:
+def _run_cells(run: RunSummary, *, has_hosts: bool) -> Mapping[str, Cell]:
     host = run.host or UNKNOWN
     if run.hosts is not None:
         host = counted(run.hosts, "host")
     return {
         "run:id": run.id if run.whole is None else f"  {run.id}",
         "started:id": local_time(run.started_at)[: len("2026-03-01 10:15")],
-        **({"host:name": host} if names_hosts else {}),
+        **({"host:name": host} if has_hosts else {}),
         "trials:number": str(run.trials),
         "stopped": run.stopped_because or "not ended",
         "conditions:name": " | ".join(run.commands),
@@ -98,5 +97,5 @@ def _run_row(run: RunSummary, *, names_hosts: bool) -> Mapping[str, Cell]:
 
 
 def local_time(seconds: float) -> str:
-    """Return a time since the epoch as the host's clock shows it."""
+    """Return the local time of this host for seconds since the epoch."""
     return datetime.fromtimestamp(seconds).astimezone().strftime("%Y-%m-%d %H:%M:%S")

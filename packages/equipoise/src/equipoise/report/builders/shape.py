@@ -1,4 +1,8 @@
-"""Shape of the distributions: modes, changes of state, drift, iterations, variance by level."""
+"""Builds the parts on distributions: modes, changes of state, drift, iterations and variance.
+
+A mode is a peak of the distribution. A level is a source of variance that a campaign replicates,
+such as processes, memory layouts or boots.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +29,7 @@ from equipoise.model.result import (
 )
 from equipoise.report.builders.conditions import shown_comparison
 from equipoise.report.document import (
-    ALIKE_SHOWN,
+    MAX_ALIKE,
     MAX_CLAIMS,
     PAGE,
     SCREEN,
@@ -39,7 +43,7 @@ from equipoise.report.document import (
     Section,
     Styled,
     Table,
-    headed,
+    columns_and_rows,
 )
 from equipoise.report.kind import report_kind
 from equipoise.report.units import (
@@ -55,133 +59,135 @@ from equipoise.report.units import (
 from equipoise.shared.theme import color_of
 
 MAX_STATISTICS_TABLES = 3
-"""A study may have hundreds of comparisons."""
-MAX_UNFOLDED_PAIRS = 6
+"""Number of comparisons with a table of statistics, because a study may have hundreds."""
+MAX_UNFOLDED_CONDITIONS = 6
 STATISTICS = {"minimum": "Minimum", "p50": "Median", "maximum": "Maximum", "mean": "Mean"}
 MIN_TRIALS = 20
-"""Number of trials below which tails and neighbours are not described."""
-_COMPANIONS = {
+"""Minimum number of trials to describe the tail and the correlation of neighbouring trials."""
+_MODE_COVARIATES = {
     "time": ("the earlier trials", "the later trials"),
     "environment_bytes": ("a small environment", "a large environment"),
     "argument_bytes": ("a short path of the program", "a long path of the program"),
 }
-"""Words for a mode where the covariate is low, and where it is high."""
-_SHAPES_ON_SCREEN = 6
-_DRIFT_LEVEL = 0.01
-"""Largest chance, among independent trials, of a drift that is shown: conditions are many."""
-_TIMES_OF_ALL = (PRIMARY_METRIC, CALL_METRIC)
-"""Times of a whole run or call: what has less of them is faster itself."""
-_SKEWED_FROM = 2.0
-_DEPENDENT_FROM = 0.3
+"""Phrases for a mode with low values of a covariate, and for a mode with high values."""
+_MAX_SCREEN_LINES = 6
+_MAX_DRIFT_P_VALUE = 0.01
+"""Largest p-value of a drift that is shown; it is small because there are many conditions."""
+_RUN_TIMES = (PRIMARY_METRIC, CALL_METRIC)
+"""Times of a complete run or call; with less of such a time, the condition itself is faster."""
+_MIN_TAIL_RATIO = 2.0
+"""Ratio of the upper to the lower tail from which on the upper tail is described."""
+_MIN_AUTOCORRELATION = 0.3
 _MAX_STATES = 4
-_LEVEL_ROWS = 12
+_MAX_LEVEL_ROWS = 12
 _MAX_ADVICE = 3
 
 
 def shape_section(document: ResultDocument, primary: Sequence[Comparison]) -> Section:
-    """Build the page's section on shapes."""
-    smallest = min((row.min_effect for row in primary), default=0.0)
+    """Build the section of a page on the distribution of each condition."""
+    min_effect = min((row.min_effect for row in primary), default=0.0)
     kind = report_kind(document)
     pairs: list[tuple[Name, str | tuple[str, ...]]] = []
     for index, condition in enumerate(document.conditions):
         metric = kind.metric_of(document, condition)
-        lines = tuple(_shape_lines(condition, metric, smallest))
+        lines = tuple(_shape_lines(condition, metric, min_effect))
         name = Name(condition.name, color_of(index))
         pairs.append((name, lines or "unknown: no trial has the metric"))
     if not pairs:
         return Section("Shape", (), forms=PAGE)
     parts: list[Part] = [Facts(tuple(pairs))]
-    if len(pairs) > MAX_UNFOLDED_PAIRS:
+    if len(pairs) > MAX_UNFOLDED_CONDITIONS:
         title = f"Shape of each of the {len(pairs)} conditions"
         parts = [Section(title, tuple(parts), folded=True)]
     parts += (Paragraph(steady_sentence(steady)) for steady in document.steady_state)
-    # Where there are many, those that disagree come first.
-    answered = sorted((row for row in primary if row.answers), key=lambda row: not row.disagreement)
-    for comparison in answered[:MAX_STATISTICS_TABLES]:
+    # Comparisons whose statistics disagree come first.
+    with_answers = [row for row in primary if row.answers]
+    with_answers.sort(key=lambda row: not row.disagreement)
+    for comparison in with_answers[:MAX_STATISTICS_TABLES]:
         if comparison.disagreement:
             parts.append(Paragraph(f"{comparison.disagreement}."))
-        # Of many comparisons the tables would fill pages.
+        # With many comparisons, the tables would fill printed pages.
         on_paper = len(primary) <= MAX_CLAIMS
-        parts.append(replace(_statistics(document, comparison), on_paper=on_paper))
+        parts.append(replace(_statistics_section(document, comparison), on_paper=on_paper))
     return Section("Shape", tuple(parts), forms=PAGE)
 
 
-def shape_lines_of_screen(document: ResultDocument) -> Iterator[Part]:
-    """Build what the terminal says of shapes: what is not flat, and what drifted."""
-    if shapes := tuple(_not_flat(document)):
-        yield Bullets(shapes, "dim", _SHAPES_ON_SCREEN, forms=SCREEN)
-    if drifts := tuple(_drifts(document)):
-        yield Bullets(drifts, "dim", ALIKE_SHOWN, forms=SCREEN)
+def screen_shape_lines(document: ResultDocument) -> Iterator[Part]:
+    """Build the lines of a terminal on distributions: unusual shapes, then drifts."""
+    if shapes := tuple(_unusual_shapes(document)):
+        yield Bullets(shapes, "dim", _MAX_SCREEN_LINES, forms=SCREEN)
+    if drifts := tuple(_drift_lines(document)):
+        yield Bullets(drifts, "dim", MAX_ALIKE, forms=SCREEN)
 
 
 def modes_sentence(metric: str, summary: MetricSummary) -> str | None:
     """Describe several modes: ``2 modes: 8.1 ms (70 %) and 9.6 ms (30 %); the slow one …``.
 
-    ``None`` where there is one mode.
+    Return ``None`` if there is one mode.
     """
     modes = summary.modes
     if len(modes) < 2:
         return None
-    show = metric_formatter(metric)
-    parts = [f"{show(mode.at)} ({100 * mode.share:.0f} %)" for mode in modes]
-    sentence = f"{len(modes)} modes: {', '.join(parts[:-1])} and {parts[-1]}"
+    format_value = metric_formatter(metric)
+    texts = [f"{format_value(mode.at)} ({100 * mode.share:.0f} %)" for mode in modes]
+    sentence = f"{len(modes)} modes: {', '.join(texts[:-1])} and {texts[-1]}"
     described: set[int] = set()
-    for companion in summary.companions:
-        # The strongest of each mode: others often say the same in other words.
-        if companion.mode not in described:
-            described.add(companion.mode)
-            mode = _mode_name(modes, companion.mode, metric)
-            sentence += f"; {mode} goes with {_companion_name(companion)}"
+    for association in summary.companions:
+        # Only the strongest association of each mode, because the next ones often mean the same.
+        if association.mode not in described:
+            described.add(association.mode)
+            mode = _mode_name(modes, association.mode, metric)
+            sentence += f"; {mode} goes with {_covariate_phrase(association)}"
     return sentence
 
 
 def states_sentence(metric: str, summary: MetricSummary) -> str | None:
     """Describe changes of state: ``8.1 ms at first, 9.6 ms (+18.5 %) from trial 41 on``.
 
-    ``None`` where the state did not change.
+    Return ``None`` if the state did not change.
     """
     states = summary.states or ()
     if len(states) < 2:
         return None
-    show = metric_formatter(metric)
-    parts = [f"{show(states[0].level)} at first"]
+    format_value = metric_formatter(metric)
+    texts = [f"{format_value(states[0].level)} at first"]
     for before, state in zip(states, states[1:_MAX_STATES], strict=False):
         change = f" ({percent_change(state.level / before.level)})" if before.level > 0 else ""
-        parts.append(f"{show(state.level)}{change} from trial {state.begin + 1} on")
-    more = len(states) - _MAX_STATES
-    return ", ".join(parts) + (f", and {more} more changes" if more > 0 else "")
+        texts.append(f"{format_value(state.level)}{change} from trial {state.begin + 1} on")
+    hidden_count = len(states) - _MAX_STATES
+    return ", ".join(texts) + (f", and {hidden_count} more changes" if hidden_count > 0 else "")
 
 
-def drift_sentence(metric: str, summary: MetricSummary, least: float) -> str | None:
+def drift_sentence(metric: str, summary: MetricSummary, min_percent: float) -> str | None:
     """Describe a drift: ``became 1.1 % faster from the first to the last third of the campaign``.
 
-    ``None`` below the smallest change that matters, in percent, and for what may be chance.
+    Return ``None`` for a drift that may be chance, or that is smaller than ``min_percent``.
     """
-    ratio = _sure_drift(summary, least)
+    ratio = _certain_drift(summary, min_percent)
     return None if ratio is None else _drift_phrase(metric, [ratio])
 
 
-def _sure_drift(summary: MetricSummary, least: float) -> float | None:
+def _certain_drift(summary: MetricSummary, min_percent: float) -> float | None:
     """Return the drift of a condition as a ratio; ``None`` unless it is certain and matters."""
     drift = summary.drift
     if drift is None or drift.ratio is None:
         return None
-    exceeds_chance = drift.chance is None or drift.chance <= _DRIFT_LEVEL
-    matters = abs(drift.ratio - 1.0) > least / 100.0
-    sure = excludes_one(drift.ratio_ci) and exceeds_chance
-    return drift.ratio if sure and matters else None
+    exceeds_chance = drift.chance is None or drift.chance <= _MAX_DRIFT_P_VALUE
+    matters = abs(drift.ratio - 1.0) > min_percent / 100.0
+    is_certain = excludes_one(drift.ratio_ci) and exceeds_chance
+    return drift.ratio if is_certain and matters else None
 
 
 def _drift_phrase(metric: str, ratios: Sequence[float]) -> str:
-    """Describe drifts in one direction: the least and the largest of them."""
+    """Describe drifts in one direction by the smallest and the largest of them."""
     ratio = ratios[0]
     ordered = sorted(ratios, key=lambda ratio: abs(ratio - 1.0))
-    sizes = [percent_change(mode).lstrip("+-") for mode in (ordered[0], ordered[-1])]
+    sizes = [percent_change(extreme).lstrip("+-") for extreme in (ordered[0], ordered[-1])]
     size = " to ".join(dict.fromkeys(sizes))
     if size.startswith("×"):
-        slow = "slow" if metric in _TIMES_OF_ALL else "large"
+        slow = "slow" if metric in _RUN_TIMES else "large"
         change = f"became {size.removeprefix('×')} times as {slow}"
-    elif metric in _TIMES_OF_ALL:
+    elif metric in _RUN_TIMES:
         change = f"became {size} {'slower' if ratio > 1.0 else 'faster'}"
     else:
         change = f"{'rose' if ratio > 1.0 else 'fell'} by {size}"
@@ -192,12 +198,12 @@ def iteration_sentences(condition: ConditionResult) -> Iterator[str]:
     """Describe iterations: ``iterations of request_s: warm-up in all 10 trials, steady from …``."""
     for metric, shape in condition.iterations.items():
         if shape.kind is None:
-            # A few measurements in a process do not make a course; the document counts them.
+            # There are too few iterations to describe; the JSON document counts them.
             continue
         sentence = f"iterations of {metric}: {shape.summary}"
-        steady = [trial.steady for trial in shape.trials if trial.steady is not None]
-        if shape.has_steady_state and steady:
-            mean = metric_formatter(metric)(sum(steady) / len(steady))
+        steady_values = [trial.steady for trial in shape.trials if trial.steady is not None]
+        if shape.has_steady_state and steady_values:
+            mean = metric_formatter(metric)(sum(steady_values) / len(steady_values))
             sentence += f"; {mean} in the steady state (mean over trials)"
         if shape.not_classed:
             sentence += f"; {shape.not_classed} not classed: too few iterations"
@@ -205,78 +211,81 @@ def iteration_sentences(condition: ConditionResult) -> Iterator[str]:
 
 
 def steady_sentence(steady: SteadyComparison) -> str:
-    """Return the verdict in the steady state with its interval, or why there is none."""
-    compared = steady.comparison
-    if compared is None or compared.ratio_ci == (None, None):
+    """Return the sentence with the verdict in the steady state, or why there is no verdict."""
+    comparison = steady.comparison
+    if comparison is None or comparison.ratio_ci == (None, None):
         return steady.summary
-    estimate, ends = estimate_and_interval(compared.ratio, compared.ratio_ci)
-    change = "" if compared.ratio is None else f"{estimate}, "
-    return f"{steady.summary} {change}{with_coverage(ends, compared.level, compared.alpha)}."
+    estimate, ends = estimate_and_interval(comparison.ratio, comparison.ratio_ci)
+    change = "" if comparison.ratio is None else f"{estimate}, "
+    return f"{steady.summary} {change}{with_coverage(ends, comparison.level, comparison.alpha)}."
 
 
-class Levelled(Struct, frozen=True):
-    """A comparison or a condition with its variance by level."""
+class VarianceRow(Struct, frozen=True):
+    """Row of the table of variances: a comparison or a condition, with its variance by level."""
 
     name: str
-    compared: bool
+    is_comparison: bool
     by_level: VarianceByLevel
-    show: Callable[[float], str]
-    show_interval: Callable[[Interval], str]
+    format_value: Callable[[float], str]
+    format_interval: Callable[[Interval], str]
 
 
-def levels_of(document: ResultDocument) -> Iterator[Levelled]:
-    """Yield the results with a variance by level: the comparisons first, then the conditions."""
+def variance_rows(document: ResultDocument) -> Iterator[VarianceRow]:
+    """Yield the rows of the table of variances: comparisons first, then conditions."""
     for comparison in document.comparisons:
         if comparison.by_level is not None:
             name = f"{comparison.candidate} against {comparison.baseline}"
-            yield levelled_ratio(name, comparison.by_level)
+            yield ratio_variance_row(name, comparison.by_level)
     metric = document.comparisons[0].metric if document.comparisons else PRIMARY_METRIC
-    show = metric_formatter(metric)
+    format_value = metric_formatter(metric)
 
-    def show_interval(interval: Interval) -> str:
-        return " to ".join("unlimited" if end is None else show(end) for end in interval)
+    def format_interval(interval: Interval) -> str:
+        return " to ".join("unlimited" if end is None else format_value(end) for end in interval)
 
     for condition in document.conditions:
         summary = condition.metrics.get(metric)
         if summary is not None and summary.by_level is not None:
-            yield Levelled(condition.name, False, summary.by_level, show, show_interval)
+            yield VarianceRow(
+                condition.name, False, summary.by_level, format_value, format_interval
+            )
 
 
-def levelled_ratio(name: str, by_level: VarianceByLevel) -> Levelled:
-    """Return a ratio with its variance by level."""
-    return Levelled(name, True, by_level, percent_change, interval_text)
+def ratio_variance_row(name: str, by_level: VarianceByLevel) -> VarianceRow:
+    """Return the row of a ratio in the table of variances."""
+    return VarianceRow(name, True, by_level, percent_change, interval_text)
 
 
-def level_parts(levels: Sequence[Levelled]) -> Iterator[Part]:
-    """Build the terminal's table of variances with its advice; nothing where there is none."""
-    known = [level for level in levels if level.by_level.unknown_because is None]
+def variance_parts(rows: Sequence[VarianceRow]) -> Iterator[Part]:
+    """Build a terminal's table of variances by level, advice, and reasons for unknown variances."""
+    known = [row for row in rows if row.by_level.unknown_because is None]
     if known:
-        yield _level_table(known)
-    advised = [level for level in known if level.by_level.advice_summary is not None]
-    compared = [level for level in advised if level.compared] or advised
-    for levelled in compared[:_MAX_ADVICE]:
-        name = f"{levelled.name}: " if len(compared) > 1 else ""
-        advice = capitalized(levelled.by_level.advice_summary or "")
+        yield _variance_table(known)
+    with_advice = [row for row in known if row.by_level.advice_summary is not None]
+    advised = [row for row in with_advice if row.is_comparison] or with_advice
+    for row in advised[:_MAX_ADVICE]:
+        name = f"{row.name}: " if len(advised) > 1 else ""
+        advice = capitalized(row.by_level.advice_summary or "")
         yield Paragraph(f"{name}{advice}", forms=SCREEN)
-    for reason in dict.fromkeys(level.by_level.unknown_because for level in levels):
+    for reason in dict.fromkeys(row.by_level.unknown_because for row in rows):
         if reason is not None:
             yield Paragraph(f"variance by level: unknown: {reason}", forms=SCREEN)
 
 
 def level_facts(by_level: VarianceByLevel) -> Iterator[tuple[str, str]]:
-    """Yield each scope of a ratio with its interval, and the variance of each level."""
+    """Yield names and values: the interval of a ratio in each scope, the variance of each level."""
     if by_level.unknown_because is not None:
         yield "Variance by level", f"unknown: {by_level.unknown_because}"
         return
     yield capitalized(by_level.these), interval_text(by_level.these_ci)
     yield capitalized(by_level.across), interval_text(by_level.across_ci)
     for component in by_level.components:
-        yield f"Variance: {component.level}", _component(component)
+        yield f"Variance: {component.level}", _component_text(component)
     if by_level.advice_summary is not None:
         yield "More measuring", by_level.advice_summary
 
 
 def _shape_lines(condition: ConditionResult, metric: str, min_effect: float) -> Iterator[str]:
+    """Yield the lines of a page on the distribution of a condition."""
     summary = condition.metrics.get(metric)
     if summary is not None:
         one_mode = f"1 mode: {metric_formatter(metric)(summary.modes[0].at)}"
@@ -286,17 +295,17 @@ def _shape_lines(condition: ConditionResult, metric: str, min_effect: float) -> 
         if (drift := drift_sentence(metric, summary, min_effect)) is not None:
             yield f"drift: {drift}"
         if condition.trials >= MIN_TRIALS:
-            if summary.tail is not None and summary.tail >= _SKEWED_FROM:
+            if summary.tail is not None and summary.tail >= _MIN_TAIL_RATIO:
                 length = significant(summary.tail, 2)
                 yield f"the upper tail is {length} times as long as the lower one"
             correlation = summary.autocorrelation
-            if correlation is not None and correlation >= _DEPENDENT_FROM:
+            if correlation is not None and correlation >= _MIN_AUTOCORRELATION:
                 yield f"neighbouring trials are alike: correlation {significant(correlation, 2)}"
     yield from iteration_sentences(condition)
 
 
-def _statistics(document: ResultDocument, comparison: Comparison) -> Section:
-    """Build the answers that each statistic alone gives to one comparison."""
+def _statistics_section(document: ResultDocument, comparison: Comparison) -> Section:
+    """Build the table with the verdict that each statistic alone would give for a comparison."""
     pair = f"{comparison.candidate} against {comparison.baseline}"
     title = f"What each statistic alone would have said: {pair}"
     metric = comparison.metric
@@ -314,12 +323,12 @@ def _statistics(document: ResultDocument, comparison: Comparison) -> Section:
     notes = ["Each answer ignores chance; the verdict rests on none of them."]
     if more_is_better:
         notes.append(f"The statistics are those of 1/{metric}: the minimum is its highest value.")
-    table = Table(*headed(rows), label=title, notes=tuple(notes))
+    table = Table(*columns_and_rows(rows), label=title, notes=tuple(notes))
     return Section(title, (table,), folded=True)
 
 
-def _not_flat(document: ResultDocument) -> Iterator[str]:
-    """Yield several modes, changes of state, and what the iterations did."""
+def _unusual_shapes(document: ResultDocument) -> Iterator[str]:
+    """Yield lines on iterations, several modes and changes of state."""
     metric = document.primary_metric
     for condition in document.conditions:
         for sentence in iteration_sentences(condition):
@@ -327,7 +336,7 @@ def _not_flat(document: ResultDocument) -> Iterator[str]:
         summary = condition.metrics.get(metric)
         if summary is None:
             continue
-        # If there is one condition alone, they are in the answer.
+        # The answer of a campaign with only one condition has its modes.
         modes = modes_sentence(metric, summary)
         if modes is not None and document.typical is None:
             yield f"{condition.name}: {modes}"
@@ -335,11 +344,11 @@ def _not_flat(document: ResultDocument) -> Iterator[str]:
             yield f"change of state: {condition.name}: {states}"
 
 
-def _drifts(document: ResultDocument) -> Iterator[str]:
-    """Yield a line for all conditions that became slower, and one for those that became faster.
+def _drift_lines(document: ResultDocument) -> Iterator[str]:
+    """Yield a line for all conditions that became slower, and a line for those that became faster.
 
-    A drift matters if it exceeds the smallest effect that matters, and the half-width of the
-    interval of an effect on whose condition it acts.
+    A drift is left out if it is smaller than the smallest effect that matters, or than half the
+    width of the narrowest interval of a comparison with the condition.
     """
     consequence = "the random order keeps this out of the verdict"
     metric = document.primary_metric
@@ -352,28 +361,28 @@ def _drifts(document: ResultDocument) -> Iterator[str]:
         summary = condition.metrics.get(metric)
         if summary is None:
             continue
-        if (ratio := _sure_drift(summary, _min_drift(document, condition.name))) is not None:
+        if (ratio := _certain_drift(summary, _min_drift(document, condition.name))) is not None:
             drifts[ratio > 1.0][condition.name] = ratio
-    for of_one_direction in drifts.values():
-        if of_one_direction:
-            phrase = _drift_phrase(metric, [*of_one_direction.values()])
-            what = "" if metric in _TIMES_OF_ALL else f"{metric_name(metric)} of "
-            yield f"drift: {what}{names_of([*of_one_direction])} {phrase}; {consequence}"
+    for ratios in drifts.values():
+        if ratios:
+            phrase = _drift_phrase(metric, [*ratios.values()])
+            quantity = "" if metric in _RUN_TIMES else f"{metric_name(metric)} of "
+            yield f"drift: {quantity}{names_of([*ratios])} {phrase}; {consequence}"
 
 
 def _min_drift(document: ResultDocument, condition: str) -> float:
-    """Return the change in percent from which on a drift of a condition matters."""
-    concerned = (
+    """Return the smallest drift of a condition that matters, in percent."""
+    intervals = (
         comparison.ratio_ci
         for comparison in document.primary_comparisons
         if condition in (comparison.baseline, comparison.candidate)
     )
-    widths = (
+    half_widths = (
         100.0 * (math.sqrt(high / low) - 1.0) if low and high and high / low > 0 else math.inf
-        for low, high in concerned
+        for low, high in intervals
     )
-    smallest = min((comparison.min_effect for comparison in document.comparisons), default=0.0)
-    return max(smallest, min(widths, default=0.0))
+    min_effect = min((comparison.min_effect for comparison in document.comparisons), default=0.0)
+    return max(min_effect, min(half_widths, default=0.0))
 
 
 def _mode_name(modes: Sequence[Mode], mode: int, metric: str) -> str:
@@ -383,47 +392,51 @@ def _mode_name(modes: Sequence[Mode], mode: int, metric: str) -> str:
     return f"that at {metric_formatter(metric)(modes[mode].at)}"
 
 
-def _companion_name(companion: ModeAssociation) -> str:
-    covariate, value, more = companion.covariate, companion.value, companion.correlation > 0
+def _covariate_phrase(association: ModeAssociation) -> str:
+    """Return the phrase for the covariate with which a mode is associated: ``CPU 3``."""
+    covariate, value = association.covariate, association.value
+    is_high = association.correlation > 0
     match covariate:
         case "cpu" if value is not None:
             return f"CPU {value:.0f}"
         case "position" if value is not None:
-            return f"place {value + 1:.0f} in the block"
+            return f"position {value + 1:.0f} in the block"
         case "random_addresses":
             return "random addresses (ASLR)" if value else "fixed addresses (no ASLR)"
         case "time" | "environment_bytes" | "argument_bytes":
-            return _COMPANIONS[covariate][more]
+            return _MODE_COVARIATES[covariate][is_high]
     if value is not None:
         return f"{covariate} {value:g}"
-    return f"{'high' if more else 'low'} {covariate}"
+    return f"{'high' if is_high else 'low'} {covariate}"
 
 
-def _level_table(levels: Sequence[Levelled]) -> Table:
-    names = list(
-        dict.fromkeys(part.level for level in levels for part in level.by_level.components)
+def _variance_table(rows: Sequence[VarianceRow]) -> Table:
+    levels = list(
+        dict.fromkeys(component.level for row in rows for component in row.by_level.components)
     )
-    these = {level.by_level.these for level in levels}
-    across = levels[0].by_level.across
-    # Conditions that ran in different numbers of trials have no number in common.
-    heading = these.pop() if len(these) == 1 else across.replace("across", "these", 1)
-    rows: list[HeadedCells] = []
-    for levelled in levels:
-        by_level = levelled.by_level
-        mean = UNKNOWN if by_level.mean is None else levelled.show(by_level.mean)
-        components = {part.level: _component(part) for part in by_level.components}
-        rows.append(
+    scopes = {row.by_level.these for row in rows}
+    across = rows[0].by_level.across
+    # A scope, such as "these 20 processes", may have another number in each row.
+    heading = scopes.pop() if len(scopes) == 1 else across.replace("across", "these", 1)
+    cells: list[HeadedCells] = []
+    for row in rows:
+        by_level = row.by_level
+        mean = UNKNOWN if by_level.mean is None else row.format_value(by_level.mean)
+        components = {
+            component.level: _component_text(component) for component in by_level.components
+        }
+        cells.append(
             (
-                ("by level:name", levelled.name),
+                ("by level:name", row.name),
                 ("mean:number", Styled(mean, "strong")),
-                (heading, levelled.show_interval(by_level.these_ci)),
-                (across, levelled.show_interval(by_level.across_ci)),
-                *((name, components.get(name, UNKNOWN)) for name in names),
+                (heading, row.format_interval(by_level.these_ci)),
+                (across, row.format_interval(by_level.across_ci)),
+                *((level, components.get(level, UNKNOWN)) for level in levels),
             )
         )
     return Table(
-        *headed(rows),
-        max_rows=_LEVEL_ROWS,
+        *columns_and_rows(cells),
+        max_rows=_MAX_LEVEL_ROWS,
         notes=(
             "A level's cell: its share of the variance of the logarithm, and the standard "
             "deviation that it adds (docs/methods/levels.md).",
@@ -432,8 +445,8 @@ def _level_table(levels: Sequence[Levelled]) -> Table:
     )
 
 
-def _component(component: Component) -> str:
-    """Return ``78 % (±3.1 %; 2.2 to 5.4)``: the share, the standard deviation, its interval."""
+def _component_text(component: Component) -> str:
+    """Return ``78 % (±3.1 %; 2.2 to 5.4)``: share, standard deviation and its interval."""
     low, high = map(_standard_deviation, component.variance_ci)
     share = f"{100 * component.share:.0f} %"
     return f"{share} (±{_standard_deviation(component.variance)} %; {low} to {high})"

@@ -1,4 +1,8 @@
-"""Why: where the extra time goes, what each intervention closed, and sources of chance."""
+"""Builds the sections that explain a result: extra time, interventions, and random variation.
+
+An intervention changes both conditions in the same way to test a cause. It closes a fraction of the
+gap, the difference between the two conditions.
+"""
 
 from __future__ import annotations
 
@@ -23,43 +27,44 @@ from equipoise.report.document import (
     Section,
     Styled,
     Table,
-    brief_or_whole,
-    headed,
+    columns_and_rows,
+    whole_and_brief,
 )
 from equipoise.report.units import capitalized, duration, range_text
 from equipoise.stats.intervention import NARROW_WIDTH, describe_fraction
 from equipoise.stats.spread import KIND, describe_spread
 
 NOTE = (
-    "Closes: the fraction of the gap that is gone with the change. Each interval holds however "
-    "long one looks, all together at the campaign's alpha (docs/reference/causes.md)."
+    "Closes: the fraction of the gap that disappears with the change. All intervals together hold "
+    "at the campaign's alpha, however long one looks (docs/reference/causes.md)."
 )
-STAYS_OPEN = "No intervention that was tried closes the gap: what causes it stays open."
+STAYS_OPEN = "No tested intervention closes the gap, so its cause is still unknown."
 NOT_REACHED = (
-    "No intervention here reaches what the evidence names: what causes the gap stays open."
+    "No intervention can change what the evidence names, so the cause of the gap is still unknown."
 )
 TOO_FEW_BLOCKS = (
-    "Nothing that was tried is decided yet: more blocks would tell "
+    "No intervention is decided yet; more blocks may decide one "
     "(equipoise resume, docs/reference/causes.md)."
 )
 _MAX_CAUSES = 12
 _MAX_BRIEF_ROWS = 3
-"""Number of causes, and of changes, that a terminal shows without ``--verbose``."""
+"""Maximum number of causes, and of interventions, that a terminal shows without ``--verbose``."""
 _BRIEF_COLUMNS = ("share:number", "status", "what it comes from:words")
-_REMARKS_SHOWN = 2
-_STATUS = {
+_MAX_REMARKS = 2
+_STATUS_PHRASES = {
     "open": "not tested by changing it, or not decided",
     "not reachable": "no intervention reaches it",
 }
-_PARTS = {"queueing": "waiting for a processor"}
+_PART_NAMES = {"queueing": "waiting for a processor"}
 _SOURCE = "source"
+"""Status of a source of variation that certainly spreads the times."""
 _ROUNDING = 0.005
-_WHOLE = 1.0 + _ROUNDING
+_MAX_ROUNDED_TO_ONE = 1.0 + _ROUNDING
 """Largest fraction that is shown as 100 %."""
 
 
 def why_parts(document: ResultDocument, flame_graph: bytes | None = None) -> Iterator[Part]:
-    """Build every section that explains a result; nothing where nothing was explained."""
+    """Build all sections that explain a result; none if nothing was explained."""
     extra = document.extra_time
     sources = [cause for cause in document.why if cause.kind == KIND]
     if sources:
@@ -72,83 +77,80 @@ def why_parts(document: ResultDocument, flame_graph: bytes | None = None) -> Ite
     interventions = interventions_section(document)
     if interventions is not None:
         brief = replace(interventions, title="What was changed on both conditions")
-        yield from brief_or_whole(interventions, brief)
+        yield from whole_and_brief(interventions, brief)
     if extra is None:
-        others = tuple(cause.summary for cause in document.why if cause.kind != KIND)
-        if others:
-            yield Section("Why", (Bullets(others),), forms=WRITTEN)
+        causes = tuple(cause.summary for cause in document.why if cause.kind != KIND)
+        if causes:
+            yield Section("Why", (Bullets(causes),), forms=WRITTEN)
 
 
 def remedy_sentences(document: ResultDocument) -> tuple[str, ...]:
-    """Return the remedies of a gap: the changes that close it, else the remedy of the first cause.
-
-    A remedy that no intervention has confirmed says so.
-    """
+    """Return the remedies for a gap: changes that close it, and the remedy of the first cause."""
     causes = [cause for cause in document.why if cause.kind != KIND and cause.status != "refuted"]
     tests = (test for cause in causes for test in cause.tested)
-    closing = {test.intervention: test for test in tests if test.outcome == "confirmed"}
-    kept = tuple(
+    confirmed = {test.intervention: test for test in tests if test.outcome == "confirmed"}
+    sentences = tuple(
         f"{capitalized(outcome.summary)} closes "
         f"{describe_fraction(outcome.share, outcome.share_ci)} of the gap. "
         f"To keep it: {outcome.advice}"
-        for outcome in closing.values()
+        for outcome in confirmed.values()
         if outcome.advice
     )
     first = next(
         (cause for cause in causes if cause.status == "confirmed"), next(iter(causes), None)
     )
     if first is None or first.remedy is None:
-        return kept
-    confirmed = "" if first.status == "confirmed" else " (No test has confirmed this cause.)"
-    return (*kept, f"{first.remedy}{confirmed}")
+        return sentences
+    note = "" if first.status == "confirmed" else " (No test has confirmed this cause.)"
+    return (*sentences, f"{first.remedy}{note}")
 
 
 def because_sentence(document: ResultDocument, comparison: Comparison) -> str:
-    """Return the first cause of a gap and what closes it; empty where none was looked for."""
+    """Return the sentence on the first cause of a gap; empty if the gap was not explained."""
     extra = document.extra_time
     pair = (comparison.baseline, comparison.candidate)
     if extra is None or (extra.baseline, extra.candidate) != pair:
         return ""
-    causes = [entry for entry in document.why if entry.kind != KIND]
-    confirmed = [entry for entry in causes if entry.status == "confirmed"]
+    causes = [cause for cause in document.why if cause.kind != KIND]
+    confirmed = [cause for cause in causes if cause.status == "confirmed"]
     if not causes:
-        return f"Why: {extra.summary}; no rule finds a cause in it."
-    standing = confirmed or [entry for entry in causes if entry.status != "refuted"]
-    if not standing:
-        return f"Why: {extra.summary}; every cause that was tested is refuted."
-    first = standing[0]
+        return f"Why: {extra.summary}; no rule finds a cause for it."
+    possible = confirmed or [cause for cause in causes if cause.status != "refuted"]
+    if not possible:
+        return f"Why: {extra.summary}; every tested cause is refuted."
+    first = possible[0]
     cause, *_ = first.summary.partition(". ")
-    sentence = f"Why ({_STATUS.get(first.status, first.status)}): {cause.rstrip('.')}."
-    closing = [test for test in first.tested if test.outcome == "confirmed"]
-    if closing:
-        share = describe_fraction(closing[0].share, closing[0].share_ci)
-        sentence += f" {capitalized(closing[0].summary)} closes {share} of the gap."
+    sentence = f"Why ({_STATUS_PHRASES.get(first.status, first.status)}): {cause.rstrip('.')}."
+    test = next((test for test in first.tested if test.outcome == "confirmed"), None)
+    if test is not None:
+        fraction = describe_fraction(test.share, test.share_ci)
+        sentence += f" {capitalized(test.summary)} closes {fraction} of the gap."
     return f"{sentence} What to do: {first.remedy}" if first.remedy else sentence
 
 
 def interventions_section(document: ResultDocument) -> Section | None:
-    """Build the section on what each intervention closed; ``None`` if none was tried."""
+    """Build the section with the effect of each intervention; ``None`` if there are none."""
     by_name: dict[str, InterventionOutcome] = {}
     for test in (test for cause in document.why for test in cause.tested):
-        # An attempt may reach one cause and not another.
+        # An intervention may reach one cause and not another: show the cause that it reaches.
         if test.unchanged is None or test.intervention not in by_name:
             by_name[test.intervention] = test
-    # What was tried comes first.
+    # Interventions that ran come first.
     interventions = sorted(by_name.values(), key=lambda intervention: intervention.blocks == 0)
     if not interventions:
         return None
-    rows = headed(map(_intervention_row, interventions))
-    brief = headed(map(_brief_intervention_row, interventions))
+    rows = columns_and_rows(map(_intervention_cells, interventions))
+    brief = columns_and_rows(map(_brief_intervention_cells, interventions))
     parts: list[Part] = [
-        *brief_or_whole(
+        *whole_and_brief(
             Table(*rows, label="What was changed"), Table(*brief, max_rows=_MAX_BRIEF_ROWS)
         )
     ]
     if not any(intervention.outcome == "confirmed" for intervention in interventions):
-        undecided = any(map(_may_yet_be_confirmed, interventions))
-        missed = all(intervention.outcome == "not reachable" for intervention in interventions)
-        stays_open = NOT_REACHED if missed else STAYS_OPEN
-        parts.append(Paragraph(TOO_FEW_BLOCKS if undecided else stays_open))
+        is_undecided = any(map(_may_yet_be_confirmed, interventions))
+        outcomes = {intervention.outcome for intervention in interventions}
+        unknown_cause = NOT_REACHED if outcomes == {"not reachable"} else STAYS_OPEN
+        parts.append(Paragraph(TOO_FEW_BLOCKS if is_undecided else unknown_cause))
     unknown = tuple(
         f"{intervention.summary}: {intervention.unknown_because}"
         for intervention in interventions
@@ -169,54 +171,54 @@ def interventions_section(document: ResultDocument) -> Section | None:
 
 
 def _fraction_notes(interventions: Sequence[InterventionOutcome]) -> Iterator[str]:
-    """Yield the meaning of fractions beyond 0 and 100 %, where there are some."""
-    tried = [
+    """Yield notes that explain fractions below 0 or above 100 %, if there are any."""
+    fractions = [
         (intervention.share, *intervention.share_ci)
         for intervention in interventions
         if intervention.share is not None
     ]
-    if any(low is not None and low > _WHOLE for _, low, _ in tried):
+    if any(low is not None and low > _MAX_ROUNDED_TO_ONE for _, low, _ in fractions):
         yield "More than 100 %: with the change the order of the two is reversed."
-    elif any(share > _WHOLE for share, _, _ in tried):
+    elif any(share > _MAX_ROUNDED_TO_ONE for share, _, _ in fractions):
         yield "An estimate above 100 % with 100 % in its interval: all of the gap may be gone."
-    if any(high is not None and high < -_ROUNDING for _, _, high in tried):
+    if any(high is not None and high < -_ROUNDING for _, _, high in fractions):
         yield "Below 0 %: the change makes the gap larger."
-    elif any(share < -_ROUNDING for share, _, _ in tried):
+    elif any(share < -_ROUNDING for share, _, _ in fractions):
         yield "An estimate below 0 % with 0 % in its interval: the change may do nothing."
     confirmed = [
         intervention.share
         for intervention in interventions
         if intervention.share and intervention.outcome == "confirmed"
     ]
-    if len(confirmed) > 1 and sum(confirmed) > _WHOLE:
+    if len(confirmed) > 1 and sum(confirmed) > _MAX_ROUNDED_TO_ONE:
         yield (
             "The fractions add up to more than 100 %: several changes remove the same cause, or "
             "one cause hides another."
         )
 
 
-def _part_notes(extra: ExtraTime) -> tuple[str, ...]:
-    """Return why parts are more than the whole, where they are."""
+def _share_notes(extra: ExtraTime) -> tuple[str, ...]:
+    """Return a note that explains shares of the extra time above 100 %, if there are any."""
     shares = [part.share_of_gap for part in extra.parts if part.share_of_gap is not None]
-    if sum(shares) > _WHOLE:
+    if sum(shares) > _MAX_ROUNDED_TO_ONE:
         return (
             f"The shares add up to {round(100 * sum(shares))} %: processor time adds up over all "
             "threads, and several threads or processes worked at once.",
         )
-    if any(share > _WHOLE for share in shares):
+    if any(share > _MAX_ROUNDED_TO_ONE for share in shares):
         return ("A share is above 100 % because another part became smaller.",)
     return ()
 
 
 def _sources_section(sources: Sequence[Explanation]) -> Section:
-    """Build what holding each source of chance takes from the spread of one command."""
+    """Build the table on sources of variation: how much the spread shrinks if each is fixed."""
     columns = (
         Column("held", "name"),
         *(Column(heading, "number") for heading in ("spread", "variance", "interval", "p")),
         Column(""),
     )
-    free = describe_spread(sources[0].evidence["spread"])
-    rows = [("nothing", free, "", "", "", ""), *map(_source_cells, sources)]
+    unfixed_spread = describe_spread(sources[0].evidence["spread"])
+    rows = [("nothing", unfixed_spread, "", "", "", ""), *map(_source_cells, sources)]
     note = (
         "Spread: half the range of the middle 80 % of the runs. p: corrected for the number of "
         "sources (docs/explanation/noise.md)."
@@ -233,14 +235,14 @@ def _sources_section(sources: Sequence[Explanation]) -> Section:
                 label="What the spread comes from",
                 notes=(note,),
             ),
-            # A terminal has them as its answer.
+            # On a terminal, these sentences are the answer.
             *(Paragraph(sentence, forms=WRITTEN) for sentence in _source_sentences(sources)),
         ),
     )
 
 
 def source_sentences(document: ResultDocument) -> tuple[str, ...]:
-    """Return which sources of chance make the times of one command spread, if any was held."""
+    """Return sentences on the sources that spread the times of one command; empty without any."""
     sources = [cause for cause in document.why if cause.kind == KIND]
     return tuple(_source_sentences(sources)) if sources else ()
 
@@ -270,6 +272,7 @@ def _source_cells(source: Explanation) -> tuple[str, ...]:
 def _extra_time_section(
     document: ResultDocument, extra: ExtraTime, flame_graph: bytes | None
 ) -> Section:
+    """Build the section on where the extra time of the slower condition goes, and its causes."""
     headings = (extra.baseline, extra.candidate, "extra", "95 % interval", "share")
     parts: list[Part] = [
         Paragraph(f"{capitalized(extra.summary)}."),
@@ -277,32 +280,33 @@ def _extra_time_section(
             (Column(""), *(Column(heading, "number") for heading in headings)),
             tuple(map(_part_cells, extra.parts)),
             label="Where the extra time goes",
-            notes=_part_notes(extra),
+            notes=_share_notes(extra),
             forms=EVERYWHERE - BRIEF,
         ),
     ]
-    causes = [_cause_row(cause) for cause in document.why if cause.kind != KIND]
+    causes = [cause for cause in document.why if cause.kind != KIND]
     if causes:
         label = "What the extra time comes from"
-        shares = [cause.share_of_gap or 0.0 for cause in document.why if cause.kind != KIND]
+        shares = [cause.share_of_gap or 0.0 for cause in causes]
         overlap = "The shares add up to more than 100 %: causes overlap, or one hides another."
-        notes = (overlap,) if len(shares) > 1 and sum(shares) > _WHOLE else ()
-        table = Table(*headed(causes), label=label, max_rows=_MAX_CAUSES, notes=notes)
-        brief = [{name: row[name] for name in _BRIEF_COLUMNS} for row in causes]
-        parts += brief_or_whole(table, Table(*headed(brief), max_rows=_MAX_BRIEF_ROWS))
+        notes = (overlap,) if len(shares) > 1 and sum(shares) > _MAX_ROUNDED_TO_ONE else ()
+        rows = [_cause_cells(cause) for cause in causes]
+        table = Table(*columns_and_rows(rows), label=label, max_rows=_MAX_CAUSES, notes=notes)
+        brief = [{name: row[name] for name in _BRIEF_COLUMNS} for row in rows]
+        parts += whole_and_brief(table, Table(*columns_and_rows(brief), max_rows=_MAX_BRIEF_ROWS))
     else:
         no_cause = "No rule finds a cause in what was observed (docs/reference/causes.md)."
         parts.append(Paragraph(no_cause))
     if flame_graph is not None:
         parts.append(FlameGraph(flame_graph))
     if extra.unseen:
-        parts.append(Bullets(tuple(_unseen(extra)), "dim", forms=EVERYWHERE - BRIEF))
+        parts.append(Bullets(tuple(_unseen_lines(extra)), "dim", forms=EVERYWHERE - BRIEF))
     return Section(f"Where the extra {_seconds(extra.gap_s)} of `{extra.slower}` go", tuple(parts))
 
 
 def _part_cells(part: TimePart) -> tuple[str, ...]:
     return (
-        _PARTS.get(part.part, part.part),
+        _PART_NAMES.get(part.part, part.part),
         _seconds(part.baseline_s),
         _seconds(part.candidate_s),
         _seconds(part.extra_s),
@@ -311,7 +315,7 @@ def _part_cells(part: TimePart) -> tuple[str, ...]:
     )
 
 
-def _cause_row(cause: Explanation) -> Mapping[str, str]:
+def _cause_cells(cause: Explanation) -> Mapping[str, str]:
     return {
         "extra:number": _seconds(cause.seconds),
         "share:number": _percent(cause.share_of_gap),
@@ -328,16 +332,16 @@ def _percent(share: float | None) -> str:
     return UNKNOWN if share is None else f"{round(100 * share)} %"
 
 
-def _unseen(extra: ExtraTime) -> Iterator[str]:
+def _unseen_lines(extra: ExtraTime) -> Iterator[str]:
     for source, remarks in extra.unseen.items():
-        yield f"not seen by {source}: {listed(remarks, _REMARKS_SHOWN, '; ')}"
+        yield f"not seen by {source}: {listed(remarks, _MAX_REMARKS, '; ')}"
 
 
-def _intervention_row(intervention: InterventionOutcome) -> Mapping[str, Cell]:
+def _intervention_cells(intervention: InterventionOutcome) -> Mapping[str, Cell]:
     return {
         "changed": intervention.summary,
         "closes": describe_fraction(intervention.share, intervention.share_ci),
-        "by candidate + baseline": _from_each(intervention),
+        "by candidate + baseline": _fraction_by_condition(intervention),
         "in seconds": describe_fraction(
             intervention.share_of_seconds, intervention.share_of_seconds_ci
         ),
@@ -346,7 +350,7 @@ def _intervention_row(intervention: InterventionOutcome) -> Mapping[str, Cell]:
     }
 
 
-def _brief_intervention_row(intervention: InterventionOutcome) -> Mapping[str, Cell]:
+def _brief_intervention_cells(intervention: InterventionOutcome) -> Mapping[str, Cell]:
     return {
         "changed:name": intervention.summary,
         "closes of the gap [interval]": describe_fraction(
@@ -357,24 +361,25 @@ def _brief_intervention_row(intervention: InterventionOutcome) -> Mapping[str, C
     }
 
 
-def _from_each(tested: InterventionOutcome) -> str:
-    """Return the parts of a fraction by condition, ``96 % + 1 %``; medians need not add up."""
-    if tested.share is None or tested.from_candidate is None or tested.from_baseline is None:
+def _fraction_by_condition(outcome: InterventionOutcome) -> str:
+    """Return the median fraction that comes from each condition: ``96 % + 1 %``."""
+    if outcome.share is None or outcome.from_candidate is None or outcome.from_baseline is None:
         return "unknown"
-    return f"{round(100 * tested.from_candidate)} % + {round(100 * tested.from_baseline)} %"
+    return f"{round(100 * outcome.from_candidate)} % + {round(100 * outcome.from_baseline)} %"
 
 
-def _may_yet_be_confirmed(tested: InterventionOutcome) -> bool:
-    if tested.outcome != "open" or tested.unknown_because is not None:
+def _may_yet_be_confirmed(outcome: InterventionOutcome) -> bool:
+    """Return whether more blocks may decide an intervention."""
+    if outcome.outcome != "open" or outcome.unknown_because is not None:
         return False
-    low, high = tested.share_ci
+    low, high = outcome.share_ci
     return low is None or high is None or high - low > NARROW_WIDTH
 
 
 def _interventions_title(document: ResultDocument) -> str:
     gap = _explained_comparison(document)
     if gap is None or gap.ratio is None:
-        return "What was changed on both conditions, and what that closes of the gap"
+        return "What was changed on both conditions, and how much of the gap each change closes"
     low, high = gap.ratio_ci
     interval = "" if low is None or high is None else f" [{low:.2f}, {high:.2f}]"
     return (
@@ -384,13 +389,11 @@ def _interventions_title(document: ResultDocument) -> str:
 
 
 def _explained_comparison(document: ResultDocument) -> Comparison | None:
-    of_time = [comparison for comparison in document.comparisons if comparison.metric == "wall_s"]
+    """Return the comparison of wall time whose gap was explained; ``None`` if there is none."""
     extra = document.extra_time
-    if extra is not None:
-        pair = (extra.baseline, extra.candidate)
-        of_time = [
-            comparison
-            for comparison in of_time
-            if (comparison.baseline, comparison.candidate) == pair
-        ]
-    return of_time[0] if of_time else None
+    for comparison in document.comparisons:
+        pair = (comparison.baseline, comparison.candidate)
+        is_explained = extra is None or pair == (extra.baseline, extra.candidate)
+        if comparison.metric == "wall_s" and is_explained:
+            return comparison
+    return None

@@ -1,7 +1,7 @@
-"""Renderers: each writes any `Document` in one form and knows no kind of result.
+"""Renderers: each writes any `Document` in one output format.
 
-terminal: the screen, by rich.
-html: one self-contained page, by Jinja, with the figures drawn.
+terminal: lines and tables of a terminal (uses rich).
+html: one self-contained page with all figures (uses Jinja).
 markdown: GitHub's Markdown, for a pull request.
 latex: tables for a paper.
 csv: the numbers, for other programs.

@@ -1,4 +1,4 @@
-"""CSV: the numbers of documents as one table."""
+"""Renderer that writes the numbers of documents as one CSV table."""
 
 from __future__ import annotations
 
@@ -9,20 +9,23 @@ from equipoise.shared.safe_text import csv_text
 
 
 def to_csv(documents: Sequence[Document]) -> str:
-    """Write a header and the numbers of every document: RFC 4180 quoting, empty where unknown."""
+    """Return a header and the numbers of every document, with the quoting of RFC 4180.
+
+    The cell of an unknown value is empty.
+    """
     rows = [row for document in documents for row in document.numbers]
-    columns = _columns(dict.fromkeys(tuple(row) for row in rows))
+    columns = _merged_columns(dict.fromkeys(tuple(row) for row in rows))
     return csv_text([columns, *([row.get(name) for name in columns] for row in rows)])
 
 
-def _columns(kinds_of_row: Iterable[Sequence[str]]) -> list[str]:
-    """Return the names of all kinds of rows, each before the one that follows it in its row."""
+def _merged_columns(column_lists: Iterable[Sequence[str]]) -> list[str]:
+    """Return the columns of all lists once, in an order that fits the order in each list."""
     columns: list[str] = []
-    for names in kinds_of_row:
-        place = len(columns)
+    for names in column_lists:
+        index = len(columns)
         for name in reversed(names):
             if name in columns:
-                place = columns.index(name)
+                index = columns.index(name)
             else:
-                columns.insert(place, name)
+                columns.insert(index, name)
     return columns

@@ -1,4 +1,7 @@
-"""One self-contained page that can be sent: the answer first, then the figures, no request."""
+"""Renderer that writes documents as one self-contained HTML page.
+
+The page loads nothing from the network, so it can be sent and kept.
+"""
 
 from __future__ import annotations
 
@@ -19,14 +22,13 @@ from equipoise.shared.safe_text import visible_lines
 from equipoise.shared.theme import configuration
 
 MAX_FLAME_GRAPH_BYTES = 750_000
-"""Bytes; a larger flame graph is left to a file of its own: a page should be small enough to
-send."""
-_TEMPLATES = Path(__file__).parent.parent / "templates"
+"""Maximum size of a flame graph in a page, because a page should be small enough to send."""
+_TEMPLATES_FOLDER = Path(__file__).parent.parent / "templates"
 _SCRIPTS = ("tables.js", "page.js", "download.js")
 
 
 def page(documents: Sequence[Document]) -> str:
-    """Write documents as one HTML page; the same documents give the same bytes.
+    """Return documents as one HTML page; the same documents give the same bytes.
 
     Raise `UnusableInput` if altair or vl-convert is not installed.
     """
@@ -35,7 +37,7 @@ def page(documents: Sequence[Document]) -> str:
 
     require_figures()
     charts: list[Chart] = []
-    anchored = [
+    documents_with_anchors = [
         (
             f"run-{number}",
             document,
@@ -54,66 +56,68 @@ def page(documents: Sequence[Document]) -> str:
         "tables": {name: table for chart in charts for name, table in chart.tables.items()},
     }
 
-    def without_steering(value: object) -> object:
-        """Return the text of the page for a value: a name must not turn the text around it."""
+    def without_control_characters(value: object) -> object:
+        """Make control characters visible, because some reverse the text around them."""
         is_text = isinstance(value, str) and not isinstance(value, Markup)
         return unbroken(visible_lines(str(value))) if is_text else value
 
     def typed(command: str) -> Markup:
-        """Return a command: whoever copies it gets the spaces that were typed."""
+        """Return a command with the spaces that the user typed, so that a reader can copy it."""
         return escape(visible_lines(command))
 
     def label(name: str, anchor: str) -> str:
-        """Return the name of a part for a screen reader: no two campaigns of a page share one."""
-        several = len(documents) > 1
-        return f"{name}, campaign {anchor.removeprefix('run-')}" if several else name
+        """Return a name for screen readers that is unique on a page with several campaigns."""
+        is_shared = len(documents) > 1
+        return f"{name}, campaign {anchor.removeprefix('run-')}" if is_shared else name
 
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_TEMPLATES),
+        loader=jinja2.FileSystemLoader(_TEMPLATES_FOLDER),
         autoescape=True,
-        finalize=without_steering,
+        finalize=without_control_characters,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     environment.filters |= {"typed": typed, "label": label}
     text = environment.get_template("page.html.jinja").render(
-        documents=anchored,
-        # Ours or escaped by script_json; everything else goes through autoescape.
-        style=Markup((_TEMPLATES / "page.css").read_text(encoding="utf-8")),
+        documents=documents_with_anchors,
+        # These are our own files, or escaped by script_json; all other values are autoescaped.
+        style=Markup((_TEMPLATES_FOLDER / "page.css").read_text(encoding="utf-8")),
         library=Markup(library),
         script=Markup(script),
-        figures=Markup(script_json(_visible_within(figures))),
+        figures=Markup(script_json(_with_visible_texts(figures))),
         policy=content_policy(library, script),
     )
-    # A command line may hold bytes that are not text.
+    # A command line may contain bytes that are not Unicode text.
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def _visible_within(value: Any) -> Any:
-    """Return nested lists and tables with each text as the page shows it."""
+def _with_visible_texts(value: Any) -> Any:
+    """Return nested values in which the control characters of each text are visible."""
     if isinstance(value, str):
         return visible_lines(value)
     if isinstance(value, dict):
-        return {key: _visible_within(each) for key, each in value.items()}
+        return {key: _with_visible_texts(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_visible_within(each) for each in value]
+        return [_with_visible_texts(inner) for inner in value]
     return value
 
 
 class Chart(Struct, frozen=True):
-    """One chart whose tables are separate; ``tables.js`` puts them together again."""
+    """Chart without its data tables, which ``tables.js`` adds again."""
 
     anchor: str
+    """Id of the chart's element on the page."""
     specification: dict[str, Any]
-    """Names its tables but does not hold them."""
+    """Vega-Lite specification with the names of the tables, but without their rows."""
     tables: dict[str, dict[str, Any]]
-    """Tables by name; a name is a hash of the content, so equal tables of two charts are one."""
+    """Tables by name. A name is a hash of the content, so two charts can share a table."""
     rows: int
+    """Number of rows of all tables."""
 
 
 class FigureView(Struct, frozen=True):
-    """Place of a figure on the page, and its text."""
+    """Anchor and texts of a figure on the page."""
 
     anchor: str
     title: str
@@ -126,7 +130,7 @@ class FigureView(Struct, frozen=True):
 
 
 class DrawnFigures(Struct, frozen=True):
-    """Figures of one part with their anchors."""
+    """Figures of one `Figures` part."""
 
     kind: ClassVar[str] = "figures"
     title: str
@@ -134,30 +138,31 @@ class DrawnFigures(Struct, frozen=True):
 
 
 class FlameGraphView(Struct, frozen=True):
-    """Flame graph as an address that holds it; ``None`` if it is too large for a page."""
+    """Flame graph on the page."""
 
     kind: ClassVar[str] = "flame_graph"
     anchor: str
     address: str | None
+    """Data URL with the picture; ``None`` if it is too large for a page."""
 
 
-def packed(anchor: str, specification: dict[str, Any]) -> Chart:
-    """Take the tables out of a Vega-Lite specification, and let its width follow the page."""
+def chart_without_tables(anchor: str, specification: dict[str, Any]) -> Chart:
+    """Separate the tables from a Vega-Lite specification; set the chart's width to the page's."""
     tables = specification.get("datasets", {})
-    rest = {key: value for key, value in specification.items() if key != "datasets"}
+    other_fields = {key: value for key, value in specification.items() if key != "datasets"}
     return Chart(
         anchor=anchor,
-        specification={**rest, "width": "container", "datasets": list(tables)},
-        tables={name: by_columns(rows) for name, rows in tables.items()},
+        specification={**other_fields, "width": "container", "datasets": list(tables)},
+        tables={name: columns_of_rows(rows) for name, rows in tables.items()},
         rows=sum(len(rows) for rows in tables.values()),
     )
 
 
-def by_columns(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Turn rows into columns, which take a third of the bytes.
+def columns_of_rows(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Turn rows into columns, which need a third of the bytes.
 
-    A column is a list of values, or of texts ``{"levels": […], "codes": […]}``: the different
-    texts and an index for each row. A key that a row lacks reads as null.
+    A column of numbers is a list. A column of texts is ``{"levels": […], "codes": […]}``: the
+    distinct texts, and for each row the index of its text. A missing value becomes null.
     """
     names = dict.fromkeys(name for row in rows for name in row)
     return {
@@ -177,35 +182,36 @@ def _column(values: list[Any]) -> Any:
 def _with_charts(
     parts: Iterable[Part], anchor: str, charts: list[Chart]
 ) -> Iterator[Part | DrawnFigures | FlameGraphView]:
-    """Draw the figures among the parts; their charts are added to ``charts``."""
+    """Yield the parts with drawn figures; add the charts of the figures to ``charts``."""
     for part in parts:
         match part:
             case Section():
-                within: Any = tuple(_with_charts(part.parts, anchor, charts))
-                yield replace(part, parts=within)
+                inner_parts: Any = tuple(_with_charts(part.parts, anchor, charts))
+                yield replace(part, parts=inner_parts)
             case Figures():
                 views = tuple(
-                    _placed(figure, anchor, charts, on_paper=figure.name not in part.not_on_paper)
+                    _view(figure, anchor, charts, on_paper=figure.name not in part.unprinted_names)
                     for figure in part.figures()
                 )
                 if views:
                     yield DrawnFigures(part.title, views)
             case FlameGraph():
-                small = len(part.svg) <= MAX_FLAME_GRAPH_BYTES
+                has_room = len(part.svg) <= MAX_FLAME_GRAPH_BYTES
                 address = f"data:image/svg+xml;base64,{base64.b64encode(part.svg).decode()}"
-                yield FlameGraphView(f"{anchor}-flames", address if small else None)
+                yield FlameGraphView(f"{anchor}-flames", address if has_room else None)
             case _:
                 yield part
 
 
-def _placed(figure: Figure, anchor: str, charts: list[Chart], *, on_paper: bool) -> FigureView:
+def _view(figure: Figure, anchor: str, charts: list[Chart], *, on_paper: bool) -> FigureView:
+    """Return the view of a figure on the page; add its chart to ``charts``."""
     specification: dict[str, Any] = figure.chart.to_dict(validate=False)
     title = specification.pop("title")
     specification.pop("config")
-    own = f"{anchor}-{figure.name}-{len(charts) + 1}"
-    charts.append(packed(own, specification))
+    figure_anchor = f"{anchor}-{figure.name}-{len(charts) + 1}"
+    charts.append(chart_without_tables(figure_anchor, specification))
     return FigureView(
-        anchor=own,
+        anchor=figure_anchor,
         title=title["text"],
         notes=tuple(title.get("subtitle", ())),
         how_to_read=figure.how_to_read,
@@ -216,6 +222,6 @@ def _placed(figure: Figure, anchor: str, charts: list[Chart], *, on_paper: bool)
 
 
 def _script() -> str:
-    """Return the page's own script: its files share one scope, unseen from outside."""
-    parts = [(_TEMPLATES / name).read_text(encoding="utf-8") for name in _SCRIPTS]
-    return "\n".join(['(() => {\n"use strict";', *parts, "})();"])
+    """Return the script of the page: its files in one function, so that they share a scope."""
+    scripts = [(_TEMPLATES_FOLDER / name).read_text(encoding="utf-8") for name in _SCRIPTS]
+    return "\n".join(['(() => {\n"use strict";', *scripts, "})();"])

@@ -1,4 +1,4 @@
-"""LaTeX tables with captions and notes, for a paper; they need booktabs alone."""
+"""Renderer that writes the tables of a document in LaTeX, with captions and notes, for a paper."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from equipoise.report.document import (
 from equipoise.report.renderers.markdown import claim_note, facts_sentence
 from equipoise.shared.safe_text import visible
 
-_COMMANDS = str.maketrans(
+_ESCAPES = str.maketrans(
     {
         "\\": r"\textbackslash{}",
         "{": r"\{",
@@ -43,11 +43,11 @@ _COMMANDS = str.maketrans(
         "|": r"\textbar{}",
         "`": r"\textasciigrave{}",
         '"': r"\char34{}",
-        # After the end of a row these would be an option and a star of it.
+        # At the beginning of a row, LaTeX would read these as options of the row's end.
         "[": "{[}",
         "]": "{]}",
         "*": "{*}",
-        # Not every encoding of fonts has these letters.
+        # Some font encodings lack these characters.
         "×": r"\texttimes{}",
         "÷": r"\textdiv{}",
         "±": r"\textpm{}",
@@ -56,57 +56,58 @@ _COMMANDS = str.maketrans(
     }
 )
 _LIGATURE = re.compile(r"([-',])(?=\1)")
-"""Two of these make another sign: a dash, a quotation mark."""
+"""First of two characters that LaTeX joins into another one: a dash or a quotation mark."""
 
 
 def to_latex(document: Document) -> str:
-    """Write the tables of a document; the preamble needs booktabs.
+    """Return the tables of a document as LaTeX; the preamble needs the package booktabs.
 
-    The answer is the caption of the first table; everything else is below the last one.
-    Letters outside Latin scripts need LuaLaTeX or XeLaTeX and a font with them.
+    The caption of the first table is the answer. All other texts are below the last table. Letters
+    of other scripts than Latin need LuaLaTeX or XeLaTeX, and a font that has these letters.
     """
-    parts = tuple(_flat(parts_in(document.parts, "text")))
+    parts = tuple(_without_sections(parts_in(document.parts, "text")))
     tables = [part for part in parts if isinstance(part, Table)]
-    answer = " ".join(_sentences(parts))
-    below = list(_notes(parts))
+    answer = " ".join(_answer_sentences(parts))
+    other_texts = list(_notes(parts))
     lines = [r"% needs \usepackage{booktabs}"]
     for number, table in enumerate(tables, start=1):
         caption = " ".join(filter(None, (answer if number == 1 else "", text(table.title))))
-        notes = [*map(text, table.notes), *(below if number == len(tables) else ())]
+        notes = [*map(text, table.notes), *(other_texts if number == len(tables) else ())]
         label = document.name if number == 1 else f"{document.name}-{number}"
-        lines += _environment(caption, label, table, notes)
-    return "\n".join(lines if tables else [*lines, answer, *below]) + "\n"
+        lines += _table_lines(caption, label, table, notes)
+    return "\n".join(lines if tables else [*lines, answer, *other_texts]) + "\n"
 
 
 def text(plain: str) -> str:
-    """Return text as LaTeX sets it letter by letter, whatever it holds."""
-    return _LIGATURE.sub(r"\1{}", visible(plain).translate(_COMMANDS))
+    """Return plain text with all special characters of LaTeX escaped."""
+    return _LIGATURE.sub(r"\1{}", visible(plain).translate(_ESCAPES))
 
 
-def _flat(parts: Iterable[Part]) -> Iterator[Part]:
-    """Yield parts out of their sections; a table without a title gets that of its section."""
+def _without_sections(parts: Iterable[Part]) -> Iterator[Part]:
+    """Yield parts without their sections; a table without a title gets the title of its section."""
     for part in parts:
         if not isinstance(part, Section):
             yield part
             continue
-        for inner in _flat(part.parts):
-            untitled = isinstance(inner, Table) and not inner.title
-            yield replace(inner, title=part.title) if untitled else inner
+        for inner in _without_sections(part.parts):
+            is_untitled = isinstance(inner, Table) and not inner.title
+            yield replace(inner, title=part.title) if is_untitled else inner
 
 
-def _sentences(parts: Sequence[Part]) -> Iterator[str]:
+def _answer_sentences(parts: Sequence[Part]) -> Iterator[str]:
     for part in parts:
         if isinstance(part, Answer):
             yield from map(text, filter(None, (part.title, *part.lines)))
-            yield from map(_sentence, part.claims)
+            yield from map(_claim_sentence, part.claims)
 
 
-def _sentence(claim: Claim) -> str:
+def _claim_sentence(claim: Claim) -> str:
     because = f" {text(claim.because)}" if claim.because else ""
     return rf"\textbf{{{text(claim.badge)}}}: {text(claim.text)}{because}"
 
 
 def _notes(parts: Sequence[Part]) -> Iterator[str]:
+    """Yield the texts of all parts except the tables and the sentences of the answer."""
     for part in parts:
         match part:
             case Answer():
@@ -121,16 +122,15 @@ def _notes(parts: Sequence[Part]) -> Iterator[str]:
             case Warnings():
                 for warning in part.first_of_each_code:
                     yield f"Warning: {text(warning.summary)} {text(warning.hint)}"
-                if part.more:
-                    yield f"And {part.more} warnings more like these."
+                if part.hidden_count:
+                    yield f"And {part.hidden_count} more warnings like these."
             case Command():
                 yield rf"{text(part.purpose)} \texttt{{{text(part.line)}}}"
             case Listing():
                 yield from (rf"\texttt{{{text(line)}}}" for line in part.lines)
 
 
-def _environment(caption: str, label: str, table: Table, notes: Sequence[str]) -> Iterator[str]:
-    """Yield the lines of a ``table`` environment; of a label letters, digits and ``-`` stay."""
+def _table_lines(caption: str, label: str, table: Table, notes: Sequence[str]) -> Iterator[str]:
     alignment = "".join("r" if column.kind == "number" else "l" for column in table.columns[1:])
     yield r"\begin{table}"
     yield r"  \centering\footnotesize"

@@ -1,4 +1,4 @@
-"""Markdown for a pull request: the answer first, then tables, and how it was measured.
+"""Renderer that writes a document in Markdown, for a pull request.
 
 The dialect is GitHub's (https://github.github.com/gfm/), which GitLab and others read as well.
 """
@@ -30,66 +30,69 @@ from equipoise.shared.numbers import unbroken
 from equipoise.shared.safe_text import visible
 from equipoise.shared.spelling import option
 
-_SPECIAL = re.compile(r"[\\`*_{}\[\]|~$]")
-"""Characters to which CommonMark, tables, strikethrough or formulae give a meaning in a line."""
-_BLOCK = re.compile(r"^(\d*)([#+=.)/:-])")
-"""Beginnings that would make a heading or a list of a line, or a command to GitLab (``/merge``) or
+_SPECIAL_CHARACTER = re.compile(r"[\\`*_{}\[\]|~$]")
+"""Character with a meaning in CommonMark, tables, strikethrough or formulae."""
+_SPECIAL_BEGINNING = re.compile(r"^(\d*)([#+=.)/:-])")
+"""Beginning of a line that would be a heading, a list, or a command to GitLab (``/merge``) or
 GitHub (``::error::``)."""
 _REFERENCE = re.compile(
     r"(?<=[@#!])(?=\w)|(?<=:)(?=[a-z+-][\w+-]*:|//)|(?<=\bwww)(?=\.)|(?<=\bGH)(?=-\d)",
     re.IGNORECASE,
 )
-"""Where a forge would make a link out of text: @name, #12, !12, :sign:, http://, www., GH-12."""
-_NOTHING = "<!-- -->"
+"""Position in a text that GitHub or GitLab would turn into a link or a sign.
+
+For example: @name, #12, !12, :sign:, http://, www., GH-12.
+"""
+_EMPTY_COMMENT = "<!-- -->"
+"""Invisible text that prevents a link."""
+
+FigureWriter = Callable[[Figures], Iterable[tuple[str, str]]]
+"""Function that draws figures into files next to the text; it yields their titles and names."""
 
 
-Pictures = Callable[[Figures], Iterable[tuple[str, str]]]
-"""Draws figures; returns the title of each and the name of its file next to the text."""
-
-
-def no_pictures(figures: Figures) -> Iterable[tuple[str, str]]:
+def write_no_figures(figures: Figures) -> Iterable[tuple[str, str]]:
     """Draw nothing, for a text without files next to it."""
     return ()
 
 
-def to_markdown(document: Document, pictures: Pictures = no_pictures) -> str:
-    """Write a document in GitHub's Markdown."""
-    return "\n\n".join(_blocks(parts_in(document.parts, "text"), pictures)) + "\n"
+def to_markdown(document: Document, write_figures: FigureWriter = write_no_figures) -> str:
+    """Return a document in GitHub's Markdown; ``write_figures`` draws its figures."""
+    return "\n\n".join(_blocks(parts_in(document.parts, "text"), write_figures)) + "\n"
 
 
 def text(plain: str) -> str:
-    """Return text as Markdown shows it letter by letter, whatever it holds."""
-    escaped = _SPECIAL.sub(r"\\\g<0>", unbroken(visible(plain)))
+    """Return plain text with all special characters of Markdown escaped."""
+    escaped = _SPECIAL_CHARACTER.sub(r"\\\g<0>", unbroken(visible(plain)))
     escaped = escaped.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return _REFERENCE.sub(_NOTHING, escaped)
+    return _REFERENCE.sub(_EMPTY_COMMENT, escaped)
 
 
 def line(plain: str) -> str:
-    """Return text as Markdown that begins a line or an item of a list."""
-    return _BLOCK.sub(r"\1\\\2", text(plain.strip()))
+    """Return plain text, escaped so that it may begin a line or an item of a list."""
+    return _SPECIAL_BEGINNING.sub(r"\1\\\2", text(plain.strip()))
 
 
 def code_block(*lines: str) -> str:
-    """Return lines as a block of code, whatever they hold."""
-    shown = "\n".join(map(visible, lines))
-    longest = max(map(len, re.findall("`+", shown)), default=0)
+    """Return lines as a block of code, whose fence is longer than any backticks in the lines."""
+    content = "\n".join(map(visible, lines))
+    longest = max(map(len, re.findall("`+", content)), default=0)
     fence = "`" * max(3, longest + 1)
-    return f"{fence}\n{shown}\n{fence}"
+    return f"{fence}\n{content}\n{fence}"
 
 
-def _blocks(parts: Iterable[Part], pictures: Pictures) -> Iterator[str]:
+def _blocks(parts: Iterable[Part], write_figures: FigureWriter) -> Iterator[str]:
     for part in parts:
         match part:
             case Answer():
                 yield from _answer(part)
             case Section(folded=True):
                 yield f"<details>\n<summary>{text(part.title)}</summary>"
-                yield from _blocks(part.parts, pictures)
+                yield from _blocks(part.parts, write_figures)
                 yield "</details>"
             case Section():
                 if part.title.strip():
                     yield f"**{text(part.title)}**"
-                yield from _blocks(part.parts, pictures)
+                yield from _blocks(part.parts, write_figures)
             case Table():
                 yield from _table(part)
             case Paragraph(style="heading"):
@@ -108,7 +111,7 @@ def _blocks(parts: Iterable[Part], pictures: Pictures) -> Iterator[str]:
             case Listing():
                 yield code_block(*part.lines)
             case Figures():
-                for title, file in pictures(part):
+                for title, file in write_figures(part):
                     yield f"![{text(title)}]({quote(file)})"
             case Warnings() if part.warnings:
                 yield "**Warnings**"
@@ -121,7 +124,7 @@ def facts_sentence(facts: Facts) -> str:
 
 
 def claim_note(claim: Claim) -> str:
-    """Return the estimate of a claim and what is known of it as plain text; empty if nothing is."""
+    """Return the estimate, the interval and the facts of a claim as plain text."""
     estimate = ", ".join(filter(None, (claim.estimate, claim.interval)))
     if claim.subject and estimate:
         estimate = f"{claim.subject}: {estimate}"
@@ -167,5 +170,5 @@ def _warnings(part: Warnings) -> Iterator[str]:
     for warning in part.first_of_each_code:
         hint = f" Hint: {text(warning.hint)}" if warning.hint else ""
         yield f"- {line(warning.summary)}{hint}"
-    if part.more:
-        yield f"- and {part.more} more like these; `{option('json')}` has all"
+    if part.hidden_count:
+        yield f"- and {part.hidden_count} more like these; `{option('json')}` has all"

@@ -1,6 +1,6 @@
-"""A document as a notebook shows it: a small piece of HTML, light or dark.
+"""Renderer that writes a document as a small piece of HTML for a notebook.
 
-No colour is set, so that a notebook's own hold; no script and no style sheet.
+The HTML has no colours, so the light or dark theme of the notebook applies, and no scripts.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ if TYPE_CHECKING:
 
 
 def to_html(document: Document) -> str:
-    """Write a document as a piece of HTML for ``_repr_html_``."""
+    """Return a document as a piece of HTML for ``_repr_html_``."""
     return parts_to_html(document.parts)
 
 
 def with_picture(document: Document, draw: Callable[[], altair.LayerChart | None]) -> MimeBundle:
-    """Return a document for a notebook: HTML with a chart below it, and the chart alone."""
+    """Return the formats that a notebook may choose from: HTML with a chart, and the chart."""
     return html.with_picture(to_html(document), draw)
 
 
 def parts_to_html(parts: Iterable[Part]) -> str:
-    """Write some parts of a document as a piece of HTML."""
+    """Return parts of a document as a piece of HTML."""
     return f"<div>{''.join(_pieces(parts_in(parts, 'notebook')))}</div>"
 
 
@@ -61,11 +61,11 @@ def _pieces(parts: Iterable[Part]) -> Iterator[str]:
                 if notes:
                     yield html.folded("How sure, and of what", html.bullets(notes))
             case Section():
-                within = "".join(_pieces(part.parts))
+                inner_html = "".join(_pieces(part.parts))
                 if part.folded:
-                    yield html.folded(part.title, within)
+                    yield html.folded(part.title, inner_html)
                 else:
-                    yield f"<p><strong>{text(part.title)}</strong></p>{within}"
+                    yield f"<p><strong>{text(part.title)}</strong></p>{inner_html}"
             case Table():
                 if part.title:
                     yield f"<p><strong>{text(part.title)}</strong></p>"
@@ -92,5 +92,5 @@ def _warnings(part: Warnings) -> Iterator[str]:
     for warning in part.first_of_each_code:
         hint = f" Hint: {text(warning.hint)}" if warning.hint else ""
         yield f"<p><strong>Warning</strong>: {text(warning.summary)}{hint}</p>"
-    if part.more:
-        yield f"<p>And {part.more} warnings more like these.</p>"
+    if part.hidden_count:
+        yield f"<p>And {part.hidden_count} more warnings like these.</p>"

@@ -1,4 +1,4 @@
-"""The screen: a document as lines and tables of a terminal."""
+"""Renderer that prints a document as lines and tables of a terminal."""
 
 from __future__ import annotations
 
@@ -56,37 +56,40 @@ STYLES = {
     "lacks": "dim",
 }
 BARS = " ▁▂▃▄▅▆▇█"
-_TOGETHER = ((Paragraph, Bullets, Facts), (Warnings,))
-"""Kinds of parts that follow one another without an empty line."""
-_UNBOUNDED = 10_000
-"""Width at which nothing is broken into lines or shortened."""
+"""Characters for the bars of a histogram, from the lowest to the highest."""
+_ADJACENT_PARTS = ((Paragraph, Bullets, Facts), (Warnings,))
+"""Groups of parts: no empty line is between two parts of the same group."""
+_UNLIMITED_WIDTH = 10_000
+"""Width of a console that breaks no line and shortens no cell."""
 _INDENT = 2
-_NO_BREAK, _LETTER = "\N{NO-BREAK SPACE}", "\ue000"
-"""Space at which no line may end, and a letter in its place while rich breaks lines: rich would
-break a line at the space."""
-_INTERVAL = re.compile(r"\d.* to .*\d")
+_NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
+_PLACEHOLDER = "\ue000"
+"""Letter that replaces a no-break space while rich breaks lines, because rich breaks at it."""
+_INTERVAL_PATTERN = re.compile(r"\d.* to .*\d")
 
 
 class _Layout(Struct, frozen=True):
-    """How much of a table a terminal has room for."""
+    """Widths of the parts of a table."""
 
     name_width: int
     bins: int
-    ends: bool
-    """Whether the least and the greatest value are next to a histogram."""
+    """Number of bins of a histogram."""
+    has_ends: bool
+    """Whether the smallest and the largest value are next to a histogram."""
 
 
 _LAYOUTS = (
-    _Layout(40, 20, ends=True),
-    _Layout(24, 20, ends=True),
-    _Layout(24, 16, ends=False),
-    _Layout(14, 8, ends=False),
+    _Layout(40, 20, has_ends=True),
+    _Layout(24, 20, has_ends=True),
+    _Layout(24, 16, has_ends=False),
+    _Layout(14, 8, has_ends=False),
 )
+"""Layouts of a table with histograms, the widest first."""
 _MIN_NAME_WIDTH = 8
 
 
 class _FittedTable(Struct, frozen=True):
-    """The columns of a table that a terminal has room for."""
+    """Columns of a table that fit the terminal, and their layout."""
 
     columns: Sequence[Column]
     rows: Sequence[Sequence[Cell]]
@@ -94,53 +97,56 @@ class _FittedTable(Struct, frozen=True):
 
 
 def print_document(document: Document, *, color: bool, form: Form = "screen") -> None:
-    """Print a document to stdout, in a form of a terminal."""
+    """Print a document to stdout; ``form`` is ``screen`` or ``verbose``."""
     print_to(console_for(color), parts_in(document.parts, form))
 
 
 def print_parts(
     parts: Iterable[Part], *, color: bool, stderr: bool = False, form: Form = "screen"
 ) -> None:
-    """Print some parts of a document to stdout, or to stderr, in a form of a terminal."""
+    """Print parts of a document to stdout or stderr; ``form`` is ``screen`` or ``verbose``."""
     print_to(console_for(color, stderr=stderr), parts_in(parts, form))
 
 
 def print_to(console: Console, parts: Iterable[Part]) -> None:
-    """Print the parts of a terminal's document to a console."""
-    before: Part | None = None
+    """Print parts of a document to a console, with empty lines between them."""
+    previous: Part | None = None
     for part in parts:
-        together = any(isinstance(before, kinds) and isinstance(part, kinds) for kinds in _TOGETHER)
-        if before is not None and not together:
+        are_adjacent = any(
+            isinstance(previous, group) and isinstance(part, group) for group in _ADJACENT_PARTS
+        )
+        if previous is not None and not are_adjacent:
             console.print()
         _print_part(console, part)
-        before = part
+        previous = part
 
 
 def console_for(color: bool, *, stderr: bool = False) -> Console:
-    """Return a console that prints plain text to stdout, or to stderr."""
+    """Return a console that prints plain text to stdout or stderr."""
     plain: dict[str, Any] = {"highlight": False, "markup": False, "emoji": False}
     console = Console(no_color=not color, stderr=stderr, **plain)
-    # FORCE_COLOR makes rich take a pipe for a terminal of 80 columns; a pipe has no width.
+    # With FORCE_COLOR, rich treats a pipe as a terminal of 80 columns, but a pipe has no width.
     if not console.file.isatty():
-        console.width = _UNBOUNDED
+        console.width = _UNLIMITED_WIDTH
     return console
 
 
 def text_histogram(values: Sequence[float], low: float, high: float, width: int = 20) -> str:
-    """Draw how often values fall into ``width`` equal bins between ``low`` and ``high``.
+    """Return a histogram of values with ``width`` equal bins between ``low`` and ``high``.
 
-    A bin that holds anything shows at least the lowest bar: a rare value is seen.
+    A bin with any value has at least the lowest bar, so that rare values are visible.
     """
     finite = np.asarray(values, dtype=np.float64)
     finite = finite[np.isfinite(finite)]
-    places = (finite - low) / (high - low) if high > low else np.full(len(finite), 0.5)
-    bins = np.clip((places * width).astype(np.int64), 0, width - 1)
+    positions = (finite - low) / (high - low) if high > low else np.full(len(finite), 0.5)
+    bins = np.clip((positions * width).astype(np.int64), 0, width - 1)
     counts = np.bincount(bins, minlength=width).tolist()
-    most = max(counts)
-    if most == 0:
+    max_count = max(counts)
+    if max_count == 0:
         return " " * width
     return "".join(
-        BARS[math.ceil(count / most * (len(BARS) - 1))] if count else BARS[0] for count in counts
+        BARS[math.ceil(count / max_count * (len(BARS) - 1))] if count else BARS[0]
+        for count in counts
     )
 
 
@@ -155,14 +161,14 @@ def _print_part(console: Console, part: Part) -> None:
         case Table():
             _print_table(console, part)
         case Paragraph():
-            # Each line is made visible alone: the end of a line is ours.
+            # `visible` would escape the line ends, so each line is printed alone.
             for line in part.text.split("\n"):
                 _print_prose(console, Text(visible(line), STYLES.get(part.style, "")))
         case Bullets():
-            most = part.max_items or len(part.items)
-            for item in part.items[:most]:
+            shown_count = part.max_items or len(part.items)
+            for item in part.items[:shown_count]:
                 _print_prose(console, Text(visible(item), STYLES.get(part.style, "")))
-            _print_more(console, len(part.items) - most)
+            _print_hidden_count(console, len(part.items) - shown_count)
         case Facts():
             for name, value in part.texts("; "):
                 _print_prose(console, Text(visible(f"{name}: {value}")))
@@ -174,7 +180,7 @@ def _print_part(console: Console, part: Part) -> None:
         case Warnings():
             _print_warnings(console, part)
         case _:
-            # Figures and what else only a page shows.
+            # A terminal shows no figures.
             return
 
 
@@ -183,8 +189,8 @@ def _print_answer(console: Console, answer: Answer) -> None:
         _print_prose(console, Text(visible(answer.title), style="bold"))
     for line in answer.lines:
         _print_prose(console, Text(visible(line)))
-    for place, claim in enumerate(answer.claims):
-        if place or answer.title:
+    for index, claim in enumerate(answer.claims):
+        if index or answer.title:
             console.print()
         _print_claim(console, claim)
 
@@ -201,15 +207,15 @@ def _print_claim(console: Console, claim: Claim) -> None:
 
 
 def _print_prose(console: Console, text: Text, indent: int = 0) -> None:
-    """Print text in lines that fit; none ends between a number and its unit."""
-    text.plain = unbroken(text.plain).replace(_NO_BREAK, _LETTER)
+    """Print text in lines that fit the console, without a break between a number and its unit."""
+    text.plain = unbroken(text.plain).replace(_NO_BREAK_SPACE, _PLACEHOLDER)
     for line in text.wrap(console, max(console.width - indent, 1)):
-        line.plain = line.plain.replace(_LETTER, " ")
+        line.plain = line.plain.replace(_PLACEHOLDER, " ")
         console.print(Text.assemble(" " * indent, line), soft_wrap=True)
 
 
 def _print_command(console: Console, part: Command) -> None:
-    """Print a command line, never broken into lines: it is copied."""
+    """Print a command in one line, because a reader copies it."""
     line = f"{part.purpose} {part.line}"
     if len(line) <= console.width:
         console.print(Text(visible(line)), soft_wrap=True)
@@ -223,14 +229,15 @@ def _print_warnings(console: Console, part: Warnings) -> None:
         badge = (f"{part.badge}: ", STYLES[part.badge])
         _print_prose(console, Text.assemble(badge, visible(warning.summary)))
         if warning.hint:
-            # A command to copy must not be broken into lines.
+            # A hint may have a command to copy, so its line is not broken.
             console.print(Text(f"  hint: {visible(warning.hint)}"), soft_wrap=True)
-    _print_more(console, part.more)
+    _print_hidden_count(console, part.hidden_count)
 
 
-def _print_more(console: Console, more: int) -> None:
-    if more > 0:
-        console.print(f"  and {more} more like these; {option('json')} has all", style="dim")
+def _print_hidden_count(console: Console, hidden_count: int) -> None:
+    if hidden_count > 0:
+        text = f"  and {hidden_count} more like these; {option('json')} has all"
+        console.print(text, style="dim")
 
 
 def _print_table(console: Console, table: Table) -> None:
@@ -239,79 +246,82 @@ def _print_table(console: Console, table: Table) -> None:
         columns = (replace(columns[0], heading=table.title), *columns[1:])
     elif table.title:
         console.print(Text(visible(table.title), style="bold"))
-    most = table.max_rows or len(table.rows)
-    rows = table.rows[:most]
-    for fitted in _narrower(columns, rows):
-        drawn = _rich_table(fitted)
-        unbounded = console.options.update(max_width=_UNBOUNDED)
-        if console.measure(drawn, options=unbounded).maximum <= console.width:
+    shown_count = table.max_rows or len(table.rows)
+    rows = table.rows[:shown_count]
+    for fitted in _fitted_tables(columns, rows):
+        rich_table = _rich_table(fitted)
+        unlimited = console.options.update(max_width=_UNLIMITED_WIDTH)
+        if console.measure(rich_table, options=unlimited).maximum <= console.width:
             break
-    console.print(drawn)
-    if left_out := [column.heading for column in columns if column not in fitted.columns]:
-        note = f"not shown at this width: {', '.join(left_out)}"
+    console.print(rich_table)
+    if hidden := [column.heading for column in columns if column not in fitted.columns]:
+        note = f"not shown at this width: {', '.join(hidden)}"
         _print_prose(console, Text(visible(note), style="dim"))
-    _print_more(console, len(table.rows) - most)
+    _print_hidden_count(console, len(table.rows) - shown_count)
     for note in table.notes:
         _print_prose(console, Text(visible(note), style="dim"))
 
 
-def _narrower(columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> Iterator[_FittedTable]:
-    """Yield a table in narrower and narrower forms, each with its intervals whole."""
+def _fitted_tables(
+    columns: Sequence[Column], rows: Sequence[Sequence[Cell]]
+) -> Iterator[_FittedTable]:
+    """Yield narrower and narrower versions of a table; columns with intervals are kept longest."""
     has_histogram = any(isinstance(cell, Histogram) for row in rows for cell in row)
     layouts = _LAYOUTS if has_histogram else _LAYOUTS[:1]
     for layout in layouts:
         yield _FittedTable(columns, rows, layout)
-    intervals = [place for place in range(len(columns)) if _is_interval(columns, rows, place)]
-    # Columns of words are broken into lines: they give way by themselves.
+    intervals = [index for index in range(len(columns)) if _has_interval(columns, rows, index)]
+    # rich breaks the cells of a `words` column into lines, so such a table always fits.
     if not intervals or any(column.kind == "words" for column in columns):
         return
-    needed = {0, *intervals, *(place - 1 for place in intervals)}
+    # The names, the intervals, and the estimates to the left of the intervals.
+    needed = {0, *intervals, *(index - 1 for index in intervals)}
     kept = list(range(len(columns)))
-    for place in reversed(range(len(columns))):
-        if place not in needed:
-            kept.remove(place)
-            yield _columns_of(columns, rows, kept, layouts[-1])
+    for index in reversed(range(len(columns))):
+        if index not in needed:
+            kept.remove(index)
+            yield _with_columns(columns, rows, kept, layouts[-1])
     narrow = replace(layouts[-1], name_width=_MIN_NAME_WIDTH)
-    yield _columns_of(columns, rows, kept, narrow)
-    # Fewer intervals are better than rows without names.
+    yield _with_columns(columns, rows, kept, narrow)
+    # Drop intervals rather than the names of the rows.
     for last in reversed(intervals[:-1]):
-        yield _columns_of(columns, rows, [place for place in kept if place <= last], narrow)
+        yield _with_columns(columns, rows, [index for index in kept if index <= last], narrow)
 
 
-def _columns_of(
+def _with_columns(
     columns: Sequence[Column], rows: Sequence[Sequence[Cell]], kept: list[int], layout: _Layout
 ) -> _FittedTable:
     return _FittedTable(
-        [columns[place] for place in kept],
-        [[row[place] for place in kept if place < len(row)] for row in rows],
+        [columns[index] for index in kept],
+        [[row[index] for index in kept if index < len(row)] for row in rows],
         layout,
     )
 
 
-def _is_interval(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], place: int) -> bool:
-    """Return whether a column has an interval in any row."""
-    if columns[place].kind in ("name", "words"):
+def _has_interval(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], index: int) -> bool:
+    if columns[index].kind in ("name", "words"):
         return False
-    cells = [row[place] for row in rows if place < len(row)]
+    cells = [row[index] for row in rows if index < len(row)]
     return any(
-        not isinstance(cell, Histogram) and _INTERVAL.search(text_of(cell)) for cell in cells
+        not isinstance(cell, Histogram) and _INTERVAL_PATTERN.search(text_of(cell))
+        for cell in cells
     )
 
 
 def _rich_table(fitted: _FittedTable) -> RichTable:
     table = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for place, column in enumerate(fitted.columns):
+    for index, column in enumerate(fitted.columns):
         table.add_column(
             Text(visible(column.heading), no_wrap=column.kind != "words"),
             justify="right" if column.kind == "number" else "left",
             overflow="fold" if column.kind == "words" else "ellipsis",
             max_width=fitted.layout.name_width if column.kind == "name" else None,
-            no_wrap=column.kind == "id" or _is_interval(fitted.columns, fitted.rows, place),
+            no_wrap=column.kind == "id" or _has_interval(fitted.columns, fitted.rows, index),
         )
     for row in fitted.rows:
         cells = [_cell(cell, fitted.layout) for cell in row]
         for column, cell in zip(fitted.columns, cells, strict=False):
-            # The cell's, not its column's: so the widest column gives way, and no run id is cut.
+            # If the column had this setting, rich would also shorten run ids in other columns.
             cell.no_wrap = column.kind != "words"
         table.add_row(*cells)
     return table
@@ -320,6 +330,6 @@ def _rich_table(fitted: _FittedTable) -> RichTable:
 def _cell(cell: Cell, layout: _Layout) -> Text:
     if isinstance(cell, Histogram):
         drawing = text_histogram(cell.values, cell.low, cell.high, layout.bins)
-        return Text(f"{cell.ends[0]} {drawing} {cell.ends[1]}" if layout.ends else drawing)
+        return Text(f"{cell.ends[0]} {drawing} {cell.ends[1]}" if layout.has_ends else drawing)
     style = STYLES.get(cell.style, "") if hasattr(cell, "style") else ""
     return Text(visible(text_of(cell)), style=style)

@@ -1,49 +1,50 @@
-// Downloads of a figure: its data, its picture, its table. Nothing is fetched.
-const MOST_ROWS = 200;
+// Buttons that download the data and the picture of a figure, and a table that shows the data.
+// Everything is in the page; nothing is loaded from the network.
+const MAX_TABLE_ROWS = 200;
 
-function hand(address, name) {
+function startDownload(address, fileName) {
   const link = document.createElement("a");
   link.href = address;
-  link.download = name;
+  link.download = fileName;
   link.click();
 }
 
-function handBlob(blob, name) {
+function downloadBlob(blob, fileName) {
   const address = URL.createObjectURL(blob);
-  hand(address, name);
-  // The download begins in its own time: the address must live until then.
+  startDownload(address, fileName);
+  // The browser starts the download later, and needs the address until then.
   setTimeout(() => URL.revokeObjectURL(address), 60000);
 }
 
-async function pictureOf(anchor, ending) {
+async function pictureBlob(anchor, extension) {
   await drawings;
   const view = views.get(anchor);
-  if (ending === "svg") {
+  if (extension === "svg") {
     return new Blob([await view.toSVG()], { type: "image/svg+xml" });
   }
   const canvas = await view.toCanvas(2);
   return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
 }
 
-async function downloadOf(anchor, ending) {
+async function figureBlob(anchor, extension) {
   const chart = charts.get(anchor);
-  if (ending === "csv") {
+  if (extension === "csv") {
     return new Blob([csvOf(rowsOfFigure(chart))], { type: "text/csv;charset=utf-8" });
   }
-  if (ending === "json") {
+  if (extension === "json") {
     const rows = JSON.stringify(rowsOfFigure(chart), null, 1);
     return new Blob([rows, "\n"], { type: "application/json" });
   }
-  return pictureOf(anchor, ending);
+  return pictureBlob(anchor, extension);
 }
 
 function tableOf(rows, title) {
   const table = document.createElement("table");
   const columns = columnsOf(rows);
-  const shown = rows.slice(0, MOST_ROWS);
-  const left = rows.length - shown.length;
+  const shown = rows.slice(0, MAX_TABLE_ROWS);
+  const isCut = shown.length < rows.length;
   table.createCaption().textContent =
-    title + (left ? `: the first ${shown.length} of ${rows.length} rows; CSV and JSON hold all` : "");
+    title + (isCut ? `: the first ${shown.length} of ${rows.length} rows; CSV and JSON have all` : "");
   const head = table.createTHead().insertRow();
   for (const name of columns) {
     const cell = document.createElement("th");
@@ -55,38 +56,38 @@ function tableOf(rows, title) {
   for (const row of shown) {
     const line = body.insertRow();
     for (const name of columns) {
-      line.insertCell().textContent = wordOf(row[name]);
+      line.insertCell().textContent = textOf(row[name]);
     }
   }
   return table;
 }
 
-function fill(details) {
+function addDataTable(details) {
   const anchor = details.dataset.chart;
-  const place = document.createElement("div");
-  place.className = "scroll";
-  place.tabIndex = 0;
-  place.setAttribute("role", "group");
-  place.setAttribute("aria-label", details.querySelector("summary").textContent);
+  const container = document.createElement("div");
+  container.className = "scroll";
+  container.tabIndex = 0;
+  container.setAttribute("role", "group");
+  container.setAttribute("aria-label", details.querySelector("summary").textContent);
   const title = document.getElementById(`${anchor}-title`).textContent;
-  place.append(tableOf(rowsOfFigure(charts.get(anchor)), title));
-  details.append(place);
+  container.append(tableOf(rowsOfFigure(charts.get(anchor)), title));
+  details.append(container);
 }
 
-for (const place of document.querySelectorAll(".download")) {
-  place.hidden = false;
-  place.addEventListener("click", async (event) => {
-    const { chart, picture } = place.dataset;
-    const ending = event.target.dataset.as;
-    const name = `equipoise-${chart ?? picture}.${ending}`;
-    if (ending && picture) {
-      hand(document.getElementById(picture).src, name);
-    } else if (ending) {
-      handBlob(await downloadOf(chart, ending), name);
+for (const buttons of document.querySelectorAll(".download")) {
+  buttons.hidden = false;
+  buttons.addEventListener("click", async (event) => {
+    const { chart, picture } = buttons.dataset;
+    const extension = event.target.dataset.as;
+    const fileName = `equipoise-${chart ?? picture}.${extension}`;
+    if (extension && picture) {
+      startDownload(document.getElementById(picture).src, fileName);
+    } else if (extension) {
+      downloadBlob(await figureBlob(chart, extension), fileName);
     }
   });
 }
 for (const details of document.querySelectorAll(".numbers")) {
   details.hidden = false;
-  details.addEventListener("toggle", () => fill(details), { once: true });
+  details.addEventListener("toggle", () => addDataTable(details), { once: true });
 }

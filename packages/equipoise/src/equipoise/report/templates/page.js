@@ -1,4 +1,4 @@
-// The charts in the theme that the reader has chosen, or else in that of the system.
+// Draws the charts, in the theme that the reader has chosen or else in the theme of the system.
 const root = document.documentElement;
 const button = document.getElementById("theme");
 const prefersDark = window.matchMedia("(prefers-color-scheme: dark)");
@@ -15,33 +15,35 @@ function specificationOf(chart) {
 }
 
 async function drawAll() {
-  const wanted = theme();
-  button.textContent = wanted === "dark" ? "Light" : "Dark";
-  button.setAttribute("aria-label", `Use the ${wanted === "dark" ? "light" : "dark"} theme`);
+  const currentTheme = theme();
+  const otherTheme = currentTheme === "dark" ? "light" : "dark";
+  button.textContent = otherTheme === "light" ? "Light" : "Dark";
+  button.setAttribute("aria-label", `Use the ${otherTheme} theme`);
   for (const view of views.values()) {
     view.finalize();
   }
   views.clear();
   for (const chart of data.charts) {
-    // The page answers between two charts; with another theme the next drawing has its turn.
+    // Let the browser react to the reader between two charts.
     await new Promise((resolve) => setTimeout(resolve));
-    if (theme() !== wanted) {
+    if (theme() !== currentTheme) {
+      // The theme has changed, so another drawing of all charts is waiting.
       return;
     }
     const options = {
-      // Expressions are interpreted: the page's policy forbids making code out of text.
+      // Vega interprets expressions, because the page's policy forbids to compile text to code.
       ast: true,
-      config: data.themes[wanted],
+      config: data.themes[currentTheme],
       renderer: data.renderer,
       theme: undefined,
-      tooltip: { theme: wanted },
+      tooltip: { theme: currentTheme },
       actions: false,
     };
-    const place = document.getElementById(chart.anchor);
-    const drawn = await vegaEmbed(place, specificationOf(chart), options);
-    views.set(chart.anchor, drawn.view);
+    const container = document.getElementById(chart.anchor);
+    const embedded = await vegaEmbed(container, specificationOf(chart), options);
+    views.set(chart.anchor, embedded.view);
   }
-  root.dataset.drawn = wanted;
+  root.dataset.drawn = currentTheme;
 }
 
 function draw() {
@@ -54,17 +56,17 @@ button.addEventListener("click", () => {
   draw();
 });
 prefersDark.addEventListener("change", draw);
-// A table that is wider than its place says so until it was scrolled to its end.
-const wideTables = document.querySelectorAll(".scroll");
-const seen = new ResizeObserver((entries) => entries.forEach((entry) => tell(entry.target)));
-function tell(place) {
-  const hidden = place.scrollWidth - place.clientWidth;
-  place.classList.toggle("wider", hidden > 1);
-  place.classList.toggle("read", place.scrollLeft >= hidden - 1);
+// A table that is wider than its container has a note, until it is scrolled to its end.
+const containers = document.querySelectorAll(".scroll");
+const resizes = new ResizeObserver((entries) => entries.forEach((entry) => updateNote(entry.target)));
+function updateNote(container) {
+  const hiddenWidth = container.scrollWidth - container.clientWidth;
+  container.classList.toggle("wider", hiddenWidth > 1);
+  container.classList.toggle("read", container.scrollLeft >= hiddenWidth - 1);
 }
-for (const place of wideTables) {
-  seen.observe(place);
-  place.addEventListener("scroll", () => tell(place), { passive: true });
+for (const container of containers) {
+  resizes.observe(container);
+  container.addEventListener("scroll", () => updateNote(container), { passive: true });
 }
 window.addEventListener("beforeprint", () => {
   for (const details of document.querySelectorAll("main details:not(.numbers)")) {

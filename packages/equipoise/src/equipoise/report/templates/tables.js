@@ -1,29 +1,29 @@
-// The tables of the figures: out of the columns in which the page holds them, as rows and as text.
+// The data tables of the figures. The page has them as columns; these functions return rows and CSV.
 const data = JSON.parse(document.getElementById("figures").textContent);
 const charts = new Map(data.charts.map((chart) => [chart.anchor, chart]));
 
 function rowsOf(table) {
-  const read = Object.entries(table.columns).map(([name, column]) =>
+  const cellReaders = Object.entries(table.columns).map(([name, column]) =>
     Array.isArray(column)
       ? [name, (row) => column[row]]
       : [name, (row) => column.levels[column.codes[row]]],
   );
   return Array.from({ length: table.rows }, (_, row) =>
-    Object.fromEntries(read.map(([name, at]) => [name, at(row)])),
+    Object.fromEntries(cellReaders.map(([name, cellOf]) => [name, cellOf(row)])),
   );
 }
 
-// Under each table's name the marks that are drawn from it, as "point, rule".
+// Return, by the name of a table, the types of the marks that are drawn from it, such as "point".
 function marksOf(specification) {
-  const found = new Map(specification.datasets.map((name) => [name, new Set()]));
+  const marks = new Map(specification.datasets.map((name) => [name, new Set()]));
   for (const layer of specification.layer) {
     const name = (layer.data ?? specification.data).name;
-    found.get(name)?.add(layer.mark.type);
+    marks.get(name)?.add(layer.mark.type);
   }
-  return found;
+  return marks;
 }
 
-// Every row that a figure draws; `drawn_as` says by which marks.
+// Return every row that a figure draws; the column `drawn_as` has the types of its marks.
 function rowsOfFigure(chart) {
   const marks = marksOf(chart.specification);
   return chart.specification.datasets.flatMap((name) => {
@@ -36,14 +36,14 @@ function columnsOf(rows) {
   return [...new Set(rows.flatMap((row) => Object.keys(row)))];
 }
 
-function wordOf(value) {
+function textOf(value) {
   return value === null || value === undefined ? "" : String(value);
 }
 
-// RFC 4180: a text with a comma, a quote or a line's end stands in quotes.
+// RFC 4180: a text with a comma, a quote or a line end is put in quotes.
 function csvOf(rows) {
   const cell = (value) => {
-    const text = wordOf(value);
+    const text = textOf(value);
     return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };
   const columns = columnsOf(rows);

@@ -304,12 +304,12 @@ def _alternatives(annotation: Any) -> Iterator[Any]:
         yield annotation
 
 
-AnyPart = TypeVar("AnyPart")
+BasePart = TypeVar("BasePart")
 
 
 def _annotation_parts(
-    schema: type[TableSchema], key: str, part_type: type[AnyPart]
-) -> Iterator[AnyPart]:
+    schema: type[TableSchema], key: str, part_type: type[BasePart]
+) -> Iterator[BasePart]:
     """Yield the parts of a field's annotation that have a type, the outermost first."""
     pending = [get_type_hints(schema, include_extras=True)[key]]
     while pending:

@@ -1,7 +1,7 @@
-"""Declarations of options, and the typed request that is made of the options of a command.
+"""Helpers that declare command-line options, and a decorator that makes one typed request of them.
 
-A request is a struct. Each field is either one option or a group of options; a group is a struct
-itself. A field and its option have the same name in click.
+A request is a struct with the values of all options of a command. A field of the struct has the
+name that click gives to the option. A field whose type is a struct holds a group of options.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from msgspec.structs import fields
 from equipoise.design.limits import RANGES, NumberRange
 
 Option = Callable[[Any], Any]
-"""Decorator that adds one or several options to a command."""
+"""Decorator that adds one option or several options to a command."""
 
 
-def options_of(*options: Option) -> Option:
-    """Return a decorator that adds options in the order in which the help lists them."""
+def option_group(*options: Option) -> Option:
+    """Return one decorator that adds several options, which the help lists in the given order."""
 
     def decorate(function: Any) -> Any:
         for option in reversed(options):
@@ -34,12 +34,12 @@ def options_of(*options: Option) -> Option:
 
 
 def option_named(name: str) -> str:
-    """Return the option for an argument of this name: ``--min-effect`` for ``min_effect``."""
+    """Return the command-line option of a parameter: ``--min-effect`` for ``min_effect``."""
     return f"--{name.replace('_', '-')}"
 
 
 class _Number(click.FloatRange):
-    """A number in one of the `RANGES`, with the same error as in the Python interface."""
+    """click type for a number in a range; errors are those of the Python interface."""
 
     name = "number"
 
@@ -49,24 +49,24 @@ class _Number(click.FloatRange):
         self.number_range = number_range
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the value as a number of the range."""
+        """Return the value as a number in the range."""
         option = "" if param is None else max(param.opts, key=len)
         return self.number_range.read(value, f"{option} {value}".strip())
 
 
-def number_option(*names: str, number: str | None = None, **settings: Any) -> Option:
+def number_option(*names: str, range_name: str | None = None, **settings: Any) -> Option:
     """Return an option that takes a number in one of the `RANGES`.
 
     Parameters
     ----------
-    number
-        Name of the range; by default the name of the option.
+    range_name
+        Key of the range in `RANGES`; by default the name of the option.
     settings
         Further arguments of ``click.option``.
     """
-    name = number or names[-1].removeprefix("--").replace("-", "_")
+    key = range_name or names[-1].removeprefix("--").replace("-", "_")
     settings = {"show_default": True, **settings}
-    return click.option(*names, type=_Number(RANGES[name]), **settings)
+    return click.option(*names, type=_Number(RANGES[key]), **settings)
 
 
 def flag(*names: str, help: str, **settings: Any) -> Option:
@@ -80,26 +80,20 @@ def file_option(*names: str, metavar: str = "FILE", **settings: Any) -> Option:
 
 
 def names_option(
-    *names: str,
-    metavar: str = "A,B",
-    by_default: tuple[str, ...] | None = None,
-    **settings: Any,
+    *names: str, metavar: str = "A,B", default: tuple[str, ...] | None = None, **settings: Any
 ) -> Option:
-    """Return an option that takes names, separated by commas.
+    """Return an option whose value is a list of names, separated by commas."""
 
-    Without the option, the value is ``by_default``.
-    """
-
-    def read(
+    def split_value(
         context: click.Context, option: click.Parameter, value: str | None
     ) -> tuple[str, ...] | None:
-        return by_default if value is None else names_in(context, option, value)
+        return default if value is None else split_names(context, option, value)
 
-    return click.option(*names, metavar=metavar, callback=read, **settings)
+    return click.option(*names, metavar=metavar, callback=split_value, **settings)
 
 
-def names_in(context: click.Context, option: click.Parameter, value: str) -> tuple[str, ...]:
-    """Split a value into names at its commas; an empty name is an error."""
+def split_names(context: click.Context, option: click.Parameter, value: str) -> tuple[str, ...]:
+    """Split a value into names at its commas; raise `click.BadParameter` if a name is empty."""
     names = tuple(name.strip() for name in value.split(","))
     if not all(names):
         raise click.BadParameter(f"'{value}' has an empty name.", context, option)
@@ -109,34 +103,31 @@ def names_in(context: click.Context, option: click.Parameter, value: str) -> tup
 Request = TypeVar("Request", bound=Struct)
 
 
-def request_of(
-    kind: type[Request],
+def pass_request(
+    request_class: type[Request],
 ) -> Callable[[Callable[[Request], int]], Callable[..., int]]:
-    """Return a decorator that gives a command's function all options as one request.
-
-    ``kind`` is the class of the request.
-    """
+    """Return a decorator that passes all options to the function of a command as one request."""
 
     def decorate(function: Callable[[Request], int]) -> Callable[..., int]:
         @functools.wraps(function)
         def run(**options: object) -> int:
-            return function(read_request(kind, options))
+            return function(read_request(request_class, options))
 
         return run
 
     return decorate
 
 
-def read_request(kind: type[Request], options: Mapping[str, object]) -> Request:
-    """Make a request of the options of a command; ``kind`` is the class of the request.
+def read_request(request_class: type[Request], options: Mapping[str, object]) -> Request:
+    """Make a request of the options of a command.
 
     A field whose type is a struct is made of the same options, so two groups may share an option.
     Any other field gets the option of the same name, or keeps its default.
     """
     values: dict[str, object] = {}
-    for field in fields(kind):
+    for field in fields(request_class):
         if isinstance(field.type, type) and issubclass(field.type, Struct):
             values[field.name] = read_request(field.type, options)
         elif field.name in options:
             values[field.name] = options[field.name]
-    return kind(**values)
+    return request_class(**values)
