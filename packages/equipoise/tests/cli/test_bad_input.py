@@ -52,7 +52,7 @@ def test_a_command_without_quotes_whose_option_is_one_of_ours(
 ) -> None:
     (tmp_path / "text").write_text("text", encoding="ascii")
     answer = equipoise("compare", "gzip", "-c", "text", "true", "--blocks", "1")
-    assert_refused(answer, "put that whole command in quotes", status=3)
+    assert_refused(answer, "put the whole command in quotes", status=3)
 
 
 def test_quotes_left_open(equipoise: Equipoise) -> None:
