@@ -100,7 +100,7 @@ class _Store:
     def cursor(self, identity: str) -> bytes:
         return b""
 
-    def append_slice(self, slice: bytes, *, of: str | None = None) -> None:
+    def append_slice(self, slice: bytes, *, check: object = None) -> None:
         self.absorbed += 1
 
 

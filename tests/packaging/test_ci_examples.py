@@ -107,10 +107,10 @@ def test_the_action_gives_every_input_to_the_gate(tmp_path: Path) -> None:
     assert options["baseline"] == "main"
     assert options["candidate"] == "HEAD"
     assert options["build"] == "make all"
-    assert options["words"] == ("./bench", "two words")
+    assert options["argv"] == ("./bench", "two words")
     assert (options["min_effect"], options["budget"]) == (2.0, 120.0)
     options = options_of(gated(tmp_path, COMMAND="", KIND="go"))
-    assert (options["kind"], options["words"], options["build"]) == ("go", (), None)
+    assert (options["kind"], options["argv"], options["build"]) == ("go", (), None)
     options = options_of(gated(tmp_path, COMMAND="", SUITE="some suite.toml"))
     assert str(options["suite"]) == "some suite.toml"
     assert not options["merge_base"]
@@ -146,11 +146,11 @@ def test_the_action_gives_its_inputs_to_the_history(tmp_path: Path) -> None:
     options = history_options(said_by(step_named("History"), tmp_path, inputs))
     assert (options["first"], options["last"], options["only_new"]) == ("v1.0", "HEAD", True)
     assert (options["host"], options["build"]) == ("github Linux X64", "make all")
-    assert (options["words"], options["budget"]) == (("./bench",), 120.0)
+    assert (options["argv"], options["budget"]) == (("./bench",), 120.0)
     assert str(options["report_file"]) == "equipoise-history.md"
     suite = {**inputs, "COMMAND": "", "SUITE": "some suite.toml"}
     options = history_options(said_by(step_named("History"), tmp_path, suite))
-    assert (str(options["suite"]), options["words"]) == ("some suite.toml", ())
+    assert (str(options["suite"]), options["argv"]) == ("some suite.toml", ())
     hostile = "$(touch ran) `touch ran`; touch ran"
     for name in ("FROM", "RUNNER", "BUILD", "SUITE", "METRICS"):
         words = said_by(step_named("History"), tmp_path, {**inputs, "NEW": "", name: hostile})
@@ -293,7 +293,7 @@ def test_the_line_of_gitlab_is_a_command_line_of_ours() -> None:
     program, *words = shlex.split(line)
     assert program == "equipoise"
     options = options_of(words)
-    assert options["words"] == ("./bench", "--size", "1000")
+    assert options["argv"] == ("./bench", "--size", "1000")
     assert job["variables"]["GIT_DEPTH"] == "0"
 
 

@@ -70,7 +70,7 @@ def test_a_study_runs_as_on_the_command_line(ledger: Path, tmp_path: Path) -> No
     assert eq.show(ledger=ledger) == result
     with pytest.raises(eq.EquipoiseError, match="no factor 'hours'"):
         eq.run(study, factors={"hours": "1"}, ledger=ledger)
-    with pytest.raises(eq.EquipoiseError, match="'sleps' is neither a file nor"):
+    with pytest.raises(eq.EquipoiseError, match="'sleps' is neither a file nor a built-in study"):
         eq.run("sleps", ledger=ledger)
 
 

@@ -106,6 +106,6 @@ def test_a_resumed_study_needs_its_first_rows_and_not_their_package(
     file.unlink()
     answer = equipoise("resume", "last", "--blocks", "3")
     assert answer.status == 2
-    assert f"there is no {file}" in answer.err
+    assert f"does not exist any more: {file}" in answer.err
     assert "hint: restore the file" in answer.err
     assert equipoise("show", "last").status == 0

@@ -78,7 +78,6 @@ def find_revision(repository: Repository, name: str, option: str) -> Revision:
 
 
 def _hint_for_missing(name: str) -> str:
-    """Return the hint for the name of a revision that is not a commit."""
     if name and not name.strip("0"):
         # CI services write zeros for the commit before the first commit of a branch.
         return "the branch is new and has no earlier commit: name the branch from which it comes"

@@ -130,7 +130,6 @@ class CommitBuilds:
             )
 
     def _read_seconds(self) -> dict[int, float]:
-        """Return the seconds of each complete build, by the index of its commit."""
         all_seconds = map(self._cache.seconds_of, self._sources)
         return {index: seconds for index, seconds in enumerate(all_seconds) if seconds is not None}
 

@@ -105,7 +105,6 @@ def prepare_study(options: StudyOptions, ledger: Path) -> PreparedStudy:
 
 
 def _read_changed_study(options: StudyOptions) -> Study:
-    """Read the study, and apply the changes of the options."""
     study = read_study(*find_study(options.study), counters=COUNTERS)
     if options.quick:
         study = quick_form(study)

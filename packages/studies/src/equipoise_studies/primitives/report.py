@@ -152,7 +152,6 @@ def _brief_table(document: ResultDocument) -> Table:
 
 
 def _sentences(document: ResultDocument) -> tuple[str, ...]:
-    """Return the sentences on rows that vary or have no number, and on the scope."""
     rows = len(document.conditions)
     unknown_count = sum(1 for condition in document.conditions if condition.unknown)
     wide_count = sum(1 for condition in document.conditions if condition.spread_because)

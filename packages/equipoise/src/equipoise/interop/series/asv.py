@@ -33,8 +33,6 @@ _UPDATE_HINT = "run `asv update`, which converts old results"
 
 
 class _Benchmark(Struct):
-    """A benchmark in ``benchmarks.json``."""
-
     type: str = "time"
     unit: str | None = None
     version: str | None = None

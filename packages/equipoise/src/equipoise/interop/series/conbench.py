@@ -38,8 +38,6 @@ class _Stats(Struct):
 
 
 class _Result(Struct):
-    """A value in a response of either kind."""
-
     commit: _Commit | None = None
     commit_hash: str | None = None
     commit_timestamp: str | None = None

@@ -407,7 +407,6 @@ def _exclusion(table: Table, factors: tuple[Factor, ...]) -> Exclusion:
 
 
 def _levels_by_factor(table: Table, factors: Iterable[Factor]) -> Exclusion:
-    """Return the levels that a table names, by factor."""
     by_name = {factor.name: factor for factor in factors}
     for key in table.values:
         if key not in by_name:
