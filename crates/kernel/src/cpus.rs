@@ -1,4 +1,4 @@
-//! Sets of CPUs, and on which of them a thread may run.
+//! Sets of CPUs, and the set of CPUs on which a thread may run.
 
 use std::io;
 use std::mem::{MaybeUninit, size_of};
@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use crate::call::check;
 
-/// Number of CPUs that a set has room for.
+/// Largest number of CPUs in a set.
 pub const CAPACITY: usize = 8 * size_of::<libc::cpu_set_t>();
 
 /// A set of CPUs.
@@ -28,7 +28,7 @@ impl Cpus {
         Ok(Self(unsafe { set.assume_init() }))
     }
 
-    /// Returns the CPU on which this thread runs now, alone.
+    /// Returns the set of the one CPU on which this thread runs now.
     ///
     /// # Errors
     /// The error of `sched_getcpu`.
@@ -36,7 +36,7 @@ impl Cpus {
         Self::of([usize::try_from(current_cpu()?).unwrap_or(usize::MAX)])
     }
 
-    /// Returns the CPUs with these numbers.
+    /// Returns the set of the CPUs with these numbers.
     ///
     /// # Errors
     /// A number is 1024 or higher: a set has no room for it.
@@ -91,7 +91,7 @@ pub fn current_cpu() -> io::Result<libc::c_int> {
     check(unsafe { libc::sched_getcpu() })
 }
 
-/// Returns the numbers of a list as the kernel writes it: `0-3,8`.
+/// Parses a list of numbers as the kernel writes it, such as `0-3,8`.
 #[must_use]
 pub fn parse_list<Number>(list: &str) -> Vec<Number>
 where
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_beyond_the_set_is_an_error_with_the_range() {
+    fn a_cpu_number_that_is_too_large_is_an_error_with_the_range() {
         let last = Cpus::of([0, 1023]).expect("both fit");
         assert_eq!(last.numbers(), [0, 1023]);
         for number in [1024, usize::MAX] {
@@ -123,11 +123,11 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_is_held_on_one_cpu_and_released() {
+    fn a_thread_is_restricted_to_one_cpu_and_released() {
         let allowed = Cpus::allowed().expect("readable");
         let last = allowed.numbers().pop().expect("one at least");
-        let held = Cpus::of([last]).expect("in range");
-        held.apply().expect("permitted");
+        let one_cpu = Cpus::of([last]).expect("in range");
+        one_cpu.apply().expect("permitted");
         assert_eq!(Cpus::allowed().expect("readable").numbers(), [last]);
         assert_eq!(Cpus::current().expect("known").numbers(), [last]);
         allowed.apply().expect("permitted");
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_of_the_kernel_are_read() {
+    fn number_lists_of_the_kernel_are_parsed() {
         assert_eq!(parse_list::<usize>("0-2,8\n"), [0, 1, 2, 8]);
         assert_eq!(parse_list::<i32>("0"), [0]);
         assert_eq!(parse_list::<usize>("\n"), [0_usize; 0]);

@@ -90,12 +90,10 @@ impl Domain {
         (low + source.uniform() * (high - low)).clamp(low, high)
     }
 
-    /// Draws a point, uniform in the box.
+    /// Draws a point that is uniform in the box.
     pub fn point(&self, source: &mut Source) -> Vec<f64> {
-        let parameters = 0..self.parameters();
-        parameters
-            .map(|parameter| self.draw(parameter, source))
-            .collect()
+        let draw = |parameter| self.draw(parameter, source);
+        (0..self.parameters()).map(draw).collect()
     }
 
     /// Returns the value, rounded to a whole number if the domain is integer.
@@ -128,8 +126,8 @@ mod tests {
             let value = domain.draw(0, &mut source);
             assert!(value.fract() == 0.0);
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-            let parameter = (value + 2.0) as usize;
-            counts[parameter] += 1;
+            let index = (value + 2.0) as usize;
+            counts[index] += 1;
         }
         let sd = (50_000.0 * 0.2 * 0.8_f64).sqrt();
         for count in counts {

@@ -31,8 +31,7 @@ fn compare_one(left: f64, right: f64, direction: Direction) -> Ordering {
     }
 }
 
-/// Whether any criterion of `new` is better than that of `old` by more than the tolerance; a number
-/// is better than NaN.
+/// Whether a new criterion is better by more than the tolerance; a number is better than NaN.
 pub fn is_improvement(new: &[f64], old: &[f64], direction: Direction, tolerance: f64) -> bool {
     new.iter().zip(old).any(|(&new, &old)| {
         let gain = match direction {

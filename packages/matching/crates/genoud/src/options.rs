@@ -76,8 +76,8 @@ impl Options {
     pub(crate) fn counts(&self) -> Result<OperatorCounts, SearchError> {
         let Some(counts) = OperatorCounts::new(&self.operators, self.population) else {
             return Err(SearchError(format!(
-                "a population of {} and operators {:?}: the population must be at least 2, and \
-                 the operators weights of 0 or more, not all 0",
+                "a population of {} and operators {:?}: use a population of 2 or more, and weights \
+                 of 0 or more, not all 0",
                 self.population, self.operators
             )));
         };

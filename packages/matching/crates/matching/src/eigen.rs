@@ -9,7 +9,6 @@ pub struct Eigen {
 }
 
 impl Eigen {
-    /// Returns the smallest eigenvalue.
     pub fn smallest(&self) -> f64 {
         self.values.iter().copied().fold(f64::INFINITY, f64::min)
     }

@@ -115,7 +115,7 @@ impl Matcher {
             let (queries, targets) = (self.pool(arm), self.pool(!arm));
             let point_count = queries.point_count;
             let comparisons = point_count * targets.block_count();
-            if targets.tree.is_flat() || comparisons < MIN_BLOCK_COMPARISONS {
+            if targets.tree.is_empty() || comparisons < MIN_BLOCK_COMPARISONS {
                 continue;
             }
             let points = (0..point_count).step_by(point_count.div_ceil(TRIAL_QUERIES));
@@ -140,13 +140,12 @@ impl Matcher {
         Search {
             pool,
             admitted,
-            uses_tree: self.uses_tree && !pool.tree.is_flat(),
+            uses_tree: self.uses_tree && !pool.tree.is_empty(),
             instructions: self.instructions,
         }
     }
 
-    /// Returns the weight of a point of the other arm as a match of a point of `arm`; `None` if the
-    /// calipers exclude it.
+    /// Returns the weight of a point of the other arm; `None` if it cannot match a point of `arm`.
     pub(crate) fn admitted_weight(&self, arm: bool, point: usize, target: usize) -> Option<f64> {
         let targets = self.pool(!arm);
         let row = self.pool(arm).members(point)[0] as usize;

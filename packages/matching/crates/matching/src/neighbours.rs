@@ -24,8 +24,7 @@ pub struct Query<'a> {
     pub forbidden: Vec<usize>,
 }
 
-/// Returns the weight of a point of the pool (second) as a neighbour of a query's point (first);
-/// `None` if it may not be a neighbour.
+/// Weight of a pool's point (second) as neighbour of a query's point (first); `None` if excluded.
 pub type Admitted<'a> = dyn Fn(usize, usize) -> Option<f64> + Sync + 'a;
 
 /// The neighbours of one point, and the state of the search for them.
@@ -105,12 +104,7 @@ impl SearchResult {
         block: usize,
         (squared, mut near): (&[f64; LANES], u32),
     ) {
-        let is_fixed = |point| {
-            query
-                .fixed_distances
-                .iter()
-                .any(|&(other, _)| other == point)
-        };
+        let fixed = &query.fixed_distances;
         // The nearest point comes first: most other points are then out of reach.
         let mut lane = nearest_lane(squared, near);
         while near != 0 {
@@ -121,7 +115,7 @@ impl SearchResult {
                 || distance > self.reach()
                 || distance == f64::INFINITY
                 || query.forbidden.contains(&point)
-                || is_fixed(point)
+                || fixed.iter().any(|&(other, _)| other == point)
             {
                 continue;
             }

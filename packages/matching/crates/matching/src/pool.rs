@@ -67,7 +67,7 @@ impl Pool {
             calipers: &calipers,
         };
         let tree = if count < MIN_TREE_POINTS && problem.method != Method::Tree {
-            Tree::flat(&layout)
+            Tree::empty(&layout)
         } else {
             Tree::new(&layout, &mut order)
         };
@@ -111,7 +111,6 @@ impl Pool {
         &self.blocks[block * size..(block + 1) * size]
     }
 
-    /// Returns the number of blocks.
     pub fn block_count(&self) -> usize {
         self.point_count.div_ceil(LANES)
     }
@@ -130,8 +129,7 @@ impl Pool {
     }
 }
 
-/// Groups equal rows. Returns the start of each group, and the rows group by group, ascending
-/// within a group.
+/// Returns the start of each group of equal rows, and the rows, which ascend within a group.
 fn equal_rows(problem: &Problem, rows: &[u32]) -> (Vec<u32>, Vec<u32>) {
     let values = |row: u32| {
         let start = row as usize * problem.columns;

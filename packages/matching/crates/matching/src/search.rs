@@ -208,7 +208,7 @@ impl Search<'_> {
             let mut tile = Tile::new(queries, self.pool.dimensions);
             for (lane, (query, result)) in queries.iter().zip(results).enumerate() {
                 tile.reach[lane] = result.reach();
-                if self.pool.tree.is_flat() {
+                if self.pool.tree.is_empty() {
                     continue;
                 }
                 // A query that starts near its neighbours finds few points that it must drop later.

@@ -55,7 +55,7 @@ pub struct Tree {
 
 impl Tree {
     /// Returns an empty tree, for few points: a search then examines every block.
-    pub fn flat(layout: &Layout<'_>) -> Self {
+    pub fn empty(layout: &Layout<'_>) -> Self {
         Self {
             width: layout.width(),
             boxes: Vec::new(),
@@ -66,15 +66,14 @@ impl Tree {
         }
     }
 
-    /// Whether the tree is empty.
-    pub fn is_flat(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.children.is_empty()
     }
 
     /// Orders the points so that the sixteen points of a block are close together, and builds the
     /// tree over the blocks.
     pub fn new(layout: &Layout<'_>, order: &mut [u32]) -> Self {
-        let mut tree = Self::flat(layout);
+        let mut tree = Self::empty(layout);
         tree.parent_of_block = vec![(0, 0); order.len().div_ceil(LANES)];
         let mut keys = Vec::with_capacity(order.len());
         tree.grow(layout, order, 0, (0, 0), &mut keys);
@@ -99,7 +98,7 @@ impl Tree {
 
     /// Excludes a block without points from all later searches.
     pub fn close(&mut self, block: usize) {
-        if self.is_flat() {
+        if self.is_empty() {
             return;
         }
         let (mut node, mut lane) = self.parent_of_block[block];

@@ -5,7 +5,7 @@ use crate::matcher::{Matcher, QUERY_CHUNK};
 use crate::neighbours::SearchResult;
 use crate::parallel::{Progress, parallel_map};
 use crate::pool::Pool;
-use crate::problem::{Pairs, Problem};
+use crate::problem::Pairs;
 
 /// Number of units for which all threads search together, among the units that are free then.
 const UNITS_PER_ROUND: usize = 8 * QUERY_CHUNK;
@@ -21,10 +21,8 @@ impl Matcher {
         let mut pools = self.pools.clone();
         let mut free_points = [false, true].map(|arm| self.pool(arm).point_count);
         let mut members = Vec::new();
-        let Problem {
-            estimand, treated, ..
-        } = &self.problem;
-        let is_matched = |row: &usize| estimand.matches_arm(treated[*row]);
+        let treated = &self.problem.treated;
+        let is_matched = |row: &usize| self.problem.estimand.matches_arm(treated[*row]);
         let rows: Vec<usize> = (0..self.problem.rows()).filter(is_matched).collect();
         let total = rows.len();
         for (round, rows) in rows.chunks(UNITS_PER_ROUND).enumerate() {

@@ -41,10 +41,7 @@ impl FitnessEngine {
             unreachable!("the array has two dimensions");
         };
         let fits = columns > 0 && rows == problem.rows();
-        check(
-            fits,
-            "the covariates to balance need a column, and a row for each unit",
-        )?;
+        check(fits, "the covariates to balance need a row for each unit")?;
         let options = Options {
             problem,
             balance: flat(&criteria.balance),
@@ -95,8 +92,7 @@ pub fn smirnov_p_value(reach: u64, treated: usize, control: usize, ends: Vec<usi
     kolmogorov::exact(reach, treated, control, &ends)
 }
 
-/// Reads the measure of balance: the name of a loss of p-values, or the names of two summaries of
-/// distances, within and across columns.
+/// Reads the name of a loss of p-values, or of summaries of distances within and across columns.
 fn measure(value: &Bound<'_, PyAny>) -> PyResult<Measure> {
     if let Ok((within, across)) = value.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>() {
         let summaries = [

@@ -48,9 +48,7 @@ impl MatchOptions<'_> {
         matching::Instructions::ALL
             .into_iter()
             .find(|known| known.name() == name && known.is_available())
-            .ok_or_else(|| {
-                PyValueError::new_err(format!("this processor lacks {name} instructions"))
-            })
+            .ok_or_else(|| PyValueError::new_err(format!("this processor lacks {name}")))
     }
 }
 
@@ -139,10 +137,8 @@ impl Matcher {
 
     fn pairs(&self, py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<Pairs> {
         let progress = ProgressReporter::new(progress);
-        let pairs = py.detach(|| {
-            self.inner
-                .pairs(&|done, total| progress.report(done, total))
-        });
+        let report = |done, total| progress.report(done, total);
+        let pairs = py.detach(|| self.inner.pairs(&report));
         Ok(Pairs::from_native(py, progress.finish(pairs)?))
     }
 

@@ -174,7 +174,6 @@ fn stretch_lanes(from: &[f64], factors: &[f64], into: &mut Vec<f32>) {
 }
 
 impl StretchedPoints {
-    /// Returns the number of blocks.
     #[inline]
     pub fn block_count(&self) -> usize {
         self.blocks.len() / (self.axes * LANES)

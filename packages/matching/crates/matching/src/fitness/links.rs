@@ -7,8 +7,7 @@ use crate::fitness::units::{Calipers, Units};
 use crate::instructions::Instructions;
 use crate::problem::{Problem, to_u32};
 
-/// Number of links of a batch; a batch has at least this many, so memory is limited even if many
-/// points tie.
+/// Smallest number of links of a batch; batches limit the memory even if many points tie.
 const BATCH_LINKS: usize = 1 << 20;
 
 /// All pairs between the rows of two points.

@@ -63,7 +63,7 @@ impl Nearest {
         let targets = &search.stretched[usize::from(!arm)];
         self.pairs.clear();
         self.radii.clear();
-        let coordinates = |point: usize| {
+        let values = |point: usize| {
             if rows.contains(&point) {
                 blocks.point(point - rows.start)
             } else {
@@ -74,9 +74,7 @@ impl Nearest {
             self.radii.push(if guess == NO_GUESS {
                 f64::INFINITY
             } else {
-                search
-                    .scale
-                    .squared(coordinates(point), coordinates(guess as usize))
+                search.scale.squared(values(point), values(guess as usize))
             });
         }
         self.block_reaches.clear();
@@ -220,7 +218,6 @@ impl<const BOTH_WAYS: bool> PairVisitor for NearestVisitor<'_, BOTH_WAYS> {
     }
 }
 
-/// Returns the largest reach.
 #[inline]
 fn largest_reach(reaches: &[f32; LANES]) -> f32 {
     reaches.iter().copied().fold(-1.0, f32::max)

@@ -123,7 +123,6 @@ impl SearchResult {
         self.last_distance + self.tolerance
     }
 
-    /// Adds a neighbour within reach.
     fn add(&mut self, squared: f64, point: usize, weight: f64) {
         self.points.push((squared, to_u32(point)));
         if squared >= self.last_distance {

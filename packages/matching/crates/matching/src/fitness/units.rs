@@ -67,7 +67,6 @@ impl Units {
         }
     }
 
-    /// Returns the number of points.
     pub fn points(&self) -> usize {
         self.row.len()
     }
