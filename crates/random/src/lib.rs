@@ -1,5 +1,4 @@
-//! Small random number generators. A seed gives the same numbers on every machine and in every
-//! release.
+//! Random number generators that give the same numbers on every machine and in every release.
 
 use std::ops::Range;
 

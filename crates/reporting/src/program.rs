@@ -28,8 +28,7 @@ pub fn find<'a, Command>(
 
 /// Writes a text to standard output, or a problem to standard error; returns the exit status.
 ///
-/// If the machine does not allow the work, the problem is written as JSON, to differ from a
-/// failure.
+/// A problem of the machine is written as JSON, so that it differs from a failure of the work.
 #[must_use]
 pub fn finish(program: &str, result: Result<String, Problem>) -> ExitCode {
     let (written, status) = match result {

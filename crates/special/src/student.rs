@@ -1,5 +1,4 @@
-//! Student's t distribution: two-sided p-values, with a relative error of about 1e-13, and
-//! quantiles.
+//! Student's t distribution: two-sided p-values, to a relative error of about 1e-13, and quantiles.
 //!
 //! P(|T| ≥ t) = `I_x(ν/2, 1/2)` with x = ν/(ν + t²), the regularised incomplete beta function
 //! (Abramowitz and Stegun 26.7.1).
@@ -7,7 +6,7 @@
 use std::f64::consts::PI;
 
 /// Replaces parts of the continued fraction that are nearly zero.
-const MIN_MAGNITUDE: f64 = 1e-300;
+const TINY: f64 = 1e-300;
 /// Adding 1 to the square of a number above this does not change the square.
 const LARGE_RATIO: f64 = 1e100;
 const MAX_STEPS: usize = 10_000;
@@ -129,13 +128,7 @@ fn gamma_ratio(a: f64) -> f64 {
 /// Mathematical Software 18, 360-373, equation 9), which keeps its digits where x is nearly 1.
 #[allow(clippy::many_single_char_names)] // The names of the article.
 fn fraction(a: f64, b: f64, x: f64, y: f64) -> f64 {
-    let nonzero = |value: f64| {
-        if value.abs() < MIN_MAGNITUDE {
-            MIN_MAGNITUDE
-        } else {
-            value
-        }
-    };
+    let nonzero = |value: f64| if value.abs() < TINY { TINY } else { value };
     let lambda = a * y - b * x;
     // Lentz's method, from the first partial denominator on.
     let mut fraction = nonzero(a / (a + 1.0) * (lambda + 1.0));

@@ -429,12 +429,10 @@ pub fn key(point: &[f64]) -> Box<[u64]> {
 }
 
 impl Memory {
-    /// Returns the values of a point that was evaluated.
     pub fn recall(&self, point: &[f64]) -> Option<&[f64]> {
         self.known.get(&key(point)).map(AsRef::as_ref)
     }
 
-    /// Stores the values of a point.
     pub fn learn(&mut self, point: &[f64], values: &[f64]) {
         self.known.insert(key(point), values.into());
     }

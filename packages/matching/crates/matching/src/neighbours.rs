@@ -96,7 +96,7 @@ impl SearchResult {
 
     /// Adds the points of a block that are marked in `near` and admitted.
     #[inline(never)] // Rare, and the caller needs its registers.
-    pub fn consider(
+    pub fn add_block(
         &mut self,
         pool: &Pool,
         query: &Query<'_>,

@@ -17,11 +17,9 @@ pub struct Pool {
     pub dimensions: usize,
     /// Indices of the columns with a finite caliper.
     pub caliper_columns: Vec<usize>,
-    /// Number of points.
     pub point_count: usize,
     /// Total weight of the rows of each point.
     pub weight: Vec<f64>,
-    /// The tree over the blocks.
     pub tree: Tree,
     blocks: Vec<f64>,
     first_member: Vec<u32>,
@@ -54,11 +52,8 @@ impl Pool {
         for &start in &starts[..count] {
             let row = grouped[start as usize] as usize;
             values.extend_from_slice(points.row(row));
-            values.extend(
-                columns
-                    .iter()
-                    .map(|column| problem.x[row * problem.columns + column]),
-            );
+            let value = |column: &usize| problem.x[row * problem.columns + column];
+            values.extend(columns.iter().map(value));
         }
         let mut order: Vec<u32> = (0..to_u32(count)).collect();
         let layout = Layout {

@@ -23,7 +23,6 @@ pub struct Search<'a> {
     pub admitted: &'a Admitted<'a>,
     /// Whether the tree is used; else every distance is computed.
     pub uses_tree: bool,
-    /// Instructions of the processor.
     pub instructions: Instructions,
 }
 
@@ -191,7 +190,7 @@ impl Search<'_> {
             // SAFETY: by the caller.
             unsafe { squared.store(&mut distances) };
             let near = (&distances, near);
-            result.consider(self.pool, query, self.admitted, block, near);
+            result.add_block(self.pool, query, self.admitted, block, near);
         }
     }
 
@@ -272,7 +271,7 @@ impl Search<'_> {
                     sum.store(&mut distances);
                     let result = &mut results[lane];
                     let near = (&distances, near[lane]);
-                    result.consider(self.pool, &queries[lane], self.admitted, block, near);
+                    result.add_block(self.pool, &queries[lane], self.admitted, block, near);
                     tile.reach[lane] = result.reach();
                 }
             }

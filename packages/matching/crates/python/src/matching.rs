@@ -232,10 +232,7 @@ pub fn estimate_effect(
             .as_ref()
             .is_none_or(|array| array.shape()[0] == rows)
         && variances.as_ref().is_none_or(|array| array.len() == rows);
-    check(
-        fits,
-        "the arrays differ in length, or a row number is too large",
-    )?;
+    check(fits, "array lengths or row numbers do not fit together")?;
     let covariates = covariates.map(|array| (flat(&array), array.shape()[1]));
     let known = |variance: f64| (!variance.is_nan()).then_some(variance);
     let variances = variances.map(|array| flat(&array).into_iter().map(known));
@@ -291,10 +288,7 @@ pub fn problem(units: &Units<'_>, options: &MatchOptions<'_>) -> PyResult<matchi
         && restrictions
             .iter()
             .all(|pair| pair.first.max(pair.second) < rows);
-    check(
-        fits,
-        "the arrays differ in length, or a row number is too large",
-    )?;
+    check(fits, "array lengths or row numbers do not fit together")?;
     Ok(matching::Problem {
         x,
         columns,
@@ -315,10 +309,9 @@ pub fn problem(units: &Units<'_>, options: &MatchOptions<'_>) -> PyResult<matchi
     })
 }
 
-/// Raises `ValueError` with the message unless the data are valid.
-pub fn check(is_valid: bool, message: &'static str) -> PyResult<()> {
-    is_valid
-        .then_some(())
+/// Raises `ValueError` with the message unless the data fit together.
+pub fn check(fits: bool, message: &'static str) -> PyResult<()> {
+    fits.then_some(())
         .ok_or_else(|| PyValueError::new_err(message))
 }
 

@@ -43,7 +43,7 @@ pub struct StretchedPoints {
 }
 
 /// The factors by which a candidate stretches the columns.
-pub struct CandidateScale {
+pub struct ColumnScale {
     /// The weights, padded with zeros.
     weights: Vec<f64>,
     /// Factors that scale each column into the unit ball.
@@ -52,7 +52,7 @@ pub struct CandidateScale {
     radius: f64,
 }
 
-impl CandidateScale {
+impl ColumnScale {
     /// Returns the squared distance of two standardised points in double precision.
     #[inline(always)]
     #[allow(clippy::inline_always)] // It is the inner loop, and gets its caller's instructions.
@@ -131,23 +131,23 @@ impl Blocks {
 
     /// Stretches all points by the factors of a candidate.
     #[allow(clippy::cast_possible_truncation)] // Single precision is intended.
-    pub fn stretch(&self, scale: &CandidateScale, into: &mut StretchedPoints) {
-        into.axes = self.columns;
-        stretch_lanes(&self.transposed, &scale.factors, &mut into.blocks);
-        stretch_lanes(&self.low, &scale.factors, &mut into.low);
-        stretch_lanes(&self.high, &scale.factors, &mut into.high);
+    pub fn stretch(&self, scale: &ColumnScale, output: &mut StretchedPoints) {
+        output.axes = self.columns;
+        stretch_lanes(&self.transposed, &scale.factors, &mut output.blocks);
+        stretch_lanes(&self.low, &scale.factors, &mut output.low);
+        stretch_lanes(&self.high, &scale.factors, &mut output.high);
     }
 
     /// Writes some stretched points as queries, one after another. Missing queries are NaN, so that
     /// no point is near them.
     #[allow(clippy::cast_possible_truncation)] // Single precision is intended.
-    pub fn write_queries(&self, points: Range<usize>, scale: &CandidateScale, into: &mut Vec<f32>) {
-        into.clear();
+    pub fn write_queries(&self, points: Range<usize>, scale: &ColumnScale, output: &mut Vec<f32>) {
+        output.clear();
         for point in points {
             let values = self.point(point).iter().zip(&scale.factors);
-            into.extend(values.map(|(value, factor)| (value * factor) as f32));
+            output.extend(values.map(|(value, factor)| (value * factor) as f32));
         }
-        into.resize(QUERIES * scale.factors.len(), f32::NAN);
+        output.resize(QUERIES * scale.factors.len(), f32::NAN);
     }
 
     /// Returns a standardised point, padded with zeros.
@@ -160,15 +160,15 @@ impl Blocks {
 
 /// Stretches values that are stored as `LANES` of one column, then `LANES` of the next.
 #[allow(clippy::cast_possible_truncation)] // Single precision is intended.
-fn stretch_lanes(from: &[f64], factors: &[f64], into: &mut Vec<f32>) {
-    into.resize(from.len(), 0.0);
+fn stretch_lanes(from: &[f64], factors: &[f64], output: &mut Vec<f32>) {
+    output.resize(from.len(), 0.0);
     let lanes = from
         .chunks_exact(LANES)
-        .zip(into.chunks_exact_mut(LANES))
+        .zip(output.chunks_exact_mut(LANES))
         .zip(factors.iter().cycle());
-    for ((from, into), factor) in lanes {
+    for ((from, output), factor) in lanes {
         for lane in 0..LANES {
-            into[lane] = (from[lane] * factor) as f32;
+            output[lane] = (from[lane] * factor) as f32;
         }
     }
 }

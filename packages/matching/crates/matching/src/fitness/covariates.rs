@@ -29,8 +29,9 @@ impl Covariates {
     pub fn new(options: &Options, units: &Units) -> Self {
         let columns = options.columns;
         let stride = columns.next_multiple_of(PADDING);
-        let value =
-            |point: usize, column| options.balance[units.row[point] as usize * columns + column];
+        let value = |point: usize, column| {
+            options.balance[units.first_row[point] as usize * columns + column]
+        };
         let mut values = vec![0.0; units.points() * stride];
         for point in 0..units.points() {
             for column in 0..columns {
@@ -73,12 +74,10 @@ impl Covariates {
         }
     }
 
-    /// Returns the values of a point.
     pub fn values_of(&self, point: usize) -> &[f64] {
         &self.values[point * self.stride..(point + 1) * self.stride]
     }
 
-    /// Returns the ranks of a point's values.
     pub fn ranks_of(&self, point: usize) -> &[u32] {
         let count = self.ranked_columns.len();
         &self.ranks[point * count..(point + 1) * count]

@@ -30,7 +30,6 @@ impl Distributions {
         self.pairs = 0;
     }
 
-    /// Adds the pairs of some links.
     pub fn add(&mut self, links: &[Link]) {
         for link in links {
             self.count[link.treated as usize] += link.count;
@@ -50,7 +49,7 @@ impl Distributions {
         self.count = counts;
     }
 
-    /// Adds the number `net` of each point at the ranks of its values.
+    /// Sets the steps from a number for each point, which is added at the ranks of its values.
     pub fn set_steps(&mut self, covariates: &Covariates, net: impl Iterator<Item = i64>) {
         self.steps.clear();
         self.steps
@@ -81,8 +80,8 @@ impl Distributions {
     }
 
     /// Computes the largest distance in each ranked column, in rows.
-    pub fn largest_distances(&self, covariates: &Covariates, into: &mut Vec<u64>) {
-        into.clear();
+    pub fn largest_distances(&self, covariates: &Covariates, output: &mut Vec<u64>) {
+        output.clear();
         for bounds in covariates.starts.windows(2) {
             let mut height = 0_i64;
             let mut largest = 0;
@@ -90,13 +89,13 @@ impl Distributions {
                 height += step;
                 largest = largest.max(height.unsigned_abs());
             }
-            into.push(largest);
+            output.push(largest);
         }
     }
 
     /// Computes the p-value of the test of each ranked column. An asymptotic p-value is computed as
     /// in R, so that fitness can be compared with R's.
-    pub fn p_values(&mut self, covariates: &Covariates, into: &mut Vec<f64>) {
+    pub fn p_values(&mut self, covariates: &Covariates, output: &mut Vec<f64>) {
         let mut largest = Vec::new();
         self.largest_distances(covariates, &mut largest);
         if self.pairs.saturating_mul(self.pairs) < EXACT_BELOW {
@@ -111,20 +110,19 @@ impl Distributions {
                     }
                 }
                 let size = end / 2;
-                into.push(exact(reach * size as u64, size, size, &ends));
+                output.push(exact(reach * size as u64, size, size, &ends));
             }
             return;
         }
         let pairs = self.pairs as f64;
-        into.extend(
-            largest
-                .into_iter()
-                .map(|largest| asymptotic((pairs / 2.0).sqrt() * (largest as f64 / pairs), true)),
-        );
+        for distance in largest {
+            let x = (pairs / 2.0).sqrt() * (distance as f64 / pairs);
+            output.push(asymptotic(x, true));
+        }
     }
 
     /// Computes the mean, median or largest distance of each ranked column over its values.
-    pub fn distances(&mut self, covariates: &Covariates, within: Within, into: &mut Vec<f64>) {
+    pub fn distances(&mut self, covariates: &Covariates, within: Within, output: &mut Vec<f64>) {
         self.count_rows(covariates);
         let pairs = self.pairs as f64;
         for bounds in covariates.starts.windows(2) {
@@ -141,7 +139,7 @@ impl Distributions {
                 Within::Median => median(&mut heights),
                 Within::Largest => heights.iter().copied().fold(0.0, f64::max),
             };
-            into.push(rows / pairs);
+            output.push(rows / pairs);
         }
     }
 }
@@ -170,7 +168,7 @@ pub fn bootstrap_p_values(
     covariates: &Covariates,
     samples: usize,
     seed: u64,
-    into: &mut Vec<f64>,
+    output: &mut Vec<f64>,
 ) {
     // Number of rows up to each point, to find the point of a drawn row.
     let mut rows = 0;
@@ -203,9 +201,6 @@ pub fn bootstrap_p_values(
             *reached += usize::from(largest >= observed);
         }
     }
-    into.extend(
-        reached
-            .iter()
-            .map(|&reached| reached as f64 / samples as f64),
-    );
+    let p_value = |&reached: &usize| reached as f64 / samples as f64;
+    output.extend(reached.iter().map(p_value));
 }

@@ -35,7 +35,6 @@ impl Judge {
         self.matched_weight = 0.0;
     }
 
-    /// Adds the pairs of some links.
     pub fn add(&mut self, options: &Options, covariates: &Covariates, links: &[Link]) {
         self.matched_weight += links.iter().map(|link| link.weight).sum::<f64>();
         self.distributions.add(links);
@@ -53,20 +52,20 @@ impl Judge {
         }
     }
 
-    /// Appends the criteria of the candidate to `into`, after its last link.
+    /// Appends the criteria of the candidate to `output`, after its last link.
     pub fn finish(
         &mut self,
         options: &Options,
         covariates: &Covariates,
         controls: usize,
-        into: &mut Vec<f64>,
+        output: &mut Vec<f64>,
     ) {
         if self.distributions.pairs == 0 {
             let worst = match options.measure {
                 Measure::PValues(_) => -UNMATCHED_CRITERION,
                 Measure::Distance(_, _) => UNMATCHED_CRITERION,
             };
-            into.extend(std::iter::repeat_n(worst, options.criteria()));
+            output.extend(std::iter::repeat_n(worst, options.criteria()));
             return;
         }
         let rounded = self.matched_weight.round();
@@ -111,7 +110,7 @@ impl Judge {
                 }
             }
         }
-        into.extend_from_slice(&self.criteria);
+        output.extend_from_slice(&self.criteria);
     }
 
     fn compute_p_values(&mut self, options: &Options, covariates: &Covariates, controls: usize) {

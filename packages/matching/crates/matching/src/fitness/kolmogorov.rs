@@ -4,7 +4,7 @@ use std::f64::consts::{FRAC_PI_2, PI};
 
 /// The exact p-value is computed while the product of the two sizes is smaller (R since 4.2).
 pub const EXACT_BELOW: u64 = 10_000;
-/// Number of terms of R's series for small distances.
+/// Number of terms of the series for small distances, in R and here.
 const R_TERMS: u32 = 1;
 const TERMS: u32 = 10;
 /// R's series for large distances ends with the first term that is at most this.

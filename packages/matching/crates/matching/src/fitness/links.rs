@@ -1,6 +1,6 @@
 //! Matches points under a candidate's weights, and reports the matches as links, in batches.
 
-use crate::fitness::blocks::{Blocks, CandidateScale, StretchedPoints};
+use crate::fitness::blocks::{Blocks, ColumnScale, StretchedPoints};
 use crate::fitness::nearest::{NO_GUESS, Nearest, Search};
 use crate::fitness::several::SeveralNearest;
 use crate::fitness::units::{Calipers, Units};
@@ -77,7 +77,7 @@ impl Linker {
         workspace: &mut Workspace,
         report: &mut dyn FnMut(&[Link]),
     ) {
-        let scale = CandidateScale::new(weights, &self.arms);
+        let scale = ColumnScale::new(weights, &self.arms);
         let arms = problem.estimand.matched_arms();
         for &arm in &arms {
             let target = usize::from(!arm);

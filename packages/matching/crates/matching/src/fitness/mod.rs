@@ -95,27 +95,23 @@ impl Fitness {
         weights: &[f64],
         workspace: &mut Workspace,
         judge: &mut Judge,
-        into: &mut Vec<f64>,
+        output: &mut Vec<f64>,
     ) {
         let (options, covariates) = (&self.options, &self.covariates);
         judge.start(covariates, self.units.points());
         if self.rows_are_alike() {
             let weights = self.effective_weights(weights);
             let mut add_links = |links: &[Link]| judge.add(options, covariates, links);
-            self.linker.search(
-                &options.problem,
-                &self.units,
-                &weights,
-                workspace,
-                &mut add_links,
-            );
+            let (problem, units) = (&options.problem, &self.units);
+            self.linker
+                .search(problem, units, &weights, workspace, &mut add_links);
         } else {
             let problem = self.problem(weights, 1);
             let matcher = Matcher::with_instructions(problem, options.instructions);
             let pairs = matcher.pairs(&|_, _| true).unwrap_or_default();
             judge.add(options, covariates, &self.links(&pairs));
         }
-        judge.finish(options, covariates, self.units.controls, into);
+        judge.finish(options, covariates, self.units.controls, output);
     }
 
     /// Whether equal rows get equal matches: no option names single rows or draws at random.
@@ -152,7 +148,7 @@ impl Fitness {
 
     /// Converts pairs of rows to links of points.
     fn links(&self, pairs: &Pairs) -> Vec<Link> {
-        let point = |row: usize| self.units.point_of[row];
+        let point = |row: usize| self.units.point_of_row[row];
         pairs
             .iter()
             .map(|(query, matched, weight)| {

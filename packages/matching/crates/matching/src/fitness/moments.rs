@@ -40,21 +40,13 @@ impl Differences {
         }
         let batch = Batch { covariates, links };
         // The shift is 0 here: these are plain sums of the differences.
-        batch.sums(
-            instructions,
-            &self.batch_squares,
-            false,
-            &mut self.batch_mean,
-        );
+        let shift = &self.batch_squares;
+        batch.sums(instructions, shift, false, &mut self.batch_mean);
         for sum in &mut self.batch_mean {
             *sum /= weight;
         }
-        batch.sums(
-            instructions,
-            &self.batch_mean,
-            true,
-            &mut self.batch_squares,
-        );
+        let shift = &self.batch_mean;
+        batch.sums(instructions, shift, true, &mut self.batch_squares);
         let before = self.weight;
         self.weight += weight;
         for column in 0..stride {
@@ -71,11 +63,11 @@ impl Differences {
 
     /// Computes the p-values of the paired tests: the variance is divided by the weight, and the
     /// degrees of freedom are the weight minus 1.
-    pub fn p_values(&self, columns: usize, matched: f64, into: &mut Vec<f64>) {
+    pub fn p_values(&self, columns: usize, matched: f64, output: &mut Vec<f64>) {
         let student = Student::new(matched - 1.0);
         for column in 0..columns {
             let (mean, squares) = (self.mean[column], self.squares[column]);
-            into.push(if mean == 0.0 && squares == 0.0 {
+            output.push(if mean == 0.0 && squares == 0.0 {
                 1.0
             } else {
                 student.two_sided(mean * self.weight / squares.sqrt())
@@ -84,7 +76,6 @@ impl Differences {
     }
 }
 
-/// Some links and the covariates of their points.
 struct Batch<'a> {
     covariates: &'a Covariates,
     links: &'a [Link],
@@ -92,16 +83,16 @@ struct Batch<'a> {
 
 impl Batch<'_> {
     /// Sums the weighted differences minus `shift`, or their squares.
-    fn sums(&self, instructions: Instructions, shift: &[f64], squared: bool, into: &mut [f64]) {
+    fn sums(&self, instructions: Instructions, shift: &[f64], squared: bool, output: &mut [f64]) {
         assert!(instructions.is_available());
         match instructions {
             #[cfg(target_arch = "x86_64")]
             // SAFETY: the check above found AVX-512.
-            Instructions::Avx512 => unsafe { self.sums_with_avx512(shift, squared, into) },
+            Instructions::Avx512 => unsafe { self.sums_with_avx512(shift, squared, output) },
             #[cfg(target_arch = "x86_64")]
             // SAFETY: the check above found AVX2.
-            Instructions::Avx2 => unsafe { self.sums_with_avx2(shift, squared, into) },
-            _ => self.sums_by_columns(shift, squared, into),
+            Instructions::Avx2 => unsafe { self.sums_with_avx2(shift, squared, output) },
+            _ => self.sums_by_columns(shift, squared, output),
         }
     }
 
@@ -109,23 +100,23 @@ impl Batch<'_> {
     /// The processor must have AVX-512.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx512f")]
-    unsafe fn sums_with_avx512(&self, shift: &[f64], squared: bool, into: &mut [f64]) {
-        self.sums_by_columns(shift, squared, into);
+    unsafe fn sums_with_avx512(&self, shift: &[f64], squared: bool, output: &mut [f64]) {
+        self.sums_by_columns(shift, squared, output);
     }
 
     /// # Safety
     /// The processor must have AVX2.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
-    unsafe fn sums_with_avx2(&self, shift: &[f64], squared: bool, into: &mut [f64]) {
-        self.sums_by_columns(shift, squared, into);
+    unsafe fn sums_with_avx2(&self, shift: &[f64], squared: bool, output: &mut [f64]) {
+        self.sums_by_columns(shift, squared, output);
     }
 
     /// Sums each column separately, in the order of the links, so that every width gives the same.
     #[inline(always)]
     #[allow(clippy::inline_always)] // Otherwise it would not use the caller's instructions.
-    fn sums_by_columns(&self, shift: &[f64], squared: bool, into: &mut [f64]) {
-        for (group, into) in into.chunks_exact_mut(PADDING).enumerate() {
+    fn sums_by_columns(&self, shift: &[f64], squared: bool, output: &mut [f64]) {
+        for (group, output) in output.chunks_exact_mut(PADDING).enumerate() {
             let columns = group * PADDING..(group + 1) * PADDING;
             let mut sums = [0.0; PADDING];
             let mut shifts = [0.0; PADDING];
@@ -138,7 +129,7 @@ impl Batch<'_> {
                     sums[column] += link.weight * if squared { delta * delta } else { delta };
                 }
             }
-            into.copy_from_slice(&sums);
+            output.copy_from_slice(&sums);
         }
     }
 }
@@ -154,7 +145,7 @@ pub fn welch(
     weight: &[f64],
     matched: f64,
     rules: Rules,
-    into: &mut Vec<f64>,
+    output: &mut Vec<f64>,
 ) {
     let points = weight.len();
     for column in 0..covariates.columns {
@@ -166,7 +157,7 @@ pub fn welch(
         let delta = mean_treated - mean_control;
         let freedom =
             variance * variance * (matched - 1.0) / (treated * treated + control * control);
-        into.push(match (variance == 0.0, delta == 0.0) {
+        output.push(match (variance == 0.0, delta == 0.0) {
             (true, true) => 1.0,
             (true, false) if rules == Rules::Correct => 0.0,
             _ => Student::new(freedom).two_sided(delta / variance.sqrt()),

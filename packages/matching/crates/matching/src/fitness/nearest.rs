@@ -2,7 +2,7 @@
 //!
 //! Each pair of points is examined once: for both points, if both arms are matched.
 
-use crate::fitness::blocks::{Blocks, CandidateScale, LANES, QUERIES, StretchedPoints};
+use crate::fitness::blocks::{Blocks, ColumnScale, LANES, QUERIES, StretchedPoints};
 use crate::fitness::scan::{PairVisitor, scan};
 use crate::fitness::units::{Calipers, Units};
 use crate::instructions::Instructions;
@@ -38,17 +38,15 @@ pub struct Search<'a> {
     /// Points of both arms, stretched by the candidate, if they are searched.
     pub stretched: &'a [StretchedPoints; 2],
     /// The factors by which the candidate stretches the columns.
-    pub scale: &'a CandidateScale,
+    pub scale: &'a ColumnScale,
     /// Calipers that a pair must meet.
     pub calipers: &'a Calipers,
     /// Squared distances that differ by at most this are ties.
     pub tolerance: f64,
-    /// Instructions of the processor.
     pub instructions: Instructions,
 }
 
 impl Nearest {
-    /// Returns the neighbours of a point after a search.
     pub fn neighbours_of(&self, point: usize) -> &[u32] {
         &self.neighbours[self.starts[point] as usize..self.starts[point + 1] as usize]
     }
@@ -57,17 +55,17 @@ impl Nearest {
     /// false if there are more ties than the search can keep.
     pub fn search<const BOTH_WAYS: bool>(&mut self, search: &Search<'_>, arm: bool) -> bool {
         let units = search.units;
-        let (rows, columns) = (units.arm(arm), units.arm(!arm));
-        let blocks = &search.arms[usize::from(arm)];
-        let others = &search.arms[usize::from(!arm)];
+        let (query_points, target_points) = (units.arm(arm), units.arm(!arm));
+        let query_blocks = &search.arms[usize::from(arm)];
+        let target_blocks = &search.arms[usize::from(!arm)];
         let targets = &search.stretched[usize::from(!arm)];
         self.pairs.clear();
         self.radii.clear();
         let values = |point: usize| {
-            if rows.contains(&point) {
-                blocks.point(point - rows.start)
+            if query_points.contains(&point) {
+                query_blocks.point(point - query_points.start)
             } else {
-                others.point(point - columns.start)
+                target_blocks.point(point - target_points.start)
             }
         };
         for (point, &guess) in self.guess.iter().enumerate() {
@@ -79,9 +77,9 @@ impl Nearest {
         }
         self.block_reaches.clear();
         if BOTH_WAYS {
-            let blocks = columns.len().div_ceil(LANES);
+            let blocks = target_points.len().div_ceil(LANES);
             self.block_reaches.resize(blocks, [-1.0; LANES]);
-            for (index, &radius) in self.radii[columns.clone()].iter().enumerate() {
+            for (index, &radius) in self.radii[target_points.clone()].iter().enumerate() {
                 self.block_reaches[index / LANES][index % LANES] =
                     search.scale.reach(radius + search.tolerance);
             }
@@ -93,21 +91,22 @@ impl Nearest {
             }
         }
         let limit = MIN_PAIR_LIMIT.max(units.points() * MAX_PAIRS_PER_POINT);
-        for first in rows.clone().step_by(QUERIES) {
-            let count = QUERIES.min(rows.end - first);
-            let start = first - rows.start;
-            blocks.write_queries(start..start + count, search.scale, &mut self.queries);
+        for first_query in query_points.clone().step_by(QUERIES) {
+            let count = QUERIES.min(query_points.end - first_query);
+            let start = first_query - query_points.start;
+            query_blocks.write_queries(start..start + count, search.scale, &mut self.queries);
             let mut reach = [-1.0; QUERIES];
-            for (reach, &radius) in reach.iter_mut().zip(&self.radii[first..first + count]) {
+            let radii = &self.radii[first_query..first_query + count];
+            for (reach, &radius) in reach.iter_mut().zip(radii) {
                 *reach = search.scale.reach(radius + search.tolerance);
             }
             let mut visitor = NearestVisitor::<BOTH_WAYS> {
                 search,
-                blocks,
-                others,
-                first,
-                rows: rows.start,
-                columns: columns.start,
+                query_blocks,
+                target_blocks,
+                first_query,
+                query_start: query_points.start,
+                target_start: target_points.start,
                 reach,
                 radii: &mut self.radii,
                 guess: &mut self.guess,
@@ -152,11 +151,11 @@ impl Nearest {
 
 struct NearestVisitor<'a, const BOTH_WAYS: bool> {
     search: &'a Search<'a>,
-    blocks: &'a Blocks,
-    others: &'a Blocks,
-    first: usize,
-    rows: usize,
-    columns: usize,
+    query_blocks: &'a Blocks,
+    target_blocks: &'a Blocks,
+    first_query: usize,
+    query_start: usize,
+    target_start: usize,
     reach: [f32; QUERIES],
     radii: &'a mut [f64],
     guess: &'a mut [u32],
@@ -184,31 +183,30 @@ impl<const BOTH_WAYS: bool> PairVisitor for NearestVisitor<'_, BOTH_WAYS> {
     #[inline(always)]
     #[allow(clippy::inline_always)] // It is the inner loop, and gets its caller's instructions.
     fn visit(&mut self, query: usize, point: usize) {
-        let row = self.first + query;
-        let other = self.columns + point;
-        let squared = self
-            .search
-            .scale
-            .squared(self.blocks.point(row - self.rows), self.others.point(point));
+        let source = self.first_query + query;
+        let target = self.target_start + point;
+        let source_point = self.query_blocks.point(source - self.query_start);
+        let target_point = self.target_blocks.point(point);
+        let squared = self.search.scale.squared(source_point, target_point);
         let tolerance = self.search.tolerance;
-        let is_near_row = squared <= self.radii[row] + tolerance;
-        let is_near_other = BOTH_WAYS && squared <= self.radii[other] + tolerance;
-        if !(is_near_row || is_near_other) || !self.search.calipers.admit(row, other) {
+        let is_near_source = squared <= self.radii[source] + tolerance;
+        let is_near_target = BOTH_WAYS && squared <= self.radii[target] + tolerance;
+        if !(is_near_source || is_near_target) || !self.search.calipers.admit(source, target) {
             return;
         }
-        if is_near_row {
-            self.pairs.push((to_u32(row), to_u32(other), squared));
-            if squared < self.radii[row] {
-                self.radii[row] = squared;
-                self.guess[row] = to_u32(other);
+        if is_near_source {
+            self.pairs.push((to_u32(source), to_u32(target), squared));
+            if squared < self.radii[source] {
+                self.radii[source] = squared;
+                self.guess[source] = to_u32(target);
                 self.reach[query] = self.search.scale.reach(squared + tolerance);
             }
         }
-        if is_near_other {
-            self.pairs.push((to_u32(other), to_u32(row), squared));
-            if squared < self.radii[other] {
-                self.radii[other] = squared;
-                self.guess[other] = to_u32(row);
+        if is_near_target {
+            self.pairs.push((to_u32(target), to_u32(source), squared));
+            if squared < self.radii[target] {
+                self.radii[target] = squared;
+                self.guess[target] = to_u32(source);
                 let block = point / LANES;
                 let reaches = &mut self.block_reaches[block];
                 reaches[point % LANES] = self.search.scale.reach(squared + tolerance);

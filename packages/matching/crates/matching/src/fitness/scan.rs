@@ -1,4 +1,5 @@
 //! Finds the pairs of points that may be within reach of each other, with vector instructions.
+//! The reach of a point is the largest squared distance that a neighbour can have.
 //!
 //! Distances are computed in single precision against reaches that are raised by its rounding, so
 //! that no pair is missed. The visitor computes the distance of a pair again, in double precision.

@@ -8,7 +8,6 @@ use crate::problem::to_u32;
 /// Subtracted from the needed weight, because a sum of weights has rounding errors.
 const WEIGHT_ROUNDING: f64 = 1e-10;
 
-/// The state of the search.
 #[derive(Default)]
 pub struct SeveralNearest {
     neighbours: [SearchResult; QUERIES],
@@ -27,24 +26,24 @@ impl SeveralNearest {
         drops_incomplete: bool,
         report: &mut dyn FnMut(usize, &[u32]),
     ) {
-        let (rows, columns) = (search.units.arm(arm), search.units.arm(!arm));
-        let blocks = &search.arms[usize::from(arm)];
-        let others = &search.arms[usize::from(!arm)];
+        let (query_points, target_points) = (search.units.arm(arm), search.units.arm(!arm));
+        let query_blocks = &search.arms[usize::from(arm)];
+        let target_blocks = &search.arms[usize::from(!arm)];
         let targets = &search.stretched[usize::from(!arm)];
-        for first in rows.clone().step_by(QUERIES) {
-            let count = QUERIES.min(rows.end - first);
-            let start = first - rows.start;
-            blocks.write_queries(start..start + count, search.scale, &mut self.queries);
+        for first_query in query_points.clone().step_by(QUERIES) {
+            let count = QUERIES.min(query_points.end - first_query);
+            let start = first_query - query_points.start;
+            query_blocks.write_queries(start..start + count, search.scale, &mut self.queries);
             for neighbours in &mut self.neighbours {
                 neighbours.start(needed_weight as f64 - WEIGHT_ROUNDING, search.tolerance);
             }
             let mut visitor = SeveralVisitor {
                 search,
-                blocks,
-                others,
-                first,
-                rows: rows.start,
-                columns: columns.start,
+                query_blocks,
+                target_blocks,
+                first_query,
+                query_start: query_points.start,
+                target_start: target_points.start,
                 reach: [f32::INFINITY; QUERIES],
                 neighbours: &mut self.neighbours,
             };
@@ -54,7 +53,7 @@ impl SeveralNearest {
                     self.points.clear();
                     self.points
                         .extend(neighbours.points.iter().map(|&(_, other)| other));
-                    report(first + query, &self.points);
+                    report(first_query + query, &self.points);
                 }
             }
         }
@@ -63,11 +62,11 @@ impl SeveralNearest {
 
 struct SeveralVisitor<'a> {
     search: &'a Search<'a>,
-    blocks: &'a Blocks,
-    others: &'a Blocks,
-    first: usize,
-    rows: usize,
-    columns: usize,
+    query_blocks: &'a Blocks,
+    target_blocks: &'a Blocks,
+    first_query: usize,
+    query_start: usize,
+    target_start: usize,
     reach: [f32; QUERIES],
     neighbours: &'a mut [SearchResult; QUERIES],
 }
@@ -78,17 +77,16 @@ impl PairVisitor for SeveralVisitor<'_> {
     }
 
     fn visit(&mut self, query: usize, point: usize) {
-        let row = self.first + query;
-        let other = self.columns + point;
-        let squared = self
-            .search
-            .scale
-            .squared(self.blocks.point(row - self.rows), self.others.point(point));
+        let source = self.first_query + query;
+        let target = self.target_start + point;
+        let source_point = self.query_blocks.point(source - self.query_start);
+        let target_point = self.target_blocks.point(point);
+        let squared = self.search.scale.squared(source_point, target_point);
         let neighbours = &mut self.neighbours[query];
-        if squared > neighbours.reach() || !self.search.calipers.admit(row, other) {
+        if squared > neighbours.reach() || !self.search.calipers.admit(source, target) {
             return;
         }
-        neighbours.add(squared, other, self.search.units.weight[other]);
+        neighbours.add(squared, target, self.search.units.weight[target]);
         self.reach[query] = self.search.scale.reach(neighbours.reach());
     }
 }

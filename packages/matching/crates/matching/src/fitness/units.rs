@@ -14,10 +14,10 @@ pub struct Units {
     pub count: Vec<u32>,
     /// Total weight of the rows of each point.
     pub weight: Vec<f64>,
-    /// Index of one row of each point.
-    pub row: Vec<u32>,
+    /// Index of the first row of each point.
+    pub first_row: Vec<u32>,
     /// Index of the point of each row.
-    pub point_of: Vec<u32>,
+    pub point_of_row: Vec<u32>,
     /// Standardised covariates, point after point.
     pub standard: Vec<f64>,
     /// Number of covariates.
@@ -29,46 +29,42 @@ impl Units {
     pub fn new(options: &Options) -> Self {
         let problem = &options.problem;
         let points = standardised(problem);
-        let mut row = Vec::new();
+        let mut first_row = Vec::new();
         let mut count = Vec::new();
         let mut weight = Vec::new();
-        let mut point_of = vec![0; problem.rows()];
+        let mut point_of_row = vec![0; problem.rows()];
         let mut controls = 0;
         for arm in [false, true] {
             let mut groups = equal_rows(options, arm);
             order_by_nearness(&mut groups, &|row| points.row(row as usize));
             for group in groups {
                 for &member in &group {
-                    point_of[member as usize] = to_u32(row.len());
+                    point_of_row[member as usize] = to_u32(first_row.len());
                 }
-                row.push(group[0]);
+                first_row.push(group[0]);
                 count.push(to_u32(group.len()));
-                weight.push(
-                    group
-                        .iter()
-                        .map(|&member| problem.weight(member as usize))
-                        .sum(),
-                );
+                let weights = group.iter().map(|&row| problem.weight(row as usize));
+                weight.push(weights.sum());
             }
             if !arm {
-                controls = row.len();
+                controls = first_row.len();
             }
         }
-        let values = row.iter().map(|&row| points.row(row as usize));
+        let values = first_row.iter().map(|&row| points.row(row as usize));
         let standard = values.flatten().copied().collect();
         Self {
             controls,
             count,
             weight,
-            row,
-            point_of,
+            first_row,
+            point_of_row,
             standard,
             columns: problem.columns,
         }
     }
 
     pub fn points(&self) -> usize {
-        self.row.len()
+        self.first_row.len()
     }
 
     /// Returns the indices of the points of one arm.
@@ -81,7 +77,6 @@ impl Units {
     }
 }
 
-/// Returns the standardised covariates of all rows.
 fn standardised(problem: &Problem) -> Points {
     embed(&Problem {
         metric: Metric::InverseVariance,
@@ -98,7 +93,7 @@ fn equal_rows(options: &Options, arm: bool) -> Vec<Vec<u32>> {
         let balance = &options.balance[row * options.columns..(row + 1) * options.columns];
         covariates.iter().chain(balance)
     };
-    let mut hashed_rows: Vec<(u64, u32)> = (0..problem.rows())
+    let mut hashes: Vec<(u64, u32)> = (0..problem.rows())
         .filter(|&row| problem.treated[row] == arm)
         .map(|row| {
             let row = to_u32(row);
@@ -107,8 +102,8 @@ fn equal_rows(options: &Options, arm: bool) -> Vec<Vec<u32>> {
             (hash, row)
         })
         .collect();
-    hashed_rows.sort_unstable();
-    hashed_rows
+    hashes.sort_unstable();
+    hashes
         .chunk_by(|left, right| left.0 == right.0 && values(left.1).eq(values(right.1)))
         .map(|group| group.iter().map(|&(_, row)| row).collect())
         .collect()
@@ -121,14 +116,13 @@ pub struct Calipers {
 }
 
 impl Calipers {
-    /// Reads the calipers of the problem.
     pub fn new(problem: &Problem, units: &Units) -> Self {
         let limits = problem.caliper.iter().flatten().enumerate();
         let columns = limits
             .filter(|(_, limit)| limit.is_finite())
             .map(|(column, &limit)| {
                 let value = |&row: &u32| problem.x[row as usize * problem.columns + column];
-                (limit, units.row.iter().map(value).collect())
+                (limit, units.first_row.iter().map(value).collect())
             })
             .collect();
         Self { columns }
