@@ -16,7 +16,7 @@ use crate::problem::Problem;
 
 const VARIABLE: &str = "EQUIPOISE_METRICS";
 
-/// The metrics of a run of a program, and facts about the run.
+/// The metrics of a trial, which is one run of the program, and facts about the trial.
 #[derive(Debug, Default)]
 pub struct Report {
     metrics: Vec<Metric>,
@@ -38,7 +38,7 @@ struct Metric {
     value: f64,
     unit: &'static str,
     better: Better,
-    /// Number of the iteration, from 1; `None` for the run as a whole.
+    /// Number of the iteration, from 1; `None` for the trial as a whole.
     iteration: Option<usize>,
     /// Smallest step of the value, in its unit; `None` if no clock measured the value.
     resolution: Option<f64>,
@@ -67,19 +67,19 @@ impl Metric {
 }
 
 impl Report {
-    /// Adds a metric of the run whose smaller values are better.
+    /// Adds a metric of the trial whose smaller values are better.
     #[must_use]
     pub fn cost(self, name: &'static str, value: f64, unit: &'static str) -> Self {
         self.with(name, value, unit, Better::Lower, None, None)
     }
 
-    /// Adds a metric of the run whose larger values are better.
+    /// Adds a metric of the trial whose larger values are better.
     #[must_use]
     pub fn gain(self, name: &'static str, value: f64, unit: &'static str) -> Self {
         self.with(name, value, unit, Better::Higher, None, None)
     }
 
-    /// Adds a metric of the run that is proportional to the time `elapsed` or to its inverse.
+    /// Adds a metric of the trial that is proportional to the time `elapsed` or to its inverse.
     #[must_use]
     pub fn timed(
         self,
@@ -93,7 +93,7 @@ impl Report {
         self.with(name, value, unit, better, None, Some(resolution))
     }
 
-    /// Adds a time of the run, in seconds.
+    /// Adds a time of the trial, in seconds.
     #[must_use]
     pub fn time(self, name: &'static str, elapsed: Duration) -> Self {
         self.timed(name, elapsed.as_secs_f64(), "s", Better::Lower, elapsed)
@@ -125,7 +125,8 @@ impl Report {
     }
 
     /// Adds the values of batches of operations: each value as an iteration, and their median as a
-    /// metric of the run. `step` gives the resolution of a value. Without values nothing is added.
+    /// metric of the trial. `step` gives the resolution of a value. Without values nothing is
+    /// added.
     #[must_use]
     pub fn batches(
         self,

@@ -21,8 +21,8 @@ pub fn find<'a, Command>(
         .find(|command| Some(name_of(command)) == name);
     command.ok_or_else(|| {
         let names: Vec<_> = commands.iter().map(name_of).collect();
-        let missing = name.map_or("named".to_owned(), |name| format!("`{name}`"));
-        Problem::usage(format!("no {kind} {missing}; one of: {}", names.join(", ")))
+        let found = name.map_or("missing".to_owned(), |name| format!("unknown: `{name}`"));
+        Problem::usage(format!("{kind} {found}; name one of: {}", names.join(", ")))
     })
 }
 

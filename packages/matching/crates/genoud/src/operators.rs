@@ -225,14 +225,14 @@ pub fn mutation_reach(generation: usize, generations: usize) -> f64 {
 /// Makes the children of the operators 2 to 8, in this order.
 pub fn children(parents: &mut Parents<'_>, counts: &OperatorCounts) -> Vec<Vec<f64>> {
     let mut offspring = Vec::with_capacity(counts.children());
-    let each = counts.each;
-    offspring.extend((0..each[1]).map(|_| parents.uniform_mutation()));
-    offspring.extend((0..each[2]).map(|_| parents.boundary_mutation()));
-    offspring.extend((0..each[3]).map(|_| parents.non_uniform_mutation()));
-    offspring.extend((0..each[4]).map(|_| parents.polytope_crossover()));
-    offspring.extend((0..each[5] / 2).flat_map(|_| parents.simple_crossover()));
-    offspring.extend((0..each[6]).map(|_| parents.whole_non_uniform_mutation()));
-    offspring.extend((0..each[7]).map(|_| parents.heuristic_crossover()));
+    let by_operator = counts.by_operator;
+    offspring.extend((0..by_operator[1]).map(|_| parents.uniform_mutation()));
+    offspring.extend((0..by_operator[2]).map(|_| parents.boundary_mutation()));
+    offspring.extend((0..by_operator[3]).map(|_| parents.non_uniform_mutation()));
+    offspring.extend((0..by_operator[4]).map(|_| parents.polytope_crossover()));
+    offspring.extend((0..by_operator[5] / 2).flat_map(|_| parents.simple_crossover()));
+    offspring.extend((0..by_operator[6]).map(|_| parents.whole_non_uniform_mutation()));
+    offspring.extend((0..by_operator[7]).map(|_| parents.heuristic_crossover()));
     offspring
 }
 

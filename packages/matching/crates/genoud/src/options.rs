@@ -18,7 +18,7 @@ pub enum Direction {
 #[derive(Clone, Debug)]
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "independent settings, each a truth in the paper's interface too"
+    reason = "independent settings, which are booleans in the paper too"
 )]
 pub struct Options {
     /// The box of points to search.
@@ -69,6 +69,7 @@ impl fmt::Display for SearchError {
 
 impl std::error::Error for SearchError {}
 
+/// Index of operator 9, the local-minimum crossover.
 const LOCAL_MINIMUM: usize = 8;
 
 impl Options {
@@ -76,8 +77,8 @@ impl Options {
     pub(crate) fn counts(&self) -> Result<OperatorCounts, SearchError> {
         let Some(counts) = OperatorCounts::new(&self.operators, self.population) else {
             return Err(SearchError(format!(
-                "a population of {} and operators {:?}: use a population of 2 or more, and weights \
-                 of 0 or more, not all 0",
+                "a population of {} and weights {:?} of the operators: use a population of 2 or \
+                 more, and weights of 0 or more, not all 0",
                 self.population, self.operators
             )));
         };
@@ -94,7 +95,7 @@ impl Options {
             let message = format!("the mix of operator 9 must be between 0 and 1, not {mix}");
             return Err(SearchError(message));
         }
-        if self.domain.is_integer() && counts.each[LOCAL_MINIMUM] > 0 {
+        if self.domain.is_integer() && counts.by_operator[LOCAL_MINIMUM] > 0 {
             let message = "operator 9 needs real parameters: set its weight to 0";
             return Err(SearchError(message.into()));
         }
@@ -127,18 +128,18 @@ impl Options {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct OperatorCounts {
     /// Numbers for the operators 1 to 9; the first, cloning, fills the rest of the generation.
-    pub each: [usize; 9],
+    pub by_operator: [usize; 9],
     /// Number of individuals of a generation, increased if the operators need it.
     pub population: usize,
 }
 
+// Indices of the operators 6 and 8.
 const SIMPLE_CROSSOVER: usize = 5;
 const HEURISTIC_CROSSOVER: usize = 7;
 
 impl OperatorCounts {
     /// Divides the population minus two among the operators by their weights; operators that make
-    /// two children at once get an even number. `None` if the weights or the population are
-    /// invalid.
+    /// two children at once get an even number. `None` if the weights or population are invalid.
     #[must_use]
     pub fn new(weights: &[f64; 9], population: usize) -> Option<Self> {
         let total: f64 = weights.iter().sum();
@@ -146,27 +147,30 @@ impl OperatorCounts {
         if !weights.iter().all(is_usable) || total <= 0.0 || !total.is_finite() || population < 2 {
             return None;
         }
-        let mut each = [0; 9];
-        for (count, weight) in each.iter_mut().zip(weights) {
+        let mut by_operator = [0; 9];
+        for (count, weight) in by_operator.iter_mut().zip(weights) {
             let share = (weight / total * (population - 2) as f64).round();
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
             let share = share as usize;
             *count = share;
         }
         for operator in [SIMPLE_CROSSOVER, HEURISTIC_CROSSOVER] {
-            each[operator] += each[operator] % 2;
+            by_operator[operator] += by_operator[operator] % 2;
         }
-        let children: usize = each[1..].iter().sum();
+        let children: usize = by_operator[1..].iter().sum();
         let mut population = population.max(children + 1);
         population += population % 2;
-        each[0] = population - children - 1;
-        Some(Self { each, population })
+        by_operator[0] = population - children - 1;
+        Some(Self {
+            by_operator,
+            population,
+        })
     }
 
     /// Returns the number of children of the operators 2 to 9.
     #[must_use]
     pub fn children(&self) -> usize {
-        self.each[1..].iter().sum()
+        self.by_operator[1..].iter().sum()
     }
 }
 
@@ -178,7 +182,11 @@ mod tests {
 
     #[test]
     fn counts_are_those_of_the_published_examples() {
-        let each = |population| OperatorCounts::new(&DEFAULT, population).unwrap().each;
+        let each = |population| {
+            OperatorCounts::new(&DEFAULT, population)
+                .unwrap()
+                .by_operator
+        };
         assert_eq!(each(1000), [122, 125, 125, 125, 125, 126, 125, 126, 0]);
         assert_eq!(each(16), [1, 2, 2, 2, 2, 2, 2, 2, 0]);
         assert_eq!(each(100), [15, 12, 12, 12, 12, 12, 12, 12, 0]);
@@ -190,7 +198,7 @@ mod tests {
         let counts = OperatorCounts::new(&weights, 8).unwrap();
         assert_eq!(counts.children(), 8);
         assert_eq!(counts.population, 10);
-        assert_eq!(counts.each[0], 1);
+        assert_eq!(counts.by_operator[0], 1);
     }
 
     #[test]

@@ -45,7 +45,7 @@ enum Phase {
     /// The population is sorted; the best may be polished next.
     Sorted,
     PolishingBest,
-    Judging,
+    CheckingImprovement,
     CheckingGradient,
     /// The generation is over; true if the gradient is small or was not checked.
     Concluding(bool),
@@ -167,7 +167,7 @@ impl Search {
                 starts.len()
             )));
         }
-        match std::mem::replace(&mut self.phase, Phase::Judging) {
+        match std::mem::replace(&mut self.phase, Phase::CheckingImprovement) {
             Phase::Crossing { children, starts } => self.cross(children, &starts, &polished),
             _ => polished
                 .into_iter()
@@ -253,7 +253,7 @@ impl Search {
                 self.phase = if is_due {
                     Phase::PolishingBest
                 } else {
-                    Phase::Judging
+                    Phase::CheckingImprovement
                 };
                 None
             }
@@ -261,7 +261,7 @@ impl Search {
                 self.phase = Phase::PolishingBest;
                 Some(Step::Polish(vec![self.population[0].point.clone()]))
             }
-            Phase::Judging => {
+            Phase::CheckingImprovement => {
                 let best = &self.population[0].values;
                 let has_improved = self.stop_rule.update(self.generation, best);
                 let needs_gradient = self.options.gradient_check && !has_improved;
@@ -384,7 +384,7 @@ impl Search {
         let counts = self.counts;
         let mut parents = self.parents();
         let children = children(&mut parents, &counts);
-        let starts: Vec<Vec<f64>> = (0..counts.each[8])
+        let starts: Vec<Vec<f64>> = (0..counts.by_operator[8])
             .map(|_| {
                 let rank = parents.select();
                 parents.population[rank].point.clone()

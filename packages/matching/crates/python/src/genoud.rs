@@ -94,7 +94,7 @@ impl GenoudSearch {
 
     #[getter]
     fn operators(&self) -> [usize; 9] {
-        self.inner.counts().each
+        self.inner.counts().by_operator
     }
 
     /// Returns the finished generations, without the first `from`.

@@ -1,5 +1,5 @@
-//! Points in blocks of sixteen for vector instructions. Each candidate of the search, a weight for
-//! each column, stretches the points anew.
+//! Points in blocks of sixteen for vector instructions. Each candidate of the search, which is a
+//! weight for each column, stretches the points again.
 
 use std::ops::Range;
 
