@@ -31,7 +31,7 @@ pub unsafe fn owned(result: impl Into<libc::c_long>) -> io::Result<OwnedFd> {
 ///
 /// # Errors
 /// Any other error of the call.
-pub fn retried<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+pub fn retry_interrupted<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     loop {
         match call() {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -54,7 +54,7 @@ mod tests {
     #[test]
     fn an_interrupted_call_is_repeated() {
         let mut results = vec![Ok(7), Err(io::ErrorKind::Interrupted.into())];
-        let result = retried(|| results.pop().expect("two calls"));
+        let result = retry_interrupted(|| results.pop().expect("two calls"));
         assert_eq!(result.expect("the second result"), 7);
     }
 }

@@ -6,7 +6,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::ptr;
 
-use crate::call::{check, retried};
+use crate::call::{check, retry_interrupted};
 
 /// Waits for a child to end; returns its exit status, and the resources that it and the children it
 /// waited for used.
@@ -16,7 +16,7 @@ use crate::call::{check, retried};
 pub fn reap(pid: libc::pid_t) -> io::Result<(ExitStatus, libc::rusage)> {
     let mut status = 0;
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
-    retried(|| {
+    retry_interrupted(|| {
         // SAFETY: both pointers are valid for writing.
         check(unsafe { libc::wait4(pid, &raw mut status, 0, usage.as_mut_ptr()) })
     })?;
@@ -30,7 +30,7 @@ pub fn reap(pid: libc::pid_t) -> io::Result<(ExitStatus, libc::rusage)> {
 /// The error of `waitpid`.
 pub fn wait_for_any(options: libc::c_int) -> io::Result<(libc::pid_t, ExitStatus)> {
     let mut status = 0;
-    let pid = retried(|| {
+    let pid = retry_interrupted(|| {
         // SAFETY: the status is valid for writing.
         check(unsafe { libc::waitpid(-1, &raw mut status, options) })
     })?;

@@ -33,14 +33,14 @@ impl Cpus {
     /// # Errors
     /// The error of `sched_getcpu`.
     pub fn current() -> io::Result<Self> {
-        Self::of([usize::try_from(current_cpu()?).unwrap_or(usize::MAX)])
+        Self::from_numbers([usize::try_from(current_cpu()?).unwrap_or(usize::MAX)])
     }
 
     /// Returns the set of the CPUs with these numbers.
     ///
     /// # Errors
     /// A number is 1024 or higher: a set has no room for it.
-    pub fn of(numbers: impl IntoIterator<Item = usize>) -> io::Result<Self> {
+    pub fn from_numbers(numbers: impl IntoIterator<Item = usize>) -> io::Result<Self> {
         // SAFETY: all-zero is a valid, empty set.
         let mut set: libc::cpu_set_t = unsafe { MaybeUninit::zeroed().assume_init() };
         for number in numbers {
@@ -114,10 +114,12 @@ mod tests {
 
     #[test]
     fn a_cpu_number_that_is_too_large_is_an_error_with_the_range() {
-        let last = Cpus::of([0, 1023]).expect("both fit");
+        let last = Cpus::from_numbers([0, 1023]).expect("both fit");
         assert_eq!(last.numbers(), [0, 1023]);
         for number in [1024, usize::MAX] {
-            let error = Cpus::of([0, number]).err().expect("it does not fit");
+            let error = Cpus::from_numbers([0, number])
+                .err()
+                .expect("it does not fit");
             assert!(error.to_string().contains("CPUs 0 to 1023"), "{error}");
         }
     }
@@ -126,7 +128,7 @@ mod tests {
     fn a_thread_is_restricted_to_one_cpu_and_released() {
         let allowed = Cpus::allowed().expect("readable");
         let last = allowed.numbers().pop().expect("one at least");
-        let one_cpu = Cpus::of([last]).expect("in range");
+        let one_cpu = Cpus::from_numbers([last]).expect("in range");
         one_cpu.apply().expect("permitted");
         assert_eq!(Cpus::allowed().expect("readable").numbers(), [last]);
         assert_eq!(Cpus::current().expect("known").numbers(), [last]);

@@ -14,7 +14,7 @@ use equipoise_kernel::clock::monotonic_resolution_s;
 
 use crate::problem::Problem;
 
-const VARIABLE: &str = "EQUIPOISE_METRICS";
+const METRICS_VARIABLE: &str = "EQUIPOISE_METRICS";
 
 /// The metrics of a trial, which is one run of the program, and facts about the trial.
 #[derive(Debug, Default)]
@@ -70,13 +70,13 @@ impl Report {
     /// Adds a metric of the trial whose smaller values are better.
     #[must_use]
     pub fn cost(self, name: &'static str, value: f64, unit: &'static str) -> Self {
-        self.with(name, value, unit, Better::Lower, None, None)
+        self.with_metric(name, value, unit, Better::Lower, None, None)
     }
 
     /// Adds a metric of the trial whose larger values are better.
     #[must_use]
     pub fn gain(self, name: &'static str, value: f64, unit: &'static str) -> Self {
-        self.with(name, value, unit, Better::Higher, None, None)
+        self.with_metric(name, value, unit, Better::Higher, None, None)
     }
 
     /// Adds a metric of the trial that is proportional to the time `elapsed` or to its inverse.
@@ -90,7 +90,7 @@ impl Report {
         elapsed: Duration,
     ) -> Self {
         let resolution = value * monotonic_resolution_s() / elapsed.as_secs_f64();
-        self.with(name, value, unit, better, None, Some(resolution))
+        self.with_metric(name, value, unit, better, None, Some(resolution))
     }
 
     /// Adds a time of the trial, in seconds.
@@ -107,7 +107,7 @@ impl Report {
     }
 
     /// Adds the times of repetitions: each time as an iteration, and their mean as a metric of the
-    /// run and as `work_s`.
+    /// trial and as `work_s`.
     #[must_use]
     pub fn times(self, name: &'static str, times: &[Duration]) -> Self {
         let total: Duration = times.iter().sum();
@@ -119,14 +119,13 @@ impl Report {
             .enumerate()
             .fold(report, |report, (index, time)| {
                 let (seconds, iteration) = (time.as_secs_f64(), Some(index + 1));
-                report.with(name, seconds, "s", Better::Lower, iteration, Some(tick_s))
+                report.with_metric(name, seconds, "s", Better::Lower, iteration, Some(tick_s))
             })
             .work(mean, total)
     }
 
     /// Adds the values of batches of operations: each value as an iteration, and their median as a
-    /// metric of the trial. `step` gives the resolution of a value. Without values nothing is
-    /// added.
+    /// metric of the trial, or nothing without values. `step` gives the resolution of a value.
     #[must_use]
     pub fn batches(
         self,
@@ -140,10 +139,10 @@ impl Report {
             return self;
         };
         values.iter().enumerate().fold(
-            self.with(name, median, unit, better, None, Some(step(median))),
+            self.with_metric(name, median, unit, better, None, Some(step(median))),
             |report, (index, &value)| {
                 let (iteration, step) = (Some(index + 1), Some(step(value)));
-                report.with(name, value, unit, better, iteration, step)
+                report.with_metric(name, value, unit, better, iteration, step)
             },
         )
     }
@@ -164,7 +163,7 @@ impl Report {
         self
     }
 
-    fn with(
+    fn with_metric(
         mut self,
         name: &'static str,
         value: f64,
@@ -190,7 +189,7 @@ impl Report {
     /// The file that `EQUIPOISE_METRICS` names cannot be appended to.
     pub fn publish(&self) -> Result<String, Problem> {
         let facts = self.fact_line();
-        match std::env::var_os(VARIABLE) {
+        match std::env::var_os(METRICS_VARIABLE) {
             None => Ok(facts + &self.metric_lines()),
             Some(file) => append(&file, &self.metric_lines()).map(|()| facts),
         }
@@ -250,7 +249,7 @@ fn append(file: &OsString, lines: &str) -> Result<(), Problem> {
         .and_then(|mut opened| opened.write_all(lines.as_bytes()))
         .map_err(|error| {
             Problem::failure(format!(
-                "cannot append to {}, which {VARIABLE} names: {error}",
+                "cannot append to {}, which {METRICS_VARIABLE} names: {error}",
                 file.to_string_lossy()
             ))
         })
