@@ -1,4 +1,4 @@
-//! The results of system calls.
+//! Turns the results of system calls into Rust results.
 
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
@@ -14,7 +14,7 @@ pub fn check<Number: PartialOrd + Default>(result: Number) -> io::Result<Number>
     Ok(result)
 }
 
-/// Takes the descriptor that a call has returned.
+/// Wraps the file descriptor that a call returned, so that it is closed when dropped.
 ///
 /// # Safety
 /// The result is negative, or a new descriptor without another owner.
@@ -23,15 +23,15 @@ pub fn check<Number: PartialOrd + Default>(result: Number) -> io::Result<Number>
 /// The last error of this thread, for a negative result.
 pub unsafe fn owned(result: impl Into<libc::c_long>) -> io::Result<OwnedFd> {
     let descriptor = RawFd::try_from(check(result.into())?).map_err(io::Error::other)?;
-    // SAFETY: the caller vouches for the descriptor.
+    // SAFETY: the caller guarantees a descriptor without another owner.
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
 
-/// Repeats a call for as long as signals interrupt it.
+/// Repeats a call until no signal interrupts it.
 ///
 /// # Errors
 /// Any other error of the call.
-pub fn retried<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+pub fn retry_interrupted<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     loop {
         match call() {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -54,7 +54,7 @@ mod tests {
     #[test]
     fn an_interrupted_call_is_repeated() {
         let mut results = vec![Ok(7), Err(io::ErrorKind::Interrupted.into())];
-        let result = retried(|| results.pop().expect("two calls"));
+        let result = retry_interrupted(|| results.pop().expect("two calls"));
         assert_eq!(result.expect("the second result"), 7);
     }
 }

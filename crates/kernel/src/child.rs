@@ -1,4 +1,4 @@
-//! Children that are waited for.
+//! Waits for child processes.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -6,46 +6,46 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::ptr;
 
-use crate::call::{check, retried};
+use crate::call::{check, retry_interrupted};
 
-/// Waits for a child to end; returns its exit status, and the resources that it and its own reaped
-/// children used.
+/// Waits for a child to end; returns its exit status, and the resources that it and the children it
+/// waited for used.
 ///
 /// # Errors
 /// The error of `wait4`.
 pub fn reap(pid: libc::pid_t) -> io::Result<(ExitStatus, libc::rusage)> {
     let mut status = 0;
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
-    retried(|| {
-        // SAFETY: both places are valid for writing.
+    retry_interrupted(|| {
+        // SAFETY: both pointers are valid for writing.
         check(unsafe { libc::wait4(pid, &raw mut status, 0, usage.as_mut_ptr()) })
     })?;
     // SAFETY: all-zero is a valid rusage, and the call filled it.
     Ok((ExitStatus::from_raw(status), unsafe { usage.assume_init() }))
 }
 
-/// Waits for a change of any child of this process; returns the child and its wait status.
+/// Waits until any child of this process changes its state; returns its process id and wait status.
 ///
 /// # Errors
 /// The error of `waitpid`.
 pub fn wait_for_any(options: libc::c_int) -> io::Result<(libc::pid_t, ExitStatus)> {
     let mut status = 0;
-    let pid = retried(|| {
+    let pid = retry_interrupted(|| {
         // SAFETY: the status is valid for writing.
         check(unsafe { libc::waitpid(-1, &raw mut status, options) })
     })?;
     Ok((pid, ExitStatus::from_raw(status)))
 }
 
-/// Reaps a child that has ended or is about to; its status is not needed.
+/// Waits for a child to end, and ignores its status.
 pub fn discard(pid: libc::pid_t) {
-    // SAFETY: passes numbers and no place to write to.
+    // SAFETY: passes numbers and a null pointer, which the call allows.
     unsafe { libc::waitpid(pid, ptr::null_mut(), 0) };
 }
 
-/// Has the kernel kill this process when the thread that started it ends.
+/// Lets the kernel kill this process when the thread that started it ends.
 ///
-/// Allocates nothing and takes no lock.
+/// Allocates no memory and takes no lock.
 ///
 /// # Errors
 /// The error of `prctl`.

@@ -1,12 +1,12 @@
-//! The monotonic clock, by which the kernel also stamps its records of events.
+//! The monotonic clock, which the kernel also uses for the times of its event records.
 
 use std::mem::MaybeUninit;
 use std::time::Duration;
 
-/// Nanoseconds in a second.
+/// Number of nanoseconds in a second.
 pub const SECOND_NS: u64 = 1_000_000_000;
 
-/// Returns the nanoseconds of `CLOCK_MONOTONIC`.
+/// Returns the time of `CLOCK_MONOTONIC`, in nanoseconds.
 #[must_use]
 pub fn monotonic_ns() -> u64 {
     let mut now = MaybeUninit::<libc::timespec>::uninit();
@@ -20,7 +20,7 @@ pub fn monotonic_ns() -> u64 {
     now.tv_sec.unsigned_abs() * SECOND_NS + now.tv_nsec.unsigned_abs()
 }
 
-/// Returns the seconds between two readings of `CLOCK_MONOTONIC` that the kernel can tell apart.
+/// Returns the resolution of `CLOCK_MONOTONIC`, in seconds.
 #[must_use]
 pub fn monotonic_resolution_s() -> f64 {
     let mut step = MaybeUninit::<libc::timespec>::uninit();

@@ -1,4 +1,4 @@
-//! Sets of CPUs, and on which of them a thread may run.
+//! Sets of CPUs, and the set of CPUs on which a thread may run.
 
 use std::io;
 use std::mem::{MaybeUninit, size_of};
@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use crate::call::check;
 
-/// Number of CPUs that a set has room for.
+/// Largest number of CPUs in a set.
 pub const CAPACITY: usize = 8 * size_of::<libc::cpu_set_t>();
 
 /// A set of CPUs.
@@ -28,19 +28,19 @@ impl Cpus {
         Ok(Self(unsafe { set.assume_init() }))
     }
 
-    /// Returns the CPU on which this thread runs now, alone.
+    /// Returns the set of the one CPU on which this thread runs now.
     ///
     /// # Errors
     /// The error of `sched_getcpu`.
     pub fn current() -> io::Result<Self> {
-        Self::of([usize::try_from(current_cpu()?).unwrap_or(usize::MAX)])
+        Self::from_numbers([usize::try_from(current_cpu()?).unwrap_or(usize::MAX)])
     }
 
-    /// Returns the CPUs with these numbers.
+    /// Returns the set of the CPUs with these numbers.
     ///
     /// # Errors
     /// A number is 1024 or higher: a set has no room for it.
-    pub fn of(numbers: impl IntoIterator<Item = usize>) -> io::Result<Self> {
+    pub fn from_numbers(numbers: impl IntoIterator<Item = usize>) -> io::Result<Self> {
         // SAFETY: all-zero is a valid, empty set.
         let mut set: libc::cpu_set_t = unsafe { MaybeUninit::zeroed().assume_init() };
         for number in numbers {
@@ -91,7 +91,7 @@ pub fn current_cpu() -> io::Result<libc::c_int> {
     check(unsafe { libc::sched_getcpu() })
 }
 
-/// Returns the numbers of a list as the kernel writes it: `0-3,8`.
+/// Parses a list of numbers as the kernel writes it, such as `0-3,8`.
 #[must_use]
 pub fn parse_list<Number>(list: &str) -> Vec<Number>
 where
@@ -113,21 +113,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_beyond_the_set_is_an_error_with_the_range() {
-        let last = Cpus::of([0, 1023]).expect("both fit");
+    fn a_cpu_number_that_is_too_large_is_an_error_with_the_range() {
+        let last = Cpus::from_numbers([0, 1023]).expect("both fit");
         assert_eq!(last.numbers(), [0, 1023]);
         for number in [1024, usize::MAX] {
-            let error = Cpus::of([0, number]).err().expect("it does not fit");
+            let error = Cpus::from_numbers([0, number])
+                .err()
+                .expect("it does not fit");
             assert!(error.to_string().contains("CPUs 0 to 1023"), "{error}");
         }
     }
 
     #[test]
-    fn a_thread_is_held_on_one_cpu_and_released() {
+    fn a_thread_is_restricted_to_one_cpu_and_released() {
         let allowed = Cpus::allowed().expect("readable");
         let last = allowed.numbers().pop().expect("one at least");
-        let held = Cpus::of([last]).expect("in range");
-        held.apply().expect("permitted");
+        let one_cpu = Cpus::from_numbers([last]).expect("in range");
+        one_cpu.apply().expect("permitted");
         assert_eq!(Cpus::allowed().expect("readable").numbers(), [last]);
         assert_eq!(Cpus::current().expect("known").numbers(), [last]);
         allowed.apply().expect("permitted");
@@ -136,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_of_the_kernel_are_read() {
+    fn number_lists_of_the_kernel_are_parsed() {
         assert_eq!(parse_list::<usize>("0-2,8\n"), [0, 1, 2, 8]);
         assert_eq!(parse_list::<i32>("0"), [0]);
         assert_eq!(parse_list::<usize>("\n"), [0_usize; 0]);

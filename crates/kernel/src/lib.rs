@@ -1,10 +1,10 @@
-//! The kernel's interfaces that more than one program of Equipoise uses.
+//! Interfaces of the Linux kernel that several programs of Equipoise use.
 //!
-//! - [`call`]: the results of system calls.
-//! - [`child`]: children that are waited for.
+//! - [`call`]: results of system calls.
+//! - [`child`]: waiting for child processes.
 //! - [`clock`]: the monotonic clock.
-//! - [`cpus`]: sets of CPUs, and on which of them a thread may run.
-//! - [`perf`]: events of `perf_event_open`.
+//! - [`cpus`]: sets of CPUs, and the set on which a thread may run.
+//! - [`perf`]: opening events of `perf_event_open`.
 
 pub mod call;
 pub mod child;

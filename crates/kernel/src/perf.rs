@@ -1,4 +1,4 @@
-//! Events of `perf_event_open(2)`.
+//! Opens events with `perf_event_open(2)`: counters and samples of a process.
 
 use std::io;
 use std::os::fd::{OwnedFd, RawFd};
@@ -12,7 +12,7 @@ pub const SOFTWARE: u32 = 1;
 /// `PERF_TYPE_TRACEPOINT`.
 pub const TRACEPOINT: u32 = 2;
 
-/// Content of a sample (`PERF_SAMPLE_*`).
+/// Bits that select the contents of a sample (`PERF_SAMPLE_*`).
 #[allow(missing_docs)]
 pub mod sample {
     pub const TID: u64 = 1 << 1;
@@ -24,7 +24,7 @@ pub mod sample {
     pub const USER_STACK: u64 = 1 << 13;
 }
 
-/// Bits of `perf_event_attr`.
+/// Bits of the flags of `perf_event_attr`.
 #[allow(missing_docs)]
 pub mod flag {
     pub const DISABLED: u64 = 1 << 0;
@@ -44,10 +44,10 @@ pub mod flag {
     pub const SWITCHES: u64 = 1 << 26;
 }
 
-/// `PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING`.
+/// Read format with times: `PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING`.
 pub const WITH_TIMES: u64 = 0b11;
 
-/// The event to open and the form of its records; fields that are 0 are not used.
+/// The event to open and the contents of its records; a field that is 0 is not used.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct EventOptions {
     /// `PERF_TYPE_*`.
@@ -62,11 +62,11 @@ pub struct EventOptions {
     pub read_format: u64,
     /// Bits of `flag`.
     pub flags: u64,
-    /// Bytes of records in the ring that wake the reader, with `flag::WATERMARK`.
+    /// Number of bytes in the ring buffer that wakes the reader, with `flag::WATERMARK`.
     pub wakeup_bytes: u32,
-    /// User registers of a sample, as `perf_regs.h` numbers them.
+    /// Bits that select the user registers of a sample, as `perf_regs.h` numbers them.
     pub user_registers: u64,
-    /// Bytes of the user stack in a sample.
+    /// Number of bytes of the user stack in a sample.
     pub user_stack_bytes: u32,
     /// Clock of the records, with `flag::USE_CLOCK`.
     pub clock: i32,
@@ -93,17 +93,17 @@ struct Attributes {
     clock: i32,
     interrupt_registers: u64,
     auxiliary_watermark: u32,
-    deepest_stack: u16,
+    max_stack: u16,
     reserved: u16,
 }
 
 const ATTRIBUTES_BYTES: u32 = 112;
 const _: () = assert!(size_of::<Attributes>() == ATTRIBUTES_BYTES as usize);
 
-/// Any processor, for [`open`].
+/// Stands for all CPUs in [`open`].
 pub const ANY_CPU: libc::c_int = -1;
 
-/// Opens an event of a process (0: this one) on a processor.
+/// Opens an event of a process (0 for this process) on a CPU.
 ///
 /// # Errors
 /// The error of `perf_event_open`.
@@ -138,13 +138,13 @@ pub fn open(options: EventOptions, pid: libc::pid_t, cpu: libc::c_int) -> io::Re
     }
 }
 
-/// Whether an event was refused for want of rights.
+/// Whether an event was refused because of missing permissions.
 #[must_use]
 pub fn is_forbidden(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EACCES | libc::EPERM))
 }
 
-/// The kernel declares the flags as bits of C, which begin at the other end on some machines.
+/// Returns flags as a C bit field, which starts with the highest bit on big-endian machines.
 fn as_bit_field(flags: u64) -> u64 {
     if cfg!(target_endian = "big") {
         flags.reverse_bits()
@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_event_that_no_kernel_knows_is_refused() {
+    fn an_unknown_event_is_refused() {
         let unknown = EventOptions {
             class: u32::MAX,
             ..EventOptions::default()

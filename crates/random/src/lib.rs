@@ -1,12 +1,12 @@
-//! Small generators of random numbers that are the same on every machine and in every release.
+//! Random number generators that give the same numbers on every machine and in every release.
 
 use std::ops::Range;
 
-/// Increment of `SplitMix64`: 2⁶⁴ over the golden ratio.
+/// Increment of `SplitMix64`: 2⁶⁴ divided by the golden ratio.
 pub const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Returns the finaliser of `SplitMix64` for the state after `value`: every bit of the result depends
-/// on every bit of the value.
+/// Returns the number that `SplitMix64` draws in the state `value`. Each bit of the result depends
+/// on each bit of the value.
 #[inline]
 #[must_use]
 pub fn mix(value: u64) -> u64 {
@@ -29,14 +29,14 @@ fn index_below(bits: u64, count: usize) -> usize {
 pub struct SplitMix64(u64);
 
 impl SplitMix64 {
-    /// Starts a stream.
+    /// Starts the stream of a seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
     /// Draws 64 random bits.
-    #[allow(clippy::should_implement_trait)] // A stream without an end.
+    #[allow(clippy::should_implement_trait)] // Not an iterator: the stream has no end.
     pub fn next(&mut self) -> u64 {
         let bits = mix(self.0);
         self.0 = self.0.wrapping_add(GOLDEN);
@@ -54,51 +54,51 @@ impl SplitMix64 {
     }
 }
 
-/// Draws of `SplitMix64` by number, in any order.
+/// The random numbers of `SplitMix64`, which can be read by their index in any order.
 #[derive(Clone, Copy)]
 pub struct Draws {
     seed: u64,
 }
 
 impl Draws {
-    /// Returns the draws of a seed.
+    /// Returns the random numbers of a seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self { seed }
     }
 
-    /// Returns the 64 random bits of a draw.
+    /// Returns the 64 random bits at an index.
     #[must_use]
-    pub fn bits(self, number: u64) -> u64 {
-        mix(self.seed.wrapping_add(number.wrapping_mul(GOLDEN)))
+    pub fn bits(self, index: u64) -> u64 {
+        mix(self.seed.wrapping_add(index.wrapping_mul(GOLDEN)))
     }
 
-    /// Returns a draw that is uniform in [0, 1).
+    /// Returns the number at an index, uniform in [0, 1).
     #[must_use]
-    pub fn uniform(self, number: u64) -> f64 {
-        (self.bits(number) >> 11) as f64 * f64::EPSILON / 2.0
+    pub fn uniform(self, index: u64) -> f64 {
+        (self.bits(index) >> 11) as f64 * f64::EPSILON / 2.0
     }
 
-    /// Returns a draw that is uniform in the range.
+    /// Returns the number at an index, uniform in the range.
     #[must_use]
-    pub fn within(self, number: u64, range: Range<f64>) -> f64 {
-        range.start + self.uniform(number) * (range.end - range.start)
+    pub fn within(self, index: u64, range: Range<f64>) -> f64 {
+        range.start + self.uniform(index) * (range.end - range.start)
     }
 }
 
-/// Marsaglia's xorshift (2003), the quickest one.
+/// Marsaglia's xorshift generator (2003), faster than `SplitMix64`.
 #[derive(Clone, Copy, Debug)]
 pub struct Xorshift64(u64);
 
 impl Xorshift64 {
-    /// Goes on from a state, which must not be 0.
+    /// Continues a stream from a state, which must not be 0.
     #[inline]
     #[must_use]
     pub fn from_state(state: u64) -> Self {
         Self(state)
     }
 
-    /// Returns the state.
+    /// Returns the state, from which the stream can be continued.
     #[inline]
     #[must_use]
     pub fn state(self) -> u64 {
@@ -106,7 +106,7 @@ impl Xorshift64 {
     }
 
     /// Draws 64 random bits, never 0.
-    #[allow(clippy::should_implement_trait)] // A stream without an end.
+    #[allow(clippy::should_implement_trait)] // Not an iterator: the stream has no end.
     #[inline]
     pub fn next(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
@@ -129,7 +129,7 @@ impl Xorshift64 {
 }
 
 impl Default for Xorshift64 {
-    /// Starts the stream that is the same in every run.
+    /// Starts a stream from a fixed state.
     fn default() -> Self {
         Self(0x2545_F491_4F6C_DD1D)
     }
@@ -140,14 +140,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_numbers_are_those_of_the_published_generator() {
+    fn splitmix64_draws_the_published_numbers() {
         let mut random = SplitMix64::new(1_234_567);
         assert_eq!(random.next(), 6_457_827_717_110_365_317);
         assert_eq!(random.next(), 3_203_168_211_198_807_973);
     }
 
     #[test]
-    fn indices_stay_below_their_count_and_reach_all_of_it() {
+    fn every_index_below_the_count_is_drawn_and_no_other() {
         let (mut splitmix, mut xorshift) = (SplitMix64::new(1), Xorshift64::default());
         let mut reached = [[false; 7]; 2];
         for _ in 0..1000 {
@@ -158,10 +158,10 @@ mod tests {
     }
 
     #[test]
-    fn draws_are_uniform_to_their_second_moment() {
+    fn draws_have_the_mean_and_variance_of_uniform_numbers() {
         let draws = Draws::new(5);
         let count = 100_000;
-        let values = || (0..count).map(|number| draws.uniform(number));
+        let values = || (0..count).map(|index| draws.uniform(index));
         assert!(values().all(|value| (0.0..1.0).contains(&value)));
         let mean = values().sum::<f64>() / count as f64;
         let square = values().map(|value| value * value).sum::<f64>() / count as f64;
@@ -171,11 +171,11 @@ mod tests {
     }
 
     #[test]
-    fn a_draw_depends_on_its_number_and_its_seed_alone() {
+    fn a_draw_depends_only_on_its_index_and_the_seed() {
         let mut stream = SplitMix64::new(1);
         let streamed: Vec<u64> = (0..3).map(|_| stream.next()).collect();
-        let by_number: Vec<u64> = (0..3).map(|number| Draws::new(1).bits(number)).collect();
-        assert_eq!(streamed, by_number);
+        let by_index: Vec<u64> = (0..3).map(|index| Draws::new(1).bits(index)).collect();
+        assert_eq!(streamed, by_index);
         assert_ne!(Draws::new(1).bits(9), Draws::new(2).bits(9));
     }
 }

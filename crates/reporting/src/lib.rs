@@ -1,5 +1,5 @@
-//! The common part of Equipoise's Rust programs: options, metrics, problems, and how a program
-//! begins and ends.
+//! What Equipoise's Rust programs share: reading options, reporting metrics, and ending with an
+//! exit status.
 
 pub mod arguments;
 pub mod metrics;

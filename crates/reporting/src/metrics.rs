@@ -1,8 +1,8 @@
-//! The metrics of a built-in program, reported in the same way as those of any other program.
+//! Reports the metrics of a built-in program, in the same way as any other program.
 //!
-//! `EQUIPOISE_METRICS` names a file to which JSON lines are appended; without it, as when a user
-//! runs a workload by hand, the lines go to standard output. Facts that are not numbers (which
-//! library was opened) always go to standard output, as one JSON object.
+//! `EQUIPOISE_METRICS` names a file to which JSON lines are appended. Without the variable, as when
+//! a user runs a workload by hand, the lines go to standard output. Facts that are not numbers,
+//! such as the library in use, always go to standard output, as one JSON object.
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -14,21 +14,21 @@ use equipoise_kernel::clock::monotonic_resolution_s;
 
 use crate::problem::Problem;
 
-const VARIABLE: &str = "EQUIPOISE_METRICS";
+const METRICS_VARIABLE: &str = "EQUIPOISE_METRICS";
 
-/// Metrics of the work, and facts about it.
+/// The metrics of a trial, which is one run of the program, and facts about the trial.
 #[derive(Debug, Default)]
 pub struct Report {
     metrics: Vec<Metric>,
     facts: Vec<(&'static str, String)>,
 }
 
-/// Direction in which a metric is better.
+/// Whether small or large values of a metric are better.
 #[derive(Clone, Copy, Debug)]
 pub enum Better {
-    /// Less is better.
+    /// Smaller values are better.
     Lower,
-    /// More is better.
+    /// Larger values are better.
     Higher,
 }
 
@@ -38,9 +38,9 @@ struct Metric {
     value: f64,
     unit: &'static str,
     better: Better,
-    /// Iteration, counted from 1; `None` for the trial as a whole.
+    /// Number of the iteration, from 1; `None` for the trial as a whole.
     iteration: Option<usize>,
-    /// Resolution of the value, in its unit; `None` if no clock measured it.
+    /// Smallest step of the value, in its unit; `None` if no clock measured the value.
     resolution: Option<f64>,
 }
 
@@ -67,20 +67,19 @@ impl Metric {
 }
 
 impl Report {
-    /// Adds a metric of the trial of which less is better.
+    /// Adds a metric of the trial whose smaller values are better.
     #[must_use]
     pub fn cost(self, name: &'static str, value: f64, unit: &'static str) -> Self {
-        self.with(name, value, unit, Better::Lower, None, None)
+        self.with_metric(name, value, unit, Better::Lower, None, None)
     }
 
-    /// Adds a metric of the trial of which more is better.
+    /// Adds a metric of the trial whose larger values are better.
     #[must_use]
     pub fn gain(self, name: &'static str, value: f64, unit: &'static str) -> Self {
-        self.with(name, value, unit, Better::Higher, None, None)
+        self.with_metric(name, value, unit, Better::Higher, None, None)
     }
 
-    /// Adds a metric of the trial that is in proportion to a time, or to its inverse, as the clock
-    /// read it.
+    /// Adds a metric of the trial that is proportional to the time `elapsed` or to its inverse.
     #[must_use]
     pub fn timed(
         self,
@@ -91,42 +90,42 @@ impl Report {
         elapsed: Duration,
     ) -> Self {
         let resolution = value * monotonic_resolution_s() / elapsed.as_secs_f64();
-        self.with(name, value, unit, better, None, Some(resolution))
+        self.with_metric(name, value, unit, better, None, Some(resolution))
     }
 
-    /// Adds the seconds that the clock read.
+    /// Adds a time of the trial, in seconds.
     #[must_use]
     pub fn time(self, name: &'static str, elapsed: Duration) -> Self {
         self.timed(name, elapsed.as_secs_f64(), "s", Better::Lower, elapsed)
     }
 
-    /// Adds the seconds of one unit of the work, the metric that all workloads have; the clock read
-    /// `elapsed` for all of it.
+    /// Adds `work_s`, the seconds for one unit of work, which every workload reports. All units
+    /// took `elapsed`.
     #[must_use]
     pub fn work(self, seconds: f64, elapsed: Duration) -> Self {
         self.timed("work_s", seconds, "s", Better::Lower, elapsed)
     }
 
-    /// Adds the times of repetitions: each as an iteration, their mean as the trial's metric and as
-    /// the seconds of one unit of the work.
+    /// Adds the times of repetitions: each time as an iteration, and their mean as a metric of the
+    /// trial and as `work_s`.
     #[must_use]
     pub fn times(self, name: &'static str, times: &[Duration]) -> Self {
         let total: Duration = times.iter().sum();
         let mean = total.as_secs_f64() / times.len() as f64;
         let tick_s = monotonic_resolution_s();
-        let of_all = self.timed(name, mean, "s", Better::Lower, total);
+        let report = self.timed(name, mean, "s", Better::Lower, total);
         times
             .iter()
             .enumerate()
-            .fold(of_all, |report, (index, time)| {
+            .fold(report, |report, (index, time)| {
                 let (seconds, iteration) = (time.as_secs_f64(), Some(index + 1));
-                report.with(name, seconds, "s", Better::Lower, iteration, Some(tick_s))
+                report.with_metric(name, seconds, "s", Better::Lower, iteration, Some(tick_s))
             })
             .work(mean, total)
     }
 
-    /// Adds the values of batches of operations: each as an iteration, their median as the
-    /// trial's metric. `step` is the resolution of a value. Without a batch there is no metric.
+    /// Adds the values of batches of operations: each value as an iteration, and their median as a
+    /// metric of the trial, or nothing without values. `step` gives the resolution of a value.
     #[must_use]
     pub fn batches(
         self,
@@ -140,15 +139,15 @@ impl Report {
             return self;
         };
         values.iter().enumerate().fold(
-            self.with(name, median, unit, better, None, Some(step(median))),
+            self.with_metric(name, median, unit, better, None, Some(step(median))),
             |report, (index, &value)| {
                 let (iteration, step) = (Some(index + 1), Some(step(value)));
-                report.with(name, value, unit, better, iteration, step)
+                report.with_metric(name, value, unit, better, iteration, step)
             },
         )
     }
 
-    /// Adds a number of bytes, if it is known (an unknown number is never a zero).
+    /// Adds a number of bytes; nothing if the number is unknown, which is different from 0.
     #[must_use]
     pub fn bytes(self, name: &'static str, bytes: Option<u64>) -> Self {
         match bytes {
@@ -164,7 +163,7 @@ impl Report {
         self
     }
 
-    fn with(
+    fn with_metric(
         mut self,
         name: &'static str,
         value: f64,
@@ -190,7 +189,7 @@ impl Report {
     /// The file that `EQUIPOISE_METRICS` names cannot be appended to.
     pub fn publish(&self) -> Result<String, Problem> {
         let facts = self.fact_line();
-        match std::env::var_os(VARIABLE) {
+        match std::env::var_os(METRICS_VARIABLE) {
             None => Ok(facts + &self.metric_lines()),
             Some(file) => append(&file, &self.metric_lines()).map(|()| facts),
         }
@@ -223,7 +222,7 @@ pub fn median(values: &[f64]) -> Option<f64> {
     Some(f64::midpoint(*sorted.get(lower)?, *sorted.get(upper)?))
 }
 
-/// Returns a text as the inside of a JSON string (RFC 8259, section 7).
+/// Escapes a text for a JSON string, without the quotation marks (RFC 8259, section 7).
 ///
 /// # Panics
 /// Never: a string can be written to.
@@ -250,7 +249,7 @@ fn append(file: &OsString, lines: &str) -> Result<(), Problem> {
         .and_then(|mut opened| opened.write_all(lines.as_bytes()))
         .map_err(|error| {
             Problem::failure(format!(
-                "cannot append to {}, which {VARIABLE} names: {error}",
+                "cannot append to {}, which {METRICS_VARIABLE} names: {error}",
                 file.to_string_lossy()
             ))
         })
@@ -262,7 +261,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn repetitions_are_iterations_and_their_mean_is_the_metric_of_the_trial() {
+    fn repetitions_are_reported_as_iterations_with_their_mean() {
         let report =
             Report::default().times("call_s", &[Duration::from_secs(1), Duration::from_secs(3)]);
         let lines = report.metric_lines();
@@ -277,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn batches_are_iterations_and_their_median_is_the_metric_of_the_trial() {
+    fn batches_are_reported_as_iterations_with_their_median() {
         for (values, median) in [
             (vec![4.0, 1.0, 9.0], "\"value\": 4.0,"),
             (vec![4.0, 1.0, 9.0, 2.0], "\"value\": 3.0,"),
@@ -285,18 +284,18 @@ mod tests {
             let report =
                 Report::default().batches("latency_s", &values, "s", Better::Lower, |_| 1e-12);
             let lines = report.metric_lines();
-            let (first, others) = lines.split_once('\n').unwrap();
+            let (first, iterations) = lines.split_once('\n').unwrap();
             assert!(
                 first.contains(median) && !first.contains("iteration"),
                 "{first}"
             );
-            assert_eq!(others.lines().count(), values.len());
-            assert!(others.contains("\"value\": 1.0, \"iteration\": 2,"));
+            assert_eq!(iterations.lines().count(), values.len());
+            assert!(iterations.contains("\"value\": 1.0, \"iteration\": 2,"));
         }
     }
 
     #[test]
-    fn a_time_tells_the_step_of_the_clock_in_its_own_unit() {
+    fn a_time_reports_the_step_of_the_clock_in_the_unit_of_the_metric() {
         let tick_s = monotonic_resolution_s();
         let elapsed = Duration::from_secs(2);
         let report = Report::default()
@@ -310,26 +309,26 @@ mod tests {
             .iter()
             .map(|metric| metric.resolution)
             .collect();
-        let near = |step: Option<f64>, wanted: f64| (step.unwrap() / wanted - 1.0).abs() < 1e-9;
+        let near = |step: Option<f64>, expected: f64| (step.unwrap() / expected - 1.0).abs() < 1e-9;
         assert!(near(steps[0], tick_s));
         assert!(near(steps[1], 2e9 * tick_s));
         assert!(near(steps[2], 0.25 * tick_s));
-        let told: Vec<_> = report
+        let has_resolution: Vec<_> = report
             .metric_lines()
             .lines()
             .map(|line| line.contains("\"resolution\": "))
             .collect();
-        assert_eq!(told, [true, true, true, false, false]);
+        assert_eq!(has_resolution, [true, true, true, false, false]);
     }
 
     #[test]
-    fn without_a_batch_there_is_no_metric() {
+    fn no_metric_is_reported_without_batches() {
         let report = Report::default().batches("latency_s", &[], "s", Better::Lower, |_| 1e-12);
         assert_eq!(report.metric_lines(), "");
     }
 
     #[test]
-    fn bytes_that_are_unknown_are_left_out() {
+    fn unknown_bytes_are_not_reported() {
         let report = Report::default()
             .bytes("peak_bytes", None)
             .bytes("live_bytes", Some(7));
@@ -337,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fact_is_escaped() {
+    fn the_value_of_a_fact_is_escaped_for_json() {
         let report = Report::default().fact("library", "/a \"b\"\\\n".to_owned());
         assert_eq!(
             report.fact_line(),

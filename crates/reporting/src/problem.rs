@@ -1,4 +1,4 @@
-//! Problems, each in one line with an exit status.
+//! Errors of a program: one line for the user and an exit status.
 
 use std::fmt;
 use std::io;
@@ -16,7 +16,7 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// The command line cannot be used: exit status 2.
+    /// Makes a problem of the command line: exit status 2.
     pub fn usage(message: impl Into<String>) -> Self {
         Self {
             message: message.into(),
@@ -24,7 +24,7 @@ impl Problem {
         }
     }
 
-    /// The work could not be done: exit status 1.
+    /// Makes a problem of the work itself: exit status 1.
     pub fn failure(message: impl Into<String>) -> Self {
         Self {
             message: message.into(),
@@ -32,12 +32,12 @@ impl Problem {
         }
     }
 
-    /// Turns an error of the system about a thing into a problem with exit status 1.
-    pub fn system(thing: &str) -> impl Fn(io::Error) -> Self + Copy + '_ {
-        move |error| Self::failure(format!("{thing}: {error}"))
+    /// Returns a function that turns a system error about `subject` into a problem: exit status 1.
+    pub fn system(subject: &str) -> impl Fn(io::Error) -> Self + Copy + '_ {
+        move |error| Self::failure(format!("{subject}: {error}"))
     }
 
-    /// This machine does not allow the work, or lacks what it needs: exit status 69.
+    /// Makes a problem of the machine, which forbids the work or lacks something: exit status 69.
     pub fn unavailable(message: impl Into<String>) -> Self {
         Self {
             message: message.into(),
@@ -45,13 +45,13 @@ impl Problem {
         }
     }
 
-    /// Whether this machine does not allow the work.
+    /// Whether the machine forbids the work or lacks something for it.
     #[must_use]
     pub fn is_unavailable(&self) -> bool {
         self.exit_status == UNAVAILABLE
     }
 
-    /// Names the part of the program that has the problem.
+    /// Puts the name of a part of the program before the message.
     #[must_use]
     pub fn within(self, part: &str) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! Beginning and end of a program that does one of several commands.
+//! Finds the command of a program by its name, and ends the program with an exit status.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -6,10 +6,10 @@ use std::process::ExitCode;
 use crate::metrics::escaped;
 use crate::problem::Problem;
 
-/// Finds a command by its name.
+/// Finds a command by its name; `kind` is the word for a command in the message.
 ///
 /// # Errors
-/// There is no name, or no command of this name; the message lists the names of all.
+/// There is no name, or no command has it; the message lists all names.
 pub fn find<'a, Command>(
     kind: &str,
     commands: &'a [Command],
@@ -21,14 +21,14 @@ pub fn find<'a, Command>(
         .find(|command| Some(name_of(command)) == name);
     command.ok_or_else(|| {
         let names: Vec<_> = commands.iter().map(name_of).collect();
-        let missing = name.map_or("named".to_owned(), |name| format!("`{name}`"));
-        Problem::usage(format!("no {kind} {missing}; one of: {}", names.join(", ")))
+        let found = name.map_or("missing".to_owned(), |name| format!("unknown: `{name}`"));
+        Problem::usage(format!("{kind} {found}; name one of: {}", names.join(", ")))
     })
 }
 
 /// Writes a text to standard output, or a problem to standard error; returns the exit status.
 ///
-/// The problem is JSON if this machine does not allow the work, which tells it apart from a failure.
+/// A problem of the machine is written as JSON, so that it differs from a failure of the work.
 #[must_use]
 pub fn finish(program: &str, result: Result<String, Problem>) -> ExitCode {
     let (written, status) = match result {

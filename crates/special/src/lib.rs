@@ -1,4 +1,4 @@
-//! Special functions: the only home of Student's t distribution.
+//! Special functions of statistics: Student's t distribution.
 
 mod student;
 

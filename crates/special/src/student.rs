@@ -1,19 +1,19 @@
-//! Student's t distribution: its two-sided tail, to about 1e-13 of itself, and its quantiles.
+//! Student's t distribution: two-sided p-values, to a relative error of about 1e-13, and quantiles.
 //!
 //! P(|T| ≥ t) = `I_x(ν/2, 1/2)` with x = ν/(ν + t²), the regularised incomplete beta function
 //! (Abramowitz and Stegun 26.7.1).
 
 use std::f64::consts::PI;
 
-/// Least size of a part of the continued fraction, so that none is zero.
+/// Replaces parts of the continued fraction that are nearly zero.
 const TINY: f64 = 1e-300;
-/// Beyond this, adding 1 to the square changes nothing.
-const FAR: f64 = 1e100;
-const MOST_STEPS: usize = 10_000;
-/// From here on, the series of the ratio of two gamma functions has all digits.
-const LARGE: f64 = 64.0;
+/// Adding 1 to the square of a number above this does not change the square.
+const LARGE_RATIO: f64 = 1e100;
+const MAX_STEPS: usize = 10_000;
+/// The series for the ratio of two gamma functions has full precision from this argument on.
+const MIN_SERIES_ARGUMENT: f64 = 64.0;
 
-/// Student's distribution with `freedom` degrees of freedom, a positive number.
+/// Student's t distribution with `freedom` degrees of freedom.
 pub struct Student {
     freedom: f64,
     /// 1 / B(ν/2, 1/2).
@@ -21,7 +21,7 @@ pub struct Student {
 }
 
 impl Student {
-    /// The distribution with these degrees of freedom.
+    /// Returns the distribution with these degrees of freedom, which should be positive.
     #[must_use]
     pub fn new(freedom: f64) -> Self {
         Self {
@@ -30,7 +30,7 @@ impl Student {
         }
     }
 
-    /// P(|T| ≥ |t|); not a number without positive degrees of freedom.
+    /// Returns the two-sided p-value P(|T| ≥ |t|); NaN if the degrees of freedom are not positive.
     #[must_use]
     pub fn two_sided(&self, t: f64) -> f64 {
         let freedom = self.freedom;
@@ -41,18 +41,18 @@ impl Student {
         if t == 0.0 {
             return 1.0;
         }
-        let share = t / freedom.sqrt();
-        if share.is_infinite() {
+        let ratio = t / freedom.sqrt();
+        if ratio.is_infinite() {
             return 0.0;
         }
-        // x and 1 - x; the root of the latter without the square of a large number.
-        let root = share / share.hypot(1.0);
+        // `near` is x, `far` is 1 - x, and `root` its square root, without squaring a large number.
+        let root = ratio / ratio.hypot(1.0);
         let (a, b) = (freedom / 2.0, 0.5);
-        let (near, far) = (1.0 / (1.0 + share * share), root * root);
-        let log_x = if share > FAR {
-            -2.0 * share.ln()
+        let (near, far) = (1.0 / (1.0 + ratio * ratio), root * root);
+        let log_x = if ratio > LARGE_RATIO {
+            -2.0 * ratio.ln()
         } else {
-            -(share * share).ln_1p()
+            -(ratio * ratio).ln_1p()
         };
         let front = (a * log_x).exp() * root * self.inverse_beta;
         if a * far > b * near {
@@ -62,8 +62,8 @@ impl Student {
         }
     }
 
-    /// The t below which T lies with a probability, by bisection; not a number without positive
-    /// degrees of freedom or outside the probabilities from 0 to 1.
+    /// Returns the value below which T lies with this probability, by bisection; NaN if the
+    /// probability is not from 0 to 1 or the degrees of freedom are not positive.
     #[must_use]
     pub fn quantile(&self, probability: f64) -> f64 {
         if !(0.0..=1.0).contains(&probability) || self.two_sided(1.0).is_nan() {
@@ -75,7 +75,7 @@ impl Student {
         self.upper_quantile(2.0 * (1.0 - probability))
     }
 
-    /// The t from 0 up that |T| exceeds with a probability.
+    /// Returns the value, 0 or more, that |T| exceeds with the probability `outside`.
     fn upper_quantile(&self, outside: f64) -> f64 {
         if outside <= 0.0 {
             return f64::INFINITY;
@@ -98,15 +98,15 @@ impl Student {
     }
 }
 
-/// Γ(a + 1/2) / Γ(a): an asymptotic series where a is large, reached by recursion from below.
+/// Returns Γ(a + 1/2) / Γ(a): by an asymptotic series for large a, to which a recursion leads.
 fn gamma_ratio(a: f64) -> f64 {
-    let mut at = a;
+    let mut argument = a;
     let mut factor = 1.0;
-    while at < LARGE {
-        factor *= at / (at + 0.5);
-        at += 1.0;
+    while argument < MIN_SERIES_ARGUMENT {
+        factor *= argument / (argument + 0.5);
+        argument += 1.0;
     }
-    let small = 1.0 / at;
+    let inverse = 1.0 / argument;
     let series = [
         -1.0 / 8.0,
         1.0 / 128.0,
@@ -119,35 +119,35 @@ fn gamma_ratio(a: f64) -> f64 {
     let sum = series
         .iter()
         .rev()
-        .fold(0.0, |sum, coefficient| (sum + coefficient) * small);
-    factor * at.sqrt() * (1.0 + sum)
+        .fold(0.0, |sum, coefficient| (sum + coefficient) * inverse);
+    factor * argument.sqrt() * (1.0 + sum)
 }
 
-/// The continued fraction of the incomplete beta function for x below its mean, with y = 1 - x:
+/// Returns the continued fraction of the incomplete beta function for x below its mean; y is 1 - x.
 /// `I_x(a, b)` = xᵃ yᵇ / B(a, b) times this (`DiDonato` and Morris 1992, ACM Transactions on
 /// Mathematical Software 18, 360-373, equation 9), which keeps its digits where x is nearly 1.
 #[allow(clippy::many_single_char_names)] // The names of the article.
 fn fraction(a: f64, b: f64, x: f64, y: f64) -> f64 {
-    let away = |value: f64| if value.abs() < TINY { TINY } else { value };
+    let nonzero = |value: f64| if value.abs() < TINY { TINY } else { value };
     let lambda = a * y - b * x;
     // Lentz's method, from the first partial denominator on.
-    let mut answer = away(a / (a + 1.0) * (lambda + 1.0));
-    let (mut c, mut d) = (answer, 0.0);
-    for step in 1..MOST_STEPS {
+    let mut fraction = nonzero(a / (a + 1.0) * (lambda + 1.0));
+    let (mut c, mut d) = (fraction, 0.0);
+    for step in 1..MAX_STEPS {
         let n = step as f64;
         let odd = a + 2.0 * n - 1.0;
         let numerator = (a + n - 1.0) / odd * ((a + b + n - 1.0) / odd) * n * (b - n) * x * x;
         let denominator =
             n + n * (b - n) * x / odd + (a + n) / (odd + 2.0) * (lambda + 1.0 + n * (1.0 + y));
-        d = 1.0 / away(denominator + numerator * d);
-        c = away(denominator + numerator / c);
+        d = 1.0 / nonzero(denominator + numerator * d);
+        c = nonzero(denominator + numerator / c);
         let change = c * d;
-        answer *= change;
+        fraction *= change;
         if (change - 1.0).abs() < 1e-16 {
             break;
         }
     }
-    1.0 / answer
+    1.0 / fraction
 }
 
 #[cfg(test)]
@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantiles_are_those_of_the_tables() {
+    fn quantiles_agree_with_published_tables() {
         for (probability, freedom, expected) in [
             (0.975, 1.0, 12.706_204_736_174_7),
             (0.975, 2.0, 4.302_652_729_749_46),
@@ -170,8 +170,8 @@ mod tests {
                     "{freedom}: {quantile}"
                 );
             }
-            let back = 0.5 * Student::new(freedom).two_sided(quantile);
-            assert!((back / (1.0 - probability) - 1.0).abs() < 1e-12);
+            let upper_tail = 0.5 * Student::new(freedom).two_sided(quantile);
+            assert!((upper_tail / (1.0 - probability) - 1.0).abs() < 1e-12);
         }
     }
 

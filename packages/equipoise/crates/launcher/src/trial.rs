@@ -319,7 +319,7 @@ fn settings_of(request: &Request) -> io::Result<Settings> {
 
 fn cpus_of(numbers: &[u32]) -> io::Result<Cpus> {
     let numbers = numbers.iter().copied().map(usize::try_from);
-    Cpus::of(numbers.map(|number| number.unwrap_or(usize::MAX)))
+    Cpus::from_numbers(numbers.map(|number| number.unwrap_or(usize::MAX)))
 }
 
 /// Keeps this CPU awake for some nanoseconds.

@@ -1,19 +1,19 @@
-//! The box that is searched.
+//! The box of points that is searched.
 
 use crate::random::Source;
 
-/// How strictly the bounds bind (Mebane & Sekhon 2011, `boundary.enforcement`).
+/// How strictly the bounds are enforced (Mebane & Sekhon 2011, `boundary.enforcement`).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Boundary {
-    /// 0: they only say where random points come from.
+    /// Level 0: the bounds limit only the random points.
     Anything,
-    /// 1: every individual is inside; polishing may look outside.
+    /// Level 1: every individual is inside the bounds; polishing may evaluate points outside.
     Partial,
-    /// 2: points outside are never evaluated.
+    /// Level 2: no point outside the bounds is evaluated.
     Never,
 }
 
-/// Lower and upper bounds of each parameter, and whether only whole numbers count.
+/// Lower and upper bounds of each parameter, which may be restricted to whole numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Domain {
     lower: Vec<f64>,
@@ -22,20 +22,20 @@ pub struct Domain {
 }
 
 impl Domain {
-    /// Bounds of equal length, finite, none crossed; whole numbers if `integer`.
+    /// Checks the bounds: finite, of equal length, no lower above its upper; whole if `integer`.
     ///
     /// # Errors
-    /// Names the parameter (from 0) with wrong bounds.
+    /// A message that names the parameter (from 0) with wrong bounds.
     pub fn new(lower: Vec<f64>, upper: Vec<f64>, integer: bool) -> Result<Self, String> {
         if lower.is_empty() || lower.len() != upper.len() {
             return Err(format!(
-                "{} lower and {} upper bounds: one of each is needed for every parameter",
+                "{} lower and {} upper bounds: each parameter needs one lower and one upper bound",
                 lower.len(),
                 upper.len()
             ));
         }
-        for (place, (&low, &high)) in lower.iter().zip(&upper).enumerate() {
-            let bounds = format!("the bounds of parameter {place}");
+        for (parameter, (&low, &high)) in lower.iter().zip(&upper).enumerate() {
+            let bounds = format!("the bounds of parameter {parameter}");
             if !low.is_finite() || !high.is_finite() || !(high - low).is_finite() {
                 return Err(format!("{bounds}, {low} and {high}, are not finite"));
             }
@@ -43,7 +43,7 @@ impl Domain {
                 return Err(format!("{bounds} cross: {low} > {high}"));
             }
             if integer && (low.fract() != 0.0 || high.fract() != 0.0) {
-                return Err(format!("{bounds}, {low} and {high}, are no whole numbers"));
+                return Err(format!("{bounds}, {low} and {high}, are not whole numbers"));
             }
         }
         Ok(Self {
@@ -59,16 +59,16 @@ impl Domain {
         self.lower.len()
     }
 
-    /// Whether only whole numbers count.
+    /// Whether parameters are restricted to whole numbers.
     #[must_use]
-    pub fn integer(&self) -> bool {
+    pub fn is_integer(&self) -> bool {
         self.integer
     }
 
-    /// The lower and the upper bound of a parameter.
+    /// Returns the lower and the upper bound of a parameter.
     #[must_use]
-    pub fn bounds(&self, place: usize) -> (f64, f64) {
-        (self.lower[place], self.upper[place])
+    pub fn bounds(&self, parameter: usize) -> (f64, f64) {
+        (self.lower[parameter], self.upper[parameter])
     }
 
     /// Whether the point is inside, including the bounds.
@@ -79,9 +79,9 @@ impl Domain {
         point.iter().zip(bounds).all(is_inside)
     }
 
-    /// Uniform between the bounds of one parameter.
-    pub fn draw(&self, place: usize, source: &mut Source) -> f64 {
-        let (low, high) = self.bounds(place);
+    /// Draws a value of one parameter, uniform between its bounds.
+    pub fn draw(&self, parameter: usize, source: &mut Source) -> f64 {
+        let (low, high) = self.bounds(parameter);
         if self.integer {
             // Number of values, one more than the difference; exact below 2^53.
             let count = high - low + 1.0;
@@ -90,15 +90,15 @@ impl Domain {
         (low + source.uniform() * (high - low)).clamp(low, high)
     }
 
-    /// A uniform point of the box.
+    /// Draws a point that is uniform in the box.
     pub fn point(&self, source: &mut Source) -> Vec<f64> {
-        let places = 0..self.parameters();
-        places.map(|place| self.draw(place, source)).collect()
+        let draw = |parameter| self.draw(parameter, source);
+        (0..self.parameters()).map(draw).collect()
     }
 
-    /// The value in the domain: the nearest whole number if the domain is integer.
+    /// Returns the value, rounded to a whole number if the domain is integer.
     #[must_use]
-    pub fn whole(&self, value: f64) -> f64 {
+    pub fn rounded(&self, value: f64) -> f64 {
         if self.integer { value.round() } else { value }
     }
 }
@@ -109,7 +109,7 @@ mod tests {
     use crate::random::Generator;
 
     #[test]
-    fn bounds_that_cross_are_refused_by_their_parameter() {
+    fn bounds_that_cross_are_refused_with_the_parameter() {
         let error = Domain::new(vec![0.0, 2.0], vec![1.0, 1.0], false).unwrap_err();
         assert!(error.contains("parameter 1 cross: 2 > 1"));
         assert!(Domain::new(vec![0.0], vec![f64::INFINITY], false).is_err());
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn every_whole_number_of_the_domain_is_as_likely() {
+    fn all_whole_numbers_of_the_domain_are_equally_likely() {
         let domain = Domain::new(vec![-2.0], vec![2.0], true).unwrap();
         let mut source = Source::new(Generator::Philox, 5);
         let mut counts = [0_i32; 5];
@@ -126,8 +126,8 @@ mod tests {
             let value = domain.draw(0, &mut source);
             assert!(value.fract() == 0.0);
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-            let place = (value + 2.0) as usize;
-            counts[place] += 1;
+            let index = (value + 2.0) as usize;
+            counts[index] += 1;
         }
         let sd = (50_000.0 * 0.2 * 0.8_f64).sqrt();
         for count in counts {

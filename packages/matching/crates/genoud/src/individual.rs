@@ -1,20 +1,20 @@
-//! A point with its values, and the comparison of two points.
+//! A point with its values, and comparisons of values.
 
 use std::cmp::Ordering;
 
 use crate::options::Direction;
 
-/// A point and its value, or several values that are compared in order.
+/// A point of the population and its values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Individual {
     /// The parameters.
     pub point: Vec<f64>,
-    /// The criteria, the most important first.
+    /// Value of each criterion, the most important first.
     pub values: Vec<f64>,
 }
 
-/// Lexically: the first criterion that differs decides. NaN is worse than every number, and as
-/// good as another NaN. Less is better.
+/// Orders values so that better values are less: the first criterion that differs decides. NaN is
+/// worse than every number and equal to NaN.
 pub fn compare(left: &[f64], right: &[f64], direction: Direction) -> Ordering {
     left.iter()
         .zip(right)
@@ -31,8 +31,8 @@ fn compare_one(left: f64, right: f64, direction: Direction) -> Ordering {
     }
 }
 
-/// Whether any criterion is better by more than the tolerance; a number is better than NaN.
-pub fn improved(new: &[f64], old: &[f64], direction: Direction, tolerance: f64) -> bool {
+/// Whether a new criterion is better by more than the tolerance; a number is better than NaN.
+pub fn is_improvement(new: &[f64], old: &[f64], direction: Direction, tolerance: f64) -> bool {
     new.iter().zip(old).any(|(&new, &old)| {
         let gain = match direction {
             Direction::Minimize => old - new,
@@ -56,23 +56,23 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_worst_whichever_way() {
+    fn nan_is_worse_than_every_number_in_both_directions() {
         for direction in [Minimize, Maximize] {
             let nan = [f64::NAN];
             for value in [f64::NEG_INFINITY, 0.0, f64::INFINITY] {
                 assert_eq!(compare(&nan, &[value], direction), Ordering::Greater);
-                assert!(improved(&[value], &nan, direction, 1.0));
+                assert!(is_improvement(&[value], &nan, direction, 1.0));
             }
             assert_eq!(compare(&nan, &nan, direction), Ordering::Equal);
         }
     }
 
     #[test]
-    fn a_gain_counts_when_it_exceeds_the_tolerance_in_any_criterion() {
-        assert!(!improved(&[0.9995], &[1.0], Minimize, 1e-3));
-        assert!(improved(&[0.9985], &[1.0], Minimize, 1e-3));
-        assert!(improved(&[0.9995, 0.0], &[1.0, 1.0], Minimize, 1e-3));
-        assert!(improved(&[1.1], &[1.0], Maximize, 1e-3));
-        assert!(!improved(&[0.9], &[1.0], Maximize, 1e-3));
+    fn an_improvement_above_the_tolerance_in_any_criterion_counts() {
+        assert!(!is_improvement(&[0.9995], &[1.0], Minimize, 1e-3));
+        assert!(is_improvement(&[0.9985], &[1.0], Minimize, 1e-3));
+        assert!(is_improvement(&[0.9995, 0.0], &[1.0, 1.0], Minimize, 1e-3));
+        assert!(is_improvement(&[1.1], &[1.0], Maximize, 1e-3));
+        assert!(!is_improvement(&[0.9], &[1.0], Maximize, 1e-3));
     }
 }

@@ -1,5 +1,5 @@
-//! Genetic optimisation using derivatives (Mebane & Sekhon 2011, JSS 42(11)) as a dialogue:
-//! the search asks for values, a polished point or a gradient, and gets them.
+//! Genetic optimisation using derivatives (Mebane & Sekhon 2011, JSS 42(11)). The search returns
+//! the next step, for instance points to evaluate, and the caller gives it the answer.
 
 mod domain;
 mod individual;
@@ -12,8 +12,8 @@ mod tausworthe;
 
 pub use domain::{Boundary, Domain};
 pub use individual::Individual;
-pub use options::{Direction, OperatorCounts, Options, Unusable};
+pub use options::{Direction, OperatorCounts, Options, SearchError};
 pub use philox::Philox;
 pub use random::{Generator, Source};
-pub use search::{Record, Search, Step, Stop};
+pub use search::{GenerationRecord, Search, Step, Stop};
 pub use tausworthe::Tausworthe;

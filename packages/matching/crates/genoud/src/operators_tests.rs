@@ -1,4 +1,4 @@
-//! The changes that each operator may make to its parents.
+//! Each operator changes its parents only as the paper allows.
 
 #![allow(clippy::float_cmp)] // These values are exact.
 #![allow(clippy::redundant_closure_for_method_calls)] // The methods have too narrow a lifetime.
@@ -25,7 +25,7 @@ fn children_in_box(
     children(population, &domain, Boundary::Partial, operator)
 }
 
-/// Runs an operator on the same parents many times, at a reach of 0.1.
+/// Runs an operator on the same parents many times, with a reach of 0.1.
 fn children(
     population: &[Individual],
     domain: &Domain,
@@ -47,16 +47,16 @@ fn unit(parameters: usize) -> Domain {
     Domain::new(vec![0.0; parameters], vec![1.0; parameters], false).unwrap()
 }
 
-fn changed(child: &[f64], parent: &[f64]) -> Vec<usize> {
+fn changed_parameters(child: &[f64], parent: &[f64]) -> Vec<usize> {
     (0..child.len())
-        .filter(|&place| child[place].to_bits() != parent[place].to_bits())
+        .filter(|&parameter| child[parameter].to_bits() != parent[parameter].to_bits())
         .collect()
 }
 
 const MIDDLE: [f64; 3] = [0.5, 0.25, 0.75];
 
 #[test]
-fn a_mutation_of_one_parameter_leaves_the_others() {
+fn mutations_of_one_parameter_keep_the_other_parameters() {
     let population = individuals(&[&MIDDLE]);
     let operators: [fn(&mut Parents<'_>) -> Vec<f64>; 3] = [
         |parents| parents.uniform_mutation(),
@@ -67,9 +67,9 @@ fn a_mutation_of_one_parameter_leaves_the_others() {
         let all = children_in_box(&population, operator);
         let mut counts = [0; 3];
         for child in &all {
-            let places = changed(child, &MIDDLE);
-            assert_eq!(places.len(), 1);
-            counts[places[0]] += 1;
+            let parameters = changed_parameters(child, &MIDDLE);
+            assert_eq!(parameters.len(), 1);
+            counts[parameters[0]] += 1;
         }
         assert!(counts.iter().all(|&count| count > DRAWS / 4));
     }
@@ -89,7 +89,7 @@ fn uniform_mutation_reaches_every_part_of_the_domain() {
 }
 
 #[test]
-fn boundary_mutation_takes_either_bound() {
+fn boundary_mutation_moves_to_both_bounds() {
     let population = individuals(&[&[0.5]]);
     let all = children_in_box(&population, |parents| parents.boundary_mutation());
     let low = all.iter().filter(|child| child[0] == 0.0).count();
@@ -103,7 +103,7 @@ fn non_uniform_mutation_goes_no_further_than_its_reach() {
     let population = individuals(&[&MIDDLE]);
     let all = children_in_box(&population, |parents| parents.whole_non_uniform_mutation());
     for child in &all {
-        assert_eq!(changed(child, &MIDDLE).len(), 3);
+        assert_eq!(changed_parameters(child, &MIDDLE).len(), 3);
         for (value, from) in child.iter().zip(MIDDLE) {
             assert!(*value >= from - 0.1 * from);
             assert!(*value <= from + 0.1 * (1.0 - from));
@@ -123,7 +123,7 @@ fn polytope_crossover_stays_in_the_hull_of_its_parents() {
 }
 
 #[test]
-fn simple_crossover_swaps_all_but_a_tenth_behind_one_cut() {
+fn simple_crossover_swaps_nine_tenths_after_one_cut() {
     let population = individuals(&[&[0.0; 4], &[1.0; 4]]);
     let mut pairs = Vec::new();
     children_in_box(&population, |parents| {
@@ -150,7 +150,7 @@ fn heuristic_crossover_lies_beyond_the_better_parent() {
 }
 
 #[test]
-fn heuristic_crossover_keeps_the_better_parent_where_nothing_is_inside() {
+fn heuristic_crossover_returns_the_better_parent_if_no_child_is_inside() {
     let population = individuals(&[&[1.0], &[0.4]]);
     let all = children_in_box(&population, |parents| parents.heuristic_crossover());
     assert!(all.iter().all(|child| child[0] == 1.0));
@@ -191,15 +191,15 @@ fn whole_numbers_move_by_at_least_one_and_stay_whole() {
             assert!(child.iter().all(|value| value.fract() == 0.0));
         }
     }
-    let alone = individuals(&[&[2.0, 3.0]]);
-    let moved = children(&alone, &domain, Boundary::Partial, |parents| {
+    let single = individuals(&[&[2.0, 3.0]]);
+    let moved = children(&single, &domain, Boundary::Partial, |parents| {
         parents.non_uniform_mutation()
     });
-    assert!(moved.iter().all(|child| child != &alone[0].point));
+    assert!(moved.iter().all(|child| child != &single[0].point));
 }
 
 #[test]
-fn operators_end_where_there_is_nothing_else_to_be() {
+fn operators_end_in_a_domain_of_one_point() {
     let domain = Domain::new(vec![1.0], vec![1.0], false).unwrap();
     let population = individuals(&[&[1.0], &[1.0]]);
     let mut source = Source::new(Generator::Philox, 1);
@@ -216,7 +216,7 @@ fn operators_end_where_there_is_nothing_else_to_be() {
 }
 
 #[test]
-fn the_reach_shrinks_from_all_to_almost_nothing() {
+fn the_mutation_reach_shrinks_from_1_to_its_minimum() {
     assert!((mutation_reach(0, 10) - 1.0).abs() < 1e-15);
     assert!((mutation_reach(5, 10) - 1.0 / 64.0).abs() < 1e-15);
     assert!((mutation_reach(10, 10) - MIN_REACH).abs() < 1e-15);

@@ -1,16 +1,16 @@
-//! The options of a search, and how many individuals each operator makes by them.
+//! The options of a search, and the number of individuals that each operator makes.
 
 use std::fmt;
 
 use crate::domain::{Boundary, Domain};
 use crate::random::Generator;
 
-/// Which way is better.
+/// Whether small or large values are better.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Direction {
-    /// Less is better.
+    /// Smaller values are better.
     Minimize,
-    /// More is better.
+    /// Larger values are better.
     Maximize,
 }
 
@@ -18,103 +18,104 @@ pub enum Direction {
 #[derive(Clone, Debug)]
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "independent settings, each a truth in the paper's interface too"
+    reason = "independent settings, which are booleans in the paper too"
 )]
 pub struct Options {
-    /// The box, real or whole numbers.
+    /// The box of points to search.
     pub domain: Domain,
-    /// How strictly its bounds bind.
+    /// How strictly the bounds of the box are enforced.
     pub boundary: Boundary,
-    /// Which way is better.
+    /// Whether small or large values are better.
     pub direction: Direction,
     /// Smallest number of individuals in a generation; it may grow ([`OperatorCounts`]).
     pub population: usize,
-    /// Number of generations, counted from the first that was bred.
+    /// Limit of the number of generations after the random one.
     pub generations: usize,
-    /// Whether `generations` binds even if the search still improves.
+    /// Whether the search ends at `generations` even if it still improves.
     pub hard_generation_limit: bool,
-    /// After more generations than this without improvement the search ends.
+    /// The search ends after more generations than this without improvement.
     pub wait_generations: usize,
     /// Smallest improvement of a criterion that counts.
     pub solution_tolerance: f64,
-    /// Points that the first generation has, inside the box.
+    /// Points of the first generation, inside the box; random points fill the rest.
     pub starting_values: Vec<Vec<f64>>,
     /// Weights of the operators 1 to 9.
     pub operators: [f64; 9],
-    /// The share of the polished point in a local-minimum crossover; drawn if None.
+    /// Share of the polished point in a local-minimum crossover; `None` for a random share.
     pub mix: Option<f64>,
-    /// Whether the best is polished each generation.
+    /// Whether a local optimiser polishes the best individual of each generation.
     pub polish: bool,
-    /// Number of generations that are bred before the first polish.
+    /// Number of generations before the first polishing.
     pub burn_in: usize,
-    /// Whether waiting counts only where the gradient is small.
+    /// Whether a generation without improvement counts only if the gradient is small.
     pub gradient_check: bool,
-    /// Whether no point is evaluated twice.
+    /// Whether values are remembered, so that no point is evaluated twice.
     pub memory: bool,
-    /// The random source.
+    /// The random number generator.
     pub generator: Generator,
-    /// Its seed.
+    /// Seed of the random numbers.
     pub seed: u64,
 }
 
-/// Options or answers that cannot be used, in words.
+/// Options or answers that cannot be used, as a message.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Unusable(pub String);
+pub struct SearchError(pub String);
 
-impl fmt::Display for Unusable {
+impl fmt::Display for SearchError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.0)
     }
 }
 
-impl std::error::Error for Unusable {}
+impl std::error::Error for SearchError {}
 
+/// Index of operator 9, the local-minimum crossover.
 const LOCAL_MINIMUM: usize = 8;
 
 impl Options {
-    /// The operators' counts, if everything fits together.
-    pub(crate) fn counts(&self) -> Result<OperatorCounts, Unusable> {
+    /// Checks the options, and returns the number of individuals from each operator.
+    pub(crate) fn counts(&self) -> Result<OperatorCounts, SearchError> {
         let Some(counts) = OperatorCounts::new(&self.operators, self.population) else {
-            return Err(Unusable(format!(
-                "a population of {} and operators {:?}: at least two individuals and weights \
-                 of 0 or more, not all 0, are needed",
+            return Err(SearchError(format!(
+                "a population of {} and weights {:?} of the operators: use a population of 2 or \
+                 more, and weights of 0 or more, not all 0",
                 self.population, self.operators
             )));
         };
         if self.generations == 0 {
-            return Err(Unusable("0 generations: at least one is needed".into()));
+            return Err(SearchError("generations must be at least 1".into()));
         }
         if self.solution_tolerance.is_nan() || self.solution_tolerance < 0.0 {
-            return Err(Unusable(format!(
-                "a solution tolerance of {}: 0 or more is needed",
+            return Err(SearchError(format!(
+                "the solution tolerance must be 0 or more, not {}",
                 self.solution_tolerance
             )));
         }
-        if self.mix.is_some_and(|share| !(0.0..=1.0).contains(&share)) {
-            let message = "the mix of operator 9 is a share between 0 and 1";
-            return Err(Unusable(message.into()));
+        if let Some(mix) = self.mix.filter(|share| !(0.0..=1.0).contains(share)) {
+            let message = format!("the mix of operator 9 must be between 0 and 1, not {mix}");
+            return Err(SearchError(message));
         }
-        if self.domain.integer() && counts.each[LOCAL_MINIMUM] > 0 {
-            let message = "operator 9 needs derivatives, and whole numbers have none";
-            return Err(Unusable(message.into()));
+        if self.domain.is_integer() && counts.by_operator[LOCAL_MINIMUM] > 0 {
+            let message = "operator 9 needs real parameters: set its weight to 0";
+            return Err(SearchError(message.into()));
         }
         if self.starting_values.len() > counts.population {
-            return Err(Unusable(format!(
-                "{} starting values for a population of {}",
+            return Err(SearchError(format!(
+                "{} starting values are too many for a population of {}",
                 self.starting_values.len(),
                 counts.population
             )));
         }
         for (row, point) in self.starting_values.iter().enumerate() {
             if point.len() != self.domain.parameters() {
-                return Err(Unusable(format!(
+                return Err(SearchError(format!(
                     "starting value {row} has {} parameters, not {}",
                     point.len(),
                     self.domain.parameters()
                 )));
             }
             if !self.domain.contains(point) {
-                return Err(Unusable(format!(
+                return Err(SearchError(format!(
                     "starting value {row}, {point:?}, lies outside the bounds"
                 )));
             }
@@ -123,21 +124,22 @@ impl Options {
     }
 }
 
-/// Number of individuals of the next generation from each operator.
+/// Number of individuals of a generation that each operator makes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct OperatorCounts {
-    /// Operators 1 to 9; the first, cloning, fills the rest of the generation besides the best.
-    pub each: [usize; 9],
-    /// The population, grown where the operators need it.
+    /// Numbers for the operators 1 to 9; the first, cloning, fills the rest of the generation.
+    pub by_operator: [usize; 9],
+    /// Number of individuals of a generation, increased if the operators need it.
     pub population: usize,
 }
 
+// Indices of the operators 6 and 8.
 const SIMPLE_CROSSOVER: usize = 5;
 const HEURISTIC_CROSSOVER: usize = 7;
 
 impl OperatorCounts {
-    /// Number of individuals for each weight, from the population minus two; crossovers that make
-    /// two children at once get an even number. `None` if the weights are unusable.
+    /// Divides the population minus two among the operators by their weights; operators that make
+    /// two children at once get an even number. `None` if the weights or population are invalid.
     #[must_use]
     pub fn new(weights: &[f64; 9], population: usize) -> Option<Self> {
         let total: f64 = weights.iter().sum();
@@ -145,27 +147,30 @@ impl OperatorCounts {
         if !weights.iter().all(is_usable) || total <= 0.0 || !total.is_finite() || population < 2 {
             return None;
         }
-        let mut each = [0; 9];
-        for (count, weight) in each.iter_mut().zip(weights) {
+        let mut by_operator = [0; 9];
+        for (count, weight) in by_operator.iter_mut().zip(weights) {
             let share = (weight / total * (population - 2) as f64).round();
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
             let share = share as usize;
             *count = share;
         }
-        for place in [SIMPLE_CROSSOVER, HEURISTIC_CROSSOVER] {
-            each[place] += each[place] % 2;
+        for operator in [SIMPLE_CROSSOVER, HEURISTIC_CROSSOVER] {
+            by_operator[operator] += by_operator[operator] % 2;
         }
-        let children: usize = each[1..].iter().sum();
+        let children: usize = by_operator[1..].iter().sum();
         let mut population = population.max(children + 1);
         population += population % 2;
-        each[0] = population - children - 1;
-        Some(Self { each, population })
+        by_operator[0] = population - children - 1;
+        Some(Self {
+            by_operator,
+            population,
+        })
     }
 
     /// Returns the number of children of the operators 2 to 9.
     #[must_use]
     pub fn children(&self) -> usize {
-        self.each[1..].iter().sum()
+        self.by_operator[1..].iter().sum()
     }
 }
 
@@ -176,24 +181,28 @@ mod tests {
     const DEFAULT: [f64; 9] = [50.0, 50.0, 50.0, 50.0, 50.0, 50.0, 50.0, 50.0, 0.0];
 
     #[test]
-    fn the_published_examples_come_out() {
-        let each = |population| OperatorCounts::new(&DEFAULT, population).unwrap().each;
+    fn counts_are_those_of_the_published_examples() {
+        let each = |population| {
+            OperatorCounts::new(&DEFAULT, population)
+                .unwrap()
+                .by_operator
+        };
         assert_eq!(each(1000), [122, 125, 125, 125, 125, 126, 125, 126, 0]);
         assert_eq!(each(16), [1, 2, 2, 2, 2, 2, 2, 2, 0]);
         assert_eq!(each(100), [15, 12, 12, 12, 12, 12, 12, 12, 0]);
     }
 
     #[test]
-    fn the_population_grows_where_the_operators_need_it() {
+    fn the_population_grows_if_the_operators_need_it() {
         let weights = [0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 1.0, 0.0];
         let counts = OperatorCounts::new(&weights, 8).unwrap();
         assert_eq!(counts.children(), 8);
         assert_eq!(counts.population, 10);
-        assert_eq!(counts.each[0], 1);
+        assert_eq!(counts.by_operator[0], 1);
     }
 
     #[test]
-    fn weights_that_say_nothing_are_refused() {
+    fn zero_nan_and_negative_weights_are_refused() {
         assert!(OperatorCounts::new(&[0.0; 9], 100).is_none());
         assert!(OperatorCounts::new(&[f64::NAN; 9], 100).is_none());
         let mut negative = DEFAULT;

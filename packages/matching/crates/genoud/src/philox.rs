@@ -7,39 +7,39 @@ const MULTIPLIERS: [u32; 2] = [0xD251_1F53, 0xCD9E_8D57];
 const KEY_STEPS: [u32; 2] = [0x9E37_79B9, 0xBB67_AE85];
 const ROUNDS: usize = 10;
 
-/// The stream of one seed: the blocks of the counter from 0, in order.
+/// The random stream of one seed: blocks of 128 bits for the counters 0, 1, 2 and so on.
 #[derive(Clone, Debug)]
 pub struct Philox {
     key: [u32; 2],
     counter: u64,
-    spare: Option<u64>,
+    second_half: Option<u64>,
 }
 
 impl Philox {
-    /// The stream of this seed; every seed has a different stream.
+    /// Starts the stream of a seed; every seed has a different stream.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self {
             key: halves(seed),
             counter: 0,
-            spare: None,
+            second_half: None,
         }
     }
 
-    /// The next 64 bits: half a block, its first word in the lower bits.
+    /// Draws the next 64 bits: half of a block, with its first word in the lower bits.
     pub fn next_u64(&mut self) -> u64 {
-        if let Some(spare) = self.spare.take() {
-            return spare;
+        if let Some(second_half) = self.second_half.take() {
+            return second_half;
         }
         let [low, high] = halves(self.counter);
         let block = philox([low, high, 0, 0], self.key);
         self.counter += 1;
-        self.spare = Some(joined(block[2], block[3]));
+        self.second_half = Some(joined(block[2], block[3]));
         joined(block[0], block[1])
     }
 }
 
-/// The bijection of the paper: the block of a counter under a key.
+/// Returns the block of a counter under a key (the bijection of the paper).
 fn philox(mut counter: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {
     for _ in 0..ROUNDS {
         let first = halves(u64::from(MULTIPLIERS[0]) * u64::from(counter[0]));
@@ -56,7 +56,7 @@ fn philox(mut counter: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {
     counter
 }
 
-/// The lower and the upper half.
+/// Returns the lower and the upper half of a word.
 #[allow(clippy::cast_possible_truncation)]
 const fn halves(word: u64) -> [u32; 2] {
     [word as u32, (word >> 32) as u32]
@@ -72,7 +72,7 @@ mod tests {
 
     /// The known answers that the authors publish with Random123 (`kat_vectors`).
     #[test]
-    fn blocks_are_those_of_the_authors() {
+    fn blocks_agree_with_the_published_answers() {
         let answer = [0x6627_e8d5, 0xe169_c58d, 0xbc57_ac4c, 0x9b00_dbd8];
         assert_eq!(philox([0; 4], [0; 2]), answer);
         let answer = [0x408f_276d, 0x41c8_3b0e, 0xa20b_c7c6, 0x6d54_51fd];
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_is_its_blocks_in_order() {
+    fn a_stream_returns_its_blocks_in_order() {
         let mut stream = Philox::new(0);
         assert_eq!(stream.next_u64(), 0xe169_c58d_6627_e8d5);
         assert_eq!(stream.next_u64(), 0x9b00_dbd8_bc57_ac4c);
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn seeds_that_differ_only_in_the_upper_half_give_other_streams() {
+    fn seeds_that_differ_in_the_upper_half_give_different_streams() {
         assert_ne!(
             Philox::new(7).next_u64(),
             Philox::new(7 | (1 << 40)).next_u64()

@@ -1,9 +1,9 @@
-//! Where every draw of a search comes from.
+//! The random numbers of a search.
 
 use crate::philox::Philox;
 use crate::tausworthe::Tausworthe;
 
-/// Which random source.
+/// The random number generator to use.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Generator {
     /// Philox4x32-10, counter-based.
@@ -12,7 +12,7 @@ pub enum Generator {
     Tausworthe,
 }
 
-/// A stream of draws, the same on every architecture.
+/// A stream of random numbers, the same on every architecture.
 #[derive(Clone, Debug)]
 pub struct Source {
     stream: Stream,
@@ -25,7 +25,7 @@ enum Stream {
 }
 
 impl Source {
-    /// The stream of a seed.
+    /// Starts the stream of a seed.
     #[must_use]
     pub fn new(generator: Generator, seed: u64) -> Self {
         let stream = match generator {
@@ -35,7 +35,7 @@ impl Source {
         Self { stream }
     }
 
-    /// 64 random bits.
+    /// Draws 64 random bits.
     pub fn bits(&mut self) -> u64 {
         match &mut self.stream {
             Stream::Philox(stream) => stream.next_u64(),
@@ -43,13 +43,13 @@ impl Source {
         }
     }
 
-    /// Uniform in the open interval (0, 1): the middles of 2^52 cells.
+    /// Draws a number that is uniform in the open interval (0, 1): the middle of one of 2^52 cells.
     pub fn uniform(&mut self) -> f64 {
         let cell = self.bits() >> 12;
         (cell as f64 + 0.5) / (1_u64 << 52) as f64
     }
 
-    /// Uniform among 0 … `count` - 1 (Lemire 2019, ACM TOMACS 29(1)).
+    /// Draws a whole number below `count`, all equally likely (Lemire 2019, ACM TOMACS 29(1)).
     ///
     /// # Panics
     /// If `count` is 0.
@@ -65,19 +65,19 @@ impl Source {
         }
     }
 
-    /// Uniform among the places of a list of this length.
+    /// Draws an index of a list of this length.
     #[allow(clippy::cast_possible_truncation)]
-    pub fn place(&mut self, length: usize) -> usize {
+    pub fn index(&mut self, length: usize) -> usize {
         self.below(length as u64) as usize
     }
 
-    /// True half the time.
+    /// Tosses a fair coin.
     pub fn coin(&mut self) -> bool {
         self.bits() >> 63 == 1
     }
 
-    /// A place among `length`, the r-th from 1 with probability 2^-r; the last takes the rest.
-    pub fn geometric(&mut self, length: usize) -> usize {
+    /// Draws an index below `length`: index r with probability 2^-(r + 1), the last with the rest.
+    pub fn geometric_rank(&mut self, length: usize) -> usize {
         let zeros = self.bits().leading_zeros() as usize;
         zeros.min(length - 1)
     }
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_streams_are_golden() {
+    fn a_seed_always_gives_the_recorded_numbers() {
         let draws = |generator| {
             let mut source = Source::new(generator, 2006);
             [source.bits(), source.bits(), source.bits()]
@@ -121,11 +121,11 @@ mod tests {
     }
 
     #[test]
-    fn each_number_below_a_bound_is_as_likely() {
+    fn all_numbers_below_a_bound_are_equally_likely() {
         let mut source = Source::new(Generator::Philox, 2);
         let mut counts = [0_u32; 7];
         for _ in 0..70_000 {
-            counts[source.place(7)] += 1;
+            counts[source.index(7)] += 1;
         }
         let sd = (70_000.0 * (1.0 / 7.0) * (6.0 / 7.0_f64)).sqrt();
         for count in counts {
@@ -139,7 +139,7 @@ mod tests {
         let mut counts = [0_u32; 4];
         let draws = 80_000;
         for _ in 0..draws {
-            counts[source.geometric(4)] += 1;
+            counts[source.geometric_rank(4)] += 1;
         }
         for (count, share) in counts.into_iter().zip([0.5, 0.25, 0.125, 0.125]) {
             let sd = (f64::from(draws) * share * (1.0 - share)).sqrt();

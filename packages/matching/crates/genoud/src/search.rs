@@ -1,34 +1,34 @@
-//! The search as a dialogue: its steps, the memory of evaluated points, and when it ends.
+//! The search: its steps, the memory of evaluated points, and the rule that ends it.
 //!
 //! Mebane & Sekhon 2011, section 3.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::domain::Boundary;
-use crate::individual::{Individual, compare, improved};
+use crate::individual::{Individual, compare, is_improvement};
 use crate::operators::{Parents, children, mutation_reach};
-use crate::options::{Direction, OperatorCounts, Options, Unusable};
+use crate::options::{Direction, OperatorCounts, Options, SearchError};
 use crate::random::Source;
 
-/// The next step of the search.
+/// The next step of the search, which the caller does and answers.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
-    /// The values of these points: [`crate::Search::tell`].
+    /// Evaluate these points, for [`crate::Search::tell`].
     Evaluate(Vec<Vec<f64>>),
-    /// Points that a local optimiser is to polish: [`crate::Search::tell_polished`].
+    /// Improve these points with a local optimiser, for [`crate::Search::tell_polished`].
     Polish(Vec<Vec<f64>>),
-    /// Whether the gradient at this point is small: [`crate::Search::tell_gradient`].
+    /// Check whether the gradient at this point is small, for [`crate::Search::tell_gradient`].
     Gradient(Vec<f64>),
-    /// Nothing: the search has ended.
+    /// The search has ended; there is nothing to do.
     Done(Stop),
 }
 
 /// A finished generation.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Record {
-    /// From 0, which is random.
+pub struct GenerationRecord {
+    /// Number of the generation; generation 0 is random.
     pub generation: usize,
-    /// Its best individual.
+    /// The best individual of the generation.
     pub best: Individual,
     /// The first criterion of the middle individual.
     pub median: f64,
@@ -42,15 +42,15 @@ enum Phase {
         children: Vec<Vec<f64>>,
         rows: Vec<usize>,
     },
-    /// The population is sorted.
+    /// The population is sorted; the best may be polished next.
     Sorted,
     PolishingBest,
-    Judging,
+    CheckingImprovement,
     CheckingGradient,
-    /// The generation is over; whether the gradient is small.
+    /// The generation is over; true if the gradient is small or was not checked.
     Concluding(bool),
     Breeding,
-    /// Operator 9 waits for its parents to be polished.
+    /// The crossover of operator 9 waits for its parents to be polished.
     Crossing {
         children: Vec<Vec<f64>>,
         starts: Vec<Vec<f64>>,
@@ -58,41 +58,41 @@ enum Phase {
     Ended(Stop),
 }
 
-/// A genetic search that asks for values and gets them.
+/// A genetic search, which asks its caller for the values of points.
 pub struct Search {
     options: Options,
     counts: OperatorCounts,
     source: Source,
     memory: Memory,
-    ending: Ending,
+    stop_rule: StopRule,
     population: Vec<Individual>,
     generation: usize,
     criteria: Option<usize>,
     evaluations: usize,
     polished: Option<Vec<f64>>,
     gradient: Option<(Vec<f64>, bool)>,
-    history: Vec<Record>,
+    history: Vec<GenerationRecord>,
     phase: Phase,
     pending: Step,
 }
 
 impl Search {
-    /// A search that asks for its first generation.
+    /// Starts a search, whose first step is to evaluate the first generation.
     ///
     /// # Errors
-    /// If the options do not fit together.
-    pub fn new(options: Options) -> Result<Self, Unusable> {
+    /// The options do not fit together.
+    pub fn new(options: Options) -> Result<Self, SearchError> {
         let counts = options.counts()?;
         let mut source = Source::new(options.generator, options.seed);
         let mut first = options.starting_values.clone();
         for value in first.iter_mut().flatten() {
-            *value = options.domain.whole(*value);
+            *value = options.domain.rounded(*value);
         }
         while first.len() < counts.population {
             first.push(options.domain.point(&mut source));
         }
         let mut search = Self {
-            ending: Ending::new(&options),
+            stop_rule: StopRule::new(&options),
             counts,
             source,
             memory: Memory::default(),
@@ -107,67 +107,67 @@ impl Search {
             pending: Step::Polish(Vec::new()),
             options,
         };
-        search.phase = search.evaluating(first);
+        search.phase = search.evaluation_phase(first);
         search.advance();
         Ok(search)
     }
 
-    /// Returns the next step; the same until it has its answer.
+    /// Returns the next step; it stays the same until it is answered.
     #[must_use]
     pub fn ask(&self) -> &Step {
         &self.pending
     }
 
-    /// The values of the requested points, `criteria` of them for each.
+    /// Takes the values of the requested points: `criteria` values for each point.
     ///
     /// # Errors
-    /// If no values were requested, or their number for each point has changed.
-    pub fn tell(&mut self, values: &[f64], criteria: usize) -> Result<(), Unusable> {
+    /// No values were requested, or the number of values or criteria is wrong.
+    pub fn tell(&mut self, values: &[f64], criteria: usize) -> Result<(), SearchError> {
         let Phase::Evaluating { rows, .. } = &self.phase else {
-            return Err(Unusable("no values were asked for".into()));
+            return Err(SearchError("the next step needs no values".into()));
         };
         if criteria == 0 || values.len() != rows.len() * criteria {
-            return Err(Unusable(format!(
-                "{} values of {} points with {criteria} criteria each",
+            return Err(SearchError(format!(
+                "{} values do not fit {} points with {criteria} criteria each",
                 values.len(),
                 rows.len()
             )));
         }
         if let Some(before) = self.criteria.filter(|&before| before != criteria) {
-            return Err(Unusable(format!(
-                "{criteria} criteria for each point, after {before}: there must be as many always"
+            return Err(SearchError(format!(
+                "{criteria} criteria for each point, not {before} as before: give as many always"
             )));
         }
         self.criteria = Some(criteria);
         self.evaluations += rows.len();
         let phase = std::mem::replace(&mut self.phase, Phase::Sorted);
         if let Phase::Evaluating { children, rows } = phase {
-            self.settle(children, &rows, values, criteria);
+            self.merge(children, &rows, values, criteria);
         }
         self.advance();
         Ok(())
     }
 
-    /// Takes the polished points and the values there.
+    /// Takes the polished points and their values.
     ///
     /// # Errors
-    /// If no polishing was requested, or the numbers of points differ.
-    pub fn tell_polished(&mut self, polished: Vec<Individual>) -> Result<(), Unusable> {
+    /// No polishing was requested, or the number or length of the points is wrong.
+    pub fn tell_polished(&mut self, polished: Vec<Individual>) -> Result<(), SearchError> {
         let Step::Polish(starts) = &self.pending else {
-            return Err(Unusable("nothing was to be polished".into()));
+            return Err(SearchError("the next step needs no polished points".into()));
         };
         let parameters = self.options.domain.parameters();
         let fits = |individual: &Individual| {
             individual.point.len() == parameters && Some(individual.values.len()) == self.criteria
         };
         if polished.len() != starts.len() || !polished.iter().all(fits) {
-            return Err(Unusable(format!(
-                "{} polished points for {} starts, or points or values of another length",
+            return Err(SearchError(format!(
+                "{} polished points for {} starts, or a point or its values have a wrong length",
                 polished.len(),
                 starts.len()
             )));
         }
-        match std::mem::replace(&mut self.phase, Phase::Judging) {
+        match std::mem::replace(&mut self.phase, Phase::CheckingImprovement) {
             Phase::Crossing { children, starts } => self.cross(children, &starts, &polished),
             _ => polished
                 .into_iter()
@@ -177,70 +177,70 @@ impl Search {
         Ok(())
     }
 
-    /// Whether every component of the gradient that was asked for is small.
+    /// Takes whether every component of the requested gradient is small.
     ///
     /// # Errors
-    /// If no gradient was asked for.
-    pub fn tell_gradient(&mut self, small: bool) -> Result<(), Unusable> {
+    /// No gradient was requested.
+    pub fn tell_gradient(&mut self, is_small: bool) -> Result<(), SearchError> {
         let Step::Gradient(point) = &self.pending else {
-            return Err(Unusable("no gradient was asked for".into()));
+            return Err(SearchError("the next step needs no gradient".into()));
         };
-        self.gradient = Some((point.clone(), small));
-        self.phase = Phase::Concluding(small);
+        self.gradient = Some((point.clone(), is_small));
+        self.phase = Phase::Concluding(is_small);
         self.advance();
         Ok(())
     }
 
-    /// The individuals, the best first; empty before the first values.
+    /// Returns the individuals, the best first; none before the first values.
     #[must_use]
     pub fn population(&self) -> &[Individual] {
         &self.population
     }
 
-    /// Returns how often each operator is used.
+    /// Returns the number of individuals from each operator.
     #[must_use]
     pub fn counts(&self) -> &OperatorCounts {
         &self.counts
     }
 
-    /// When the best last improved by more than the tolerance.
+    /// Returns the generation in which the best last improved by more than the tolerance.
     #[must_use]
     pub fn peak_generation(&self) -> usize {
-        self.ending.peak
+        self.stop_rule.peak_generation
     }
 
     /// Returns the finished generations.
     #[must_use]
-    pub fn history(&self) -> &[Record] {
+    pub fn history(&self) -> &[GenerationRecord] {
         &self.history
     }
 
-    /// The present generation, from 0; at the end the last one.
+    /// Returns the number of the current generation, or of the last one at the end.
     #[must_use]
     pub fn generation(&self) -> usize {
         self.generation
     }
 
-    /// Returns the number of generations at most, as of now.
+    /// Returns the current limit of the number of generations; a soft limit can grow.
     #[must_use]
     pub fn generation_limit(&self) -> usize {
-        self.ending.generations
+        self.stop_rule.generations
     }
 
-    /// Goes on until something is needed from outside.
+    /// Runs the search until it needs an answer from the caller.
     fn advance(&mut self) {
         self.pending = loop {
-            if let Some(step) = self.turn() {
+            if let Some(step) = self.next_step() {
                 break step;
             }
         };
     }
 
-    /// One turn: returns a request, or `None` and enters the next phase.
-    fn turn(&mut self) -> Option<Step> {
+    /// Returns the step that this phase needs; `None` after entering the next phase.
+    fn next_step(&mut self) -> Option<Step> {
         match std::mem::replace(&mut self.phase, Phase::Sorted) {
             Phase::Evaluating { children, rows } if rows.is_empty() => {
-                self.settle(children, &[], &[], 0);
+                self.merge(children, &[], &[], 0);
                 None
             }
             Phase::Evaluating { children, rows } => {
@@ -253,7 +253,7 @@ impl Search {
                 self.phase = if is_due {
                     Phase::PolishingBest
                 } else {
-                    Phase::Judging
+                    Phase::CheckingImprovement
                 };
                 None
             }
@@ -261,14 +261,14 @@ impl Search {
                 self.phase = Phase::PolishingBest;
                 Some(Step::Polish(vec![self.population[0].point.clone()]))
             }
-            Phase::Judging => {
+            Phase::CheckingImprovement => {
                 let best = &self.population[0].values;
-                let improved = self.ending.note(self.generation, best);
-                let needs_gradient = self.options.gradient_check && !improved;
+                let has_improved = self.stop_rule.update(self.generation, best);
+                let needs_gradient = self.options.gradient_check && !has_improved;
                 self.phase = match &self.gradient {
                     _ if !needs_gradient => Phase::Concluding(true),
-                    Some((point, small)) if *point == self.population[0].point => {
-                        Phase::Concluding(*small)
+                    Some((point, is_small)) if *point == self.population[0].point => {
+                        Phase::Concluding(*is_small)
                     }
                     _ => Phase::CheckingGradient,
                 };
@@ -278,13 +278,13 @@ impl Search {
                 self.phase = Phase::CheckingGradient;
                 Some(Step::Gradient(self.population[0].point.clone()))
             }
-            Phase::Concluding(flat) => {
+            Phase::Concluding(is_flat) => {
                 self.record();
-                let over = match self.generation {
+                let stop = match self.generation {
                     0 => None,
-                    generation => self.ending.verdict(generation, flat),
+                    generation => self.stop_rule.stop_after(generation, is_flat),
                 };
-                self.phase = over.map_or(Phase::Breeding, Phase::Ended);
+                self.phase = stop.map_or(Phase::Breeding, Phase::Ended);
                 None
             }
             Phase::Breeding => {
@@ -304,8 +304,8 @@ impl Search {
         }
     }
 
-    /// Returns the phase that evaluates new points, each once if there is a memory.
-    fn evaluating(&self, children: Vec<Vec<f64>>) -> Phase {
+    /// Returns the phase that evaluates the children; with a memory, only new points.
+    fn evaluation_phase(&self, children: Vec<Vec<f64>>) -> Phase {
         let mut keys = HashSet::new();
         let mut is_new = |point: &[f64]| {
             !self.options.memory || (self.memory.recall(point).is_none() && keys.insert(key(point)))
@@ -316,7 +316,7 @@ impl Search {
     }
 
     /// Replaces the worst by the children, of which `rows` have new values, and sorts all.
-    fn settle(&mut self, children: Vec<Vec<f64>>, rows: &[usize], values: &[f64], criteria: usize) {
+    fn merge(&mut self, children: Vec<Vec<f64>>, rows: &[usize], values: &[f64], criteria: usize) {
         let mut new_values = values.chunks_exact(criteria.max(1));
         if self.options.memory {
             for (&row, values) in rows.iter().zip(&mut new_values) {
@@ -341,15 +341,14 @@ impl Search {
         self.phase = Phase::Sorted;
     }
 
-    /// The best individual is polished in each generation after the burn-in, unless polishing
-    /// changed nothing.
+    /// Whether to polish the best individual: after the burn-in, unless it was polished in vain.
     fn polish_is_due(&self) -> bool {
         self.options.polish
             && self.generation > self.options.burn_in
             && self.polished.as_ref() != Some(&self.population[0].point)
     }
 
-    /// Replaces the best by the polished best if that is better and admissible.
+    /// Replaces the best individual by its polished point if that is better and admissible.
     fn replace_best(&mut self, polished: Individual) {
         let Options {
             boundary,
@@ -376,7 +375,7 @@ impl Search {
             population: &self.population,
             domain: &self.options.domain,
             boundary: self.options.boundary,
-            reach: mutation_reach(self.generation, self.ending.generations),
+            reach: mutation_reach(self.generation, self.stop_rule.generations),
             source: &mut self.source,
         }
     }
@@ -385,14 +384,14 @@ impl Search {
         let counts = self.counts;
         let mut parents = self.parents();
         let children = children(&mut parents, &counts);
-        let starts: Vec<Vec<f64>> = (0..counts.each[8])
+        let starts: Vec<Vec<f64>> = (0..counts.by_operator[8])
             .map(|_| {
                 let rank = parents.select();
                 parents.population[rank].point.clone()
             })
             .collect();
         self.phase = if starts.is_empty() {
-            self.evaluating(children)
+            self.evaluation_phase(children)
         } else {
             Phase::Crossing { children, starts }
         };
@@ -404,11 +403,11 @@ impl Search {
         for (start, end) in starts.iter().zip(polished) {
             children.push(parents.local_minimum_crossover(start, &end.point, mix));
         }
-        self.phase = self.evaluating(children);
+        self.phase = self.evaluation_phase(children);
     }
 
     fn record(&mut self) {
-        self.history.push(Record {
+        self.history.push(GenerationRecord {
             generation: self.generation,
             best: self.population[0].clone(),
             median: self.population[self.population.len() / 2].values[0],
@@ -417,25 +416,23 @@ impl Search {
     }
 }
 
-/// A hash table from points to values; equal points have equal parameters, -0 being 0.
+/// The values of evaluated points; 0 and -0 are the same parameter.
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
     known: HashMap<Box<[u64]>, Box<[f64]>>,
 }
 
-/// Returns the key of a point; equal points have equal keys.
+/// Returns the hash table key of a point; equal points have equal keys.
 pub fn key(point: &[f64]) -> Box<[u64]> {
-    // Adding 0 makes 0 of -0.
+    // Adding 0 turns -0 into 0.
     point.iter().map(|value| (value + 0.0).to_bits()).collect()
 }
 
 impl Memory {
-    /// The values of a point that was evaluated.
     pub fn recall(&self, point: &[f64]) -> Option<&[f64]> {
         self.known.get(&key(point)).map(AsRef::as_ref)
     }
 
-    /// Keeps the values of a point.
     pub fn learn(&mut self, point: &[f64], values: &[f64]) {
         self.known.insert(key(point), values.into());
     }
@@ -444,71 +441,71 @@ impl Memory {
 /// Why a search ended.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Stop {
-    /// The search waited long enough for an improvement.
+    /// The best did not improve for the given number of generations.
     NoImprovement,
-    /// The search has had all its generations.
+    /// The search reached the limit of its generations.
     GenerationLimit,
 }
 
-/// Counts the generations since something improved.
+/// Decides when the search ends, from the generations since the last improvement.
 #[derive(Clone, Debug)]
-pub struct Ending {
-    /// The present limit; a soft limit doubles.
+pub struct StopRule {
+    /// The current limit of generations; a soft limit doubles when the search reaches it.
     pub generations: usize,
-    /// When the best last improved by more than the tolerance.
-    pub peak: usize,
-    hard: bool,
-    wait: usize,
+    /// The generation in which the best last improved by more than the tolerance.
+    pub peak_generation: usize,
+    has_hard_limit: bool,
+    wait_generations: usize,
     tolerance: f64,
     direction: Direction,
     reference: Vec<f64>,
-    unimproved: usize,
-    waited: usize,
+    unimproved_generations: usize,
+    waited_generations: usize,
 }
 
-impl Ending {
+impl StopRule {
     pub fn new(options: &Options) -> Self {
         Self {
             generations: options.generations,
-            peak: 0,
-            hard: options.hard_generation_limit,
-            wait: options.wait_generations,
+            peak_generation: 0,
+            has_hard_limit: options.hard_generation_limit,
+            wait_generations: options.wait_generations,
             tolerance: options.solution_tolerance,
             direction: options.direction,
             reference: Vec::new(),
-            unimproved: 0,
-            waited: 0,
+            unimproved_generations: 0,
+            waited_generations: 0,
         }
     }
 
-    /// Notes the best of a generation; whether it improved on the last that did.
-    pub fn note(&mut self, generation: usize, best: &[f64]) -> bool {
-        let better = self.reference.is_empty()
-            || improved(best, &self.reference, self.direction, self.tolerance);
-        if better {
+    /// Takes the best of a generation; returns whether it is better than the best before.
+    pub fn update(&mut self, generation: usize, best: &[f64]) -> bool {
+        let has_improved = self.reference.is_empty()
+            || is_improvement(best, &self.reference, self.direction, self.tolerance);
+        if has_improved {
             self.reference = best.to_vec();
-            self.peak = generation;
-            self.unimproved = 0;
-            self.waited = 0;
+            self.peak_generation = generation;
+            self.unimproved_generations = 0;
+            self.waited_generations = 0;
         } else {
-            self.unimproved += 1;
+            self.unimproved_generations += 1;
         }
-        better
+        has_improved
     }
 
-    /// Whether the search ends after this generation. A generation without improvement counts only
-    /// if `flat` (the gradient is small, or unknown).
-    pub fn verdict(&mut self, generation: usize, flat: bool) -> Option<Stop> {
-        if self.unimproved > 0 && flat {
-            self.waited += 1;
+    /// Returns why the search ends after this generation; `None` if it continues. A generation
+    /// without improvement counts only if the gradient `is_flat`: small, or not checked.
+    pub fn stop_after(&mut self, generation: usize, is_flat: bool) -> Option<Stop> {
+        if self.unimproved_generations > 0 && is_flat {
+            self.waited_generations += 1;
         }
-        if self.waited > self.wait {
+        if self.waited_generations > self.wait_generations {
             return Some(Stop::NoImprovement);
         }
         if generation < self.generations {
             return None;
         }
-        if self.hard || self.unimproved > self.wait {
+        if self.has_hard_limit || self.unimproved_generations > self.wait_generations {
             return Some(Stop::GenerationLimit);
         }
         self.generations *= 2;

@@ -1,4 +1,4 @@
-//! The dialogue, from Rust.
+//! The search, with a caller that answers its steps.
 
 use super::*;
 use crate::domain::Domain;
@@ -30,7 +30,7 @@ fn bowl(point: &[f64]) -> f64 {
     point.iter().map(|value| value * value).sum()
 }
 
-/// Answers until the search is done.
+/// Answers the steps of the search until it ends.
 fn run(mut search: Search, value: impl Fn(&[f64]) -> f64) -> Search {
     loop {
         match search.ask().clone() {
@@ -52,9 +52,10 @@ fn run(mut search: Search, value: impl Fn(&[f64]) -> f64) -> Search {
     }
 }
 
-/// Recorded once: the same on every architecture, and as long as a seed keeps its meaning.
+/// The numbers were recorded once; they must be the same on every architecture and in every
+/// release.
 #[test]
-fn a_search_is_golden() {
+fn a_seed_always_gives_the_recorded_result() {
     let best = |generator| {
         let options = Options {
             generator,
@@ -75,7 +76,7 @@ fn a_search_is_golden() {
 }
 
 #[test]
-fn a_second_ask_returns_the_same_step() {
+fn asking_twice_returns_the_same_step() {
     let search = Search::new(options()).unwrap();
     assert_eq!(search.ask(), search.ask());
     let Step::Evaluate(points) = search.ask() else {
@@ -101,7 +102,7 @@ fn an_answer_that_does_not_fit_the_step_is_refused() {
 }
 
 #[test]
-fn the_best_is_polished_after_the_burn_in_and_replaced_if_better() {
+fn the_best_is_polished_after_the_burn_in_and_kept_if_better() {
     let options = Options {
         polish: true,
         burn_in: 2,
@@ -111,13 +112,13 @@ fn the_best_is_polished_after_the_burn_in_and_replaced_if_better() {
     let search = run(Search::new(options).unwrap(), bowl);
     let history = search.history().iter();
     let best: Vec<f64> = history.map(|record| bowl(&record.best.point)).collect();
-    // Halving a point quarters its value; mutants of one parameter may be better still.
+    // Halving a point quarters its value; a mutation may improve it further.
     assert!(best[3] <= best[2] / 4.0);
     assert!(best[4] <= best[3] / 4.0);
 }
 
 #[test]
-fn a_polished_point_outside_is_rejected_where_the_bounds_bind() {
+fn a_polished_point_outside_the_bounds_is_rejected_if_they_are_enforced() {
     for (boundary, is_accepted) in [(Boundary::Anything, true), (Boundary::Partial, false)] {
         let options = Options {
             polish: true,
@@ -139,8 +140,8 @@ fn a_polished_point_outside_is_rejected_where_the_bounds_bind() {
 }
 
 #[test]
-fn waiting_does_not_begin_before_the_gradient_is_small() {
-    let waiting = |gradient_check| {
+fn generations_count_as_waiting_only_if_the_gradient_is_small() {
+    let generations = |gradient_check| {
         let options = Options {
             gradient_check,
             wait_generations: 2,
@@ -150,12 +151,12 @@ fn waiting_does_not_begin_before_the_gradient_is_small() {
         };
         run(Search::new(options).unwrap(), |_| 1.0).generation()
     };
-    assert_eq!(waiting(false), 3);
-    assert_eq!(waiting(true), 40);
+    assert_eq!(generations(false), 3);
+    assert_eq!(generations(true), 40);
 }
 
 #[test]
-fn values_that_are_no_numbers_lose() {
+fn points_with_nan_values_lose() {
     let search = run(Search::new(options()).unwrap(), |point| {
         if point[0] < 0.25 { f64::NAN } else { point[0] }
     });
@@ -171,12 +172,12 @@ fn the_local_minimum_crossover_polishes_its_parents() {
         ..options()
     };
     let search = run(Search::new(options).unwrap(), bowl);
-    let [before, after] = [0, 1].map(|at| bowl(&search.history()[at].best.point));
+    let [before, after] = [0, 1].map(|index| bowl(&search.history()[index].best.point));
     assert!((after - before / 4.0).abs() < 1e-15);
 }
 
 #[test]
-fn a_point_is_recalled_whatever_the_sign_of_its_zeros() {
+fn the_memory_treats_zero_and_negative_zero_as_equal() {
     let mut memory = Memory::default();
     memory.learn(&[-0.0, 1.0], &[5.0]);
     assert_eq!(memory.recall(&[0.0, 1.0]), Some(&[5.0][..]));

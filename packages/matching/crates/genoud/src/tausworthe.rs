@@ -1,67 +1,66 @@
 //! The Tausworthe-Lewis-Payne generator that the 2006 article names.
 //!
 //! Tausworthe (1965) draws bits `a[i] = a[i - 1279] xor a[i - 216]` (the trinomial
-//! x^1279 + x^216 + 1 is primitive); Lewis & Payne (1973, Journal of the ACM 20(3)) make words of
-//! them whose columns are the same sequence, each delayed by 100 p bits against the one before,
-//! after 5000 p bits were thrown away; p is the degree. The word recurrence is then the same as
-//! that of the bits.
+//! x^1279 + x^216 + 1 is primitive). Lewis & Payne (1973, Journal of the ACM 20(3)) make words of
+//! these bits: each column of the words is the same sequence, delayed by 100 p bits against the
+//! column before, after 5000 p discarded bits; p is the degree. Words follow the same recurrence.
 
 use crate::philox::Philox;
 
 const DEGREE: usize = 1279;
 const TAP: usize = 216;
-const BITS: usize = 32;
+const WORD_BITS: usize = 32;
 const DELAY: usize = 100 * DEGREE;
-const THROWN_AWAY: usize = 5000 * DEGREE;
+const DISCARDED_BITS: usize = 5000 * DEGREE;
 
-/// Words of 32 bits by a shift register of 1,279 of them.
+/// A generator of 32-bit words from a shift register of 1,279 words.
 #[derive(Clone, Debug)]
 pub struct Tausworthe {
     words: Vec<u32>,
-    at: usize,
+    position: usize,
 }
 
 impl Tausworthe {
-    /// The stream of this seed: it gives the first 1,279 bits, by [`Philox`].
+    /// Starts the stream of a seed, whose [`Philox`] stream gives the first 1,279 bits.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         let mut starter = Philox::new(seed);
         let mut bits = Bits::new((0..DEGREE).map(|_| starter.next_u64() & 1 == 1).collect());
-        for _ in 0..THROWN_AWAY {
+        for _ in 0..DISCARDED_BITS {
             bits.next();
         }
         let mut words = vec![0_u32; DEGREE];
-        for column in 0..BITS {
+        for column in 0..WORD_BITS {
             for word in &mut words {
-                *word |= u32::from(bits.next()) << (BITS - 1 - column);
+                *word |= u32::from(bits.next()) << (WORD_BITS - 1 - column);
             }
             for _ in 0..DELAY - DEGREE {
                 bits.next();
             }
         }
-        Self { words, at: 0 }
+        Self { words, position: 0 }
     }
 
-    /// The next word.
+    /// Draws the next word.
     pub fn next_u32(&mut self) -> u32 {
-        let tap = (self.at + DEGREE - TAP) % DEGREE;
-        let word = self.words[self.at] ^ self.words[tap];
-        self.words[self.at] = word;
-        self.at = (self.at + 1) % DEGREE;
+        let tap = (self.position + DEGREE - TAP) % DEGREE;
+        let word = self.words[self.position] ^ self.words[tap];
+        self.words[self.position] = word;
+        self.position = (self.position + 1) % DEGREE;
         word
     }
 
-    /// Two words, the first above the second.
+    /// Draws two words; the first is the upper half.
     pub fn next_u64(&mut self) -> u64 {
         let high = u64::from(self.next_u32());
         (high << 32) | u64::from(self.next_u32())
     }
 }
 
-/// The basic sequence of bits.
+/// The sequence of bits from which the words are made.
 struct Bits {
     last: Vec<bool>,
-    at: usize,
+    position: usize,
     tap: usize,
 }
 
@@ -71,16 +70,16 @@ impl Bits {
         last[0] |= !last.contains(&true);
         Self {
             last,
-            at: 0,
+            position: 0,
             tap: DEGREE - TAP,
         }
     }
 
     fn next(&mut self) -> bool {
-        let bit = self.last[self.at] ^ self.last[self.tap];
-        self.last[self.at] = bit;
-        for place in [&mut self.at, &mut self.tap] {
-            *place = if *place + 1 == DEGREE { 0 } else { *place + 1 };
+        let bit = self.last[self.position] ^ self.last[self.tap];
+        self.last[self.position] = bit;
+        for index in [&mut self.position, &mut self.tap] {
+            *index = if *index + 1 == DEGREE { 0 } else { *index + 1 };
         }
         bit
     }
@@ -94,31 +93,31 @@ mod tests {
     fn words_follow_the_recurrence() {
         let mut stream = Tausworthe::new(1);
         let words: Vec<u32> = (0..5000).map(|_| stream.next_u32()).collect();
-        for at in DEGREE..words.len() {
-            assert_eq!(words[at], words[at - DEGREE] ^ words[at - TAP]);
+        for row in DEGREE..words.len() {
+            assert_eq!(words[row], words[row - DEGREE] ^ words[row - TAP]);
         }
     }
 
     #[test]
-    fn columns_are_one_sequence_apart_by_the_delay() {
+    fn each_column_is_the_column_before_delayed() {
         let mut stream = Tausworthe::new(3);
-        let column = |word: u32, place: usize| (word >> (BITS - 1 - place)) & 1;
+        let column = |word: u32, index: usize| (word >> (WORD_BITS - 1 - index)) & 1;
         let words: Vec<u32> = (0..DELAY + 100).map(|_| stream.next_u32()).collect();
-        for at in 0..100 {
-            assert_eq!(column(words[at + DELAY], 0), column(words[at], 1));
-            assert_eq!(column(words[at + DELAY], 30), column(words[at], 31));
+        for row in 0..100 {
+            assert_eq!(column(words[row + DELAY], 0), column(words[row], 1));
+            assert_eq!(column(words[row + DELAY], 30), column(words[row], 31));
         }
     }
 
     #[test]
-    fn every_bit_is_one_half_the_time() {
+    fn each_bit_is_set_half_of_the_time() {
         let mut stream = Tausworthe::new(4);
         let draws = 20_000_u32;
-        let mut ones = [0_u32; BITS];
+        let mut ones = [0_u32; WORD_BITS];
         for _ in 0..draws {
             let word = stream.next_u32();
-            for (place, count) in ones.iter_mut().enumerate() {
-                *count += (word >> place) & 1;
+            for (bit, count) in ones.iter_mut().enumerate() {
+                *count += (word >> bit) & 1;
             }
         }
         // Five standard deviations.

@@ -1,37 +1,39 @@
-//! Covariates as points whose Euclidean distance is the distance of the metric.
+//! Turns covariates into points whose Euclidean distance is the distance of the metric.
 
 use crate::eigen::eigen;
 use crate::problem::{Metric, Problem, Rules};
 
 /// R's `sqrt(.Machine$double.eps)`.
-const TOLERANCE_OF_R: f64 = 1.490_116_119_384_765_6e-8;
-const SMALLEST_EIGENVALUE_OF_R: f64 = 1e-7;
+const R_TOLERANCE: f64 = 1.490_116_119_384_765_6e-8;
+/// R inverts a matrix only if its smallest eigenvalue is larger.
+const R_MIN_EIGENVALUE: f64 = 1e-7;
 /// Eigenvalues below this fraction of the largest are rounding errors of zero.
-const NEGLIGIBLE: f64 = 1e-13;
+const NEGLIGIBLE_FRACTION: f64 = 1e-13;
 
-/// Points, one after another.
+/// Points with several coordinates each.
 pub struct Points {
-    /// Coordinates of each.
+    /// Number of coordinates of a point.
     pub dimensions: usize,
-    /// Row after row.
+    /// Coordinates, point after point.
     pub coordinates: Vec<f64>,
 }
 
 impl Points {
-    /// The coordinates of the row.
-    pub fn of(&self, row: usize) -> &[f64] {
+    /// Returns the coordinates of a row.
+    pub fn row(&self, row: usize) -> &[f64] {
         &self.coordinates[row * self.dimensions..(row + 1) * self.dimensions]
     }
 }
 
-/// The rows of the problem: x~ F with F F' = W.
+/// Returns a point for each row: x~ F, where x~ are the standardised covariates and F F' = W, the
+/// weight matrix of the metric.
 pub fn embed(problem: &Problem) -> Points {
     let columns = problem.columns;
     let standardised = standardise(problem);
     let matrix = weight_matrix(problem, &standardised);
     let mut cells = matrix.iter().enumerate();
     if cells.all(|(cell, &value)| value == 0.0 || cell / columns == cell % columns) {
-        return along_columns(&matrix, columns, &standardised);
+        return diagonal_points(&matrix, columns, &standardised);
     }
     let factor = factor(&matrix, columns);
     let dimensions = (factor.len() / columns).max(1);
@@ -39,7 +41,8 @@ pub fn embed(problem: &Problem) -> Points {
     let points = coordinates.chunks_exact_mut(dimensions);
     for (row, point) in standardised.chunks_exact(columns).zip(points) {
         for (axis, coordinate) in factor.chunks_exact(columns).zip(point) {
-            *coordinate = row.iter().zip(axis).map(|(value, part)| value * part).sum();
+            let terms = row.iter().zip(axis).map(|(value, factor)| value * factor);
+            *coordinate = terms.sum();
         }
     }
     Points {
@@ -48,41 +51,41 @@ pub fn embed(problem: &Problem) -> Points {
     }
 }
 
-/// Each column less its weighted mean, over its weighted standard deviation (in two passes: the
-/// usual difference of squares turns a constant column into rounding errors).
+/// Returns each column minus its weighted mean, divided by its weighted standard deviation. This
+/// takes two passes: a difference of squares would turn a constant column into rounding errors.
 fn standardise(problem: &Problem) -> Vec<f64> {
     let (rows, columns) = (problem.rows(), problem.columns);
     let total: f64 = (0..rows).map(|row| problem.weight(row)).sum();
-    let mut standardised = in_units(problem);
+    let mut standardised = rescaled_columns(problem);
     let first = &standardised[..columns];
-    let mut constant = vec![true; columns];
+    let mut is_constant = vec![true; columns];
     for row in standardised.chunks_exact(columns) {
-        for ((constant, value), first) in constant.iter_mut().zip(row).zip(first) {
-            *constant &= value.total_cmp(first).is_eq();
+        for ((is_constant, value), first) in is_constant.iter_mut().zip(row).zip(first) {
+            *is_constant &= value.total_cmp(first).is_eq();
         }
     }
     let means: Vec<f64> = column_sums(problem, &standardised, first, |value, _| value)
         .into_iter()
-        .zip(constant.iter().zip(first))
-        .map(|(sum, (&constant, &first))| if constant { first } else { sum / total })
+        .zip(is_constant.iter().zip(first))
+        .map(|(sum, (&is_constant, &first))| if is_constant { first } else { sum / total })
         .collect();
     let squares = column_sums(problem, &standardised, &means, |value, mean| {
         (value - mean).powi(2)
     });
     // R's guard is on the raw second moment, which only tiny columns meet.
-    let raw = match problem.rules {
-        Rules::Correct => vec![TOLERANCE_OF_R; columns],
+    let raw_squares = match problem.rules {
+        Rules::Correct => vec![R_TOLERANCE; columns],
         Rules::AsInR => column_sums(problem, &standardised, &means, |value, _| value * value),
     };
     let unbiased = rows as f64 / (rows as f64 - 1.0);
     let deviation = |column: usize| {
-        let centred = squares[column] / total;
+        let variance = squares[column] / total;
         match problem.rules {
-            Rules::Correct if constant[column] || centred == 0.0 => 1.0,
-            Rules::Correct => (centred * unbiased).sqrt(),
+            Rules::Correct if is_constant[column] || variance == 0.0 => 1.0,
+            Rules::Correct => (variance * unbiased).sqrt(),
             Rules::AsInR => {
-                let guarded = (TOLERANCE_OF_R - raw[column]).max(0.0) / total;
-                ((centred + guarded) * unbiased).sqrt().max(TOLERANCE_OF_R)
+                let guarded = (R_TOLERANCE - raw_squares[column]).max(0.0) / total;
+                ((variance + guarded) * unbiased).sqrt().max(R_TOLERANCE)
             }
         }
     };
@@ -95,9 +98,9 @@ fn standardise(problem: &Problem) -> Vec<f64> {
     standardised
 }
 
-/// The columns in units in which their squares neither overflow nor underflow; unchanged under R's
-/// rules.
-fn in_units(problem: &Problem) -> Vec<f64> {
+/// Returns the columns, scaled so that their squares neither overflow nor underflow; unchanged if
+/// the results of R are wanted.
+fn rescaled_columns(problem: &Problem) -> Vec<f64> {
     let columns = problem.columns;
     let mut values = problem.x.clone();
     if problem.rules == Rules::AsInR {
@@ -109,16 +112,16 @@ fn in_units(problem: &Problem) -> Vec<f64> {
             *largest = largest.max(value.abs());
         }
     }
-    let units: Vec<f64> = largest.into_iter().map(power_of_two).collect();
+    let scales: Vec<f64> = largest.into_iter().map(power_of_two).collect();
     for row in values.chunks_exact_mut(columns) {
-        for (value, unit) in row.iter_mut().zip(&units) {
-            *value /= unit;
+        for (value, scale) in row.iter_mut().zip(&scales) {
+            *value /= scale;
         }
     }
     values
 }
 
-/// A power of two, at most the largest value and more than half of it; division by it is exact.
+/// Returns the largest power of two that is at most `largest`; division by it is exact.
 fn power_of_two(largest: f64) -> f64 {
     if largest == 0.0 {
         return 1.0;
@@ -126,25 +129,25 @@ fn power_of_two(largest: f64) -> f64 {
     largest.log2().floor().clamp(-1000.0, 1000.0).exp2()
 }
 
-/// The weighted sum of each column's values, each after `part` with the column's centre.
+/// Returns for each column the weighted sum of `term(value, centre)` over its values.
 fn column_sums(
     problem: &Problem,
     values: &[f64],
     centres: &[f64],
-    part: impl Fn(f64, f64) -> f64,
+    term: impl Fn(f64, f64) -> f64,
 ) -> Vec<f64> {
     let mut sums = vec![0.0; problem.columns];
     for (row, values) in values.chunks_exact(problem.columns).enumerate() {
         let weight = problem.weight(row);
         for ((sum, &value), &centre) in sums.iter_mut().zip(values).zip(centres) {
-            *sum += weight * part(value, centre);
+            *sum += weight * term(value, centre);
         }
     }
     sums
 }
 
-/// The points of a diagonal W: columns times the roots of their weights.
-fn along_columns(matrix: &[f64], columns: usize, standardised: &[f64]) -> Points {
+/// Returns the points for a diagonal W: each column times the square root of its weight.
+fn diagonal_points(matrix: &[f64], columns: usize, standardised: &[f64]) -> Points {
     let axes: Vec<(usize, f64)> = (0..columns)
         .map(|column| (column, matrix[column * columns + column]))
         .filter(|&(_, weight)| weight > 0.0)
@@ -176,9 +179,9 @@ fn weight_matrix(problem: &Problem, standardised: &[f64]) -> Vec<f64> {
         Metric::Mahalanobis => inverse_covariance(problem, standardised),
         Metric::Matrix(matrix) => matrix.clone(),
     };
-    if problem.rules == Rules::AsInR && eigen(&matrix, columns).smallest() < TOLERANCE_OF_R {
+    if problem.rules == Rules::AsInR && eigen(&matrix, columns).smallest() < R_TOLERANCE {
         for element in matrix.iter_mut().step_by(columns + 1) {
-            *element += TOLERANCE_OF_R;
+            *element += R_TOLERANCE;
         }
     }
     matrix
@@ -204,12 +207,12 @@ fn inverse_covariance(problem: &Problem, standardised: &[f64]) -> Vec<f64> {
     for cell in &mut covariance {
         *cell /= total;
     }
-    let parts = eigen(&covariance, columns);
-    if problem.rules == Rules::AsInR && parts.smallest() <= SMALLEST_EIGENVALUE_OF_R {
+    let decomposition = eigen(&covariance, columns);
+    if problem.rules == Rules::AsInR && decomposition.smallest() <= R_MIN_EIGENVALUE {
         return identity(columns);
     }
     let mut inverse = vec![0.0; columns * columns];
-    for (value, vector) in parts.above(1e-10) {
+    for (value, vector) in decomposition.above(1e-10) {
         for first in 0..columns {
             for second in 0..columns {
                 inverse[first * columns + second] += vector[first] * vector[second] / value;
@@ -219,10 +222,10 @@ fn inverse_covariance(problem: &Problem, standardised: &[f64]) -> Vec<f64> {
     inverse
 }
 
-/// F' of F F' = W, axis by axis, without axes of weight 0.
+/// Returns F' of F F' = W, one axis after another, without axes of weight 0.
 fn factor(matrix: &[f64], columns: usize) -> Vec<f64> {
-    let parts = eigen(matrix, columns);
-    let axes = parts.above(NEGLIGIBLE);
-    axes.flat_map(|(value, vector)| vector.iter().map(move |part| part * value.sqrt()))
+    let decomposition = eigen(matrix, columns);
+    let axes = decomposition.above(NEGLIGIBLE_FRACTION);
+    axes.flat_map(|(value, vector)| vector.iter().map(move |component| component * value.sqrt()))
         .collect()
 }

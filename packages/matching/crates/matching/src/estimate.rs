@@ -1,6 +1,6 @@
-//! The effect and its errors, from the pairs, in time linear in their number.
+//! Estimates the treatment effect and its standard errors from matched pairs, in linear time.
 //!
-//! Abadie and Imbens 2006, Econometrica 74(1), sections 2 and 4; the bias adjustment is that of
+//! Abadie and Imbens 2006, Econometrica 74(1), sections 2 and 4. The bias adjustment is from
 //! Abadie and Imbens 2011, Journal of Business & Economic Statistics 29(1), section 2.
 
 use crate::eigen::eigen;
@@ -16,87 +16,88 @@ pub struct Sample<'a> {
     pub weights: &'a [f64],
     /// The units whose effect is estimated.
     pub estimand: Estimand,
-    /// The rules to follow where R differs.
+    /// What to compute where R differs from the correct answer.
     pub rules: Rules,
-    /// Covariates of the bias adjustment, row by row, and their number; `None` without it.
+    /// Covariates of the bias adjustment, row after row, and their number; `None` to skip it.
     pub covariates: Option<(&'a [f64], usize)>,
-    /// Variances of the outcomes given the covariates; `None` if all share one variance.
+    /// Variance of each outcome given the covariates; `None` if all rows share one variance.
     pub variances: Option<&'a [Option<f64>]>,
 }
 
 /// The effect and its errors, in units of the outcome.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
-    /// The effect, with the bias adjustment if there is one.
+    /// The effect, after the bias adjustment if the sample has covariates for it.
     pub effect: f64,
-    /// The effect without it.
+    /// The effect without bias adjustment.
     pub unadjusted: f64,
     /// The variance of the effect in the population.
     pub population_variance: f64,
-    /// The variance of the effect among these units.
+    /// The variance of the effect for exactly these units.
     pub sample_variance: f64,
-    /// Error of the effect without adjustment, as if the pairs were independent.
+    /// Standard error of the unadjusted effect, as if the pairs were independent.
     pub standard_error_of_pairs: f64,
-    /// Part of the error that comes from the choice of these units.
+    /// Part of the standard error that comes from the sampling of the units.
     pub conditional_error: f64,
 }
 
-/// Number of times that each unit serves as a match.
-struct Service {
+/// How often each unit is the match of another unit, weighted.
+struct MatchCounts {
     /// K of Abadie and Imbens.
     total: Vec<f64>,
-    /// K' of Abadie and Imbens: the sum of the squares of its shares.
+    /// K' of Abadie and Imbens: the sum of the squared shares of a unit.
     squares: Vec<f64>,
 }
 
 impl Sample<'_> {
-    /// The effect and its errors. There must be a pair.
+    /// Estimates the effect and its errors. There must be at least one pair.
     #[must_use]
     pub fn estimate(&self, pairs: &Pairs) -> Estimate {
-        let service = self.service(pairs);
-        let plain = self.differences(pairs);
-        let differences = self.adjusted(pairs, &plain, &service);
+        let match_counts = self.match_counts(pairs);
+        let raw = self.differences(pairs);
+        let differences = self.adjusted(pairs, &raw, &match_counts);
         let total: f64 = pairs.weight.iter().sum();
-        let sum = |values: &[f64], part: &dyn Fn(f64) -> f64| -> f64 {
+        let sum = |values: &[f64], term: &dyn Fn(f64) -> f64| -> f64 {
             let weighted = values.iter().zip(&pairs.weight);
-            weighted.map(|(&value, weight)| weight * part(value)).sum()
+            weighted.map(|(&value, weight)| weight * term(value)).sum()
         };
         let mean = |values: &[f64]| sum(values, &|value| value) / total;
-        let around = |values: &[f64], centre: f64| sum(values, &|value| (value - centre).powi(2));
+        let squares = |values: &[f64], centre: f64| sum(values, &|value| (value - centre).powi(2));
         let effect = mean(&differences);
-        let common = 0.5 * around(&differences, effect) / total;
-        let unadjusted = mean(&plain);
-        let spread_of_pairs = around(&plain, unadjusted);
-        let (population, sample) = self.variance(pairs, &differences, &service, effect, common);
+        let common_variance = 0.5 * squares(&differences, effect) / total;
+        let unadjusted = mean(&raw);
+        let squares_of_pairs = squares(&raw, unadjusted);
+        let (population, sample) =
+            self.effect_variances(pairs, &differences, &match_counts, effect, common_variance);
         Estimate {
             effect,
             unadjusted,
             population_variance: population,
             sample_variance: sample,
-            standard_error_of_pairs: spread_of_pairs.sqrt() / total,
+            standard_error_of_pairs: squares_of_pairs.sqrt() / total,
             conditional_error: (population.max(sample) - sample).sqrt(),
         }
     }
 
-    fn service(&self, pairs: &Pairs) -> Service {
-        let mut service = Service {
+    fn match_counts(&self, pairs: &Pairs) -> MatchCounts {
+        let mut match_counts = MatchCounts {
             total: vec![0.0; self.treated.len()],
             squares: vec![0.0; self.treated.len()],
         };
         for (query, matched, weight) in pairs.iter() {
-            service.total[matched] += weight;
+            match_counts.total[matched] += weight;
             if weight > 0.0 {
-                service.squares[matched] += weight * weight / self.weights[query];
+                match_counts.squares[matched] += weight * weight / self.weights[query];
             }
         }
-        service
+        match_counts
     }
 
     fn sign(&self, query: usize) -> f64 {
         if self.treated[query] { 1.0 } else { -1.0 }
     }
 
-    /// Treated less control, of each pair.
+    /// Returns the outcome of the treated unit minus that of the control, for each pair.
     fn differences(&self, pairs: &Pairs) -> Vec<f64> {
         let outcome = self.outcome;
         let difference =
@@ -104,13 +105,14 @@ impl Sample<'_> {
         pairs.iter().map(difference).collect()
     }
 
-    /// The match's outcome moves along the slopes of its arm to the covariates of the query.
-    fn adjusted(&self, pairs: &Pairs, plain: &[f64], service: &Service) -> Vec<f64> {
+    /// Returns the differences after the bias adjustment, which moves the match's outcome along the
+    /// slopes of its arm to the covariates of the unit.
+    fn adjusted(&self, pairs: &Pairs, raw: &[f64], match_counts: &MatchCounts) -> Vec<f64> {
         let Some((covariates, columns)) = self.covariates else {
-            return plain.to_vec();
+            return raw.to_vec();
         };
         let slopes = [false, true].map(|arm| {
-            let totals = service.total.iter().zip(self.treated);
+            let totals = match_counts.total.iter().zip(self.treated);
             let weights: Vec<f64> = totals
                 .map(|(&total, &treated)| if treated == arm { total } else { 0.0 })
                 .collect();
@@ -118,15 +120,15 @@ impl Sample<'_> {
         });
         pairs
             .iter()
-            .zip(plain)
+            .zip(raw)
             .map(|((query, matched, _), difference)| {
                 let bias: f64 = slopes[usize::from(self.treated[matched])]
                     .iter()
                     .enumerate()
                     .map(|(column, slope)| {
-                        let apart = covariates[query * columns + column]
+                        let covariate_difference = covariates[query * columns + column]
                             - covariates[matched * columns + column];
-                        slope * apart
+                        slope * covariate_difference
                     })
                     .sum();
                 difference - self.sign(query) * bias
@@ -134,14 +136,15 @@ impl Sample<'_> {
             .collect()
     }
 
-    /// Variances in the population and among these units (Theorems 6 and 7).
-    fn variance(
+    /// Returns the variance of the effect in the population and for exactly these units (Theorems 6
+    /// and 7).
+    fn effect_variances(
         &self,
         pairs: &Pairs,
         differences: &[f64],
-        service: &Service,
+        match_counts: &MatchCounts,
         effect: f64,
-        common: f64,
+        common_variance: f64,
     ) -> (f64, f64) {
         let rows = self.treated.len();
         let mut sums = vec![0.0; rows];
@@ -154,24 +157,24 @@ impl Sample<'_> {
         }
         // R counts units without a match as if their effect were 0.
         let counts = |row: usize| {
-            self.estimand.queries(self.treated[row])
+            self.estimand.matches_arm(self.treated[row])
                 && (was_matched[row] || self.rules == Rules::AsInR)
         };
         let (mut total, mut population, mut sample) = (0.0, 0.0, 0.0);
         for row in 0..rows {
-            let queried = if counts(row) { self.weights[row] } else { 0.0 };
-            let (served, squares) = if self.estimand.serves(self.treated[row]) {
-                (service.total[row], service.squares[row])
+            let own_weight = if counts(row) { self.weights[row] } else { 0.0 };
+            let (match_weight, squares) = if self.estimand.takes_matches_from(self.treated[row]) {
+                (match_counts.total[row], match_counts.squares[row])
             } else {
                 (0.0, 0.0)
             };
-            let variance = self
-                .variances
-                .map_or(common, |variances| variances[row].unwrap_or(common));
-            total += queried;
-            sample += variance * (queried + served).powi(2);
-            let twice = if counts(row) { 2.0 * served } else { 0.0 };
-            population += variance * (served * served + twice - squares);
+            let variance = self.variances.map_or(common_variance, |variances| {
+                variances[row].unwrap_or(common_variance)
+            });
+            total += own_weight;
+            sample += variance * (own_weight + match_weight).powi(2);
+            let cross_term = if counts(row) { 2.0 * match_weight } else { 0.0 };
+            population += variance * (match_weight * match_weight + cross_term - squares);
             if counts(row) {
                 let has_share = shares[row] > 0.0;
                 let effect_of_row = if has_share {
@@ -179,7 +182,7 @@ impl Sample<'_> {
                 } else {
                     0.0
                 };
-                population += queried * (effect_of_row - effect).powi(2);
+                population += own_weight * (effect_of_row - effect).powi(2);
             }
         }
         let squared = total * total;
@@ -187,21 +190,21 @@ impl Sample<'_> {
     }
 }
 
-/// Directions with less than this fraction of the largest variance have no slope.
-const NEGLIGIBLE: f64 = 1e-12;
+/// A direction has no slope if its variance is below this fraction of the largest.
+const NEGLIGIBLE_FRACTION: f64 = 1e-12;
 
-/// Slopes of the outcome on the covariates (row after row) among the rows with a positive
-/// weight, by weighted least squares with a constant. Each column is standardised first, so its units
-/// do not matter; in directions without variance the slope is 0.
+/// Returns the slopes of the outcome on the covariates (row after row) among the rows with a
+/// positive weight, by weighted least squares with a constant. Each column is standardised first,
+/// so its units do not matter; in directions without variance the slope is 0.
 fn slopes(covariates: &[f64], columns: usize, outcome: &[f64], weights: &[f64]) -> Vec<f64> {
-    let rows = 0..weights.len();
-    let used: Vec<usize> = rows.filter(|&row| weights[row] > 0.0).collect();
-    let total: f64 = used.iter().map(|&row| weights[row]).sum();
+    let all = 0..weights.len();
+    let rows: Vec<usize> = all.filter(|&row| weights[row] > 0.0).collect();
+    let total: f64 = rows.iter().map(|&row| weights[row]).sum();
     if total == 0.0 {
         return vec![0.0; columns];
     }
     let mean_of = |value: &dyn Fn(usize) -> f64| {
-        let weighted = used.iter().map(|&row| weights[row] * value(row));
+        let weighted = rows.iter().map(|&row| weights[row] * value(row));
         weighted.sum::<f64>() / total
     };
     let mut means = Vec::with_capacity(columns);
@@ -210,15 +213,15 @@ fn slopes(covariates: &[f64], columns: usize, outcome: &[f64], weights: &[f64]) 
         let value = |row: usize| covariates[row * columns + column];
         let mean = mean_of(&value);
         let scale = mean_of(&|row| (value(row) - mean).powi(2)).sqrt();
-        let rounding = used.iter().map(|&row| value(row).abs()).fold(0.0, f64::max) * 1e-14;
+        let rounding = rows.iter().map(|&row| value(row).abs()).fold(0.0, f64::max) * 1e-14;
         means.push(mean);
         scales.push(if scale > rounding { scale } else { 0.0 });
     }
     let mean_outcome = mean_of(&|row| outcome[row]);
     let mut products = vec![0.0; columns * columns];
-    let mut with_outcome = vec![0.0; columns];
+    let mut outcome_products = vec![0.0; columns];
     let mut standardised = vec![0.0; columns];
-    for &row in &used {
+    for &row in &rows {
         for column in 0..columns {
             standardised[column] = if scales[column] > 0.0 {
                 (covariates[row * columns + column] - means[column]) / scales[column]
@@ -228,18 +231,18 @@ fn slopes(covariates: &[f64], columns: usize, outcome: &[f64], weights: &[f64]) 
         }
         for first in 0..columns {
             let weighted = weights[row] * standardised[first];
-            with_outcome[first] += weighted * (outcome[row] - mean_outcome);
+            outcome_products[first] += weighted * (outcome[row] - mean_outcome);
             for second in 0..columns {
                 products[first * columns + second] += weighted * standardised[second];
             }
         }
     }
     let mut slopes = vec![0.0; columns];
-    for (value, vector) in eigen(&products, columns).above(NEGLIGIBLE) {
-        let products = vector.iter().zip(&with_outcome);
-        let along: f64 = products.map(|(part, with)| part * with).sum();
-        for (slope, part) in slopes.iter_mut().zip(vector) {
-            *slope += along / value * part;
+    for (value, vector) in eigen(&products, columns).above(NEGLIGIBLE_FRACTION) {
+        let products = vector.iter().zip(&outcome_products);
+        let projection: f64 = products.map(|(entry, product)| entry * product).sum();
+        for (slope, entry) in slopes.iter_mut().zip(vector) {
+            *slope += projection / value * entry;
         }
     }
     for (slope, scale) in slopes.iter_mut().zip(&scales) {

@@ -1,7 +1,7 @@
-//! Sixteen numbers at once, with the widest instructions of the processor.
+//! Arithmetic on sixteen numbers at once, with the widest vector instructions of the processor.
 //!
-//! Each kind computes the same: one subtraction and one fused multiplication and addition for each
-//! pair and coordinate, in the order of the coordinates. Only a processor without fused
+//! All instruction sets compute the same: one subtraction and one fused multiplication and addition
+//! for each pair and coordinate, in the order of the coordinates. Only a processor without fused
 //! instructions rounds once more.
 
 #[cfg(target_arch = "x86_64")]
@@ -12,10 +12,10 @@ use std::arch::x86_64::{
     _mm512_sub_pd,
 };
 
-/// Numbers that are computed together.
+/// Number of values that are computed together.
 pub const LANES: usize = 16;
 
-/// Instructions of a processor.
+/// A set of vector instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Instructions {
     /// AVX-512F: eight numbers in a register, 32 registers.
@@ -27,15 +27,15 @@ pub enum Instructions {
 }
 
 impl Instructions {
-    /// All of them, the widest first.
+    /// All instruction sets, the widest first.
     pub const ALL: [Self; 3] = [Self::Avx512, Self::Avx2, Self::Portable];
 
-    /// The widest that this processor has.
+    /// Returns the widest instruction set that this processor has.
     #[must_use]
     pub fn best() -> Self {
         Self::ALL
             .into_iter()
-            .find(|kind| kind.available())
+            .find(|instructions| instructions.is_available())
             .unwrap_or(Self::Portable)
     }
 
@@ -49,12 +49,12 @@ impl Instructions {
         }
     }
 
-    /// Whether this processor has them.
+    /// Whether this processor has these instructions.
     #[must_use]
-    pub fn available(self) -> bool {
+    pub fn is_available(self) -> bool {
         match self {
             #[cfg(target_arch = "x86_64")]
-            Self::Avx512 => is_x86_feature_detected!("avx512f") && Self::Avx2.available(),
+            Self::Avx512 => is_x86_feature_detected!("avx512f") && Self::Avx2.is_available(),
             #[cfg(target_arch = "x86_64")]
             Self::Avx2 => is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma"),
             #[cfg(not(target_arch = "x86_64"))]
@@ -64,7 +64,7 @@ impl Instructions {
     }
 }
 
-/// Sixteen numbers.
+/// Sixteen numbers in registers. Arithmetic is lane by lane.
 ///
 /// # Safety
 /// The processor must have the instructions of the implementation, for each method.
@@ -73,32 +73,32 @@ pub trait Wide: Copy {
     unsafe fn splat(value: f64) -> Self;
     /// Loads the first sixteen numbers of a slice with at least sixteen.
     unsafe fn load(values: &[f64]) -> Self;
-    /// As an array.
+    /// Writes the numbers into an array.
     unsafe fn store(self, values: &mut [f64; LANES]);
-    /// Lane by lane.
+    /// `self - other`.
     unsafe fn minus(self, other: Self) -> Self;
-    /// The larger one, lane by lane.
-    unsafe fn or_more(self, other: Self) -> Self;
+    /// The larger of the two numbers in each lane.
+    unsafe fn maximum(self, other: Self) -> Self;
     /// `self * self + sum`.
     unsafe fn squared_plus(self, sum: Self) -> Self;
-    /// A bit for each lane: whether it is at most the lane of `other`.
+    /// A bit for each lane, set if the number is at most the number of `other`.
     unsafe fn at_most(self, other: Self) -> u32;
 }
 
 macro_rules! lane_by_lane {
     ($left:expr, $right:expr, $operation:expr) => {{
-        let (mut answer, right) = ($left, $right);
-        for (one, other) in answer.iter_mut().zip(right) {
-            *one = $operation(*one, other);
+        let (mut result, right) = ($left, $right);
+        for (left, right) in result.iter_mut().zip(right) {
+            *left = $operation(*left, right);
         }
-        answer
+        result
     }};
 }
 
-/// The operations of the instructions of these names on one register.
+/// Implements the arithmetic of [`Wide`] with three instructions for one register.
 #[cfg(target_arch = "x86_64")]
 macro_rules! arithmetic {
-    ($subtract:ident, $max:ident, $multiply_add:ident) => {
+    ($subtract:ident, $maximum:ident, $multiply_add:ident) => {
         #[inline(always)]
         unsafe fn minus(self, other: Self) -> Self {
             // SAFETY: by the trait's condition.
@@ -107,10 +107,10 @@ macro_rules! arithmetic {
         }
 
         #[inline(always)]
-        unsafe fn or_more(self, other: Self) -> Self {
+        unsafe fn maximum(self, other: Self) -> Self {
             // SAFETY: by the trait's condition.
-            let or_more = |left, right| unsafe { $max(left, right) };
-            Self(lane_by_lane!(self.0, other.0, or_more))
+            let maximum = |left, right| unsafe { $maximum(left, right) };
+            Self(lane_by_lane!(self.0, other.0, maximum))
         }
 
         #[inline(always)]
@@ -122,14 +122,14 @@ macro_rules! arithmetic {
     };
 }
 
-/// By AVX-512F.
+/// Sixteen numbers in two registers of AVX-512F.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy)]
-pub struct ByAvx512([__m512d; 2]);
+pub struct WideAvx512([__m512d; 2]);
 
 #[cfg(target_arch = "x86_64")]
-#[allow(clippy::inline_always)] // Or it would be compiled without the caller's instructions.
-impl Wide for ByAvx512 {
+#[allow(clippy::inline_always)] // Otherwise it would not use the caller's instructions.
+impl Wide for WideAvx512 {
     #[inline(always)]
     unsafe fn splat(value: f64) -> Self {
         // SAFETY: by the trait's condition.
@@ -169,14 +169,14 @@ impl Wide for ByAvx512 {
     }
 }
 
-/// By AVX2 and FMA.
+/// Sixteen numbers in four registers of AVX2.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy)]
-pub struct ByAvx2([__m256d; 4]);
+pub struct WideAvx2([__m256d; 4]);
 
 #[cfg(target_arch = "x86_64")]
-#[allow(clippy::inline_always)] // Or it would be compiled without the caller's instructions.
-impl Wide for ByAvx2 {
+#[allow(clippy::inline_always)] // Otherwise it would not use the caller's instructions.
+impl Wide for WideAvx2 {
     #[inline(always)]
     unsafe fn splat(value: f64) -> Self {
         // SAFETY: by the trait's condition.
@@ -201,9 +201,9 @@ impl Wide for ByAvx2 {
     #[inline(always)]
     unsafe fn store(self, values: &mut [f64; LANES]) {
         let start = values.as_mut_ptr();
-        for (place, part) in self.0.into_iter().enumerate() {
+        for (index, register) in self.0.into_iter().enumerate() {
             // SAFETY: by the trait's condition; there is room for sixteen numbers.
-            unsafe { _mm256_storeu_pd(start.add(4 * place), part) };
+            unsafe { _mm256_storeu_pd(start.add(4 * index), register) };
         }
     }
 
@@ -212,21 +212,21 @@ impl Wide for ByAvx2 {
     #[inline(always)]
     unsafe fn at_most(self, other: Self) -> u32 {
         let mut bits = 0;
-        for (place, (left, right)) in self.0.into_iter().zip(other.0).enumerate() {
+        for (index, (left, right)) in self.0.into_iter().zip(other.0).enumerate() {
             // SAFETY: by the trait's condition.
-            let part = unsafe { _mm256_movemask_pd(_mm256_cmp_pd::<_CMP_LE_OQ>(left, right)) };
-            bits |= part.cast_unsigned() << (4 * place);
+            let mask = unsafe { _mm256_movemask_pd(_mm256_cmp_pd::<_CMP_LE_OQ>(left, right)) };
+            bits |= mask.cast_unsigned() << (4 * index);
         }
         bits
     }
 }
 
-/// Without instructions that a processor may lack.
+/// Sixteen numbers for every processor.
 #[derive(Clone, Copy)]
-pub struct Portable([f64; LANES]);
+pub struct WidePortable([f64; LANES]);
 
-#[allow(clippy::inline_always)] // As the others.
-impl Wide for Portable {
+#[allow(clippy::inline_always)] // For the same reason as above.
+impl Wide for WidePortable {
     #[inline(always)]
     unsafe fn splat(value: f64) -> Self {
         Self([value; LANES])
@@ -248,7 +248,7 @@ impl Wide for Portable {
     }
 
     #[inline(always)]
-    unsafe fn or_more(self, other: Self) -> Self {
+    unsafe fn maximum(self, other: Self) -> Self {
         Self(lane_by_lane!(self.0, other.0, f64::max))
     }
 

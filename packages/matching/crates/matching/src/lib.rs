@@ -1,7 +1,7 @@
-//! Exact nearest-neighbour matching of treated units and controls, the effects it gives and
-//! their errors.
+//! Exact nearest-neighbour matching of treated units to controls, and estimates of the treatment
+//! effect with its standard errors.
 //!
-//! Formulae, and where R's package Matching differs: `docs/methods/matching.md`.
+//! `docs/methods/matching.md` has the formulae and the differences from R's package Matching.
 
 mod eigen;
 mod embed;
@@ -26,4 +26,4 @@ pub use instructions::Instructions;
 pub use matcher::Matcher;
 pub use parallel::Progress;
 pub use problem::{Estimand, Method, Metric, Pairs, Problem, Restriction, Rules};
-pub use strata::{Matched, Outcomes, Strata};
+pub use strata::{Outcomes, Strata, StrataResult};

@@ -1,36 +1,35 @@
-//! Finds the pairs of a problem.
+//! Matches the units of a problem: finds for each unit its matches in the other arm.
 
 use std::collections::HashMap;
 
 use crate::embed::{Points, embed};
 use crate::instructions::Instructions;
 use crate::neighbours::{Admitted, Query};
-use crate::parallel::{Progress, in_parallel};
+use crate::parallel::{Progress, parallel_map};
 use crate::pool::Pool;
 use crate::problem::{Method, Pairs, Problem, Restriction, Rules};
 use crate::random::Draws;
 use crate::search::Search;
 
-/// Queries that a thread takes at once.
-pub(crate) const AT_ONCE: usize = 64;
-/// Number of queries of a trial, which shows how much of the data a tree leaves out.
+/// Number of queries that a thread takes from the work list together.
+pub(crate) const QUERY_CHUNK: usize = 64;
+/// Number of queries of a trial, which measures how many points a tree skips.
 const TRIAL_QUERIES: usize = 24;
-/// Cost of a block that the tree leads to, in blocks of brute force, and cost of a node.
-const COST_OF_BLOCK: f64 = 3.0;
-const COST_OF_NODE: f64 = 6.0;
-/// With fewer blocks to search for all queries together, neither a trial nor a second thread saves
-/// time.
-const MIN_BLOCKS: usize = 1 << 14;
+/// Cost of a block in a tree search, and below of a node, in units of a block of brute force.
+const TREE_BLOCK_COST: f64 = 3.0;
+const TREE_NODE_COST: f64 = 6.0;
+/// With fewer comparisons of a query with a block, neither a trial nor a second thread saves time.
+const MIN_BLOCK_COMPARISONS: usize = 1 << 14;
 
-/// A problem whose units are in place for searching.
+/// A problem whose units are arranged for searching.
 pub struct Matcher {
     pub(crate) problem: Problem,
     points: Points,
     pub(crate) pools: [Pool; 2],
-    /// Point of each row in the pool of its arm.
-    pub(crate) position: Vec<u32>,
+    /// Index of each row's point in the pool of its arm.
+    pub(crate) point_of_row: Vec<u32>,
     fixed_distances: HashMap<usize, Vec<(usize, f64)>>,
-    by_tree: bool,
+    uses_tree: bool,
     instructions: Instructions,
 }
 
@@ -38,32 +37,32 @@ pub struct Matcher {
 pub(crate) struct Neighbourhoods {
     starts: Vec<usize>,
     neighbours: Vec<(f64, u32)>,
-    last: Vec<f64>,
-    enough: Vec<bool>,
+    last_distances: Vec<f64>,
+    has_enough: Vec<bool>,
 }
 
 impl Neighbourhoods {
-    pub(crate) fn of(&self, point: usize) -> &[(f64, u32)] {
+    pub(crate) fn of_point(&self, point: usize) -> &[(f64, u32)] {
         &self.neighbours[self.starts[point]..self.starts[point + 1]]
     }
 
-    pub(crate) fn enough(&self, point: usize) -> bool {
-        self.enough[point]
+    pub(crate) fn has_enough(&self, point: usize) -> bool {
+        self.has_enough[point]
     }
 }
 
 impl Matcher {
-    /// Puts the units of the problem in place.
+    /// Arranges the units for searching with the widest instructions of the processor.
     #[must_use]
     pub fn new(problem: Problem) -> Self {
         Self::with_instructions(problem, Instructions::best())
     }
 
-    /// Puts the units in place, to be searched by these instructions of the processor.
+    /// Arranges the units for searching with these instructions.
     #[must_use]
     pub fn with_instructions(problem: Problem, instructions: Instructions) -> Self {
         let points = embed(&problem);
-        let merged =
+        let merges_rows =
             problem.restrictions.is_empty() && problem.replace && problem.weights.is_none();
         let pools = [false, true].map(|arm| {
             let rows: Vec<u32> = (0..)
@@ -71,13 +70,13 @@ impl Matcher {
                 .filter(|&(_, &treated)| treated == arm)
                 .map(|(row, _)| row)
                 .collect();
-            Pool::new(&problem, &points, &rows, merged)
+            Pool::new(&problem, &points, &rows, merges_rows)
         });
-        let mut position = vec![0; problem.rows()];
+        let mut point_of_row = vec![0; problem.rows()];
         for pool in &pools {
-            for (place, point) in (0..).zip(0..pool.points) {
+            for (index, point) in (0..).zip(0..pool.point_count) {
                 for &row in pool.members(point) {
-                    position[row as usize] = place;
+                    point_of_row[row as usize] = index;
                 }
             }
         }
@@ -86,19 +85,19 @@ impl Matcher {
             problem,
             points,
             pools,
-            position,
+            point_of_row,
             fixed_distances,
-            by_tree: true,
+            uses_tree: true,
             instructions,
         };
-        matcher.by_tree = matcher.prefers_tree();
+        matcher.uses_tree = matcher.prefers_tree();
         matcher
     }
 
-    /// Whether a tree of boxes is searched.
+    /// Whether the search uses a tree of boxes.
     #[must_use]
     pub fn uses_tree(&self) -> bool {
-        self.by_tree
+        self.uses_tree
     }
 
     pub(crate) fn pool(&self, arm: bool) -> &Pool {
@@ -109,26 +108,28 @@ impl Matcher {
         match self.problem.method {
             Method::Tree => return true,
             Method::BruteForce => return false,
-            Method::Chosen => {}
+            Method::Automatic => {}
         }
-        let (mut by_tree, mut by_force) = (0.0, 0.0);
-        for arm in self.problem.estimand.arms() {
+        let (mut tree_cost, mut brute_force_cost) = (0.0, 0.0);
+        for arm in self.problem.estimand.matched_arms() {
             let (queries, targets) = (self.pool(arm), self.pool(!arm));
-            if targets.tree.is_flat() || queries.points * targets.block_count() < MIN_BLOCKS {
+            let point_count = queries.point_count;
+            let comparisons = point_count * targets.block_count();
+            if targets.tree.is_empty() || comparisons < MIN_BLOCK_COMPARISONS {
                 continue;
             }
-            let points = (0..queries.points).step_by(queries.points.div_ceil(TRIAL_QUERIES));
+            let points = (0..point_count).step_by(point_count.div_ceil(TRIAL_QUERIES));
             let trial: Vec<Query<'_>> = points
                 .map(|point| self.query(arm, point, !arm, self.matches()))
                 .collect();
-            let admitted = |point, target| self.admitted(arm, point, target);
+            let admitted = |point, target| self.admitted_weight(arm, point, target);
             for result in self.search(targets, &admitted).run(&trial) {
-                let (blocks, nodes) = (result.blocks as f64, result.nodes as f64);
-                by_tree += blocks * COST_OF_BLOCK + nodes * COST_OF_NODE;
-                by_force += targets.block_count() as f64;
+                let (blocks, nodes) = (result.searched_blocks as f64, result.searched_nodes as f64);
+                tree_cost += blocks * TREE_BLOCK_COST + nodes * TREE_NODE_COST;
+                brute_force_cost += targets.block_count() as f64;
             }
         }
-        by_tree < by_force
+        tree_cost < brute_force_cost
     }
 
     pub(crate) fn matches(&self) -> f64 {
@@ -139,13 +140,13 @@ impl Matcher {
         Search {
             pool,
             admitted,
-            by_tree: self.by_tree && !pool.tree.is_flat(),
+            uses_tree: self.uses_tree && !pool.tree.is_empty(),
             instructions: self.instructions,
         }
     }
 
-    /// Returns the weight of a point of the other arm for the point of `arm`, if admitted.
-    pub(crate) fn admitted(&self, arm: bool, point: usize, target: usize) -> Option<f64> {
+    /// Returns the weight of a point of the other arm; `None` if it cannot match a point of `arm`.
+    pub(crate) fn admitted_weight(&self, arm: bool, point: usize, target: usize) -> Option<f64> {
         let targets = self.pool(!arm);
         let row = self.pool(arm).members(point)[0] as usize;
         let other = targets.members(target)[0] as usize;
@@ -153,31 +154,31 @@ impl Matcher {
             .then(|| targets.weight[target])
     }
 
-    /// The query for the neighbours that the point of `arm` needs from the pool of `target`.
+    /// Returns the query for the neighbours of a point of `arm` in the pool of the arm `target`.
     pub(crate) fn query(&self, arm: bool, point: usize, target: bool, needed: f64) -> Query<'_> {
         let row = self.pool(arm).members(point)[0] as usize;
-        let fixed = self.fixed_distances.get(&row);
-        let fixed = || {
-            let pairs = fixed.into_iter().flatten();
-            pairs
+        let distances = self.fixed_distances.get(&row);
+        let pairs = || {
+            let distances = distances.into_iter().flatten();
+            distances
                 .filter(|&&(other, _)| self.problem.treated[other] == target)
-                .map(|&(other, squared)| (self.position[other] as usize, squared))
+                .map(|&(other, squared)| (self.point_of_row[other] as usize, squared))
         };
-        let fence = |caliper: &Vec<f64>| {
+        let limits = |caliper: &Vec<f64>| {
             self.pools[0]
-                .fenced
+                .caliper_columns
                 .iter()
                 .map(|&column| (self.x(row, column), caliper[column]))
                 .collect()
         };
         Query {
-            number: point,
-            point: self.points.of(row),
-            fence: self.problem.caliper.as_ref().map_or_else(Vec::new, fence),
-            needed: needed - 1e-10,
-            slack: self.problem.reach(0.0),
-            fixed: fixed().filter(|&(_, squared)| squared >= 0.0).collect(),
-            forbidden: fixed()
+            point,
+            coordinates: self.points.row(row),
+            calipers: self.problem.caliper.as_ref().map_or_else(Vec::new, limits),
+            needed_weight: needed - 1e-10,
+            tolerance: self.problem.tie_limit(0.0),
+            fixed_distances: pairs().filter(|&(_, squared)| squared >= 0.0).collect(),
+            forbidden: pairs()
                 .filter(|&(_, squared)| squared < 0.0)
                 .map(|(point, _)| point)
                 .collect(),
@@ -188,74 +189,75 @@ impl Matcher {
         self.problem.x[row * self.problem.columns + column]
     }
 
-    /// Whether two rows are no further apart than the caliper in any column.
+    /// Whether two rows differ in each column by at most its caliper.
     pub(crate) fn within_caliper(&self, row: usize, other: usize) -> bool {
         let Some(caliper) = &self.problem.caliper else {
             return true;
         };
         self.pools[0]
-            .fenced
+            .caliper_columns
             .iter()
             .all(|&column| (self.x(row, column) - self.x(other, column)).abs() <= caliper[column])
     }
 
-    /// Whether something can keep a unit from being matched.
-    pub(crate) fn filtered(&self) -> bool {
+    /// Whether a caliper or a restriction may leave a unit without matches.
+    pub(crate) fn can_drop_units(&self) -> bool {
         self.problem.caliper.is_some() || !self.problem.restrictions.is_empty()
     }
 
-    /// Returns the pairs; `None` if `progress`, which gets the numbers of finished and of all
+    /// Returns the matched pairs; `None` if `progress`, which gets the numbers of finished and all
     /// units, stops the search.
     pub fn pairs(&self, progress: &Progress<'_>) -> Option<Pairs> {
         if !self.problem.replace {
             return self.pairs_without_replacement(progress);
         }
-        let queried = self.problem.estimand.arms();
-        let total: usize = queried.iter().map(|&arm| self.pool(arm).points).sum();
-        let mut arms = [None, None];
-        let mut before = 0;
-        for arm in queried {
-            let report = |done, _| progress(before + done, total);
-            let admitted = |point, target| self.admitted(arm, point, target);
+        let arms = self.problem.estimand.matched_arms();
+        let total: usize = arms.iter().map(|&arm| self.pool(arm).point_count).sum();
+        let mut neighbours_of_arms = [None, None];
+        let mut finished = 0;
+        for arm in arms {
+            let report = |done, _| progress(finished + done, total);
+            let admitted = |point, target| self.admitted_weight(arm, point, target);
             let all = |_: usize| true;
             let neighbours =
                 self.neighbourhoods(arm, !arm, self.matches(), &all, &report, &admitted)?;
-            arms[usize::from(arm)] = Some(neighbours);
-            before += self.pool(arm).points;
+            neighbours_of_arms[usize::from(arm)] = Some(neighbours);
+            finished += self.pool(arm).point_count;
         }
         let mut pairs = Pairs::default();
         let mut members = Vec::new();
         for row in 0..self.problem.rows() {
             let arm = self.problem.treated[row];
-            let Some(neighbours) = &arms[usize::from(arm)] else {
+            let Some(neighbours) = &neighbours_of_arms[usize::from(arm)] else {
                 continue;
             };
-            let point = self.position[row] as usize;
+            let point = self.point_of_row[row] as usize;
             let targets = self.pool(!arm);
-            if !neighbours.enough[point] && self.filtered() {
+            if !neighbours.has_enough[point] && self.can_drop_units() {
                 pairs.dropped.push(row);
                 continue;
             }
             members.clear();
-            for &(squared, target) in neighbours.of(point) {
+            for &(squared, target) in neighbours.of_point(point) {
                 let rows = targets.members(target as usize).iter();
                 members.extend(rows.map(|&member| (squared, member as usize)));
             }
-            self.add(&mut pairs, row, &mut members, neighbours.last[point]);
+            let last_distance = neighbours.last_distances[point];
+            self.add_pairs(&mut pairs, row, &mut members, last_distance);
         }
         Some(pairs)
     }
 
-    /// Adds the pairs of one unit.
-    pub(crate) fn add(
+    /// Adds the pairs of the unit `row` with `members`, its neighbours and their squared distances.
+    pub(crate) fn add_pairs(
         &self,
         pairs: &mut Pairs,
         row: usize,
         members: &mut Vec<(f64, usize)>,
-        last: f64,
+        last_distance: f64,
     ) {
         if !self.problem.ties && members.len() > self.problem.matches {
-            draw_lots(&self.problem, row, members, last);
+            draw_among_ties(&self.problem, row, members, last_distance);
         }
         members.sort_unstable_by_key(|&(_, member)| member);
         let weight = |&(_, member): &(f64, usize)| self.problem.weight(member);
@@ -272,60 +274,60 @@ impl Matcher {
         }
     }
 
-    /// Finds the neighbours in the pool of `target` of each `wanted` point of the arm, by all
-    /// threads. The other points get none.
+    /// Finds the neighbours of the points of `arm` in the pool of the arm `target`, on all threads.
+    /// Points that are not wanted get no neighbours.
     pub(crate) fn neighbourhoods(
         &self,
         arm: bool,
         target: bool,
         needed: f64,
-        wanted: &(dyn Fn(usize) -> bool + Sync),
+        is_wanted: &(dyn Fn(usize) -> bool + Sync),
         progress: &Progress<'_>,
         admitted: &Admitted<'_>,
     ) -> Option<Neighbourhoods> {
-        let points = self.pool(arm).points;
+        let point_count = self.pool(arm).point_count;
         let search = self.search(self.pool(target), admitted);
-        let threads = match points * search.pool.block_count() {
-            0..MIN_BLOCKS => 1,
+        let threads = match point_count * search.pool.block_count() {
+            0..MIN_BLOCK_COMPARISONS => 1,
             _ => self.problem.threads,
         };
-        let chunks = in_parallel(threads, points, AT_ONCE, progress, |range| {
+        let chunks = parallel_map(threads, point_count, QUERY_CHUNK, progress, |range| {
             let mut ends = Vec::with_capacity(range.len());
             let queries: Vec<Query<'_>> = range
                 .clone()
-                .filter(|&point| wanted(point))
+                .filter(|&point| is_wanted(point))
                 .map(|point| self.query(arm, point, target, needed))
                 .collect();
             let mut neighbours = Vec::new();
             let mut results = search.run(&queries).into_iter();
             for point in range {
-                let result = if wanted(point) { results.next() } else { None };
-                let result = result.unwrap_or_default();
+                let result = is_wanted(point).then(|| results.next());
+                let result = result.flatten().unwrap_or_default();
                 neighbours.extend_from_slice(&result.neighbours);
-                ends.push((neighbours.len(), result.last, result.enough));
+                ends.push((neighbours.len(), result.last_distance, result.has_enough));
             }
             (ends, neighbours)
         })?;
         let mut all = Neighbourhoods {
             starts: vec![0],
             neighbours: Vec::with_capacity(chunks.iter().map(|(_, chunk)| chunk.len()).sum()),
-            last: Vec::with_capacity(points),
-            enough: Vec::with_capacity(points),
+            last_distances: Vec::with_capacity(point_count),
+            has_enough: Vec::with_capacity(point_count),
         };
         for (ends, neighbours) in chunks {
-            let before = all.neighbours.len();
+            let offset = all.neighbours.len();
             all.neighbours.extend(neighbours);
-            for (end, last, enough) in ends {
-                all.starts.push(before + end);
-                all.last.push(last);
-                all.enough.push(enough);
+            for (end, last_distance, has_enough) in ends {
+                all.starts.push(offset + end);
+                all.last_distances.push(last_distance);
+                all.has_enough.push(has_enough);
             }
         }
         Some(all)
     }
 }
 
-/// Returns the rows to which each row has a fixed distance; the last restriction of a pair counts.
+/// Returns for each row the rows with a given distance; the last restriction of a pair counts.
 fn fixed_distances(restrictions: &[Restriction]) -> HashMap<usize, Vec<(usize, f64)>> {
     let mut distances: HashMap<usize, Vec<(usize, f64)>> = HashMap::new();
     for restriction in restrictions {
@@ -339,24 +341,24 @@ fn fixed_distances(restrictions: &[Restriction]) -> HashMap<usize, Vec<(usize, f
     distances
 }
 
-/// Drops neighbours of the row by lot until the requested number is left.
+/// Drops neighbours of the row at random until the requested number is left.
 ///
-/// R drops at random from all of them. It is correct to drop only from the neighbours that tie for
-/// the last place, because a nearer unit is a match in any case.
-fn draw_lots(problem: &Problem, row: usize, members: &mut Vec<(f64, usize)>, last: f64) {
-    let mut lots = Draws::of(problem.seed, row);
+/// R may drop any neighbour. It is correct to drop only neighbours that tie for the last place,
+/// because a nearer unit is a match in any case.
+fn draw_among_ties(problem: &Problem, row: usize, members: &mut Vec<(f64, usize)>, last: f64) {
+    let mut draws = Draws::new(problem.seed, row);
     members.sort_unstable_by(|left, right| left.0.total_cmp(&right.0).then(left.1.cmp(&right.1)));
-    let nearer = match problem.rules {
+    let nearer_count = match problem.rules {
         Rules::Correct => members
             .iter()
-            .filter(|&&(squared, _)| problem.reach(squared) < last)
+            .filter(|&&(squared, _)| problem.tie_limit(squared) < last)
             .count(),
         Rules::AsInR => 0,
     };
     // A partial Fisher-Yates shuffle of the tied neighbours.
-    for place in nearer..problem.matches {
-        let lot = place + lots.below(members.len() - place);
-        members.swap(place, lot);
+    for position in nearer_count..problem.matches {
+        let chosen = position + draws.below(members.len() - position);
+        members.swap(position, chosen);
     }
     members.truncate(problem.matches);
 }

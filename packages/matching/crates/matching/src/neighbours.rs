@@ -1,68 +1,68 @@
-//! The nearest neighbours of one point so far, with all that tie.
+//! The nearest neighbours of one point during a search, with all neighbours that tie.
 
 use std::collections::BinaryHeap;
 
 use crate::instructions::LANES;
 use crate::pool::Pool;
-use crate::problem::small;
+use crate::problem::to_u32;
 
 /// A search for the neighbours of one point.
 pub struct Query<'a> {
-    /// The querying point, in the form of `Admitted`.
-    pub number: usize,
-    /// The coordinates.
-    pub point: &'a [f64],
-    /// The values in the fenced columns, and how far a neighbour's may be from them.
-    pub fence: Vec<(f64, f64)>,
-    /// Weight of the nearest neighbours to find (their number, if all weigh 1).
-    pub needed: f64,
-    /// Squared distance beyond the last needed neighbour that still counts as a tie.
-    pub slack: f64,
-    /// Points with a fixed squared distance.
-    pub fixed: Vec<(usize, f64)>,
-    /// Points that are not admitted.
+    /// Index of the point whose neighbours are wanted.
+    pub point: usize,
+    /// Coordinates of the point.
+    pub coordinates: &'a [f64],
+    /// For each column with a caliper: the value of the point, and the caliper.
+    pub calipers: Vec<(f64, f64)>,
+    /// Total weight of the neighbours to find: their number, if each weighs 1.
+    pub needed_weight: f64,
+    /// A neighbour ties with the last needed one up to this much more squared distance.
+    pub tolerance: f64,
+    /// Points with a given squared distance.
+    pub fixed_distances: Vec<(usize, f64)>,
+    /// Points that must not be neighbours.
     pub forbidden: Vec<usize>,
 }
 
-/// Weight of a point of the pool for the querying point; `None` if it is not admitted.
+/// Weight of a pool's point (second) as neighbour of a query's point (first); `None` if excluded.
 pub type Admitted<'a> = dyn Fn(usize, usize) -> Option<f64> + Sync + 'a;
 
-/// The neighbours of one point, and the memory for finding them.
+/// The neighbours of one point, and the state of the search for them.
 #[derive(Default)]
 pub struct SearchResult {
     /// Squared distance and point of each neighbour.
     pub neighbours: Vec<(f64, u32)>,
-    /// The squared distance of the last that was needed.
-    pub last: f64,
-    /// Whether there were enough neighbours.
-    pub enough: bool,
+    /// Squared distance of the last needed neighbour.
+    pub last_distance: f64,
+    /// Whether the neighbours have the needed weight.
+    pub has_enough: bool,
     /// Number of blocks that were searched.
-    pub blocks: usize,
+    pub searched_blocks: usize,
     /// Number of nodes of the tree that were searched.
-    pub nodes: usize,
-    /// A neighbour that suffices alone; without it, all of `nearest` are needed.
-    alone: Option<Near>,
-    nearest: BinaryHeap<Near>,
+    pub searched_nodes: usize,
+    /// A neighbour that has the needed weight alone; if `None`, all of `nearest` are needed.
+    single: Option<NearPoint>,
+    nearest: BinaryHeap<NearPoint>,
     weight: f64,
-    needed: f64,
-    slack: f64,
+    needed_weight: f64,
+    tolerance: f64,
 }
 
 #[derive(PartialEq)]
-struct Near {
+struct NearPoint {
     squared: f64,
     weight: f64,
 }
 
-impl Eq for Near {}
+impl Eq for NearPoint {}
 
-impl PartialOrd for Near {
+impl PartialOrd for NearPoint {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Near {
+impl Ord for NearPoint {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         self.squared
             .total_cmp(&other.squared)
@@ -71,32 +71,32 @@ impl Ord for Near {
 }
 
 impl SearchResult {
-    /// Begins the search of another query.
-    pub fn begin(&mut self, query: &Query<'_>, admitted: &Admitted<'_>) {
+    /// Starts the search for another query.
+    pub fn start(&mut self, query: &Query<'_>, admitted: &Admitted<'_>) {
         self.neighbours.clear();
-        self.alone = None;
+        self.single = None;
         self.nearest.clear();
         self.weight = 0.0;
-        self.blocks = 0;
-        self.nodes = 0;
-        self.needed = query.needed;
-        self.slack = query.slack;
-        self.last = f64::INFINITY;
-        for &(point, squared) in &query.fixed {
-            if let Some(weight) = admitted(query.number, point) {
-                self.take(squared, point, weight);
+        self.searched_blocks = 0;
+        self.searched_nodes = 0;
+        self.needed_weight = query.needed_weight;
+        self.tolerance = query.tolerance;
+        self.last_distance = f64::INFINITY;
+        for &(point, squared) in &query.fixed_distances {
+            if let Some(weight) = admitted(query.point, point) {
+                self.add(squared, point, weight);
             }
         }
     }
 
-    /// No neighbour is further, as far as is known.
+    /// Returns the largest squared distance that a neighbour can still have.
     pub fn reach(&self) -> f64 {
-        self.last + self.slack
+        self.last_distance + self.tolerance
     }
 
-    /// Takes the points of a block that are marked in `near` and admitted.
+    /// Adds the points of a block that are marked in `near` and admitted.
     #[inline(never)] // Rare, and the caller needs its registers.
-    pub fn consider(
+    pub fn add_block(
         &mut self,
         pool: &Pool,
         query: &Query<'_>,
@@ -104,31 +104,32 @@ impl SearchResult {
         block: usize,
         (squared, mut near): (&[f64; LANES], u32),
     ) {
-        // The nearest first: most of the others are then out of reach.
-        let mut lane = nearest_of(squared, near);
+        let fixed = &query.fixed_distances;
+        // The nearest point comes first: most other points are then out of reach.
+        let mut lane = nearest_lane(squared, near);
         while near != 0 {
             near &= !(1 << lane);
             let (point, distance) = (block * LANES + lane, squared[lane]);
             lane = near.trailing_zeros() as usize;
-            if point >= pool.points
+            if point >= pool.point_count
                 || distance > self.reach()
                 || distance == f64::INFINITY
                 || query.forbidden.contains(&point)
-                || query.fixed.iter().any(|&(other, _)| other == point)
+                || fixed.iter().any(|&(other, _)| other == point)
             {
                 continue;
             }
-            if let Some(weight) = admitted(query.number, point) {
-                self.take(distance, point, weight);
+            if let Some(weight) = admitted(query.point, point) {
+                self.add(distance, point, weight);
             }
         }
     }
 
-    /// Leaves the neighbours within reach, in the order of the pool.
-    pub fn end(&mut self) {
-        self.enough = self.weight >= self.needed;
-        if !self.enough {
-            self.last = self.furthest();
+    /// Ends the search: keeps the neighbours within reach, in the order of the pool.
+    pub fn finish(&mut self) {
+        self.has_enough = self.weight >= self.needed_weight;
+        if !self.has_enough {
+            self.last_distance = self.furthest();
         }
         let reach = self.reach();
         self.neighbours.retain(|&(squared, _)| squared <= reach);
@@ -137,38 +138,38 @@ impl SearchResult {
     }
 
     fn furthest(&self) -> f64 {
-        let furthest = self.alone.as_ref().or_else(|| self.nearest.peek());
+        let furthest = self.single.as_ref().or_else(|| self.nearest.peek());
         furthest.map_or(f64::INFINITY, |near| near.squared)
     }
 
-    fn take(&mut self, squared: f64, point: usize, weight: f64) {
-        self.neighbours.push((squared, small(point)));
-        if squared >= self.last {
+    fn add(&mut self, squared: f64, point: usize, weight: f64) {
+        self.neighbours.push((squared, to_u32(point)));
+        if squared >= self.last_distance {
             return;
         }
-        if weight >= self.needed && self.nearest.is_empty() {
-            self.alone = Some(Near { squared, weight });
+        if weight >= self.needed_weight && self.nearest.is_empty() {
+            self.single = Some(NearPoint { squared, weight });
             self.weight = weight;
-            self.last = squared;
+            self.last_distance = squared;
             return;
         }
-        self.nearest.extend(self.alone.take());
-        self.nearest.push(Near { squared, weight });
+        self.nearest.extend(self.single.take());
+        self.nearest.push(NearPoint { squared, weight });
         self.weight += weight;
         while let Some(furthest) = self.nearest.peek() {
-            if self.weight - furthest.weight < self.needed {
+            if self.weight - furthest.weight < self.needed_weight {
                 break;
             }
             self.weight -= furthest.weight;
             self.nearest.pop();
         }
-        if self.weight >= self.needed {
-            self.last = self.furthest();
+        if self.weight >= self.needed_weight {
+            self.last_distance = self.furthest();
         }
     }
 }
 
-fn nearest_of(squared: &[f64; LANES], near: u32) -> usize {
+fn nearest_lane(squared: &[f64; LANES], near: u32) -> usize {
     let mut nearest = near.trailing_zeros() as usize;
     let mut rest = near & (near - 1);
     while rest != 0 {

@@ -1,26 +1,25 @@
-//! The units of one arm: equal rows once, in blocks for the processor, in a tree of boxes.
+//! The units of one arm, arranged for a fast search: equal rows are one point, points are in blocks
+//! of sixteen, and blocks are in a tree of boxes.
 
 use crate::embed::Points;
 use crate::instructions::LANES;
-use crate::problem::{Method, Problem, small};
-use crate::random::folded;
+use crate::problem::{Method, Problem, to_u32};
+use crate::random::hash;
 use crate::tree::{Layout, Tree};
 
-/// Fewer points than this are not put into a tree, unless a tree is requested.
-const FEW: usize = 512;
+/// Fewer points than this are searched without a tree, unless the caller requests a tree.
+const MIN_TREE_POINTS: usize = 512;
 
-/// The units of one arm.
+/// The units of one arm as points.
 #[derive(Clone)]
 pub struct Pool {
-    /// Coordinates of a point.
+    /// Number of coordinates of a point.
     pub dimensions: usize,
-    /// Columns with a finite caliper, by their place in the problem.
-    pub fenced: Vec<usize>,
-    /// Number of points.
-    pub points: usize,
-    /// Weight of all members of each point.
+    /// Indices of the columns with a finite caliper.
+    pub caliper_columns: Vec<usize>,
+    pub point_count: usize,
+    /// Total weight of the rows of each point.
     pub weight: Vec<f64>,
-    /// The tree over the blocks.
     pub tree: Tree,
     blocks: Vec<f64>,
     first_member: Vec<u32>,
@@ -28,45 +27,42 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// The rows of one arm. Equal rows become one point if `merged`.
-    pub fn new(problem: &Problem, points: &Points, rows: &[u32], merged: bool) -> Self {
-        let fenced: Vec<usize> = problem.caliper.as_ref().map_or_else(Vec::new, |caliper| {
+    /// Builds the pool from the rows of one arm. Equal rows become one point if `merges_rows`.
+    pub fn new(problem: &Problem, points: &Points, rows: &[u32], merges_rows: bool) -> Self {
+        let columns: Vec<usize> = problem.caliper.as_ref().map_or_else(Vec::new, |caliper| {
             (0..problem.columns)
                 .filter(|&column| caliper[column].is_finite())
                 .collect()
         });
-        let fence: Vec<f64> = problem.caliper.as_ref().map_or_else(Vec::new, |caliper| {
-            fenced.iter().map(|&column| caliper[column]).collect()
+        let calipers: Vec<f64> = problem.caliper.as_ref().map_or_else(Vec::new, |caliper| {
+            columns.iter().map(|&column| caliper[column]).collect()
         });
-        let (starts, grouped) = if merged {
+        let (starts, grouped) = if merges_rows {
             equal_rows(problem, rows)
         } else {
-            ((0..=small(rows.len())).collect(), rows.to_vec())
+            ((0..=to_u32(rows.len())).collect(), rows.to_vec())
         };
         let group = |group: u32| {
             &grouped[starts[group as usize] as usize..starts[group as usize + 1] as usize]
         };
         let count = starts.len() - 1;
         let dimensions = points.dimensions;
-        let width = dimensions + fenced.len();
+        let width = dimensions + columns.len();
         let mut values = Vec::with_capacity(count * width);
         for &start in &starts[..count] {
             let row = grouped[start as usize] as usize;
-            values.extend_from_slice(points.of(row));
-            values.extend(
-                fenced
-                    .iter()
-                    .map(|column| problem.x[row * problem.columns + column]),
-            );
+            values.extend_from_slice(points.row(row));
+            let value = |column: &usize| problem.x[row * problem.columns + column];
+            values.extend(columns.iter().map(value));
         }
-        let mut order: Vec<u32> = (0..small(count)).collect();
+        let mut order: Vec<u32> = (0..to_u32(count)).collect();
         let layout = Layout {
             values: &values,
             dimensions,
-            fence: &fence,
+            calipers: &calipers,
         };
-        let tree = if count < FEW && problem.method != Method::Tree {
-            Tree::flat(&layout)
+        let tree = if count < MIN_TREE_POINTS && problem.method != Method::Tree {
+            Tree::empty(&layout)
         } else {
             Tree::new(&layout, &mut order)
         };
@@ -76,21 +72,21 @@ impl Pool {
         let mut members = Vec::with_capacity(rows.len());
         let mut weight = Vec::with_capacity(count);
         first_member.push(0);
-        for (position, &place) in order.iter().enumerate() {
+        for (position, &index) in order.iter().enumerate() {
             let (block, lane) = (position / LANES, position % LANES);
-            let point = &values[place as usize * width..][..dimensions];
+            let point = &values[index as usize * width..][..dimensions];
             for (axis, &value) in point.iter().enumerate() {
                 blocks[(block * dimensions + axis) * LANES + lane] = value;
             }
-            let group = group(place);
+            let group = group(index);
             members.extend_from_slice(group);
-            first_member.push(small(members.len()));
+            first_member.push(to_u32(members.len()));
             weight.push(group.iter().map(|&row| problem.weight(row as usize)).sum());
         }
         Self {
             dimensions,
-            fenced,
-            points: count,
+            caliper_columns: columns,
+            point_count: count,
             weight,
             tree,
             blocks,
@@ -99,23 +95,22 @@ impl Pool {
         }
     }
 
-    /// The rows that are equal to the point, ascending.
+    /// Returns the rows that are this point, in ascending order.
     pub fn members(&self, point: usize) -> &[u32] {
         &self.members[self.first_member[point] as usize..self.first_member[point + 1] as usize]
     }
 
-    /// The coordinates of a block, axis after axis.
+    /// Returns the coordinates of a block, axis after axis.
     pub fn block(&self, block: usize) -> &[f64] {
         let size = LANES * self.dimensions;
         &self.blocks[block * size..(block + 1) * size]
     }
 
-    /// Returns the number of blocks.
     pub fn block_count(&self) -> usize {
-        self.points.div_ceil(LANES)
+        self.point_count.div_ceil(LANES)
     }
 
-    /// Takes the point out of every search to come.
+    /// Excludes a point from all later searches.
     pub fn remove(&mut self, point: usize) {
         let (block, lane) = (point / LANES, point % LANES);
         let start = block * LANES * self.dimensions;
@@ -129,28 +124,28 @@ impl Pool {
     }
 }
 
-/// The rows, each group of equal rows ascending, and the start of each group.
+/// Returns the start of each group of equal rows, and the rows, which ascend within a group.
 fn equal_rows(problem: &Problem, rows: &[u32]) -> (Vec<u32>, Vec<u32>) {
     let values = |row: u32| {
         let start = row as usize * problem.columns;
         &problem.x[start..start + problem.columns]
     };
-    let mut keyed: Vec<(u64, u32)> = rows
+    let mut hashes: Vec<(u64, u32)> = rows
         .iter()
         .map(|&row| {
             // Adding 0 makes a negative zero positive.
             let key = values(row)
                 .iter()
-                .fold(0, |key: u64, value| folded(key ^ (value + 0.0).to_bits()));
+                .fold(0, |key: u64, value| hash(key ^ (value + 0.0).to_bits()));
             (key, row)
         })
         .collect();
-    keyed.sort_unstable();
+    hashes.sort_unstable();
     let mut starts = vec![0];
     for group in
-        keyed.chunk_by(|left, right| left.0 == right.0 && values(left.1) == values(right.1))
+        hashes.chunk_by(|left, right| left.0 == right.0 && values(left.1) == values(right.1))
     {
-        starts.push(starts[starts.len() - 1] + small(group.len()));
+        starts.push(starts[starts.len() - 1] + to_u32(group.len()));
     }
-    (starts, keyed.into_iter().map(|(_, row)| row).collect())
+    (starts, hashes.into_iter().map(|(_, row)| row).collect())
 }

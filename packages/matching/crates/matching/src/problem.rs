@@ -1,20 +1,22 @@
-//! The units to match, and how to match them.
+//! The units to match, and the options of matching.
+//!
+//! An arm is all treated units or all controls; as a `bool`, `true` is the treated arm.
 
-/// The units to match.
+/// The units whose effect is estimated: they are matched to units of the other arm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Estimand {
-    /// Every treated unit is matched to controls.
+    /// Treated units, each matched to controls.
     Treated,
-    /// Every control is matched to treated units.
+    /// Controls, each matched to treated units.
     Controls,
-    /// Every unit is matched to the other arm.
+    /// All units, each matched to units of the other arm.
     All,
 }
 
 impl Estimand {
-    /// Whether units of the arm are matched to the other arm.
+    /// Whether the units of this arm are matched to the other arm.
     #[must_use]
-    pub fn queries(self, treated: bool) -> bool {
+    pub fn matches_arm(self, treated: bool) -> bool {
         match self {
             Self::Treated => treated,
             Self::Controls => !treated,
@@ -22,26 +24,26 @@ impl Estimand {
         }
     }
 
-    /// The arms whose units are matched to the other arm, controls first.
+    /// Returns the arms whose units are matched to the other arm, controls first.
     #[must_use]
-    pub fn arms(self) -> Vec<bool> {
+    pub fn matched_arms(self) -> Vec<bool> {
         [false, true]
             .into_iter()
-            .filter(|&arm| self.queries(arm))
+            .filter(|&arm| self.matches_arm(arm))
             .collect()
     }
 
-    /// Whether units of the arm serve as matches.
+    /// Whether the units of this arm can be matches of other units.
     #[must_use]
-    pub fn serves(self, treated: bool) -> bool {
-        self.queries(!treated)
+    pub fn takes_matches_from(self, treated: bool) -> bool {
+        self.matches_arm(!treated)
     }
 }
 
-/// The rules to follow where R's package Matching differs from the right answer.
+/// What to compute where R's package Matching differs from the correct answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rules {
-    /// The right answer.
+    /// The correct answer.
     Correct,
     /// The answer of R's package Matching 4.10.
     AsInR,
@@ -50,68 +52,68 @@ pub enum Rules {
 /// The measure of distance on the standardised covariates.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Metric {
-    /// The identity: each column counts in units of its standard deviation.
+    /// Euclidean distance, with each column in units of its standard deviation.
     InverseVariance,
-    /// The inverse of the correlation matrix.
+    /// Mahalanobis distance: the weight matrix is the inverse of the correlation matrix.
     Mahalanobis,
-    /// A symmetric positive semidefinite matrix, row after row.
+    /// A symmetric positive semidefinite weight matrix, row after row.
     Matrix(Vec<f64>),
 }
 
-/// The method of the search; each method finds the same neighbours.
+/// How neighbours are searched for; all methods find the same neighbours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// The faster method for these data.
-    Chosen,
-    /// Every distance is computed.
+    /// The faster method for these data, which a short trial finds.
+    Automatic,
+    /// Compute every distance.
     BruteForce,
-    /// A tree of boxes skips points that are too far.
+    /// Skip points that are too far, with a tree of boxes.
     Tree,
 }
 
-/// A pair whose distance is given, or that is forbidden.
+/// A pair of rows with a given distance, or a pair that must not be matched.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Restriction {
-    /// One row.
+    /// Index of one row.
     pub first: usize,
-    /// The other row.
+    /// Index of the other row.
     pub second: usize,
-    /// The squared distance; forbidden if negative.
+    /// The squared distance; a negative value forbids the pair.
     pub squared_distance: f64,
 }
 
-/// The units to match, and how. The caller has checked lengths and finiteness.
+/// The units to match and all options. The caller has checked lengths and finiteness.
 #[derive(Clone, Debug)]
 pub struct Problem {
     /// Covariates, row after row.
     pub x: Vec<f64>,
-    /// Columns of `x`.
+    /// Number of columns of `x`.
     pub columns: usize,
     /// Whether each row is treated; both arms occur.
     pub treated: Vec<bool>,
-    /// Observation weights: `None`, or one for each row.
+    /// Observation weight of each row; `None` if all rows weigh 1.
     pub weights: Option<Vec<f64>>,
-    /// The units to match.
+    /// The units whose effect is estimated.
     pub estimand: Estimand,
-    /// M: how many matches each unit gets, before ties.
+    /// Number of matches of each unit, before ties (M in the literature).
     pub matches: usize,
     /// The measure of distance.
     pub metric: Metric,
     /// Largest difference of two matched rows in each column of `x`; infinite for no limit.
     pub caliper: Option<Vec<f64>>,
-    /// Pairs with a given distance.
+    /// Pairs with a given distance, and forbidden pairs.
     pub restrictions: Vec<Restriction>,
-    /// Whether a unit may serve more than once.
+    /// Whether a unit may be the match of several units.
     pub replace: bool,
-    /// Whether all ties are kept; if not, some are drawn by lot.
+    /// Whether a unit keeps all tied matches; if not, a random draw picks among them.
     pub ties: bool,
-    /// Squared distances that differ by no more are ties.
+    /// Squared distances that differ by at most this are ties.
     pub tolerance: f64,
-    /// The rules to follow where R differs.
+    /// What to compute where R differs from the correct answer.
     pub rules: Rules,
-    /// Number of threads; 0 means one on each core.
+    /// Number of threads; 0 means one for each core.
     pub threads: usize,
-    /// Seed of the lots.
+    /// Seed of the random draws among ties.
     pub seed: u64,
     /// The method of the search.
     pub method: Method,
@@ -124,39 +126,39 @@ impl Problem {
         self.treated.len()
     }
 
-    /// The weight of the row, 1 without weights.
+    /// Returns the observation weight of a row.
     #[must_use]
     pub fn weight(&self, row: usize) -> f64 {
         self.weights.as_ref().map_or(1.0, |weights| weights[row])
     }
 
-    /// The largest squared distance that still ties with the given one.
+    /// Returns the largest squared distance that still ties with the given one.
     #[must_use]
-    pub fn reach(&self, squared: f64) -> f64 {
+    pub fn tie_limit(&self, squared: f64) -> f64 {
         squared + self.tolerance + 1e-10
     }
 }
 
-/// A row or point as 32 bits.
-pub(crate) fn small(index: usize) -> u32 {
+/// Converts the index of a row or point to 32 bits.
+pub(crate) fn to_u32(index: usize) -> u32 {
     u32::try_from(index).expect("the caller has checked that there are fewer than 2^32 rows")
 }
 
-/// Which unit is matched to which; the pairs are in the order of the rows.
+/// The matched pairs, in the order of the units' rows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Pairs {
-    /// The unit that was matched.
+    /// Row of the unit that was matched, for each pair.
     pub query: Vec<usize>,
-    /// Its match, of the other arm.
+    /// Row of its match, which is of the other arm, for each pair.
     pub matched: Vec<usize>,
     /// Weight of each pair: the weights of one unit's pairs add up to the unit's weight.
     pub weight: Vec<f64>,
-    /// Units without enough admissible matches.
+    /// Rows of the units without enough admissible matches.
     pub dropped: Vec<usize>,
 }
 
 impl Pairs {
-    /// The unit, its match and the weight of each pair.
+    /// Iterates over the pairs: row of the unit, row of its match, weight.
     pub fn iter(&self) -> impl Iterator<Item = (usize, usize, f64)> {
         let units = self.query.iter().zip(&self.matched);
         units

@@ -1,29 +1,28 @@
-//! The nearest neighbours of points, with all that tie: every distance, or a tree of boxes.
+//! Finds the nearest neighbours of points, with ties: by every distance, or by a tree of boxes.
 //!
-//! Both ways compute a distance by the same instructions, so they find the same.
+//! Both ways compute a distance by the same instructions, so they find the same neighbours.
 
+use crate::instructions::{Instructions, LANES, Wide, WidePortable};
 #[cfg(target_arch = "x86_64")]
-use crate::instructions::{ByAvx2, ByAvx512};
-use crate::instructions::{Instructions, LANES, Portable, Wide};
+use crate::instructions::{WideAvx2, WideAvx512};
 use crate::neighbours::{Admitted, Query, SearchResult};
 use crate::pool::Pool;
 use crate::tree::Child;
 
-/// Bounds are compared with a reach that is longer by this factor: their rounding must not hide a
-/// neighbour.
-const CAUTION: f64 = 1.0 + 1e-12;
+/// Factor by which the reach is enlarged before a bound is compared with it, so that rounding hides
+/// no neighbour.
+const BOUND_MARGIN: f64 = 1.0 + 1e-12;
 /// Bytes of blocks that stay in a core's cache while many queries pass over them.
-const CACHED: usize = 1 << 18;
+const CACHED_BYTES: usize = 1 << 18;
 
-/// Where neighbours are sought, and how.
+/// The points to search, and how to search them.
 pub struct Search<'a> {
-    /// The points.
+    /// The points to search.
     pub pool: &'a Pool,
-    /// Which of them a query may have.
+    /// Decides which points may be neighbours of a query.
     pub admitted: &'a Admitted<'a>,
     /// Whether the tree is used; else every distance is computed.
-    pub by_tree: bool,
-    /// Instructions of the processor.
+    pub uses_tree: bool,
     pub instructions: Instructions,
 }
 
@@ -35,17 +34,17 @@ impl Search<'_> {
     pub fn run(&self, queries: &[Query<'_>]) -> Vec<SearchResult> {
         let mut results = Vec::new();
         results.resize_with(queries.len(), SearchResult::default);
-        let places = &mut results[..];
-        assert!(self.instructions.available());
+        let slots = &mut results[..];
+        assert!(self.instructions.is_available());
         match self.instructions {
-            // SAFETY: the processor has just said that it has these instructions.
+            // SAFETY: the assertion above checks that the processor has these instructions.
             #[cfg(target_arch = "x86_64")]
-            Instructions::Avx512 => unsafe { self.by_avx512(queries, places) },
+            Instructions::Avx512 => unsafe { self.run_with_avx512(queries, slots) },
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
-            Instructions::Avx2 => unsafe { self.by_avx2(queries, places) },
+            Instructions::Avx2 => unsafe { self.run_with_avx2(queries, slots) },
             // SAFETY: no requirement.
-            _ => unsafe { self.by::<Portable, 1>(queries, places) },
+            _ => unsafe { self.run_with::<WidePortable, 1>(queries, slots) },
         }
         results
     }
@@ -54,88 +53,88 @@ impl Search<'_> {
     /// The processor must have AVX-512F, AVX2 and FMA.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx512f,avx2,fma")]
-    unsafe fn by_avx512(&self, queries: &[Query<'_>], results: &mut [SearchResult]) {
-        // SAFETY: by the caller. Sixteen sums, two parts of a block: 18 of 32 registers.
-        unsafe { self.by::<ByAvx512, 8>(queries, results) }
+    unsafe fn run_with_avx512(&self, queries: &[Query<'_>], results: &mut [SearchResult]) {
+        // SAFETY: by the caller. Sixteen sums, two registers for a block: 18 of 32 registers.
+        unsafe { self.run_with::<WideAvx512, 8>(queries, results) }
     }
 
     /// # Safety
     /// The processor must have AVX2 and FMA.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,fma")]
-    unsafe fn by_avx2(&self, queries: &[Query<'_>], results: &mut [SearchResult]) {
-        // SAFETY: by the caller. Eight sums, four parts of a block: 12 of 16 registers.
-        unsafe { self.by::<ByAvx2, 2>(queries, results) }
+    unsafe fn run_with_avx2(&self, queries: &[Query<'_>], results: &mut [SearchResult]) {
+        // SAFETY: by the caller. Eight sums, four registers for a block: 12 of 16 registers.
+        unsafe { self.run_with::<WideAvx2, 2>(queries, results) }
     }
 
     #[inline(always)]
-    #[allow(clippy::inline_always)] // Or it would be compiled without the caller's instructions.
-    unsafe fn by<W: Wide, const TOGETHER: usize>(
+    #[allow(clippy::inline_always)] // Otherwise it would not use the caller's instructions.
+    unsafe fn run_with<W: Wide, const QUERIES: usize>(
         &self,
         queries: &[Query<'_>],
         results: &mut [SearchResult],
     ) {
         for (query, result) in queries.iter().zip(results.iter_mut()) {
-            result.begin(query, self.admitted);
+            result.start(query, self.admitted);
         }
-        if self.by_tree {
-            let mut waiting = Vec::new();
+        if self.uses_tree {
+            let mut pending = Vec::new();
             for (query, result) in queries.iter().zip(results.iter_mut()) {
                 // SAFETY: by the caller.
-                unsafe { self.through_tree::<W>(query, result, &mut waiting) };
+                unsafe { self.search_tree::<W>(query, result, &mut pending) };
             }
         } else {
             // SAFETY: by the caller.
-            unsafe { self.everywhere::<W, TOGETHER>(queries, results) };
+            unsafe { self.search_all_blocks::<W, QUERIES>(queries, results) };
         }
-        results.iter_mut().for_each(SearchResult::end);
+        results.iter_mut().for_each(SearchResult::finish);
     }
 
     #[inline(always)]
-    #[allow(clippy::inline_always)] // Or it would be compiled without the caller's instructions.
-    unsafe fn through_tree<W: Wide>(
+    #[allow(clippy::inline_always)] // Otherwise it would not use the caller's instructions.
+    unsafe fn search_tree<W: Wide>(
         &self,
         query: &Query<'_>,
         result: &mut SearchResult,
-        waiting: &mut Vec<(f64, Child)>,
+        pending: &mut Vec<(f64, Child)>,
     ) {
-        waiting.push((0.0, Child::Node(0)));
-        while let Some((bound, child)) = waiting.pop() {
-            if bound > CAUTION * result.reach() {
+        pending.push((0.0, Child::Node(0)));
+        while let Some((bound, child)) = pending.pop() {
+            if bound > BOUND_MARGIN * result.reach() {
                 continue;
             }
             let node = match child {
                 Child::Block(block) => {
                     // SAFETY: by the caller.
-                    unsafe { self.look_into::<W>(query, result, block) };
+                    unsafe { self.search_block::<W>(query, result, block) };
                     continue;
                 }
                 Child::Node(node) => node,
             };
-            result.nodes += 1;
+            result.searched_nodes += 1;
             let mut bounds = [0.0; LANES];
             // SAFETY: by the caller.
             let mut near = unsafe { self.bounds::<W>(query, node, result.reach(), &mut bounds) };
-            let first = waiting.len();
+            let first = pending.len();
             while near != 0 {
                 let lane = near.trailing_zeros() as usize;
                 near &= near - 1;
-                // The nearest last, so that it is taken next.
+                // The nearest box comes last, so that it is searched next.
                 let bound = bounds[lane];
-                let mut place = waiting.len();
-                waiting.push((bound, self.pool.tree.child(node, lane)));
-                while place > first && waiting[place - 1].0 < bound {
-                    waiting.swap(place - 1, place);
-                    place -= 1;
+                let mut position = pending.len();
+                pending.push((bound, self.pool.tree.child(node, lane)));
+                while position > first && pending[position - 1].0 < bound {
+                    pending.swap(position - 1, position);
+                    position -= 1;
                 }
             }
         }
     }
 
-    /// Lower bounds of the distances of the node's child boxes; the bits of the boxes that are
-    /// within reach and not excluded by the fence.
+    /// Writes lower bounds of the distances to the boxes of a node's children. Returns a bit for
+    /// each box, set if the box is within reach and within the calipers.
     #[inline(always)]
-    #[allow(clippy::inline_always)] // Or it would be compiled without the caller's instructions.
+    #[allow(clippy::inline_always)] // Otherwise it would not use the caller's instructions.
     unsafe fn bounds<W: Wide>(
         &self,
         query: &Query<'_>,
@@ -144,43 +143,44 @@ impl Search<'_> {
         bounds: &mut [f64; LANES],
     ) -> u32 {
         let boxes = self.pool.tree.boxes(node);
-        let (near, fenced) = boxes.split_at(2 * LANES * self.pool.dimensions);
+        let (near, caliper_boxes) = boxes.split_at(2 * LANES * self.pool.dimensions);
         // SAFETY: by the caller.
         unsafe {
             let zero = W::splat(0.0);
             let outside = |ends: &[f64], value: f64| {
                 let value = W::splat(value);
                 let below = W::load(ends).minus(value);
-                below.or_more(value.minus(W::load(&ends[LANES..])))
+                below.maximum(value.minus(W::load(&ends[LANES..])))
             };
             let mut squared = zero;
-            for (ends, &value) in near.chunks_exact(2 * LANES).zip(query.point) {
-                squared = outside(ends, value).or_more(zero).squared_plus(squared);
+            for (ends, &value) in near.chunks_exact(2 * LANES).zip(query.coordinates) {
+                squared = outside(ends, value).maximum(zero).squared_plus(squared);
             }
             squared.store(bounds);
             // A lane without a child is infinitely far.
-            let mut open = squared.at_most(W::splat((CAUTION * reach).min(f64::MAX)));
-            for (ends, &(value, distance)) in fenced.chunks_exact(2 * LANES).zip(&query.fence) {
-                open &= outside(ends, value).at_most(W::splat(distance));
+            let mut admissible = squared.at_most(W::splat((BOUND_MARGIN * reach).min(f64::MAX)));
+            let caliper_ends = caliper_boxes.chunks_exact(2 * LANES);
+            for (ends, &(value, distance)) in caliper_ends.zip(&query.calipers) {
+                admissible &= outside(ends, value).at_most(W::splat(distance));
             }
-            open
+            admissible
         }
     }
 
     #[inline(always)]
-    #[allow(clippy::inline_always)] // Or it would be compiled without the caller's instructions.
-    unsafe fn look_into<W: Wide>(
+    #[allow(clippy::inline_always)] // Otherwise it would not use the caller's instructions.
+    unsafe fn search_block<W: Wide>(
         &self,
         query: &Query<'_>,
         result: &mut SearchResult,
         block: usize,
     ) {
-        result.blocks += 1;
+        result.searched_blocks += 1;
         // SAFETY: by the caller.
         let (squared, near) = unsafe {
             let mut squared = W::splat(0.0);
             let axes = self.pool.block(block).chunks_exact(LANES);
-            for (axis, &centre) in axes.zip(query.point) {
+            for (axis, &centre) in axes.zip(query.coordinates) {
                 squared = W::load(axis).minus(W::splat(centre)).squared_plus(squared);
             }
             (squared, squared.at_most(W::splat(result.reach())))
@@ -190,65 +190,65 @@ impl Search<'_> {
             // SAFETY: by the caller.
             unsafe { squared.store(&mut distances) };
             let near = (&distances, near);
-            result.consider(self.pool, query, self.admitted, block, near);
+            result.add_block(self.pool, query, self.admitted, block, near);
         }
     }
 
-    /// Every distance, of some queries and one block at a time.
+    /// Computes every distance, for some queries and one block at a time.
     #[inline(always)]
-    #[allow(clippy::inline_always)] // Or it would be compiled without the caller's instructions.
-    unsafe fn everywhere<W: Wide, const TOGETHER: usize>(
+    #[allow(clippy::inline_always)] // Otherwise it would not use the caller's instructions.
+    unsafe fn search_all_blocks<W: Wide, const QUERIES: usize>(
         &self,
         queries: &[Query<'_>],
         results: &mut [SearchResult],
     ) {
-        let mut tiles: Vec<Tile<TOGETHER>> = Vec::new();
-        for (queries, results) in queries.chunks(TOGETHER).zip(results.chunks_mut(TOGETHER)) {
+        let mut tiles: Vec<Tile<QUERIES>> = Vec::new();
+        for (queries, results) in queries.chunks(QUERIES).zip(results.chunks_mut(QUERIES)) {
             let mut tile = Tile::new(queries, self.pool.dimensions);
             for (lane, (query, result)) in queries.iter().zip(results).enumerate() {
                 tile.reach[lane] = result.reach();
-                if self.pool.tree.is_flat() {
+                if self.pool.tree.is_empty() {
                     continue;
                 }
                 // A query that starts near its neighbours finds few points that it must drop later.
                 // SAFETY: by the caller.
                 let block = unsafe { self.nearest_block::<W>(query) };
                 // SAFETY: by the caller.
-                unsafe { self.look_into::<W>(query, result, block) };
-                tile.first[lane] = block;
+                unsafe { self.search_block::<W>(query, result, block) };
+                tile.first_block[lane] = block;
                 tile.reach[lane] = result.reach();
             }
             tiles.push(tile);
         }
         let size = LANES * self.pool.dimensions * size_of::<f64>();
-        let at_once = (CACHED / size).max(1);
-        for start in (0..self.pool.block_count()).step_by(at_once) {
-            let end = (start + at_once).min(self.pool.block_count());
-            let chunks = queries.chunks(TOGETHER).zip(results.chunks_mut(TOGETHER));
+        let cached_blocks = (CACHED_BYTES / size).max(1);
+        for start in (0..self.pool.block_count()).step_by(cached_blocks) {
+            let end = (start + cached_blocks).min(self.pool.block_count());
+            let chunks = queries.chunks(QUERIES).zip(results.chunks_mut(QUERIES));
             for (tile, (queries, results)) in tiles.iter_mut().zip(chunks) {
                 for block in start..end {
                     // SAFETY: by the caller.
-                    unsafe { self.tile_with::<W, TOGETHER>(tile, queries, results, block) };
+                    unsafe { self.compare_tile::<W, QUERIES>(tile, queries, results, block) };
                 }
             }
         }
         for result in results {
-            result.blocks = self.pool.block_count();
+            result.searched_blocks = self.pool.block_count();
         }
     }
 
     #[inline(always)]
-    #[allow(clippy::inline_always)] // Or it would be compiled without the caller's instructions.
-    unsafe fn tile_with<W: Wide, const TOGETHER: usize>(
+    #[allow(clippy::inline_always)] // Otherwise it would not use the caller's instructions.
+    unsafe fn compare_tile<W: Wide, const QUERIES: usize>(
         &self,
-        tile: &mut Tile<TOGETHER>,
+        tile: &mut Tile<QUERIES>,
         queries: &[Query<'_>],
         results: &mut [SearchResult],
         block: usize,
     ) {
         // SAFETY: by the caller.
         unsafe {
-            let mut squared = [W::splat(0.0); TOGETHER];
+            let mut squared = [W::splat(0.0); QUERIES];
             let axes = self.pool.block(block).chunks_exact(LANES);
             for (axis, centres) in axes.zip(&tile.points) {
                 let lanes = W::load(axis);
@@ -256,40 +256,40 @@ impl Search<'_> {
                     *sum = lanes.minus(W::splat(centre)).squared_plus(*sum);
                 }
             }
-            let mut near = [0; TOGETHER];
-            let mut any = 0;
+            let mut near = [0; QUERIES];
+            let mut near_any = 0;
             for ((near, sum), &reach) in near.iter_mut().zip(squared).zip(&tile.reach) {
                 *near = sum.at_most(W::splat(reach));
-                any |= *near;
+                near_any |= *near;
             }
-            if any == 0 {
+            if near_any == 0 {
                 return;
             }
             for (lane, sum) in squared.into_iter().enumerate() {
-                if near[lane] != 0 && tile.first[lane] != block {
+                if near[lane] != 0 && tile.first_block[lane] != block {
                     let mut distances = [0.0; LANES];
                     sum.store(&mut distances);
                     let result = &mut results[lane];
                     let near = (&distances, near[lane]);
-                    result.consider(self.pool, &queries[lane], self.admitted, block, near);
+                    result.add_block(self.pool, &queries[lane], self.admitted, block, near);
                     tile.reach[lane] = result.reach();
                 }
             }
         }
     }
 
-    /// The block that is found by always entering the nearest box; the first block if the fence
-    /// excludes all.
+    /// Returns the block that is found by always entering the nearest box; the first block if the
+    /// calipers exclude all boxes.
     #[inline(always)]
-    #[allow(clippy::inline_always)] // Or it would be compiled without the caller's instructions.
+    #[allow(clippy::inline_always)] // Otherwise it would not use the caller's instructions.
     unsafe fn nearest_block<W: Wide>(&self, query: &Query<'_>) -> usize {
         let mut node = 0;
         loop {
             let mut bounds = [0.0; LANES];
             // SAFETY: by the caller.
-            let open = unsafe { self.bounds::<W>(query, node, f64::INFINITY, &mut bounds) };
+            let admissible = unsafe { self.bounds::<W>(query, node, f64::INFINITY, &mut bounds) };
             let nearest = (0..LANES)
-                .filter(|lane| open >> lane & 1 == 1)
+                .filter(|lane| admissible >> lane & 1 == 1)
                 .min_by(|&left, &right| bounds[left].total_cmp(&bounds[right]));
             let Some(lane) = nearest else {
                 return 0;
@@ -303,27 +303,27 @@ impl Search<'_> {
 }
 
 /// Some queries whose distances to a block are computed together.
-struct Tile<const TOGETHER: usize> {
-    /// Axis after axis: the coordinate of each query.
-    points: Vec<[f64; TOGETHER]>,
-    /// Nothing is near if the query is missing.
-    reach: [f64; TOGETHER],
-    /// The block that each query has looked into already.
-    first: [usize; TOGETHER],
+struct Tile<const QUERIES: usize> {
+    /// Coordinates of the queries, axis after axis.
+    points: Vec<[f64; QUERIES]>,
+    /// Reach of each query; negative for a missing query, which then has no neighbours.
+    reach: [f64; QUERIES],
+    /// The block that each query has searched already.
+    first_block: [usize; QUERIES],
 }
 
-impl<const TOGETHER: usize> Tile<TOGETHER> {
+impl<const QUERIES: usize> Tile<QUERIES> {
     fn new(queries: &[Query<'_>], dimensions: usize) -> Self {
-        let mut points = vec![[0.0; TOGETHER]; dimensions];
+        let mut points = vec![[0.0; QUERIES]; dimensions];
         for (lane, query) in queries.iter().enumerate() {
-            for (axis, &value) in points.iter_mut().zip(query.point) {
+            for (axis, &value) in points.iter_mut().zip(query.coordinates) {
                 axis[lane] = value;
             }
         }
         Self {
             points,
-            reach: [-1.0; TOGETHER],
-            first: [usize::MAX; TOGETHER],
+            reach: [-1.0; QUERIES],
+            first_block: [usize::MAX; QUERIES],
         }
     }
 }

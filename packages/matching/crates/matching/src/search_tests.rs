@@ -1,4 +1,4 @@
-//! Results of the search, the same with any instructions.
+//! The search finds the same neighbours with every instruction set, by tree and without it.
 
 use super::{Instructions, Pool, Query, Search};
 use crate::embed::{Points, embed};
@@ -9,7 +9,7 @@ use crate::random::Draws;
 const COLUMNS: usize = 5;
 
 fn problem(rows: usize) -> Problem {
-    let mut draws = Draws::of(7, rows);
+    let mut draws = Draws::new(7, rows);
     let value = |_| draws.below(1000) as f64 / 100.0;
     Problem {
         x: (0..rows * COLUMNS).map(value).collect(),
@@ -31,19 +31,19 @@ fn problem(rows: usize) -> Problem {
     }
 }
 
-fn query(points: &Points, row: usize, needed: f64) -> Query<'_> {
+fn query(points: &Points, row: usize, needed_weight: f64) -> Query<'_> {
     Query {
-        number: row,
-        point: points.of(row),
-        fence: Vec::new(),
-        needed,
-        slack: 0.0,
-        fixed: Vec::new(),
+        point: row,
+        coordinates: points.row(row),
+        calipers: Vec::new(),
+        needed_weight,
+        tolerance: 0.0,
+        fixed_distances: Vec::new(),
         forbidden: Vec::new(),
     }
 }
 
-/// Rows of the two nearest, found without any of this.
+/// Returns the two rows with the smallest distances, found by sorting.
 fn two_nearest(rows: &[u32], distance: impl Fn(usize) -> f64) -> Vec<u32> {
     let mut sorted = rows.to_vec();
     sorted.sort_by(|&left, &right| distance(left as usize).total_cmp(&distance(right as usize)));
@@ -53,29 +53,29 @@ fn two_nearest(rows: &[u32], distance: impl Fn(usize) -> f64) -> Vec<u32> {
 }
 
 #[test]
-fn each_kind_of_instructions_finds_the_nearest_of_all_points() {
+fn every_instruction_set_finds_the_nearest_points() {
     for rows in [10, LANES * 3, 2000] {
         let problem = problem(rows);
         let points = embed(&problem);
-        let served: Vec<u32> = (0..).take(rows).filter(|row| row % 3 > 0).collect();
-        let pool = Pool::new(&problem, &points, &served, false);
+        let pool_rows: Vec<u32> = (0..).take(rows).filter(|row| row % 3 > 0).collect();
+        let pool = Pool::new(&problem, &points, &pool_rows, false);
         let query_rows: Vec<usize> = (0..rows).step_by(3).take(29).collect();
         let queries = query_rows.iter().map(|&row| query(&points, row, 2.0));
         let queries: Vec<Query<'_>> = queries.collect();
-        let kinds = Instructions::ALL
+        let sets = Instructions::ALL
             .into_iter()
-            .filter(|kind| kind.available());
-        for (instructions, by_tree) in kinds.flat_map(|kind| [(kind, false), (kind, true)]) {
+            .filter(|set| set.is_available());
+        for (instructions, uses_tree) in sets.flat_map(|set| [(set, false), (set, true)]) {
             let search = Search {
                 pool: &pool,
                 admitted: &|_, _| Some(1.0),
-                by_tree,
+                uses_tree,
                 instructions,
             };
             let results = search.run(&queries);
             for (&row, result) in query_rows.iter().zip(&results) {
-                let expected = two_nearest(&served, |other| {
-                    let pairs = points.of(row).iter().zip(points.of(other));
+                let expected = two_nearest(&pool_rows, |other| {
+                    let pairs = points.row(row).iter().zip(points.row(other));
                     pairs.map(|(left, right)| (left - right).powi(2)).sum()
                 });
                 let neighbours = result.neighbours.iter();
@@ -83,28 +83,29 @@ fn each_kind_of_instructions_finds_the_nearest_of_all_points() {
                     .map(|&(_, point)| pool.members(point as usize)[0])
                     .collect();
                 members.sort_unstable();
-                assert_eq!(members, expected, "{instructions:?}, by tree: {by_tree}");
+                assert_eq!(members, expected, "{instructions:?}, tree: {uses_tree}");
             }
         }
     }
 }
 
 #[test]
-fn a_point_that_was_removed_is_found_no_more() {
+fn a_removed_point_is_not_found_again() {
     let problem = problem(400);
     let points = embed(&problem);
-    let served: Vec<u32> = (0..400).filter(|row| row % 3 > 0).collect();
-    let mut pool = Pool::new(&problem, &points, &served, false);
-    for rest in (0..pool.points).rev() {
+    let pool_rows: Vec<u32> = (0..400).filter(|row| row % 3 > 0).collect();
+    let mut pool = Pool::new(&problem, &points, &pool_rows, false);
+    for remaining in (0..pool.point_count).rev() {
         let search = Search {
             pool: &pool,
             admitted: &|_, _| Some(1.0),
-            by_tree: true,
+            uses_tree: true,
             instructions: Instructions::best(),
         };
         let result = &search.run(&[query(&points, 0, 1.0)])[0];
         let (squared, point) = result.neighbours[0];
-        assert!(squared <= result.last && result.enough, "{rest} are left");
+        let is_near = squared <= result.last_distance;
+        assert!(is_near && result.has_enough, "{remaining} are left");
         pool.remove(point as usize);
     }
     assert!((0..pool.block_count()).all(|block| pool.block(block)[0].is_infinite()));

@@ -1,38 +1,38 @@
-//! A tree of boxes over blocks of points: sixteen children each, so that the distances to all of
-//! their boxes are computed together.
+//! A tree of boxes over blocks of points. A node has up to sixteen children, so that the distances
+//! to all their boxes are computed together.
 
 use crate::instructions::LANES;
-use crate::problem::small;
+use crate::problem::to_u32;
 
-/// A part of the tree.
+/// A child of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Child {
-    /// A node.
+    /// Another node, by its index.
     Node(usize),
-    /// A block of points.
+    /// A block of points, by its index.
     Block(usize),
 }
 
-/// Marks a block among children.
-const IS_BLOCK: u32 = 1 << 31;
+/// Bit that marks a child as a block.
+const BLOCK_BIT: u32 = 1 << 31;
 
-/// The points of an arm, and the columns that a caliper fences, as the tree needs them.
+/// The points from which a tree is built.
 pub struct Layout<'a> {
-    /// Coordinates, and then values in the fenced columns, of each point that is placed.
+    /// For each point its coordinates, then its values in the columns with a caliper.
     pub values: &'a [f64],
     /// Number of coordinates of a point.
     pub dimensions: usize,
-    /// Largest difference of two points in each of the fenced columns.
-    pub fence: &'a [f64],
+    /// Largest difference of two matched points in each column with a caliper.
+    pub calipers: &'a [f64],
 }
 
 impl Layout<'_> {
-    /// Values of each point.
+    /// Returns the number of values of a point.
     pub fn width(&self) -> usize {
-        self.dimensions + self.fence.len()
+        self.dimensions + self.calipers.len()
     }
 
-    fn of(&self, point: u32) -> &[f64] {
+    fn values_of(&self, point: u32) -> &[f64] {
         let width = self.width();
         &self.values[point as usize * width..(point as usize + 1) * width]
     }
@@ -46,90 +46,90 @@ pub struct Tree {
     boxes: Vec<f64>,
     /// Children of each node; a lane without a child has an infinite box.
     children: Vec<[u32; LANES]>,
-    /// Number of each node's children that are not closed.
-    open: Vec<u8>,
-    /// Node and lane in which each node, and each block, hangs.
-    above_node: Vec<(u32, u8)>,
-    above_block: Vec<(u32, u8)>,
+    /// Number of children of each node that still have points.
+    open_children: Vec<u8>,
+    /// Parent of each node, and the node's lane in it; the same for each block below.
+    parent_of_node: Vec<(u32, u8)>,
+    parent_of_block: Vec<(u32, u8)>,
 }
 
 impl Tree {
-    /// No tree, for points too few to be worth it: every search examines every block.
-    pub fn flat(layout: &Layout<'_>) -> Self {
+    /// Returns an empty tree, for few points: a search then examines every block.
+    pub fn empty(layout: &Layout<'_>) -> Self {
         Self {
             width: layout.width(),
             boxes: Vec::new(),
             children: Vec::new(),
-            open: Vec::new(),
-            above_node: Vec::new(),
-            above_block: Vec::new(),
+            open_children: Vec::new(),
+            parent_of_node: Vec::new(),
+            parent_of_block: Vec::new(),
         }
     }
 
-    /// Whether there is no tree.
-    pub fn is_flat(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.children.is_empty()
     }
 
     /// Orders the points so that the sixteen points of a block are close together, and builds the
     /// tree over the blocks.
     pub fn new(layout: &Layout<'_>, order: &mut [u32]) -> Self {
-        let mut tree = Self::flat(layout);
-        tree.above_block = vec![(0, 0); order.len().div_ceil(LANES)];
+        let mut tree = Self::empty(layout);
+        tree.parent_of_block = vec![(0, 0); order.len().div_ceil(LANES)];
         let mut keys = Vec::with_capacity(order.len());
         tree.grow(layout, order, 0, (0, 0), &mut keys);
         tree
     }
 
-    /// The child in the lane of the node.
+    /// Returns the child in a lane of a node.
     pub fn child(&self, node: usize, lane: usize) -> Child {
         let child = self.children[node][lane];
-        if child & IS_BLOCK == 0 {
+        if child & BLOCK_BIT == 0 {
             Child::Node(child as usize)
         } else {
-            Child::Block((child & !IS_BLOCK) as usize)
+            Child::Block((child & !BLOCK_BIT) as usize)
         }
     }
 
-    /// The boxes of the node's children, axis after axis: sixteen low ends, then sixteen high ends.
+    /// Returns the boxes of a node's children, in the same order as the field.
     pub fn boxes(&self, node: usize) -> &[f64] {
         let size = self.width * 2 * LANES;
         &self.boxes[node * size..(node + 1) * size]
     }
 
-    /// Shuts a block, of which no point is left, out of every search.
+    /// Excludes a block without points from all later searches.
     pub fn close(&mut self, block: usize) {
-        if self.is_flat() {
+        if self.is_empty() {
             return;
         }
-        let (mut node, mut lane) = self.above_block[block];
+        let (mut node, mut lane) = self.parent_of_block[block];
         loop {
-            let place = node as usize;
+            let index = node as usize;
             // A low end at infinity: infinitely far.
-            self.boxes[place * self.width * 2 * LANES + usize::from(lane)] = f64::INFINITY;
-            self.open[place] -= 1;
-            if self.open[place] > 0 || place == 0 {
+            self.boxes[index * self.width * 2 * LANES + usize::from(lane)] = f64::INFINITY;
+            self.open_children[index] -= 1;
+            if self.open_children[index] > 0 || index == 0 {
                 return;
             }
-            (node, lane) = self.above_node[place];
+            (node, lane) = self.parent_of_node[index];
         }
     }
 
+    /// Adds a node over these points, and all nodes below it.
     fn grow(
         &mut self,
         layout: &Layout<'_>,
         order: &mut [u32],
         first_block: usize,
-        above: (u32, u8),
+        parent: (u32, u8),
         keys: &mut Vec<(f64, u32)>,
     ) {
         let node = self.children.len();
         let mut sizes = Vec::with_capacity(LANES);
         divide(layout, order, LANES, keys, &mut sizes);
-        self.children.push([IS_BLOCK; LANES]);
-        self.open
+        self.children.push([BLOCK_BIT; LANES]);
+        self.open_children
             .push(u8::try_from(sizes.len()).expect("sixteen children"));
-        self.above_node.push(above);
+        self.parent_of_node.push(parent);
         let boxes = self.boxes.len();
         for _ in 0..self.width {
             self.boxes.extend([f64::INFINITY; LANES]);
@@ -137,44 +137,45 @@ impl Tree {
         }
         let (mut rest, mut block) = (order, first_block);
         for (lane, size) in (0..).zip(sizes) {
-            let (part, others) = rest.split_at_mut(size);
-            rest = others;
-            let place = usize::from(lane);
-            for (axis, (low, high)) in ends(layout, part).into_iter().enumerate() {
-                self.boxes[boxes + 2 * axis * LANES + place] = low;
-                self.boxes[boxes + (2 * axis + 1) * LANES + place] = high;
+            let (child_points, later_points) = rest.split_at_mut(size);
+            rest = later_points;
+            let index = usize::from(lane);
+            for (axis, (low, high)) in ends(layout, child_points).into_iter().enumerate() {
+                self.boxes[boxes + 2 * axis * LANES + index] = low;
+                self.boxes[boxes + (2 * axis + 1) * LANES + index] = high;
             }
-            let parent = (small(node), lane);
+            let link = (to_u32(node), lane);
             if size <= LANES {
-                self.children[node][place] = small(block) | IS_BLOCK;
-                self.above_block[block] = parent;
+                self.children[node][index] = to_u32(block) | BLOCK_BIT;
+                self.parent_of_block[block] = link;
             } else {
-                self.children[node][place] = small(self.children.len());
-                self.grow(layout, part, block, parent, keys);
+                self.children[node][index] = to_u32(self.children.len());
+                self.grow(layout, child_points, block, link, keys);
             }
             block += size.div_ceil(LANES);
         }
     }
 }
 
-/// Divides the points into at most `parts` parts of whole blocks; returns their sizes.
+/// Divides the points into at most `max_groups` groups of whole blocks, and appends their sizes.
 fn divide(
     layout: &Layout<'_>,
     order: &mut [u32],
-    parts: usize,
+    max_groups: usize,
     keys: &mut Vec<(f64, u32)>,
     sizes: &mut Vec<usize>,
 ) {
     let blocks = order.len().div_ceil(LANES);
-    let parts = parts.min(blocks);
-    if parts <= 1 {
+    let groups = max_groups.min(blocks);
+    if groups <= 1 {
         sizes.push(order.len());
         return;
     }
     let axis = axis_to_divide(layout, order);
-    let middle = blocks * (parts / 2) / parts * LANES;
+    let middle = blocks * (groups / 2) / groups * LANES;
     keys.clear();
-    keys.extend(order.iter().map(|&point| (layout.of(point)[axis], point)));
+    let key = |&point: &u32| (layout.values_of(point)[axis], point);
+    keys.extend(order.iter().map(key));
     keys.select_nth_unstable_by(middle, |left, right| {
         left.0.total_cmp(&right.0).then(left.1.cmp(&right.1))
     });
@@ -182,37 +183,37 @@ fn divide(
         *point = key.1;
     }
     let (low, high) = order.split_at_mut(middle);
-    divide(layout, low, parts / 2, keys, sizes);
-    divide(layout, high, parts - parts / 2, keys, sizes);
+    divide(layout, low, groups / 2, keys, sizes);
+    divide(layout, high, groups - groups / 2, keys, sizes);
 }
 
-/// A fenced column that is much wider than its caliper, which leaves out most of the points; else
-/// the coordinate in which the points are furthest apart.
+/// Returns the axis along which to divide the points: the column that is widest in units of its
+/// caliper, if it is over 2 calipers wide; else the coordinate with the largest extent.
 fn axis_to_divide(layout: &Layout<'_>, order: &[u32]) -> usize {
     let ends = ends(layout, order);
     let extent = |axis: usize| ends[axis].1 - ends[axis].0;
     let widest = |axes: std::ops::Range<usize>, measure: &dyn Fn(usize) -> f64| {
         axes.max_by(|&left, &right| measure(left).total_cmp(&measure(right)))
     };
-    let calipers = |axis: usize| {
+    let extent_in_calipers = |axis: usize| {
         let extent = extent(axis);
         if extent > 0.0 {
-            extent / layout.fence[axis - layout.dimensions]
+            extent / layout.calipers[axis - layout.dimensions]
         } else {
             0.0
         }
     };
-    widest(layout.dimensions..layout.width(), &calipers)
-        .filter(|&axis| calipers(axis) > 2.0)
+    widest(layout.dimensions..layout.width(), &extent_in_calipers)
+        .filter(|&axis| extent_in_calipers(axis) > 2.0)
         .or_else(|| widest(0..layout.dimensions, &extent))
         .unwrap_or(0)
 }
 
-/// Low and high end of the points on each axis.
+/// Returns the lowest and the highest value of the points on each axis.
 fn ends(layout: &Layout<'_>, points: &[u32]) -> Vec<(f64, f64)> {
     let mut ends = vec![(f64::INFINITY, f64::NEG_INFINITY); layout.width()];
     for &point in points {
-        for ((low, high), &value) in ends.iter_mut().zip(layout.of(point)) {
+        for ((low, high), &value) in ends.iter_mut().zip(layout.values_of(point)) {
             *low = low.min(value);
             *high = high.max(value);
         }

@@ -1,32 +1,32 @@
-//! The variance of each unit's outcome given its covariates, from its own arm.
+//! The variance of a unit's outcome given its covariates, from similar units of its arm.
 
 use crate::matcher::Matcher;
 use crate::parallel::Progress;
 use crate::problem::{Pairs, Rules};
 
-/// Weights and outcomes of a point's members, added up.
+/// Weighted mean and sum of squares of some outcomes.
 #[derive(Clone, Copy, Default)]
 struct Moments {
     weight: f64,
     squared_weights: f64,
     mean: f64,
     /// Weighted sum of squared deviations from the mean.
-    spread: f64,
+    squares: f64,
 }
 
 impl Moments {
-    fn of(values: impl Iterator<Item = (f64, f64)>) -> Self {
+    fn of_values(values: impl Iterator<Item = (f64, f64)>) -> Self {
         values.fold(Self::default(), |sum, (weight, value)| {
-            sum.and(Self {
+            sum.combined_with(Self {
                 weight,
                 squared_weights: weight * weight,
                 mean: value,
-                spread: 0.0,
+                squares: 0.0,
             })
         })
     }
 
-    fn and(self, other: Self) -> Self {
+    fn combined_with(self, other: Self) -> Self {
         let weight = self.weight + other.weight;
         if weight == 0.0 {
             return self;
@@ -37,22 +37,21 @@ impl Moments {
             weight,
             squared_weights: self.squared_weights + other.squared_weights,
             mean: self.mean + step * share,
-            spread: self.spread + other.spread + step * step * self.weight * share,
+            squares: self.squares + other.squares + step * step * self.weight * share,
         }
     }
 }
 
 impl Matcher {
-    /// The variance of the outcome of each row in `pairs` among its nearest `neighbours` of the
-    /// same arm and itself (Abadie and Imbens 2006, eq. 14); `None` for other rows, on which no
-    /// error depends, and for rows without a neighbour.
+    /// Returns for each row of `pairs` the variance of the outcome among the row and its nearest
+    /// `neighbours` of the same arm (Abadie and Imbens 2006, eq. 14). The variance of a row is
+    /// `None` if it is in no pair, so that no error depends on it, or has no neighbour.
     ///
-    /// `None` if `progress` stops the search.
+    /// Returns `None` if `progress` stops the search.
     ///
     /// R uses 0 if a caliper leaves fewer neighbours than requested, and an outcome of 0 for a
-    /// neighbour that an arm lacks; it is correct to use the neighbours that exist. R also has no
-    /// more neighbours than the smaller arm weighs, and counts the variances of units that are in
-    /// no pair.
+    /// neighbour that an arm lacks; it is correct to use the neighbours that exist. R also uses at
+    /// most as many neighbours as the smaller arm weighs, and the variances of unpaired units.
     pub fn variances(
         &self,
         outcome: &[f64],
@@ -75,14 +74,14 @@ impl Matcher {
         };
         for arm in [false, true] {
             let pool = self.pool(arm);
-            let wanted: Vec<bool> = (0..pool.points)
+            let needs_variance: Vec<bool> = (0..pool.point_count)
                 .map(|point| {
                     pool.members(point)
                         .iter()
                         .any(|&row| in_pairs[row as usize])
                 })
                 .collect();
-            let admitted = |point: usize, other: usize| {
+            let admitted_weight = |point: usize, other: usize| {
                 let row = pool.members(point)[0] as usize;
                 if other == point {
                     let rest = pool.weight[point] - problem.weight(row);
@@ -92,41 +91,43 @@ impl Matcher {
                     self.within_caliper(row, member).then(|| pool.weight[other])
                 }
             };
-            let is_wanted = |point: usize| wanted[point];
-            let around =
-                self.neighbourhoods(arm, arm, neighbours, &is_wanted, progress, &admitted)?;
-            let moments: Vec<Moments> = (0..pool.points)
+            let is_wanted = |point: usize| needs_variance[point];
+            let neighbourhoods =
+                self.neighbourhoods(arm, arm, neighbours, &is_wanted, progress, &admitted_weight)?;
+            let moments: Vec<Moments> = (0..pool.point_count)
                 .map(|point| {
-                    Moments::of(pool.members(point).iter().map(|&row| {
+                    Moments::of_values(pool.members(point).iter().map(|&row| {
                         let row = row as usize;
                         (problem.weight(row), outcome[row])
                     }))
                 })
                 .collect();
-            for point in (0..pool.points).filter(|&point| wanted[point]) {
-                let others = around.of(point).iter().map(|&(_, other)| other as usize);
+            for point in (0..pool.point_count).filter(|&point| needs_variance[point]) {
+                let neighbours = neighbourhoods.of_point(point);
+                let others = neighbours.iter().map(|&(_, other)| other as usize);
                 let mut others: Vec<usize> = others.filter(|&other| other != point).collect();
                 // Sums must not depend on the order of the pool, which depends on the method.
                 others.sort_unstable_by_key(|&other| pool.members(other)[0]);
-                let together = others
-                    .into_iter()
-                    .fold(moments[point], |sum, other| sum.and(moments[other]));
-                let alone = around.of(point).is_empty();
+                let combined = others.into_iter().fold(moments[point], |sum, other| {
+                    sum.combined_with(moments[other])
+                });
+                let has_no_neighbour = neighbours.is_empty();
+                let has_enough = neighbourhoods.has_enough(point);
                 let variance = match problem.rules {
-                    Rules::AsInR if self.filtered() && !around.enough(point) => Some(0.0),
+                    Rules::AsInR if self.can_drop_units() && !has_enough => Some(0.0),
                     Rules::AsInR => {
                         // A unit that needs all of its arm finds itself too, with outcome 0.
-                        let itself = !around.enough(point) && problem.weights.is_none();
-                        let together = together.and(Moments {
-                            weight: f64::from(u8::from(itself)),
+                        let counts_itself = !has_enough && problem.weights.is_none();
+                        let combined = combined.combined_with(Moments {
+                            weight: f64::from(u8::from(counts_itself)),
                             ..Moments::default()
                         });
-                        let alone = alone && !itself;
-                        (!alone).then(|| together.spread / (together.weight - 1.0))
+                        let has_no_neighbour = has_no_neighbour && !counts_itself;
+                        (!has_no_neighbour).then(|| combined.squares / (combined.weight - 1.0))
                     }
                     Rules::Correct => {
-                        let divisor = together.weight - together.squared_weights / together.weight;
-                        (!alone && divisor > 0.0).then(|| together.spread / divisor)
+                        let divisor = combined.weight - combined.squared_weights / combined.weight;
+                        (!has_no_neighbour && divisor > 0.0).then(|| combined.squares / divisor)
                     }
                 };
                 for &row in pool.members(point) {
@@ -137,7 +138,7 @@ impl Matcher {
         Some(variances)
     }
 
-    /// Sum of the weights of one arm.
+    /// Returns the total weight of one arm.
     fn weight(&self, arm: bool) -> f64 {
         let rows = (0..self.problem.rows()).filter(|&row| self.problem.treated[row] == arm);
         rows.map(|row| self.problem.weight(row)).sum()

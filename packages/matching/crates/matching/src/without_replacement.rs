@@ -1,35 +1,36 @@
-//! Pairs in which no unit is used twice: unit by unit, each from the units that the earlier ones
-//! left.
+//! Matching without replacement: units are matched one after another, each to units that no earlier
+//! unit has taken.
 
-use crate::matcher::{AT_ONCE, Matcher};
+use crate::matcher::{Matcher, QUERY_CHUNK};
 use crate::neighbours::SearchResult;
-use crate::parallel::{Progress, in_parallel};
+use crate::parallel::{Progress, parallel_map};
 use crate::pool::Pool;
 use crate::problem::Pairs;
 
-/// Number of units that are searched ahead, among the units that are free then.
-const AHEAD: usize = 8 * AT_ONCE;
+/// Number of units for which all threads search together, among the units that are free then.
+const UNITS_PER_ROUND: usize = 8 * QUERY_CHUNK;
 
 impl Matcher {
-    /// Matches unit by unit, each to the units that the earlier ones left.
+    /// Returns the pairs of matching without replacement; `None` if `progress` stops the search.
     ///
-    /// All threads search for some units at a time; a unit whose neighbours were taken meanwhile is
-    /// searched again.
+    /// All threads search for some units together. If an earlier unit of the round takes a
+    /// neighbour of a later unit, the later unit is searched again.
     pub(crate) fn pairs_without_replacement(&self, progress: &Progress<'_>) -> Option<Pairs> {
         let mut pairs = Pairs::default();
         let mut free = vec![true; self.problem.rows()];
         let mut pools = self.pools.clone();
-        let mut free_points = [false, true].map(|arm| self.pool(arm).points);
+        let mut free_points = [false, true].map(|arm| self.pool(arm).point_count);
         let mut members = Vec::new();
-        let queried = |row: &usize| self.problem.estimand.queries(self.problem.treated[*row]);
-        let rows: Vec<usize> = (0..self.problem.rows()).filter(queried).collect();
+        let treated = &self.problem.treated;
+        let is_matched = |row: &usize| self.problem.estimand.matches_arm(treated[*row]);
+        let rows: Vec<usize> = (0..self.problem.rows()).filter(is_matched).collect();
         let total = rows.len();
-        for (turn, rows) in rows.chunks(AHEAD).enumerate() {
+        for (round, rows) in rows.chunks(UNITS_PER_ROUND).enumerate() {
             let threads = self.problem.threads;
-            let ahead = in_parallel(threads, rows.len(), AT_ONCE, &|_, _| true, |part| {
-                self.search_free(&rows[part], &pools, &free)
+            let results = parallel_map(threads, rows.len(), QUERY_CHUNK, &|_, _| true, |range| {
+                self.search_free(&rows[range], &pools, &free)
             })?;
-            for (&row, mut result) in rows.iter().zip(ahead.into_iter().flatten()) {
+            for (&row, mut result) in rows.iter().zip(results.into_iter().flatten()) {
                 let arm = self.problem.treated[row];
                 let targets = usize::from(!arm);
                 let member = |target: u32| self.pools[targets].members(target as usize)[0] as usize;
@@ -39,49 +40,49 @@ impl Matcher {
                     let fresh = self.search_free(&[row], &pools, &free).pop();
                     result = fresh.unwrap_or_default();
                 }
-                if free_points[targets] == 0 || !result.enough {
+                if free_points[targets] == 0 || !result.has_enough {
                     pairs.dropped.push(row);
                     continue;
                 }
                 members.clear();
                 let neighbours = result.neighbours.iter();
                 members.extend(neighbours.map(|&(squared, target)| (squared, member(target))));
-                let first = pairs.matched.len();
-                self.add(&mut pairs, row, &mut members, result.last);
-                for &member in &pairs.matched[first..] {
+                let first_new = pairs.matched.len();
+                self.add_pairs(&mut pairs, row, &mut members, result.last_distance);
+                for &member in &pairs.matched[first_new..] {
                     free[member] = false;
-                    pools[targets].remove(self.position[member] as usize);
+                    pools[targets].remove(self.point_of_row[member] as usize);
                     free_points[targets] -= 1;
                 }
             }
-            if !progress(turn * AHEAD + rows.len(), total) {
+            if !progress(round * UNITS_PER_ROUND + rows.len(), total) {
                 return None;
             }
         }
         Some(pairs)
     }
 
-    /// Finds the neighbours of each row among the units that are free.
+    /// Finds the neighbours of each row among the free units.
     fn search_free(&self, rows: &[usize], pools: &[Pool; 2], free: &[bool]) -> Vec<SearchResult> {
         let results = rows.iter().map(|_| SearchResult::default());
         let mut results: Vec<SearchResult> = results.collect();
         for arm in [false, true] {
             let admitted = |point: usize, target: usize| {
                 let other = self.pool(!arm).members(target)[0] as usize;
-                let weight = self.admitted(arm, point, target);
+                let weight = self.admitted_weight(arm, point, target);
                 weight.filter(|_| free[other])
             };
             let search = self.search(&pools[usize::from(!arm)], &admitted);
-            let (mut queries, mut places) = (Vec::new(), Vec::new());
-            for (&row, place) in rows.iter().zip(&mut results) {
+            let (mut queries, mut slots) = (Vec::new(), Vec::new());
+            for (&row, slot) in rows.iter().zip(&mut results) {
                 if self.problem.treated[row] == arm {
-                    let point = self.position[row] as usize;
+                    let point = self.point_of_row[row] as usize;
                     queries.push(self.query(arm, point, !arm, self.matches()));
-                    places.push(place);
+                    slots.push(slot);
                 }
             }
-            for (place, result) in places.into_iter().zip(search.run(&queries)) {
-                *place = result;
+            for (slot, result) in slots.into_iter().zip(search.run(&queries)) {
+                *slot = result;
             }
         }
         results

@@ -1,4 +1,4 @@
-//! The fitness of candidates, and the p-values that it is made of.
+//! Passes the fitness of candidates, and Kolmogorov-Smirnov p-values, to Python.
 
 use equipoise_matching::fitness::options::{Across, Loss, Measure, Options, Within};
 use equipoise_matching::fitness::{Fitness, kolmogorov};
@@ -9,7 +9,7 @@ use crate::arrays::{array, flat};
 use crate::matching::{MatchOptions, Units, check, choose, problem};
 use crate::progress::ProgressReporter;
 
-/// The criteria of `equipoise_matching.matching.fitness.FitnessProblem`.
+/// The criteria of a Python `equipoise_matching.matching.fitness.FitnessProblem`.
 #[derive(FromPyObject)]
 pub struct FitnessCriteria<'py> {
     balance: PyReadonlyArray2<'py, f64>,
@@ -20,7 +20,7 @@ pub struct FitnessCriteria<'py> {
     paired: bool,
 }
 
-/// Judges candidates: how well each balances the covariates when units are matched by it.
+/// Computes how well matching by a candidate balances the covariates.
 #[pyclass(module = "equipoise_matching._native", frozen)]
 pub struct FitnessEngine {
     inner: Fitness,
@@ -29,7 +29,7 @@ pub struct FitnessEngine {
 #[pymethods]
 impl FitnessEngine {
     #[new]
-    #[allow(clippy::needless_pass_by_value)] // PyO3 hands over what it has read.
+    #[allow(clippy::needless_pass_by_value)] // PyO3 passes owned values.
     fn new(
         py: Python<'_>,
         units: Units<'_>,
@@ -41,7 +41,7 @@ impl FitnessEngine {
             unreachable!("the array has two dimensions");
         };
         let fits = columns > 0 && rows == problem.rows();
-        check(fits, "covariates to balance that do not fit the units")?;
+        check(fits, "the covariates to balance need a row for each unit")?;
         let options = Options {
             problem,
             balance: flat(&criteria.balance),
@@ -57,7 +57,7 @@ impl FitnessEngine {
         })
     }
 
-    #[allow(clippy::needless_pass_by_value)] // PyO3 hands over what it has read.
+    #[allow(clippy::needless_pass_by_value)] // PyO3 passes owned values.
     fn evaluate<'py>(
         &self,
         py: Python<'py>,
@@ -66,12 +66,12 @@ impl FitnessEngine {
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let weights = flat(&candidates);
         let is_weight = |weight: &f64| weight.is_finite() && *weight >= 0.0;
-        let usable = candidates.shape()[1] == self.inner.options().problem.columns
+        let is_usable = candidates.shape()[1] == self.inner.options().problem.columns
             && weights.iter().all(is_weight);
         let requirement = "candidates need a finite weight of 0 or more for each column";
-        check(usable, requirement)?;
+        check(is_usable, requirement)?;
         let progress = ProgressReporter::new(progress);
-        let report = |done, of| progress.report(done, of);
+        let report = |done, total| progress.report(done, total);
         let criteria = py.detach(|| self.inner.evaluate(&weights, &report));
         let criteria = array(py, progress.finish(criteria)?);
         let shape = [candidates.shape()[0], self.inner.options().criteria()];
@@ -79,20 +79,20 @@ impl FitnessEngine {
     }
 }
 
-/// P(K >= x) of Kolmogorov's distribution; `as_in_r` ends the series where R ends it.
+/// Returns P(K >= x) of Kolmogorov's distribution; `as_in_r` ends the series where R ends it.
 #[pyfunction]
 pub fn kolmogorov_p_value(x: f64, as_in_r: bool) -> f64 {
     kolmogorov::asymptotic(x, as_in_r)
 }
 
-/// P(distance >= reach / (treated * control)) of two samples, given where groups of ties end.
+/// Returns P(distance >= reach / (treated * control)) of two samples; `ends` ends groups of ties.
 #[pyfunction]
-#[allow(clippy::needless_pass_by_value)] // Python hands over a list of its own.
+#[allow(clippy::needless_pass_by_value)] // Python passes a list, which is copied.
 pub fn smirnov_p_value(reach: u64, treated: usize, control: usize, ends: Vec<usize>) -> f64 {
     kolmogorov::exact(reach, treated, control, &ends)
 }
 
-/// Reads the name of a loss of p-values, or how distances count within and across columns.
+/// Reads the name of a loss of p-values, or of summaries of distances within and across columns.
 fn measure(value: &Bound<'_, PyAny>) -> PyResult<Measure> {
     if let Ok((within, across)) = value.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>() {
         let summaries = [

@@ -1,4 +1,4 @@
-//! The genetic search: typed options in; points out, their values in.
+//! Passes the genetic search to Python: its options, its steps and the answers to them.
 
 use equipoise_genoud as genoud;
 use numpy::{PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
@@ -8,14 +8,14 @@ use pyo3::prelude::*;
 use crate::arrays::flat;
 use crate::matching::choose;
 
-/// A genetic search that asks for values and gets them.
+/// A genetic search, which asks Python for the values of points.
 #[pyclass(module = "equipoise_matching._native")]
 pub struct GenoudSearch {
     inner: genoud::Search,
 }
 
-/// Number of a generation, the values of its best point and that point, the median of the first
-/// criterion, and the evaluations so far.
+/// Number of a generation, values and parameters of its best point, median of the first criterion,
+/// and number of evaluations so far.
 type Generation<'py> = (
     usize,
     Bound<'py, PyArray1<f64>>,
@@ -28,7 +28,7 @@ type Generation<'py> = (
 impl GenoudSearch {
     #[new]
     fn new(py: Python<'_>, options: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let options = read(options)?;
+        let options = read_options(options)?;
         let inner = py
             .detach(|| genoud::Search::new(options))
             .map_err(to_error)?;
@@ -46,7 +46,7 @@ impl GenoudSearch {
         Ok((step, PyArray2::from_vec2(py, points)?))
     }
 
-    #[allow(clippy::needless_pass_by_value)] // PyO3 hands over what it has read.
+    #[allow(clippy::needless_pass_by_value)] // PyO3 passes owned values.
     fn tell(&mut self, py: Python<'_>, values: PyReadonlyArray2<'_, f64>) -> PyResult<()> {
         let criteria = values.as_array().ncols();
         let values = flat(&values);
@@ -54,7 +54,7 @@ impl GenoudSearch {
             .map_err(to_error)
     }
 
-    #[allow(clippy::needless_pass_by_value)] // PyO3 hands over what it has read.
+    #[allow(clippy::needless_pass_by_value)] // PyO3 passes owned values.
     fn tell_polished(
         &mut self,
         py: Python<'_>,
@@ -94,13 +94,13 @@ impl GenoudSearch {
 
     #[getter]
     fn operators(&self) -> [usize; 9] {
-        self.inner.counts().each
+        self.inner.counts().by_operator
     }
 
-    /// Returns the finished generations, from this place in the list.
+    /// Returns the finished generations, without the first `from`.
     fn history<'py>(&self, py: Python<'py>, from: usize) -> Vec<Generation<'py>> {
         let records = self.inner.history().iter().skip(from);
-        let generation = |record: &genoud::Record| {
+        let generation = |record: &genoud::GenerationRecord| {
             let values = PyArray1::from_slice(py, &record.best.values);
             let point = PyArray1::from_slice(py, &record.best.point);
             (
@@ -115,8 +115,8 @@ impl GenoudSearch {
     }
 }
 
-/// Reads the options of `equipoise_matching.genetic.options.SearchOptions`.
-fn read(options: &Bound<'_, PyAny>) -> PyResult<genoud::Options> {
+/// Reads a Python `equipoise_matching.genetic.options.SearchOptions`.
+fn read_options(options: &Bound<'_, PyAny>) -> PyResult<genoud::Options> {
     let field = |name| options.getattr(name);
     let bounds = |name| field(name)?.extract().map(|array: Bounds<'_>| flat(&array));
     let (lower, upper) = (bounds("lower")?, bounds("upper")?);
@@ -156,7 +156,7 @@ fn boundary(level: &Bound<'_, PyAny>) -> PyResult<genoud::Boundary> {
         1 => Ok(genoud::Boundary::Partial),
         2 => Ok(genoud::Boundary::Never),
         other => Err(PyValueError::new_err(format!(
-            "boundary enforcement is 0, 1 or 2, not {other}"
+            "the boundary enforcement must be 0, 1 or 2, not {other}"
         ))),
     }
 }
@@ -170,6 +170,6 @@ fn generator(name: &Bound<'_, PyAny>) -> PyResult<genoud::Generator> {
 }
 
 #[allow(clippy::needless_pass_by_value)]
-fn to_error(error: genoud::Unusable) -> PyErr {
+fn to_error(error: genoud::SearchError) -> PyErr {
     PyValueError::new_err(error.to_string())
 }

@@ -1,5 +1,5 @@
-//! `equipoise_matching._native`: the Python face of the crates. It converts options, arrays and
-//! errors.
+//! The Python module `equipoise_matching._native`: converts options, arrays and errors between
+//! Python and the Rust crates.
 
 mod arrays;
 mod fitness;
@@ -9,7 +9,7 @@ mod progress;
 
 use pyo3::prelude::*;
 
-/// The native part of `equipoise_matching`.
+/// The Rust part of `equipoise_matching`.
 #[pymodule]
 mod _native {
     #[pymodule_export]

@@ -1,4 +1,4 @@
-//! Nearest-neighbour matching: typed options and arrays in, pairs and estimates out.
+//! Passes nearest-neighbour matching and the estimates of effects to Python.
 
 use equipoise_matching as matching;
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use crate::arrays::{array, flat, indices, row_numbers};
 use crate::progress::ProgressReporter;
 
-/// The units of `equipoise_matching.matching.units.Units`.
+/// A Python `equipoise_matching.matching.units.Units`.
 #[derive(FromPyObject)]
 pub struct Units<'py> {
     x: PyReadonlyArray2<'py, f64>,
@@ -17,7 +17,7 @@ pub struct Units<'py> {
     weights: Option<PyReadonlyArray1<'py, f64>>,
 }
 
-/// The options of `equipoise_matching.matching.options.MatchOptions`.
+/// A Python `equipoise_matching.matching.options.MatchOptions`.
 #[derive(FromPyObject)]
 pub struct MatchOptions<'py> {
     #[pyo3(from_py_with = estimand)]
@@ -40,19 +40,19 @@ pub struct MatchOptions<'py> {
 }
 
 impl MatchOptions<'_> {
-    /// Returns the named instructions; without a name the widest that the processor has.
+    /// Returns the instructions with the given name; the widest available ones without a name.
     pub fn instructions(&self) -> PyResult<matching::Instructions> {
         let Some(name) = &self.instructions else {
             return Ok(matching::Instructions::best());
         };
         matching::Instructions::ALL
             .into_iter()
-            .find(|kind| kind.name() == name && kind.available())
-            .ok_or_else(|| PyValueError::new_err(format!("this processor has no {name}")))
+            .find(|known| known.name() == name && known.is_available())
+            .ok_or_else(|| PyValueError::new_err(format!("this processor lacks {name}")))
     }
 }
 
-/// Rows of the queries and of their matches, the pairs' weights, and the dropped rows.
+/// Matched pairs: rows of the units, rows of their matches, weights; and rows of dropped units.
 #[pyclass(module = "equipoise_matching._native", frozen, get_all)]
 pub struct Pairs {
     query: Py<PyArray1<i64>>,
@@ -110,7 +110,7 @@ pub struct Estimate {
     conditional_error: f64,
 }
 
-/// Finds the nearest neighbours of units that are in place for searching.
+/// Matches units to their nearest neighbours.
 #[pyclass(module = "equipoise_matching._native", frozen)]
 pub struct Matcher {
     inner: matching::Matcher,
@@ -120,7 +120,7 @@ pub struct Matcher {
 #[pymethods]
 impl Matcher {
     #[new]
-    #[allow(clippy::needless_pass_by_value)] // PyO3 hands over what it has read.
+    #[allow(clippy::needless_pass_by_value)] // PyO3 passes owned values.
     fn new(py: Python<'_>, units: Units<'_>, options: MatchOptions<'_>) -> PyResult<Self> {
         let problem = problem(&units, &options)?;
         let instructions = options.instructions()?;
@@ -137,11 +137,12 @@ impl Matcher {
 
     fn pairs(&self, py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<Pairs> {
         let progress = ProgressReporter::new(progress);
-        let pairs = py.detach(|| self.inner.pairs(&|done, of| progress.report(done, of)));
+        let report = |done, total| progress.report(done, total);
+        let pairs = py.detach(|| self.inner.pairs(&report));
         Ok(Pairs::from_native(py, progress.finish(pairs)?))
     }
 
-    #[allow(clippy::needless_pass_by_value)] // PyO3 hands over what it has read.
+    #[allow(clippy::needless_pass_by_value)] // PyO3 passes owned values.
     fn variances(
         &self,
         py: Python<'_>,
@@ -156,18 +157,18 @@ impl Matcher {
         let indices = pairs.query.iter().chain(&pairs.matched);
         check(
             indices.into_iter().all(fits),
-            "pairs of rows that do not exist",
+            "a pair has a row number that is too large",
         )?;
         let progress = ProgressReporter::new(None);
-        let report = |done, of| progress.report(done, of);
+        let report = |done, total| progress.report(done, total);
         let variances = py.detach(|| self.inner.variances(outcome, &pairs, neighbors, &report));
         Ok(variance_array(py, progress.finish(variances)?))
     }
 }
 
-/// Matches inside each stratum, with the calipers of its row of `options.caliper`.
+/// Matches inside each stratum; row s of `options.caliper` has the calipers of stratum s.
 #[pyfunction]
-#[allow(clippy::needless_pass_by_value)] // PyO3 hands over what it has read.
+#[allow(clippy::needless_pass_by_value)] // PyO3 passes owned values.
 pub fn match_strata(
     py: Python<'_>,
     units: Units<'_>,
@@ -178,25 +179,25 @@ pub fn match_strata(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(Pairs, Option<Py<PyArray1<f64>>>)> {
     let problem = problem(&units, &options)?;
-    let of_row = indices(&strata)?;
+    let stratum_of_row = indices(&strata)?;
     let calipers = options.caliper.as_ref().map(flat);
     let outcome = units.outcome.as_ref().map(flat);
-    let fits = of_row.len() == problem.rows()
-        && of_row.iter().all(|&stratum| stratum < count)
+    let fits = stratum_of_row.len() == problem.rows()
+        && stratum_of_row.iter().all(|&stratum| stratum < count)
         && calipers
             .as_ref()
             .is_none_or(|calipers| calipers.len() == count * problem.columns);
-    check(fits, "strata or calipers that do not fit the units")?;
+    check(fits, "the strata or their calipers do not fit the units")?;
     let outcomes = outcome.as_deref().zip(neighbors);
     let outcomes = outcomes.map(|(values, neighbours)| matching::Outcomes { values, neighbours });
     let strata = matching::Strata {
-        of_row: &of_row,
+        stratum_of_row: &stratum_of_row,
         count,
         calipers: calipers.as_deref(),
     };
     let progress = ProgressReporter::new(progress);
-    let report = |done, of| progress.report(done, of);
-    let matched = py.detach(|| strata.matched(&problem, outcomes.as_ref(), &report));
+    let report = |done, total| progress.report(done, total);
+    let matched = py.detach(|| strata.match_all(&problem, outcomes.as_ref(), &report));
     let matched = progress.finish(matched)?;
     let variances = outcomes.map(|_| variance_array(py, matched.variances));
     Ok((Pairs::from_native(py, matched.pairs), variances))
@@ -204,7 +205,7 @@ pub fn match_strata(
 
 /// Estimates the effect and its errors from pairs of the units.
 #[pyfunction]
-#[allow(clippy::needless_pass_by_value)] // PyO3 hands over what it has read.
+#[allow(clippy::needless_pass_by_value)] // PyO3 passes owned values.
 pub fn estimate_effect(
     py: Python<'_>,
     units: Units<'_>,
@@ -231,7 +232,7 @@ pub fn estimate_effect(
             .as_ref()
             .is_none_or(|array| array.shape()[0] == rows)
         && variances.as_ref().is_none_or(|array| array.len() == rows);
-    check(fits, "lengths or rows that do not fit together")?;
+    check(fits, "array lengths or row numbers do not fit together")?;
     let covariates = covariates.map(|array| (flat(&array), array.shape()[1]));
     let known = |variance: f64| (!variance.is_nan()).then_some(variance);
     let variances = variances.map(|array| flat(&array).into_iter().map(known));
@@ -258,7 +259,7 @@ pub fn estimate_effect(
     })
 }
 
-/// Checks the lengths of the units and options, and copies them into a problem of the engine.
+/// Checks the lengths of the units and options, and copies them into a matching problem.
 pub fn problem(units: &Units<'_>, options: &MatchOptions<'_>) -> PyResult<matching::Problem> {
     let (treated, x) = (flat(&units.treated), flat(&units.x));
     let (rows, columns) = (treated.len(), units.x.shape()[1]);
@@ -287,7 +288,7 @@ pub fn problem(units: &Units<'_>, options: &MatchOptions<'_>) -> PyResult<matchi
         && restrictions
             .iter()
             .all(|pair| pair.first.max(pair.second) < rows);
-    check(fits, "lengths or rows that do not fit together")?;
+    check(fits, "array lengths or row numbers do not fit together")?;
     Ok(matching::Problem {
         x,
         columns,
@@ -308,18 +309,19 @@ pub fn problem(units: &Units<'_>, options: &MatchOptions<'_>) -> PyResult<matchi
     })
 }
 
-pub fn check(fits: bool, problem: &'static str) -> PyResult<()> {
+/// Raises `ValueError` with the message unless the data fit together.
+pub fn check(fits: bool, message: &'static str) -> PyResult<()> {
     fits.then_some(())
-        .ok_or_else(|| PyValueError::new_err(problem))
+        .ok_or_else(|| PyValueError::new_err(message))
 }
 
-/// Returns the choice of this name.
+/// Returns the value of the choice with this name.
 pub fn choose<T: Copy>(name: &Bound<'_, PyAny>, choices: &[(&str, T)]) -> PyResult<T> {
     let name: String = name.extract()?;
     let choice = choices.iter().find(|(known, _)| *known == name);
     choice
         .map(|&(_, value)| value)
-        .ok_or_else(|| PyValueError::new_err(format!("there is no choice {name:?} here")))
+        .ok_or_else(|| PyValueError::new_err(format!("{name:?} is not one of the choices")))
 }
 
 fn estimand(name: &Bound<'_, PyAny>) -> PyResult<matching::Estimand> {
@@ -331,7 +333,7 @@ fn estimand(name: &Bound<'_, PyAny>) -> PyResult<matching::Estimand> {
     choose(name, &choices)
 }
 
-/// A weight matrix, or the name of a metric.
+/// Reads a weight matrix, or the name of a metric.
 fn metric(value: &Bound<'_, PyAny>) -> PyResult<matching::Metric> {
     if let Ok(matrix) = value.extract::<PyReadonlyArray2<'_, f64>>() {
         return Ok(matching::Metric::Matrix(flat(&matrix)));
@@ -354,14 +356,14 @@ fn rules(as_in_r: &Bound<'_, PyAny>) -> PyResult<matching::Rules> {
 
 fn search(name: &Bound<'_, PyAny>) -> PyResult<matching::Method> {
     let choices = [
-        ("chosen", matching::Method::Chosen),
+        ("chosen", matching::Method::Automatic),
         ("brute_force", matching::Method::BruteForce),
         ("tree", matching::Method::Tree),
     ];
     choose(name, &choices)
 }
 
-/// An unknown variance is NaN.
+/// Makes a Python array of variances, in which NaN is an unknown variance.
 fn variance_array(py: Python<'_>, variances: Vec<Option<f64>>) -> Py<PyArray1<f64>> {
     let values = variances
         .into_iter()

@@ -1,4 +1,4 @@
-//! Progress of long work, reported to Python.
+//! Reports the progress of long work to Python, and stops the work when Python raises an error.
 
 use std::sync::Mutex;
 use std::thread::ThreadId;
@@ -7,15 +7,15 @@ use std::time::{Duration, Instant};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
-/// Time between two looks for signals: the longest that Ctrl-C waits.
-const BETWEEN_SIGNALS: Duration = Duration::from_millis(20);
+/// Time between two checks for signals, which is the longest delay of Ctrl-C.
+const SIGNAL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Passes progress on to Python. An exception in Python, also Ctrl-C, stops the work.
+/// Calls a Python function with the progress. An exception in Python, or Ctrl-C, stops the work.
 pub struct ProgressReporter {
     callback: Option<Py<PyAny>>,
     error: Mutex<Option<PyErr>>,
     caller: ThreadId,
-    last_look: Mutex<Instant>,
+    last_check: Mutex<Instant>,
 }
 
 impl ProgressReporter {
@@ -24,17 +24,17 @@ impl ProgressReporter {
             callback,
             error: Mutex::new(None),
             caller: std::thread::current().id(),
-            last_look: Mutex::new(Instant::now()),
+            last_check: Mutex::new(Instant::now()),
         }
     }
 
-    /// Reports how much is done of how much; returns whether to go on.
-    pub fn report(&self, done: usize, of: usize) -> bool {
-        let called = match &self.callback {
-            Some(callback) => Python::attach(|py| callback.call1(py, (done, of)).map(drop)),
+    /// Reports the amounts of finished and of all work; returns whether to continue.
+    pub fn report(&self, done: usize, total: usize) -> bool {
+        let result = match &self.callback {
+            Some(callback) => Python::attach(|py| callback.call1(py, (done, total)).map(drop)),
             None => Ok(()),
         };
-        let Err(error) = called.and_then(|()| self.check_signals()) else {
+        let Err(error) = result.and_then(|()| self.check_signals()) else {
             return true;
         };
         if let Ok(mut first) = self.error.lock() {
@@ -43,19 +43,19 @@ impl ProgressReporter {
         false
     }
 
-    /// Python handles signals only in the thread that called us.
+    /// Lets Python handle signals, which works only in the thread that called this crate.
     fn check_signals(&self) -> PyResult<()> {
         if std::thread::current().id() != self.caller {
             return Ok(());
         }
-        let Ok(mut last_look) = self.last_look.lock() else {
+        let Ok(mut last_check) = self.last_check.lock() else {
             return Ok(());
         };
-        if last_look.elapsed() < BETWEEN_SIGNALS {
+        if last_check.elapsed() < SIGNAL_INTERVAL {
             return Ok(());
         }
-        *last_look = Instant::now();
-        // The method path does not compile for every lifetime.
+        *last_check = Instant::now();
+        // The path of the method instead of a closure does not compile.
         #[allow(clippy::redundant_closure_for_method_calls)]
         Python::attach(|py| py.check_signals())
     }
@@ -65,7 +65,7 @@ impl ProgressReporter {
         match (self.error.into_inner(), result) {
             (Ok(Some(error)), _) => Err(error),
             (_, Some(result)) => Ok(result),
-            _ => Err(PyRuntimeError::new_err("stopped for no reason")),
+            _ => Err(PyRuntimeError::new_err("the work stopped without an error")),
         }
     }
 }

@@ -50,7 +50,8 @@ fn choose(
 /// Holds the calling thread on one CPU, below 1024; `None` leaves it where it is.
 pub fn hold(cpu: Option<usize>) -> Result<(), Problem> {
     let Some(cpu) = cpu else { return Ok(()) };
-    let cpus = Cpus::of([cpu]).map_err(|error| Problem::unavailable(error.to_string()))?;
+    let cpus =
+        Cpus::from_numbers([cpu]).map_err(|error| Problem::unavailable(error.to_string()))?;
     cpus.apply().map_err(problem_of("sched_setaffinity"))
 }
 

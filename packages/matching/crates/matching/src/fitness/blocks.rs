@@ -1,72 +1,75 @@
-//! Points in blocks for the processor, stretched again by each candidate's weights.
+//! Points in blocks of sixteen for vector instructions. Each candidate of the search, which is a
+//! weight for each column, stretches the points again.
+
+use std::ops::Range;
 
 /// Number of queries that are compared with a block together.
-pub const TOGETHER: usize = 8;
-/// Points of one block, whose distances are computed together.
+pub const QUERIES: usize = 8;
+/// Number of points of a block, whose distances are computed together.
 pub const LANES: usize = 16;
 /// Coordinates of a point are padded with zeros to a multiple of this.
-const PAD: usize = 8;
-/// By how much, at most, the distance of two points within the unit ball is larger in single
-/// precision than it is: their coordinates are rounded to 24 bits, and so is their difference.
-const ROUNDING: f64 = 3e-7;
-/// The same, as a share of the squared distance, of each coordinate's square and sum.
-const ROUNDING_OF_SUM: f64 = 1.3e-7;
+const PADDING: usize = 8;
+/// Largest rounding error of the distance of two points in the unit ball in single precision: the
+/// coordinates and their difference are each rounded to 24 bits.
+const DISTANCE_ROUNDING: f64 = 3e-7;
+/// Largest rounding error that each coordinate adds to a squared distance, as a fraction of it.
+const TERM_ROUNDING: f64 = 1.3e-7;
 
 /// Standardised points of one arm.
 pub struct Blocks {
     columns: usize,
-    /// The points, one after another, each padded.
+    /// Coordinates, point after point, each padded with zeros.
     standard: Vec<f64>,
-    /// The same, column after column within a block; not a number beyond the last point.
+    /// Coordinates, block after block and column after column in a block; NaN after the last point.
     transposed: Vec<f64>,
     /// The largest absolute value of each column.
     largest: Vec<f64>,
-    /// The low ends of `LANES` blocks' boxes, column after column, and the high ends.
+    /// Lowest values of `LANES` blocks, column after column; `high` has the highest values.
     low: Vec<f64>,
     high: Vec<f64>,
 }
 
 /// The points of one arm under one candidate.
 #[derive(Default)]
-pub struct Stretched {
-    /// Coordinates of each point.
+pub struct StretchedPoints {
+    /// Number of coordinates of a point.
     pub axes: usize,
-    /// `axes` times `LANES` numbers for each block, scaled into the unit ball.
+    /// Coordinates, block after block and axis after axis, scaled into the unit ball.
     pub blocks: Vec<f32>,
-    /// The low ends of the boxes of `LANES` blocks, `axes` times, and the high ends.
+    /// Lowest values of `LANES` blocks, axis after axis.
     pub low: Vec<f32>,
-    /// The high ends.
+    /// Highest values of `LANES` blocks, axis after axis.
     pub high: Vec<f32>,
 }
 
-/// A candidate's scale of each column.
-pub struct Axes {
+/// The factors by which a candidate stretches the columns.
+pub struct ColumnScale {
     /// The weights, padded with zeros.
     weights: Vec<f64>,
     /// Factors that scale each column into the unit ball.
-    scales: Vec<f64>,
-    /// No point is further from the mean of all.
+    factors: Vec<f64>,
+    /// A radius around the mean of all points that contains every point.
     radius: f64,
 }
 
-impl Axes {
-    /// The squared distance of two standardised points, to be relied on.
+impl ColumnScale {
+    /// Returns the squared distance of two standardised points in double precision.
     #[inline(always)]
     #[allow(clippy::inline_always)] // It is the inner loop, and gets its caller's instructions.
     pub fn squared(&self, point: &[f64], other: &[f64]) -> f64 {
-        let mut sums = [0.0; PAD];
-        let parts = point.chunks_exact(PAD).zip(other.chunks_exact(PAD));
-        for ((point, other), weights) in parts.zip(self.weights.chunks_exact(PAD)) {
-            for lane in 0..PAD {
-                let apart = point[lane] - other[lane];
-                sums[lane] += weights[lane] * (apart * apart);
+        let mut sums = [0.0; PADDING];
+        let groups = point.chunks_exact(PADDING).zip(other.chunks_exact(PADDING));
+        for ((point, other), weights) in groups.zip(self.weights.chunks_exact(PADDING)) {
+            for lane in 0..PADDING {
+                let difference = point[lane] - other[lane];
+                sums[lane] += weights[lane] * (difference * difference);
             }
         }
         ((sums[0] + sums[4]) + (sums[1] + sums[5])) + ((sums[2] + sums[6]) + (sums[3] + sums[7]))
     }
 
-    /// The roots of the weights.
-    pub fn of(weights: &[f64], arms: &[Blocks; 2]) -> Self {
+    /// Returns the factors of a candidate with these weights.
+    pub fn new(weights: &[f64], arms: &[Blocks; 2]) -> Self {
         let largest = arms[0].largest.iter().zip(&arms[1].largest);
         let squared: f64 = largest
             .zip(weights)
@@ -74,10 +77,10 @@ impl Axes {
             .sum();
         let radius = if squared > 0.0 { squared.sqrt() } else { 1.0 };
         let mut padded = weights.to_vec();
-        padded.resize(weights.len().next_multiple_of(PAD), 0.0);
+        padded.resize(weights.len().next_multiple_of(PADDING), 0.0);
         Self {
             weights: padded,
-            scales: weights
+            factors: weights
                 .iter()
                 .map(|weight| weight.sqrt() / radius)
                 .collect(),
@@ -85,20 +88,20 @@ impl Axes {
         }
     }
 
-    /// Upper limit of a squared distance as single precision computes it.
+    /// Returns the largest value that single precision computes for this squared distance.
     #[inline]
-    #[allow(clippy::cast_possible_truncation)] // Raised above by more than the rounding.
+    #[allow(clippy::cast_possible_truncation)] // The margin is larger than the rounding.
     pub fn reach(&self, squared: f64) -> f32 {
-        let raised = squared.sqrt() / self.radius * (1.0 + ROUNDING) + ROUNDING;
-        (raised * raised * (1.0 + ROUNDING_OF_SUM * (self.scales.len() as f64 + 8.0))) as f32
+        let raised = squared.sqrt() / self.radius * (1.0 + DISTANCE_ROUNDING) + DISTANCE_ROUNDING;
+        (raised * raised * (1.0 + TERM_ROUNDING * (self.factors.len() as f64 + 8.0))) as f32
     }
 }
 
 impl Blocks {
-    /// The points, each of `columns` standardised covariates, one after another.
+    /// Builds the blocks from points of `columns` standardised covariates each.
     pub fn new(points: &[f64], columns: usize) -> Self {
         let count = points.len() / columns;
-        let stride = columns.next_multiple_of(PAD);
+        let stride = columns.next_multiple_of(PADDING);
         let mut standard = vec![0.0; count * stride];
         let mut transposed = vec![f64::NAN; count.div_ceil(LANES) * LANES * columns];
         let mut largest = vec![0.0_f64; columns];
@@ -126,58 +129,57 @@ impl Blocks {
         }
     }
 
-    /// Stretches all points by the roots of the weights.
-    #[allow(clippy::cast_possible_truncation)] // Single precision is meant.
-    pub fn stretch(&self, axes: &Axes, into: &mut Stretched) {
-        into.axes = self.columns;
-        stretch_lanes(&self.transposed, &axes.scales, &mut into.blocks);
-        stretch_lanes(&self.low, &axes.scales, &mut into.low);
-        stretch_lanes(&self.high, &axes.scales, &mut into.high);
+    /// Stretches all points by the factors of a candidate.
+    #[allow(clippy::cast_possible_truncation)] // Single precision is intended.
+    pub fn stretch(&self, scale: &ColumnScale, output: &mut StretchedPoints) {
+        output.axes = self.columns;
+        stretch_lanes(&self.transposed, &scale.factors, &mut output.blocks);
+        stretch_lanes(&self.low, &scale.factors, &mut output.low);
+        stretch_lanes(&self.high, &scale.factors, &mut output.high);
     }
 
-    /// Some points as queries, one after another, `axes` numbers each; missing points are NaN, and
-    /// near no point.
-    #[allow(clippy::cast_possible_truncation)] // Single precision is meant.
-    pub fn queries(&self, points: std::ops::Range<usize>, axes: &Axes, into: &mut Vec<f32>) {
-        into.clear();
+    /// Writes some stretched points as queries, one after another. Missing queries are NaN, so that
+    /// no point is near them.
+    #[allow(clippy::cast_possible_truncation)] // Single precision is intended.
+    pub fn write_queries(&self, points: Range<usize>, scale: &ColumnScale, output: &mut Vec<f32>) {
+        output.clear();
         for point in points {
-            let values = self.of(point).iter().zip(&axes.scales);
-            into.extend(values.map(|(value, scale)| (value * scale) as f32));
+            let values = self.point(point).iter().zip(&scale.factors);
+            output.extend(values.map(|(value, factor)| (value * factor) as f32));
         }
-        into.resize(TOGETHER * axes.scales.len(), f32::NAN);
+        output.resize(QUERIES * scale.factors.len(), f32::NAN);
     }
 
-    /// A standardised point, padded with zeros.
+    /// Returns a standardised point, padded with zeros.
     #[inline]
-    pub fn of(&self, point: usize) -> &[f64] {
-        let stride = self.columns.next_multiple_of(PAD);
+    pub fn point(&self, point: usize) -> &[f64] {
+        let stride = self.columns.next_multiple_of(PADDING);
         &self.standard[point * stride..(point + 1) * stride]
     }
 }
 
-/// Stretches numbers of which `LANES` belong to one column, then as many to the next.
-#[allow(clippy::cast_possible_truncation)] // Single precision is meant.
-fn stretch_lanes(from: &[f64], scales: &[f64], into: &mut Vec<f32>) {
-    into.resize(from.len(), 0.0);
+/// Stretches values that are stored as `LANES` of one column, then `LANES` of the next.
+#[allow(clippy::cast_possible_truncation)] // Single precision is intended.
+fn stretch_lanes(from: &[f64], factors: &[f64], output: &mut Vec<f32>) {
+    output.resize(from.len(), 0.0);
     let lanes = from
         .chunks_exact(LANES)
-        .zip(into.chunks_exact_mut(LANES))
-        .zip(scales.iter().cycle());
-    for ((from, into), scale) in lanes {
+        .zip(output.chunks_exact_mut(LANES))
+        .zip(factors.iter().cycle());
+    for ((from, output), factor) in lanes {
         for lane in 0..LANES {
-            into[lane] = (from[lane] * scale) as f32;
+            output[lane] = (from[lane] * factor) as f32;
         }
     }
 }
 
-impl Stretched {
-    /// Returns the number of blocks.
+impl StretchedPoints {
     #[inline]
     pub fn block_count(&self) -> usize {
         self.blocks.len() / (self.axes * LANES)
     }
 
-    /// The coordinates of a block, axis after axis.
+    /// Returns the coordinates of a block, axis after axis.
     #[inline]
     pub fn block(&self, block: usize) -> &[f32] {
         let size = self.axes * LANES;

@@ -1,4 +1,4 @@
-//! From links to the numbers that judge a candidate.
+//! Computes from the links of a candidate its criteria: the numbers that say how well it balances.
 
 use crate::fitness::covariates::Covariates;
 use crate::fitness::distributions::{Distributions, bootstrap_p_values, median};
@@ -6,38 +6,37 @@ use crate::fitness::links::Link;
 use crate::fitness::moments::{Differences, welch};
 use crate::fitness::options::{Across, Loss, Measure, Options};
 
-/// Value of a p-value that is not a number, as in R.
-const NOT_A_NUMBER: f64 = 2.0;
+/// Replaces a p-value that is NaN, as in R.
+const NAN_P_VALUE: f64 = 2.0;
 /// Value of every criterion when no unit is matched; negative where larger is better.
-const NOBODY_MATCHED: f64 = 9999.0;
-/// Sums of shares this near to a whole number count as that number.
-const ROUNDING: f64 = 1e-9;
+const UNMATCHED_CRITERION: f64 = 9999.0;
+/// A sum of shares is rounded to a whole number that is this near, relative to it.
+const WHOLE_NUMBER_TOLERANCE: f64 = 1e-9;
 
-/// Memory of a thread for judging.
+/// Computes the criteria of one candidate after another; each thread has one.
 #[derive(Default)]
 pub struct Judge {
     differences: Differences,
     distributions: Distributions,
-    /// Weight of each point's pairs together, for unpaired tests.
-    sides: Vec<f64>,
-    matched: f64,
-    values: Vec<f64>,
-    tests: Vec<f64>,
+    /// Total weight of the pairs of each point, for unpaired tests.
+    point_weights: Vec<f64>,
+    matched_weight: f64,
+    criteria: Vec<f64>,
+    ks_p_values: Vec<f64>,
 }
 
 impl Judge {
-    /// Forgets everything.
+    /// Clears all sums, for another candidate.
     pub fn start(&mut self, covariates: &Covariates, points: usize) {
         self.differences.start(covariates.stride);
         self.distributions.start(points);
-        self.sides.clear();
-        self.sides.resize(points, 0.0);
-        self.matched = 0.0;
+        self.point_weights.clear();
+        self.point_weights.resize(points, 0.0);
+        self.matched_weight = 0.0;
     }
 
-    /// Adds links.
     pub fn add(&mut self, options: &Options, covariates: &Covariates, links: &[Link]) {
-        self.matched += links.iter().map(|link| link.weight).sum::<f64>();
+        self.matched_weight += links.iter().map(|link| link.weight).sum::<f64>();
         self.distributions.add(links);
         if !matches!(options.measure, Measure::PValues(_)) {
             return;
@@ -48,108 +47,109 @@ impl Judge {
             return;
         }
         for link in links {
-            self.sides[link.treated as usize] += link.weight;
-            self.sides[link.control as usize] += link.weight;
+            self.point_weights[link.treated as usize] += link.weight;
+            self.point_weights[link.control as usize] += link.weight;
         }
     }
 
-    /// The criteria, after the last link.
-    pub fn judge(
+    /// Appends the criteria of the candidate to `output`, after its last link.
+    pub fn finish(
         &mut self,
         options: &Options,
         covariates: &Covariates,
         controls: usize,
-        into: &mut Vec<f64>,
+        output: &mut Vec<f64>,
     ) {
         if self.distributions.pairs == 0 {
             let worst = match options.measure {
-                Measure::PValues(_) => -NOBODY_MATCHED,
-                Measure::Distance(_, _) => NOBODY_MATCHED,
+                Measure::PValues(_) => -UNMATCHED_CRITERION,
+                Measure::Distance(_, _) => UNMATCHED_CRITERION,
             };
-            into.extend(std::iter::repeat_n(worst, options.criteria()));
+            output.extend(std::iter::repeat_n(worst, options.criteria()));
             return;
         }
-        let whole = self.matched.round();
-        if (self.matched - whole).abs() <= ROUNDING * whole {
-            self.matched = whole;
+        let rounded = self.matched_weight.round();
+        if (self.matched_weight - rounded).abs() <= WHOLE_NUMBER_TOLERANCE * rounded {
+            self.matched_weight = rounded;
         }
-        if !covariates.ranked.is_empty() {
-            self.distributions.place(covariates, controls);
+        if !covariates.ranked_columns.is_empty() {
+            self.distributions.compute_steps(covariates, controls);
         }
-        self.values.clear();
+        self.criteria.clear();
         match options.measure {
             Measure::PValues(loss) => {
-                self.p_values(options, covariates, controls);
+                self.compute_p_values(options, covariates, controls);
                 match loss {
                     Loss::Unsorted => {}
-                    Loss::Sorted => self.values.sort_unstable_by(f64::total_cmp),
+                    Loss::Sorted => self.criteria.sort_unstable_by(f64::total_cmp),
                     Loss::Smallest => {
-                        let smallest = self.values.iter().copied().fold(f64::INFINITY, f64::min);
-                        self.values.clear();
-                        self.values.push(smallest);
+                        let smallest = self.criteria.iter().copied().fold(f64::INFINITY, f64::min);
+                        self.criteria.clear();
+                        self.criteria.push(smallest);
                     }
                 }
             }
             Measure::Distance(within, across) => {
                 self.distributions
-                    .distances(covariates, within, &mut self.values);
-                let values = &mut self.values;
+                    .distances(covariates, within, &mut self.criteria);
+                let criteria = &mut self.criteria;
                 match across {
                     Across::Mean => {
-                        let mean = values.iter().sum::<f64>() / values.len() as f64;
-                        values.clear();
-                        values.push(mean);
+                        let mean = criteria.iter().sum::<f64>() / criteria.len() as f64;
+                        criteria.clear();
+                        criteria.push(mean);
                     }
                     Across::Median => {
-                        let middle = median(values);
-                        values.clear();
-                        values.push(middle);
+                        let middle = median(criteria);
+                        criteria.clear();
+                        criteria.push(middle);
                     }
                     Across::Descending => {
-                        values.sort_unstable_by(|left, right| right.total_cmp(left));
+                        criteria.sort_unstable_by(|left, right| right.total_cmp(left));
                     }
                 }
             }
         }
-        into.extend_from_slice(&self.values);
+        output.extend_from_slice(&self.criteria);
     }
 
-    fn p_values(&mut self, options: &Options, covariates: &Covariates, controls: usize) {
+    fn compute_p_values(&mut self, options: &Options, covariates: &Covariates, controls: usize) {
         let columns = covariates.columns;
         if options.paired {
             self.differences
-                .p_values(columns, self.matched, &mut self.values);
+                .p_values(columns, self.matched_weight, &mut self.criteria);
         } else {
             welch(
                 covariates,
                 controls,
-                &self.sides,
-                self.matched,
+                &self.point_weights,
+                self.matched_weight,
                 options.problem.rules,
-                &mut self.values,
+                &mut self.criteria,
             );
         }
         if options.kolmogorov_smirnov {
-            self.tests.clear();
+            self.ks_p_values.clear();
             if options.boot > 0 {
                 bootstrap_p_values(
                     &self.distributions,
                     covariates,
                     options.boot,
                     options.problem.seed,
-                    &mut self.tests,
+                    &mut self.ks_p_values,
                 );
             } else {
-                self.distributions.p_values(covariates, &mut self.tests);
+                self.distributions
+                    .p_values(covariates, &mut self.ks_p_values);
             }
-            self.values.extend_from_within(..);
-            for (&column, &test) in covariates.ranked.iter().zip(&self.tests) {
-                self.values[columns + column] = test;
+            self.criteria.extend_from_within(..);
+            for (&column, &p_value) in covariates.ranked_columns.iter().zip(&self.ks_p_values) {
+                self.criteria[columns + column] = p_value;
             }
         }
-        for value in &mut self.values {
-            if value.is_nan() {
-                *value = NOT_A_NUMBER;
+        for p_value in &mut self.criteria {
+            if p_value.is_nan() {
+                *p_value = NAN_P_VALUE;
             }
         }
     }

@@ -1,17 +1,17 @@
-//! The p-value of the two-sided Kolmogorov-Smirnov test of two samples.
+//! P-values of the two-sided Kolmogorov-Smirnov test of two samples.
 
 use std::f64::consts::{FRAC_PI_2, PI};
 
 /// The exact p-value is computed while the product of the two sizes is smaller (R since 4.2).
 pub const EXACT_BELOW: u64 = 10_000;
-/// R's series for small distances has its first term only.
-const TERMS_OF_R: u32 = 1;
+/// Number of terms of the series for small distances, in R and here.
+const R_TERMS: u32 = 1;
 const TERMS: u32 = 10;
-/// R's series for large distances ends with the first term that is not larger.
-const LAST_TERM_OF_R: f64 = 1e-6;
+/// R's series for large distances ends with the first term that is at most this.
+const R_LAST_TERM: f64 = 1e-6;
 
-/// P(K ≥ x) of Kolmogorov's distribution, by whichever of its two series is short; both ended
-/// where R 4.2 ends them if `as_in_r`.
+/// Returns P(K ≥ x) of Kolmogorov's distribution, from the shorter of its two series. If `as_in_r`,
+/// the series end where they end in R 4.2.
 #[must_use]
 pub fn asymptotic(x: f64, as_in_r: bool) -> f64 {
     if x.is_nan() || x <= 0.0 {
@@ -19,7 +19,7 @@ pub fn asymptotic(x: f64, as_in_r: bool) -> f64 {
     }
     if x < 1.0 {
         let exponent = -(FRAC_PI_2 * FRAC_PI_2) / (2.0 * x * x);
-        let terms = if as_in_r { TERMS_OF_R } else { TERMS };
+        let terms = if as_in_r { R_TERMS } else { TERMS };
         let below: f64 = (0..terms)
             .map(|term| {
                 let k = f64::from(2 * term + 1);
@@ -28,7 +28,7 @@ pub fn asymptotic(x: f64, as_in_r: bool) -> f64 {
             .sum();
         return 1.0 - (2.0 * PI).sqrt() / x * below;
     }
-    let last = if as_in_r { LAST_TERM_OF_R } else { 0.0 };
+    let last = if as_in_r { R_LAST_TERM } else { 0.0 };
     let mut above = 0.0;
     let mut sign = 1.0;
     for k in 1_u32.. {
@@ -42,50 +42,51 @@ pub fn asymptotic(x: f64, as_in_r: bool) -> f64 {
     above
 }
 
-/// P(distance ≥ `reach` / (n m)) over all orders of the pooled rows of n treated and m controls,
-/// given their ties.
+/// Returns P(distance ≥ `reach` / (n m)) over all orders of the pooled rows of n treated and m
+/// controls, given their ties.
 ///
-/// `ends` has the number of pooled rows at the end of each group of equal values, ascending; the
-/// last is n + m. A path over the sorted rows is at (i, j) after i treated and j controls, and its
-/// distance |i m - j n| counts only where a group ends (Schröer and Trenkler 1995, Computational
-/// Statistics & Data Analysis 20, 185-202). The probability of the paths that get to `reach` is
-/// taken out and added up, so that small p-values keep their digits.
+/// `ends` has the number of pooled rows up to the end of each group of equal values; the last
+/// number is n + m. A path over the sorted rows is at (i, j) after i treated and j controls, and
+/// its distance |i m - j n| counts only where a group ends (Schröer and Trenkler 1995,
+/// Computational Statistics & Data Analysis 20, 185-202). The probabilities of the paths that get
+/// to `reach` are removed and added up, so that small p-values keep their digits.
 #[must_use]
 pub fn exact(reach: u64, treated: usize, controls: usize, ends: &[usize]) -> f64 {
     if reach == 0 {
         return 1.0;
     }
     let mut ends = ends.iter().copied().peekable();
-    let mut mass = vec![0.0; treated + 2];
-    mass[0] = 1.0;
+    // Probability of the paths that are at i treated rows now.
+    let mut paths = vec![0.0; treated + 2];
+    paths[0] = 1.0;
     let mut reached = 0.0;
     for step in 1..=treated + controls {
-        let left = (treated + controls - step + 1) as f64;
+        let remaining = (treated + controls - step + 1) as f64;
         let (low, high) = (step.saturating_sub(controls), step.min(treated));
-        // Downwards, in place: i treated follow from i - 1 by another treated, or from i by a
-        // control.
+        // In place, from high to low i: a path gets to i treated rows from i - 1 by a treated row,
+        // or from i by a control.
         for i in (low..=high).rev() {
             let from_control = if i < step && step - 1 - i < controls {
-                mass[i] * (controls - (step - 1 - i)) as f64
+                paths[i] * (controls - (step - 1 - i)) as f64
             } else {
                 0.0
             };
             let from_treated = if i > 0 {
-                mass[i - 1] * (treated - (i - 1)) as f64
+                paths[i - 1] * (treated - (i - 1)) as f64
             } else {
                 0.0
             };
-            mass[i] = (from_control + from_treated) / left;
+            paths[i] = (from_control + from_treated) / remaining;
         }
         if low > 0 {
-            mass[low - 1] = 0.0;
+            paths[low - 1] = 0.0;
         }
         if ends.peek() == Some(&step) {
             ends.next();
-            for (i, part) in mass.iter_mut().enumerate().take(high + 1).skip(low) {
+            for (i, path) in paths.iter_mut().enumerate().take(high + 1).skip(low) {
                 if (i * controls).abs_diff((step - i) * treated) as u64 >= reach {
-                    reached += *part;
-                    *part = 0.0;
+                    reached += *path;
+                    *path = 0.0;
                 }
             }
         }

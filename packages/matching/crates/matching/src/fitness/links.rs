@@ -1,50 +1,50 @@
-//! Links between points under a candidate, in batches.
+//! Matches points under a candidate's weights, and reports the matches as links, in batches.
 
-use crate::fitness::blocks::{Axes, Blocks, Stretched};
-use crate::fitness::nearest::{NOBODY, Nearest, Search};
+use crate::fitness::blocks::{Blocks, ColumnScale, StretchedPoints};
+use crate::fitness::nearest::{NO_GUESS, Nearest, Search};
 use crate::fitness::several::SeveralNearest;
 use crate::fitness::units::{Calipers, Units};
 use crate::instructions::Instructions;
-use crate::problem::{Problem, small};
+use crate::problem::{Problem, to_u32};
 
-/// Links of a batch, or a few more: memory stays linear however many tie.
-const BATCH: usize = 1 << 20;
+/// Smallest number of links of a batch; batches limit the memory even if many points tie.
+const BATCH_LINKS: usize = 1 << 20;
 
-/// Pairs of the rows of two points.
+/// All pairs between the rows of two points.
 #[derive(Clone, Copy, Debug)]
 pub struct Link {
-    /// A point of treated units.
+    /// Index of a point of treated units.
     pub treated: u32,
-    /// A point of controls.
+    /// Index of a point of controls.
     pub control: u32,
-    /// Weight of the pairs together.
+    /// Total weight of the pairs.
     pub weight: f64,
     /// Number of pairs of rows.
     pub count: u64,
 }
 
-/// The search for neighbours of points.
+/// Finds the links of candidates.
 pub struct Linker {
     arms: [Blocks; 2],
     calipers: Calipers,
-    /// Whether the nearest point is enough for every point.
+    /// Whether the nearest point has enough rows for every point.
     one_is_enough: bool,
     /// A neighbour of each point under equal weights.
     first_guess: Vec<u32>,
     instructions: Instructions,
 }
 
-/// Memory of a thread for searching; it carries guesses from one candidate to the next.
+/// State of a thread for searching; it keeps guesses of neighbours for the next candidate.
 #[derive(Default)]
 pub struct Workspace {
-    stretched: [Stretched; 2],
+    stretched: [StretchedPoints; 2],
     nearest: Nearest,
     several: SeveralNearest,
     links: Vec<Link>,
 }
 
 impl Linker {
-    /// Puts the points in place.
+    /// Arranges the points in blocks, and guesses neighbours by equal weights.
     pub fn new(problem: &Problem, units: &Units, instructions: Instructions) -> Self {
         let arms = [false, true].map(|arm| {
             let points = units.arm(arm);
@@ -58,7 +58,7 @@ impl Linker {
             arms,
             calipers: Calipers::new(problem, units),
             one_is_enough: lightest >= problem.matches as f64,
-            first_guess: vec![NOBODY; units.points()],
+            first_guess: vec![NO_GUESS; units.points()],
             instructions,
         };
         let mut workspace = Workspace::default();
@@ -68,20 +68,20 @@ impl Linker {
         linker
     }
 
-    /// Reports all links under the candidate in batches, in a fixed order.
+    /// Reports all links of a candidate with these weights in batches, in a fixed order.
     pub fn search(
         &self,
         problem: &Problem,
         units: &Units,
         weights: &[f64],
         workspace: &mut Workspace,
-        tell: &mut dyn FnMut(&[Link]),
+        report: &mut dyn FnMut(&[Link]),
     ) {
-        let axes = Axes::of(weights, &self.arms);
-        let asking = problem.estimand.arms();
-        for &arm in &asking {
+        let scale = ColumnScale::new(weights, &self.arms);
+        let arms = problem.estimand.matched_arms();
+        for &arm in &arms {
             let target = usize::from(!arm);
-            self.arms[target].stretch(&axes, &mut workspace.stretched[target]);
+            self.arms[target].stretch(&scale, &mut workspace.stretched[target]);
         }
         if workspace.nearest.guess.is_empty() {
             workspace.nearest.guess.clone_from(&self.first_guess);
@@ -91,29 +91,29 @@ impl Linker {
             units,
             arms: &self.arms,
             stretched: &workspace.stretched,
-            axes: &axes,
+            scale: &scale,
             calipers: &self.calipers,
-            tolerance: problem.reach(0.0),
+            tolerance: problem.tie_limit(0.0),
             instructions: self.instructions,
         };
         if self.one_is_enough {
-            let is_complete = match asking[..] {
+            let is_complete = match arms[..] {
                 [arm] => workspace.nearest.search::<false>(&search, arm),
                 _ => workspace.nearest.search::<true>(&search, true),
             };
             if is_complete {
-                for arm in asking {
+                for arm in arms {
                     for point in units.arm(arm) {
-                        let neighbours = workspace.nearest.of(point);
+                        let neighbours = workspace.nearest.neighbours_of(point);
                         link(units, arm, point, neighbours, &mut workspace.links);
                     }
                 }
-                tell(&workspace.links);
+                report(&workspace.links);
                 return;
             }
         }
         let drops = problem.caliper.is_some();
-        for arm in asking {
+        for arm in arms {
             let Workspace { several, links, .. } = workspace;
             several.search(
                 &search,
@@ -122,18 +122,18 @@ impl Linker {
                 drops,
                 &mut |point, neighbours| {
                     link(units, arm, point, neighbours, links);
-                    if links.len() >= BATCH {
-                        tell(links);
+                    if links.len() >= BATCH_LINKS {
+                        report(links);
                         links.clear();
                     }
                 },
             );
         }
-        tell(&workspace.links);
+        report(&workspace.links);
     }
 }
 
-/// Links a point to its neighbours, which share its weight.
+/// Adds the links of a point to its neighbours, which share its weight.
 fn link(units: &Units, arm: bool, point: usize, neighbours: &[u32], links: &mut Vec<Link>) {
     let own_count = u64::from(units.count[point]);
     let own_weight = units.weight[point];
@@ -151,9 +151,9 @@ fn link(units: &Units, arm: bool, point: usize, neighbours: &[u32], links: &mut 
             count as f64 / rows as f64
         };
         let (treated, control) = if arm {
-            (small(point), other)
+            (to_u32(point), other)
         } else {
-            (other, small(point))
+            (other, to_u32(point))
         };
         links.push(Link {
             treated,

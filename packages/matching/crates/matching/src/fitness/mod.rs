@@ -1,7 +1,7 @@
-//! Fitness of the candidates of a genetic search: how well matching by each balances covariates.
+//! Fitness of the candidates of a genetic search: how well matching by a candidate balances the
+//! covariates. A candidate is a weight for each covariate.
 //!
-//! A candidate is a weight for each covariate. Formulae, and where R's `GenMatch` differs:
-//! `docs/methods/genetic-matching.md`.
+//! `docs/methods/genetic-matching.md` has the formulae and the differences from R's `GenMatch`.
 
 mod blocks;
 mod covariates;
@@ -17,7 +17,7 @@ mod several;
 mod units;
 
 use crate::matcher::Matcher;
-use crate::parallel::{Progress, how_many, in_parallel};
+use crate::parallel::{Progress, parallel_map, thread_count};
 use crate::problem::{Metric, Pairs, Problem, Rules};
 use covariates::Covariates;
 use judge::Judge;
@@ -26,11 +26,11 @@ use options::Options;
 use units::Units;
 
 /// R's `sqrt(.Machine$double.eps)`: added to all weights if one of them is smaller.
-const TOLERANCE_OF_R: f64 = 1.490_116_119_384_765_6e-8;
-/// Pieces of work for each thread, so that no thread waits long for another.
-const PIECES: usize = 4;
+const R_TOLERANCE: f64 = 1.490_116_119_384_765_6e-8;
+/// Number of chunks of work for each thread, so that no thread waits long for another.
+const CHUNKS_PER_THREAD: usize = 4;
 
-/// Judges candidates; values that do not depend on their weights are computed once.
+/// Computes the fitness of candidates; values that do not depend on the weights are computed once.
 pub struct Fitness {
     options: Options,
     units: Units,
@@ -39,7 +39,7 @@ pub struct Fitness {
 }
 
 impl Fitness {
-    /// Finds equal rows, ranks and first neighbours.
+    /// Finds equal rows, ranks and first guesses of neighbours.
     #[must_use]
     pub fn new(options: Options) -> Self {
         let units = Units::new(&options);
@@ -59,84 +59,80 @@ impl Fitness {
         &self.options
     }
 
-    /// The criteria of each candidate, one after another.
+    /// Returns the criteria of all candidates, one candidate after another; `None` if `progress`,
+    /// which gets the numbers of finished and of all candidates, stops.
     ///
-    /// `candidates` are weights of 0 or more, one for each covariate, one candidate after another.
-    /// `None` if `progress`, which gets the number done and the total, stops.
+    /// `candidates` has the weights of one candidate after another; each weight is 0 or more.
     #[must_use]
     pub fn evaluate(&self, candidates: &[f64], progress: &Progress<'_>) -> Option<Vec<f64>> {
         let columns = self.units.columns;
         let total = candidates.len() / columns;
-        let threads = how_many(self.options.problem.threads);
-        let at_once = total.div_ceil(threads * PIECES).max(1);
-        let pieces = in_parallel(threads, total, at_once, progress, |range| {
+        let threads = thread_count(self.options.problem.threads);
+        let chunk_size = total.div_ceil(threads * CHUNKS_PER_THREAD).max(1);
+        let chunks = parallel_map(threads, total, chunk_size, progress, |range| {
             let mut workspace = Workspace::default();
             let mut judge = Judge::default();
             let mut criteria = Vec::with_capacity(range.len() * self.options.criteria());
             for weights in
                 candidates[range.start * columns..range.end * columns].chunks_exact(columns)
             {
-                self.judge(weights, &mut workspace, &mut judge, &mut criteria);
+                self.append_criteria(weights, &mut workspace, &mut judge, &mut criteria);
             }
             criteria
         })?;
-        Some(pieces.concat())
+        Some(chunks.concat())
     }
 
-    /// The pairs that a candidate matches; `None` if `progress` stops.
+    /// Returns the pairs of matching by one candidate; `None` if `progress` stops.
     #[must_use]
     pub fn pairs(&self, weights: &[f64], progress: &Progress<'_>) -> Option<Pairs> {
         let problem = self.problem(weights, self.options.problem.threads);
         Matcher::with_instructions(problem, self.options.instructions).pairs(progress)
     }
 
-    fn judge(
+    fn append_criteria(
         &self,
         weights: &[f64],
         workspace: &mut Workspace,
         judge: &mut Judge,
-        into: &mut Vec<f64>,
+        output: &mut Vec<f64>,
     ) {
         let (options, covariates) = (&self.options, &self.covariates);
         judge.start(covariates, self.units.points());
         if self.rows_are_alike() {
-            let weights = self.effective(weights);
-            let mut tell = |links: &[Link]| judge.add(options, covariates, links);
-            self.linker.search(
-                &options.problem,
-                &self.units,
-                &weights,
-                workspace,
-                &mut tell,
-            );
+            let weights = self.effective_weights(weights);
+            let mut add_links = |links: &[Link]| judge.add(options, covariates, links);
+            let (problem, units) = (&options.problem, &self.units);
+            self.linker
+                .search(problem, units, &weights, workspace, &mut add_links);
         } else {
             let problem = self.problem(weights, 1);
             let matcher = Matcher::with_instructions(problem, options.instructions);
             let pairs = matcher.pairs(&|_, _| true).unwrap_or_default();
             judge.add(options, covariates, &self.links(&pairs));
         }
-        judge.judge(options, covariates, self.units.controls, into);
+        judge.finish(options, covariates, self.units.controls, output);
     }
 
-    /// Whether equal rows get equal matches: no option names single rows or draws lots.
+    /// Whether equal rows get equal matches: no option names single rows or draws at random.
     fn rows_are_alike(&self) -> bool {
         let problem = &self.options.problem;
         problem.replace && problem.ties && problem.restrictions.is_empty()
     }
 
-    /// The weights that are measured by.
-    fn effective(&self, weights: &[f64]) -> Vec<f64> {
+    /// Returns the weights that are used for distances: R adds a little if a weight is nearly 0.
+    fn effective_weights(&self, weights: &[f64]) -> Vec<f64> {
         let smallest = weights.iter().copied().fold(f64::INFINITY, f64::min);
         let as_in_r = self.options.problem.rules == Rules::AsInR;
-        let added = if as_in_r && smallest < TOLERANCE_OF_R {
-            TOLERANCE_OF_R
+        let added = if as_in_r && smallest < R_TOLERANCE {
+            R_TOLERANCE
         } else {
             0.0
         };
         weights.iter().map(|weight| weight + added).collect()
     }
 
-    /// The problem of matching by one candidate.
+    /// Returns the problem of matching by one candidate.
     fn problem(&self, weights: &[f64], threads: usize) -> Problem {
         let columns = self.units.columns;
         let mut matrix = vec![0.0; columns * columns];
@@ -150,9 +146,9 @@ impl Fitness {
         }
     }
 
-    /// Pairs of rows as links of points.
+    /// Converts pairs of rows to links of points.
     fn links(&self, pairs: &Pairs) -> Vec<Link> {
-        let point = |row: usize| self.units.point_of[row];
+        let point = |row: usize| self.units.point_of_row[row];
         pairs
             .iter()
             .map(|(query, matched, weight)| {

@@ -1,31 +1,31 @@
-//! The nearest neighbours of all points at once, if one neighbour is enough for every point.
+//! Finds the nearest neighbours of all points together, if one neighbour is enough for every point.
 //!
-//! Each pair of points is examined once, for both points if both are matched.
+//! Each pair of points is examined once: for both points, if both arms are matched.
 
-use crate::fitness::blocks::{Axes, Blocks, LANES, Stretched, TOGETHER};
-use crate::fitness::scan::{Hits, scan};
+use crate::fitness::blocks::{Blocks, ColumnScale, LANES, QUERIES, StretchedPoints};
+use crate::fitness::scan::{PairVisitor, scan};
 use crate::fitness::units::{Calipers, Units};
 use crate::instructions::Instructions;
-use crate::problem::small;
+use crate::problem::to_u32;
 
-/// No more pairs than this, or this many times the points, are held at once.
-const MIN_LIMIT: usize = 1 << 20;
-const MAX_HITS_OF_EACH: usize = 16;
-/// No guess of a neighbour.
-pub const NOBODY: u32 = u32::MAX;
+/// The search keeps at most this many pairs, or the number below for each point if that is more.
+const MIN_PAIR_LIMIT: usize = 1 << 20;
+const MAX_PAIRS_PER_POINT: usize = 16;
+/// Stands for a neighbour that is not known.
+pub const NO_GUESS: u32 = u32::MAX;
 
-/// The nearest points, and the memory for finding them.
+/// The nearest points, and the state of the search for them.
 #[derive(Default)]
 pub struct Nearest {
-    /// For each point a neighbour, which bounds the next search.
+    /// A neighbour of each point, whose distance limits the next search.
     pub guess: Vec<u32>,
-    /// Squared distance of the nearest of each point.
-    best: Vec<f64>,
-    hits: Vec<(u32, u32, f64)>,
+    /// Squared distance of each point to its nearest known neighbour.
+    radii: Vec<f64>,
+    pairs: Vec<(u32, u32, f64)>,
     starts: Vec<u32>,
-    ordered: Vec<u32>,
-    of_blocks: Vec<[f32; LANES]>,
-    of_batches: Vec<[f32; LANES]>,
+    neighbours: Vec<u32>,
+    block_reaches: Vec<[f32; LANES]>,
+    batch_reaches: Vec<[f32; LANES]>,
     queries: Vec<f32>,
 }
 
@@ -33,193 +33,190 @@ pub struct Nearest {
 pub struct Search<'a> {
     /// The points.
     pub units: &'a Units,
-    /// The controls and the treated.
+    /// Blocks of the controls and of the treated.
     pub arms: &'a [Blocks; 2],
-    /// Blocks of the arms that are searched, stretched by the candidate.
-    pub stretched: &'a [Stretched; 2],
-    /// The candidate's scale of each column.
-    pub axes: &'a Axes,
-    /// Limits on the pairs.
+    /// Points of both arms, stretched by the candidate, if they are searched.
+    pub stretched: &'a [StretchedPoints; 2],
+    /// The factors by which the candidate stretches the columns.
+    pub scale: &'a ColumnScale,
+    /// Calipers that a pair must meet.
     pub calipers: &'a Calipers,
-    /// Squared distances that differ by no more are ties.
+    /// Squared distances that differ by at most this are ties.
     pub tolerance: f64,
-    /// Instructions of the processor.
     pub instructions: Instructions,
 }
 
 impl Nearest {
-    /// The neighbours of a point after a search.
-    pub fn of(&self, point: usize) -> &[u32] {
-        &self.ordered[self.starts[point] as usize..self.starts[point + 1] as usize]
+    pub fn neighbours_of(&self, point: usize) -> &[u32] {
+        &self.neighbours[self.starts[point] as usize..self.starts[point + 1] as usize]
     }
 
-    /// Searches for the arm's points, or with `BOTH` for everybody; false if there are more ties
-    /// than can be held.
-    pub fn search<const BOTH: bool>(&mut self, search: &Search<'_>, arm: bool) -> bool {
+    /// Searches the neighbours of the points of `arm`, or with `BOTH_WAYS` of all points. Returns
+    /// false if there are more ties than the search can keep.
+    pub fn search<const BOTH_WAYS: bool>(&mut self, search: &Search<'_>, arm: bool) -> bool {
         let units = search.units;
-        let (rows, columns) = (units.arm(arm), units.arm(!arm));
-        let blocks = &search.arms[usize::from(arm)];
-        let others = &search.arms[usize::from(!arm)];
+        let (query_points, target_points) = (units.arm(arm), units.arm(!arm));
+        let query_blocks = &search.arms[usize::from(arm)];
+        let target_blocks = &search.arms[usize::from(!arm)];
         let targets = &search.stretched[usize::from(!arm)];
-        self.hits.clear();
-        self.best.clear();
-        let of = |point: usize| {
-            if rows.contains(&point) {
-                blocks.of(point - rows.start)
+        self.pairs.clear();
+        self.radii.clear();
+        let values = |point: usize| {
+            if query_points.contains(&point) {
+                query_blocks.point(point - query_points.start)
             } else {
-                others.of(point - columns.start)
+                target_blocks.point(point - target_points.start)
             }
         };
         for (point, &guess) in self.guess.iter().enumerate() {
-            self.best.push(if guess == NOBODY {
+            self.radii.push(if guess == NO_GUESS {
                 f64::INFINITY
             } else {
-                search.axes.squared(of(point), of(guess as usize))
+                search.scale.squared(values(point), values(guess as usize))
             });
         }
-        self.of_blocks.clear();
-        if BOTH {
-            let blocks = columns.len().div_ceil(LANES);
-            self.of_blocks.resize(blocks, [-1.0; LANES]);
-            for (place, &best) in self.best[columns.clone()].iter().enumerate() {
-                self.of_blocks[place / LANES][place % LANES] =
-                    search.axes.reach(best + search.tolerance);
+        self.block_reaches.clear();
+        if BOTH_WAYS {
+            let blocks = target_points.len().div_ceil(LANES);
+            self.block_reaches.resize(blocks, [-1.0; LANES]);
+            for (index, &radius) in self.radii[target_points.clone()].iter().enumerate() {
+                self.block_reaches[index / LANES][index % LANES] =
+                    search.scale.reach(radius + search.tolerance);
             }
-            self.of_batches.clear();
-            self.of_batches
+            self.batch_reaches.clear();
+            self.batch_reaches
                 .resize(blocks.div_ceil(LANES), [-1.0; LANES]);
-            for (block, reaches) in self.of_blocks.iter().enumerate() {
-                self.of_batches[block / LANES][block % LANES] = furthest(reaches);
+            for (block, reaches) in self.block_reaches.iter().enumerate() {
+                self.batch_reaches[block / LANES][block % LANES] = largest_reach(reaches);
             }
         }
-        let limit = MIN_LIMIT.max(units.points() * MAX_HITS_OF_EACH);
-        for first in rows.clone().step_by(TOGETHER) {
-            let count = TOGETHER.min(rows.end - first);
-            let place = first - rows.start;
-            blocks.queries(place..place + count, search.axes, &mut self.queries);
-            let mut reach = [-1.0; TOGETHER];
-            for (reach, &best) in reach.iter_mut().zip(&self.best[first..first + count]) {
-                *reach = search.axes.reach(best + search.tolerance);
+        let limit = MIN_PAIR_LIMIT.max(units.points() * MAX_PAIRS_PER_POINT);
+        for first_query in query_points.clone().step_by(QUERIES) {
+            let count = QUERIES.min(query_points.end - first_query);
+            let start = first_query - query_points.start;
+            query_blocks.write_queries(start..start + count, search.scale, &mut self.queries);
+            let mut reach = [-1.0; QUERIES];
+            let radii = &self.radii[first_query..first_query + count];
+            for (reach, &radius) in reach.iter_mut().zip(radii) {
+                *reach = search.scale.reach(radius + search.tolerance);
             }
-            let mut heard = Heard::<BOTH> {
+            let mut visitor = NearestVisitor::<BOTH_WAYS> {
                 search,
-                blocks,
-                others,
-                first,
-                rows: rows.start,
-                columns: columns.start,
+                query_blocks,
+                target_blocks,
+                first_query,
+                query_start: query_points.start,
+                target_start: target_points.start,
                 reach,
-                best: &mut self.best,
+                radii: &mut self.radii,
                 guess: &mut self.guess,
-                hits: &mut self.hits,
-                of_blocks: &mut self.of_blocks,
-                of_batches: &mut self.of_batches,
+                pairs: &mut self.pairs,
+                block_reaches: &mut self.block_reaches,
+                batch_reaches: &mut self.batch_reaches,
             };
-            scan::<_, BOTH>(search.instructions, targets, &self.queries, &mut heard);
-            if self.hits.len() > limit {
+            scan::<_, BOTH_WAYS>(search.instructions, targets, &self.queries, &mut visitor);
+            if self.pairs.len() > limit {
                 return false;
             }
         }
-        self.order(search.tolerance);
+        self.group_pairs(search.tolerance);
         true
     }
 
-    /// Groups the hits of each point, and drops those that are too far.
-    fn order(&mut self, tolerance: f64) {
-        let best = &self.best;
-        self.hits
-            .retain(|&(point, _, squared)| squared <= best[point as usize] + tolerance);
+    /// Groups the pairs by their first point, and drops pairs that are too far apart.
+    fn group_pairs(&mut self, tolerance: f64) {
+        let radii = &self.radii;
+        self.pairs
+            .retain(|&(point, _, squared)| squared <= radii[point as usize] + tolerance);
         self.starts.clear();
-        self.starts.resize(best.len() + 1, 0);
-        for &(point, _, _) in &self.hits {
+        self.starts.resize(radii.len() + 1, 0);
+        for &(point, _, _) in &self.pairs {
             self.starts[point as usize + 1] += 1;
         }
-        for point in 0..best.len() {
+        for point in 0..radii.len() {
             self.starts[point + 1] += self.starts[point];
         }
-        self.ordered.clear();
-        self.ordered.resize(self.hits.len(), 0);
+        self.neighbours.clear();
+        self.neighbours.resize(self.pairs.len(), 0);
         // Each start moves to the end of its points, which is the start of the next point's.
-        for &(point, other, _) in &self.hits {
-            let place = &mut self.starts[point as usize];
-            self.ordered[*place as usize] = other;
-            *place += 1;
+        for &(point, other, _) in &self.pairs {
+            let start = &mut self.starts[point as usize];
+            self.neighbours[*start as usize] = other;
+            *start += 1;
         }
         self.starts.rotate_right(1);
         self.starts[0] = 0;
     }
 }
 
-struct Heard<'a, const BOTH: bool> {
+struct NearestVisitor<'a, const BOTH_WAYS: bool> {
     search: &'a Search<'a>,
-    blocks: &'a Blocks,
-    others: &'a Blocks,
-    first: usize,
-    rows: usize,
-    columns: usize,
-    reach: [f32; TOGETHER],
-    best: &'a mut [f64],
+    query_blocks: &'a Blocks,
+    target_blocks: &'a Blocks,
+    first_query: usize,
+    query_start: usize,
+    target_start: usize,
+    reach: [f32; QUERIES],
+    radii: &'a mut [f64],
     guess: &'a mut [u32],
-    hits: &'a mut Vec<(u32, u32, f64)>,
-    of_blocks: &'a mut [[f32; LANES]],
-    of_batches: &'a mut [[f32; LANES]],
+    pairs: &'a mut Vec<(u32, u32, f64)>,
+    block_reaches: &'a mut [[f32; LANES]],
+    batch_reaches: &'a mut [[f32; LANES]],
 }
 
-impl<const BOTH: bool> Hits for Heard<'_, BOTH> {
+impl<const BOTH_WAYS: bool> PairVisitor for NearestVisitor<'_, BOTH_WAYS> {
     #[inline]
-    fn reach(&self) -> &[f32; TOGETHER] {
+    fn reach(&self) -> &[f32; QUERIES] {
         &self.reach
     }
 
     #[inline]
-    fn reach_of_block(&self, block: usize) -> &[f32; LANES] {
-        &self.of_blocks[block]
+    fn block_reach(&self, block: usize) -> &[f32; LANES] {
+        &self.block_reaches[block]
     }
 
     #[inline]
-    fn reach_of_batch(&self, batch: usize) -> &[f32; LANES] {
-        &self.of_batches[batch]
+    fn batch_reach(&self, batch: usize) -> &[f32; LANES] {
+        &self.batch_reaches[batch]
     }
 
     #[inline(always)]
     #[allow(clippy::inline_always)] // It is the inner loop, and gets its caller's instructions.
-    fn hit(&mut self, query: usize, point: usize) {
-        let row = self.first + query;
-        let other = self.columns + point;
-        let squared = self
-            .search
-            .axes
-            .squared(self.blocks.of(row - self.rows), self.others.of(point));
+    fn visit(&mut self, query: usize, point: usize) {
+        let source = self.first_query + query;
+        let target = self.target_start + point;
+        let source_point = self.query_blocks.point(source - self.query_start);
+        let target_point = self.target_blocks.point(point);
+        let squared = self.search.scale.squared(source_point, target_point);
         let tolerance = self.search.tolerance;
-        let near_row = squared <= self.best[row] + tolerance;
-        let near_other = BOTH && squared <= self.best[other] + tolerance;
-        if !(near_row || near_other) || !self.search.calipers.admit(row, other) {
+        let is_near_source = squared <= self.radii[source] + tolerance;
+        let is_near_target = BOTH_WAYS && squared <= self.radii[target] + tolerance;
+        if !(is_near_source || is_near_target) || !self.search.calipers.admit(source, target) {
             return;
         }
-        if near_row {
-            self.hits.push((small(row), small(other), squared));
-            if squared < self.best[row] {
-                self.best[row] = squared;
-                self.guess[row] = small(other);
-                self.reach[query] = self.search.axes.reach(squared + tolerance);
+        if is_near_source {
+            self.pairs.push((to_u32(source), to_u32(target), squared));
+            if squared < self.radii[source] {
+                self.radii[source] = squared;
+                self.guess[source] = to_u32(target);
+                self.reach[query] = self.search.scale.reach(squared + tolerance);
             }
         }
-        if near_other {
-            self.hits.push((small(other), small(row), squared));
-            if squared < self.best[other] {
-                self.best[other] = squared;
-                self.guess[other] = small(row);
+        if is_near_target {
+            self.pairs.push((to_u32(target), to_u32(source), squared));
+            if squared < self.radii[target] {
+                self.radii[target] = squared;
+                self.guess[target] = to_u32(source);
                 let block = point / LANES;
-                let reaches = &mut self.of_blocks[block];
-                reaches[point % LANES] = self.search.axes.reach(squared + tolerance);
-                self.of_batches[block / LANES][block % LANES] = furthest(reaches);
+                let reaches = &mut self.block_reaches[block];
+                reaches[point % LANES] = self.search.scale.reach(squared + tolerance);
+                self.batch_reaches[block / LANES][block % LANES] = largest_reach(reaches);
             }
         }
     }
 }
 
-/// The furthest reach.
 #[inline]
-fn furthest(reaches: &[f32; LANES]) -> f32 {
+fn largest_reach(reaches: &[f32; LANES]) -> f32 {
     reaches.iter().copied().fold(-1.0, f32::max)
 }

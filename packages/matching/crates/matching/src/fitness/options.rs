@@ -1,68 +1,68 @@
-//! The options of the fitness: the problem, and the measure of balance.
+//! The options of the fitness: the matching problem, and the measure of balance.
 
 use crate::instructions::Instructions;
 use crate::problem::Problem;
 
-/// The measure by which sets of matches are compared.
+/// The measure of balance by which sets of matches are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
     /// The p-values of t-tests and Kolmogorov-Smirnov tests; larger is better.
     PValues(Loss),
-    /// The distance of the two distribution functions; smaller is better.
+    /// Distances between the distribution functions of the two arms; smaller is better.
     Distance(Within, Across),
 }
 
-/// The criteria that are made of the p-values.
+/// How p-values become the criteria of a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
-    /// They are sorted, the smallest first.
+    /// All p-values in ascending order.
     Sorted,
-    /// The smallest.
+    /// The smallest p-value only.
     Smallest,
-    /// Unchanged: those of the t-tests, then those of the Kolmogorov-Smirnov tests.
+    /// All p-values: first of the t-tests, then of the Kolmogorov-Smirnov tests.
     Unsorted,
 }
 
-/// Which of a column's distances at all its values counts.
+/// How the distances at the values of a column become one distance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Within {
-    /// Their mean.
+    /// The mean distance.
     Mean,
-    /// Their median.
+    /// The median distance.
     Median,
-    /// The largest.
+    /// The largest distance.
     Largest,
 }
 
-/// The criteria that are made of the columns' distances.
+/// How the distances of the columns become the criteria of a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Across {
-    /// Their mean.
+    /// The mean distance.
     Mean,
-    /// Their median.
+    /// The median distance.
     Median,
-    /// All of them, the largest first.
+    /// All distances in descending order.
     Descending,
 }
 
-/// The units, the options of matching, and the measure of balance.
+/// The matching problem and the measure of balance.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The units and how they are matched, without the metric: the candidates are the metric.
+    /// The units and the options of matching; the candidates replace its metric.
     pub problem: Problem,
-    /// The covariates that are to be balanced, row after row.
+    /// The covariates to balance, row after row.
     pub balance: Vec<f64>,
-    /// Columns of `balance`.
+    /// Number of columns of `balance`.
     pub columns: usize,
-    /// The measure to compute.
+    /// The measure of balance.
     pub measure: Measure,
     /// Whether Kolmogorov-Smirnov tests are among the p-values.
     pub kolmogorov_smirnov: bool,
-    /// Number of bootstrap samples for the p-values of those tests; 0 for none.
+    /// Number of bootstrap samples of the Kolmogorov-Smirnov tests; 0 for no bootstrap.
     pub boot: usize,
-    /// Whether the t-test is paired.
+    /// Whether the t-tests are paired.
     pub paired: bool,
-    /// Instructions of the processor, which change the speed only.
+    /// Instructions of the processor; they change only the speed.
     pub instructions: Instructions,
 }
 

@@ -1,153 +1,151 @@
-//! The neighbours of queries one by one, if a query may need several points.
+//! Finds the neighbours of points if a point may need several neighbours.
 
-use crate::fitness::blocks::{Blocks, TOGETHER};
+use crate::fitness::blocks::{Blocks, QUERIES};
 use crate::fitness::nearest::Search;
-use crate::fitness::scan::{Hits, scan};
-use crate::problem::small;
+use crate::fitness::scan::{PairVisitor, scan};
+use crate::problem::to_u32;
 
-/// A little less than the weight that is needed: weights add up with rounding.
-const ROUNDING: f64 = 1e-10;
+/// Subtracted from the needed weight, because a sum of weights has rounding errors.
+const WEIGHT_ROUNDING: f64 = 1e-10;
 
-/// The workspace for the search.
 #[derive(Default)]
 pub struct SeveralNearest {
-    neighbours: [SearchResult; TOGETHER],
+    neighbours: [SearchResult; QUERIES],
     queries: Vec<f32>,
     points: Vec<u32>,
 }
 
 impl SeveralNearest {
-    /// Reports the neighbours of each point of the arm: the nearest points with a total weight of
-    /// `needed`, and all that tie with the last. With `drops`, none if the total is less.
+    /// Reports the neighbours of each point of `arm`: the nearest points with a total weight of
+    /// `needed_weight`, and their ties. `drops_incomplete` skips points with too few neighbours.
     pub fn search(
         &mut self,
         search: &Search<'_>,
         arm: bool,
-        needed: usize,
-        drops: bool,
-        tell: &mut dyn FnMut(usize, &[u32]),
+        needed_weight: usize,
+        drops_incomplete: bool,
+        report: &mut dyn FnMut(usize, &[u32]),
     ) {
-        let (rows, columns) = (search.units.arm(arm), search.units.arm(!arm));
-        let blocks = &search.arms[usize::from(arm)];
-        let others = &search.arms[usize::from(!arm)];
+        let (query_points, target_points) = (search.units.arm(arm), search.units.arm(!arm));
+        let query_blocks = &search.arms[usize::from(arm)];
+        let target_blocks = &search.arms[usize::from(!arm)];
         let targets = &search.stretched[usize::from(!arm)];
-        for first in rows.clone().step_by(TOGETHER) {
-            let count = TOGETHER.min(rows.end - first);
-            let place = first - rows.start;
-            blocks.queries(place..place + count, search.axes, &mut self.queries);
+        for first_query in query_points.clone().step_by(QUERIES) {
+            let count = QUERIES.min(query_points.end - first_query);
+            let start = first_query - query_points.start;
+            query_blocks.write_queries(start..start + count, search.scale, &mut self.queries);
             for neighbours in &mut self.neighbours {
-                neighbours.start(needed as f64 - ROUNDING, search.tolerance);
+                neighbours.start(needed_weight as f64 - WEIGHT_ROUNDING, search.tolerance);
             }
-            let mut heard = Heard {
+            let mut visitor = SeveralVisitor {
                 search,
-                blocks,
-                others,
-                first,
-                rows: rows.start,
-                columns: columns.start,
-                reach: [f32::INFINITY; TOGETHER],
+                query_blocks,
+                target_blocks,
+                first_query,
+                query_start: query_points.start,
+                target_start: target_points.start,
+                reach: [f32::INFINITY; QUERIES],
                 neighbours: &mut self.neighbours,
             };
-            scan::<_, false>(search.instructions, targets, &self.queries, &mut heard);
+            scan::<_, false>(search.instructions, targets, &self.queries, &mut visitor);
             for (query, neighbours) in self.neighbours[..count].iter_mut().enumerate() {
-                if neighbours.end() || !drops {
+                if neighbours.finish() || !drops_incomplete {
                     self.points.clear();
                     self.points
                         .extend(neighbours.points.iter().map(|&(_, other)| other));
-                    tell(first + query, &self.points);
+                    report(first_query + query, &self.points);
                 }
             }
         }
     }
 }
 
-struct Heard<'a> {
+struct SeveralVisitor<'a> {
     search: &'a Search<'a>,
-    blocks: &'a Blocks,
-    others: &'a Blocks,
-    first: usize,
-    rows: usize,
-    columns: usize,
-    reach: [f32; TOGETHER],
-    neighbours: &'a mut [SearchResult; TOGETHER],
+    query_blocks: &'a Blocks,
+    target_blocks: &'a Blocks,
+    first_query: usize,
+    query_start: usize,
+    target_start: usize,
+    reach: [f32; QUERIES],
+    neighbours: &'a mut [SearchResult; QUERIES],
 }
 
-impl Hits for Heard<'_> {
-    fn reach(&self) -> &[f32; TOGETHER] {
+impl PairVisitor for SeveralVisitor<'_> {
+    fn reach(&self) -> &[f32; QUERIES] {
         &self.reach
     }
 
-    fn hit(&mut self, query: usize, point: usize) {
-        let row = self.first + query;
-        let other = self.columns + point;
-        let squared = self
-            .search
-            .axes
-            .squared(self.blocks.of(row - self.rows), self.others.of(point));
+    fn visit(&mut self, query: usize, point: usize) {
+        let source = self.first_query + query;
+        let target = self.target_start + point;
+        let source_point = self.query_blocks.point(source - self.query_start);
+        let target_point = self.target_blocks.point(point);
+        let squared = self.search.scale.squared(source_point, target_point);
         let neighbours = &mut self.neighbours[query];
-        if squared > neighbours.reach() || !self.search.calipers.admit(row, other) {
+        if squared > neighbours.reach() || !self.search.calipers.admit(source, target) {
             return;
         }
-        neighbours.take(squared, other, self.search.units.weight[other]);
-        self.reach[query] = self.search.axes.reach(neighbours.reach());
+        neighbours.add(squared, target, self.search.units.weight[target]);
+        self.reach[query] = self.search.scale.reach(neighbours.reach());
     }
 }
 
-/// The neighbours of one query as they are found.
+/// The neighbours of one query that are known so far.
 #[derive(Default)]
 struct SearchResult {
-    /// Squared distance and point.
+    /// Squared distance and index of each neighbour.
     points: Vec<(f64, u32)>,
-    /// The nearest of the needed weight: squared distance and weight, ascending.
+    /// Squared distance and weight of the nearest points with the needed weight, ascending.
     nearest: Vec<(f64, f64)>,
     weight: f64,
-    needed: f64,
+    needed_weight: f64,
     tolerance: f64,
-    /// The squared distance of the last that is needed, as far as known.
-    last: f64,
+    /// Squared distance of the last needed neighbour.
+    last_distance: f64,
 }
 
 impl SearchResult {
-    /// Forgets everything.
-    fn start(&mut self, needed: f64, tolerance: f64) {
+    /// Starts the search for another query.
+    fn start(&mut self, needed_weight: f64, tolerance: f64) {
         self.points.clear();
         self.nearest.clear();
         self.weight = 0.0;
-        self.needed = needed;
+        self.needed_weight = needed_weight;
         self.tolerance = tolerance;
-        self.last = f64::INFINITY;
+        self.last_distance = f64::INFINITY;
     }
 
-    /// Returns the largest distance of a neighbour.
+    /// Returns the largest squared distance that a neighbour can still have.
     fn reach(&self) -> f64 {
-        self.last + self.tolerance
+        self.last_distance + self.tolerance
     }
 
-    /// Takes a neighbour within reach.
-    fn take(&mut self, squared: f64, point: usize, weight: f64) {
-        self.points.push((squared, small(point)));
-        if squared >= self.last {
+    fn add(&mut self, squared: f64, point: usize, weight: f64) {
+        self.points.push((squared, to_u32(point)));
+        if squared >= self.last_distance {
             return;
         }
-        let place = self.nearest.partition_point(|&(near, _)| near <= squared);
-        self.nearest.insert(place, (squared, weight));
+        let position = self.nearest.partition_point(|&(near, _)| near <= squared);
+        self.nearest.insert(position, (squared, weight));
         self.weight += weight;
         while let Some(&(_, furthest)) = self.nearest.last() {
-            if self.weight - furthest < self.needed {
+            if self.weight - furthest < self.needed_weight {
                 break;
             }
             self.weight -= furthest;
             self.nearest.pop();
         }
-        if self.weight >= self.needed {
-            self.last = self.nearest.last().map_or(self.last, |&(last, _)| last);
+        if self.weight >= self.needed_weight {
+            let last = self.nearest.last();
+            self.last_distance = last.map_or(self.last_distance, |&(squared, _)| squared);
         }
     }
 
-    /// Keeps the needed neighbours and their ties; returns whether there were enough.
-    fn end(&mut self) -> bool {
+    /// Keeps the needed neighbours and their ties; returns whether they have the needed weight.
+    fn finish(&mut self) -> bool {
         let reach = self.reach();
         self.points.retain(|&(squared, _)| squared <= reach);
-        self.weight >= self.needed
+        self.weight >= self.needed_weight
     }
 }

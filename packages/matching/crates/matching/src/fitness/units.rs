@@ -1,23 +1,23 @@
-//! The units as points: equal rows once, with how many they are.
+//! The units as points: equal rows are one point, with the number of its rows.
 
 use crate::embed::{Points, embed};
 use crate::fitness::blocks::LANES;
 use crate::fitness::options::Options;
-use crate::problem::{Metric, Problem, small};
+use crate::problem::{Metric, Problem, to_u32};
 use crate::random::mix;
 
-/// The points: those of the controls first, then those of the treated.
+/// The points, first of the controls, then of the treated.
 pub struct Units {
     /// Number of points that are controls.
     pub controls: usize,
-    /// Rows of each point.
+    /// Number of rows of each point.
     pub count: Vec<u32>,
-    /// Weight of these rows together.
+    /// Total weight of the rows of each point.
     pub weight: Vec<f64>,
-    /// One row of each point.
-    pub row: Vec<u32>,
-    /// The point of each row.
-    pub point_of: Vec<u32>,
+    /// Index of the first row of each point.
+    pub first_row: Vec<u32>,
+    /// Index of the point of each row.
+    pub point_of_row: Vec<u32>,
     /// Standardised covariates, point after point.
     pub standard: Vec<f64>,
     /// Number of covariates.
@@ -25,54 +25,49 @@ pub struct Units {
 }
 
 impl Units {
-    /// The rows of the problem; those that agree in arm, covariates and balance are one point.
+    /// Makes one point of all rows that agree in arm, covariates and covariates to balance.
     pub fn new(options: &Options) -> Self {
         let problem = &options.problem;
         let points = standardised(problem);
-        let mut row = Vec::new();
+        let mut first_row = Vec::new();
         let mut count = Vec::new();
         let mut weight = Vec::new();
-        let mut point_of = vec![0; problem.rows()];
+        let mut point_of_row = vec![0; problem.rows()];
         let mut controls = 0;
         for arm in [false, true] {
             let mut groups = equal_rows(options, arm);
-            by_nearness(&mut groups, &|row| points.of(row as usize));
+            order_by_nearness(&mut groups, &|row| points.row(row as usize));
             for group in groups {
                 for &member in &group {
-                    point_of[member as usize] = small(row.len());
+                    point_of_row[member as usize] = to_u32(first_row.len());
                 }
-                row.push(group[0]);
-                count.push(small(group.len()));
-                weight.push(
-                    group
-                        .iter()
-                        .map(|&member| problem.weight(member as usize))
-                        .sum(),
-                );
+                first_row.push(group[0]);
+                count.push(to_u32(group.len()));
+                let weights = group.iter().map(|&row| problem.weight(row as usize));
+                weight.push(weights.sum());
             }
             if !arm {
-                controls = row.len();
+                controls = first_row.len();
             }
         }
-        let values = row.iter().map(|&row| points.of(row as usize));
+        let values = first_row.iter().map(|&row| points.row(row as usize));
         let standard = values.flatten().copied().collect();
         Self {
             controls,
             count,
             weight,
-            row,
-            point_of,
+            first_row,
+            point_of_row,
             standard,
             columns: problem.columns,
         }
     }
 
-    /// Returns the number of points.
     pub fn points(&self) -> usize {
-        self.row.len()
+        self.first_row.len()
     }
 
-    /// The points of one arm.
+    /// Returns the indices of the points of one arm.
     pub fn arm(&self, treated: bool) -> std::ops::Range<usize> {
         if treated {
             self.controls..self.points()
@@ -82,7 +77,6 @@ impl Units {
     }
 }
 
-/// The standardised covariates of all rows.
 fn standardised(problem: &Problem) -> Points {
     embed(&Problem {
         metric: Metric::InverseVariance,
@@ -90,7 +84,7 @@ fn standardised(problem: &Problem) -> Points {
     })
 }
 
-/// The rows of the arm, each group of equal ones ascending.
+/// Returns the groups of equal rows of an arm; the rows of a group are ascending.
 fn equal_rows(options: &Options, arm: bool) -> Vec<Vec<u32>> {
     let problem = &options.problem;
     let values = |row: u32| {
@@ -99,43 +93,42 @@ fn equal_rows(options: &Options, arm: bool) -> Vec<Vec<u32>> {
         let balance = &options.balance[row * options.columns..(row + 1) * options.columns];
         covariates.iter().chain(balance)
     };
-    let mut keyed: Vec<(u64, u32)> = (0..problem.rows())
+    let mut hashes: Vec<(u64, u32)> = (0..problem.rows())
         .filter(|&row| problem.treated[row] == arm)
         .map(|row| {
-            let row = small(row);
+            let row = to_u32(row);
             // Adding 0 makes a negative zero positive.
-            let key = values(row).fold(0, |key: u64, value| mix(key ^ (value + 0.0).to_bits()));
-            (key, row)
+            let hash = values(row).fold(0, |hash: u64, value| mix(hash ^ (value + 0.0).to_bits()));
+            (hash, row)
         })
         .collect();
-    keyed.sort_unstable();
-    keyed
+    hashes.sort_unstable();
+    hashes
         .chunk_by(|left, right| left.0 == right.0 && values(left.1).eq(values(right.1)))
         .map(|group| group.iter().map(|&(_, row)| row).collect())
         .collect()
 }
 
-/// The columns with a finite caliper.
+/// The finite calipers and the values that they limit.
 pub struct Calipers {
-    /// The caliper, and the values of all points in its unit.
+    /// The caliper of a column, and the values of all points in the column.
     columns: Vec<(f64, Vec<f64>)>,
 }
 
 impl Calipers {
-    /// The calipers of the problem.
     pub fn new(problem: &Problem, units: &Units) -> Self {
         let limits = problem.caliper.iter().flatten().enumerate();
         let columns = limits
             .filter(|(_, limit)| limit.is_finite())
             .map(|(column, &limit)| {
                 let value = |&row: &u32| problem.x[row as usize * problem.columns + column];
-                (limit, units.row.iter().map(value).collect())
+                (limit, units.first_row.iter().map(value).collect())
             })
             .collect();
         Self { columns }
     }
 
-    /// Whether two points are no further apart than the caliper in any column.
+    /// Whether two points differ in each column by at most its caliper.
     #[inline]
     pub fn admit(&self, point: usize, other: usize) -> bool {
         self.columns
@@ -144,16 +137,16 @@ impl Calipers {
     }
 }
 
-/// Orders groups of rows so that each block of `LANES` is in a small box: halved again and again
-/// in the column in which they are furthest apart. `of` gives the values of a row.
-fn by_nearness<'a>(groups: &mut [Vec<u32>], of: &impl Fn(u32) -> &'a [f64]) {
+/// Orders groups of rows so that each block of `LANES` groups fits a small box: halves them again
+/// and again, in the column with the largest extent.
+fn order_by_nearness<'a>(groups: &mut [Vec<u32>], values_of: &impl Fn(u32) -> &'a [f64]) {
     if groups.len() <= LANES {
         return;
     }
-    let mut low = of(groups[0][0]).to_vec();
+    let mut low = values_of(groups[0][0]).to_vec();
     let mut high = low.clone();
     for group in groups.iter() {
-        for ((low, high), &value) in low.iter_mut().zip(&mut high).zip(of(group[0])) {
+        for ((low, high), &value) in low.iter_mut().zip(&mut high).zip(values_of(group[0])) {
             *low = low.min(value);
             *high = high.max(value);
         }
@@ -163,13 +156,13 @@ fn by_nearness<'a>(groups: &mut [Vec<u32>], of: &impl Fn(u32) -> &'a [f64]) {
         .max_by(|&left, &right| width(left).total_cmp(&width(right)))
         .unwrap_or(0);
     let middle = (groups.len() / 2).next_multiple_of(LANES);
-    let value = |group: &Vec<u32>| of(group[0])[widest];
+    let value = |group: &Vec<u32>| values_of(group[0])[widest];
     groups.select_nth_unstable_by(middle, |left, right| {
         value(left)
             .total_cmp(&value(right))
             .then(left[0].cmp(&right[0]))
     });
     let (first, second) = groups.split_at_mut(middle);
-    by_nearness(first, of);
-    by_nearness(second, of);
+    order_by_nearness(first, values_of);
+    order_by_nearness(second, values_of);
 }

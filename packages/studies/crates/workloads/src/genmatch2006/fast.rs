@@ -31,7 +31,7 @@ impl Matching for Fast<'_> {
             rules: Rules::Correct,
             threads: 1,
             seed: 0,
-            method: Method::Chosen,
+            method: Method::Automatic,
         })
         .pairs(&|_, _| true)
         .expect("progress never asks to stop")
