@@ -1,4 +1,4 @@
-//! Files of others: opened without waiting for anybody, and read only if they are regular.
+//! Opens files that another user may have made: without waiting, and only if they are regular.
 //!
 //! A FIFO would make the reader wait for a writer, and a device may have no end.
 
@@ -26,7 +26,7 @@ pub fn open(path: &Path, links: Links) -> io::Result<File> {
         .open(path)?;
     if !opened.metadata()?.is_file() {
         let kind = io::ErrorKind::InvalidInput;
-        return Err(io::Error::new(kind, "it is no regular file"));
+        return Err(io::Error::new(kind, "it is not a regular file"));
     }
     Ok(opened)
 }
@@ -44,8 +44,8 @@ mod tests {
 
     #[test]
     fn a_device_without_an_end_is_not_read() {
-        let error = read(Path::new("/dev/zero")).expect_err("no regular file");
-        assert_eq!(error.to_string(), "it is no regular file");
+        let error = read(Path::new("/dev/zero")).expect_err("a device is not a regular file");
+        assert_eq!(error.to_string(), "it is not a regular file");
     }
 
     #[test]

@@ -175,7 +175,7 @@ impl BettingSequence {
             };
             debug_assert!(
                 pushed.is_ok(),
-                "the tolerances were with_valid_tolerance before"
+                "the tolerances were checked before"
             );
         }
         sequence
