@@ -1,5 +1,5 @@
-//! The program `equipoise-evidence SOURCE [options] -- COMMAND…`: observes one run of a command, and
-//! draws pictures of the observations.
+//! The program `equipoise-evidence SOURCE [options] -- COMMAND…`: observes one run of a command,
+//! and draws pictures of the observations.
 
 mod allocations;
 mod calls;

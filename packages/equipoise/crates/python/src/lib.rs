@@ -1,5 +1,5 @@
-//! The Python module `equipoise._native`: converts options, arrays and errors between Python and the
-//! crates.
+//! The Python module `equipoise._native`: converts options, arrays and errors between Python and
+//! the crates.
 
 mod betting;
 mod bisection;

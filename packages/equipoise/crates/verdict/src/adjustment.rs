@@ -1,11 +1,12 @@
-//! Adjusts differences for a covariate (such as a temperature) that was read before each trial, with
-//! a slope estimated from past blocks.
+//! Adjusts differences for a covariate (such as a temperature) that was read before each trial,
+//! with a slope estimated from past blocks.
 //!
 //! A block's difference d becomes d − β̂·x, where x is the covariate before the candidate's trial
 //! minus the covariate before the baseline's. A program cannot change a reading from before its own
-//! trial, but it can change the reading before the next trial, often of the other condition. Bets on
-//! d − β̂·x − θ are fair only if the ratio is constant and both conditions change the next reading
-//! in the same way. This module cannot ensure the latter, so the user has to choose the adjustment.
+//! trial, but it can change the reading before the next trial, often of the other condition. Bets
+//! on d − β̂·x − θ are fair only if the ratio is constant and both conditions change the next
+//! reading in the same way. This module cannot ensure the latter, so the user has to choose the
+//! adjustment.
 
 use crate::order_statistics::{median, scale};
 
@@ -46,20 +47,20 @@ const MAX_READING_SCALES: f64 = 3.0;
 const HUBER_LIMIT_SCALES: f64 = 2.0;
 /// Rounds of reweighted least squares.
 const REWEIGHTINGS: usize = 4;
-/// A slope is used if its F statistic exceeds a threshold: this number, plus 2 ln K for the best of K
-/// covariates. It is multiplied by 1 − (threshold/F)² (a garrote: Breiman 1995).
+/// A slope is used if its F statistic exceeds a threshold: this number, plus 2 ln K for the best of
+/// K covariates. It is multiplied by 1 − (threshold/F)² (a garrote: Breiman 1995).
 const MIN_F: f64 = 2.0;
-/// Largest difference of a covariate between the two conditions, in standard errors. It is larger, for
-/// example, if one condition heats the machine more.
+/// Largest difference of a covariate between the two conditions, in standard errors. It is larger,
+/// for example, if one condition heats the machine more.
 const MAX_IMBALANCE_ERRORS: f64 = 3.0;
-/// Largest leverage, by which a covariate's carry-over is multiplied. The leverage grows with R², and
-/// reaches this number at 0.8.
+/// Largest leverage, by which a covariate's carry-over is multiplied. The leverage grows with R²,
+/// and reaches this number at 0.8.
 const MAX_LEVERAGE: f64 = 2.0;
-/// Variance of a mean of successive differences with random signs, divided by the variance of a mean
-/// of independent values.
+/// Variance of a mean of successive differences with random signs, divided by the variance of a
+/// mean of independent values.
 const STEP_VARIANCE_RATIO: f64 = 1.5;
-/// Smallest ratio of the mean square of successive differences to the variance for which values count
-/// as independent; it is 2 for independent values (von Neumann 1941).
+/// Smallest ratio of the mean square of successive differences to the variance for which values
+/// count as independent; it is 2 for independent values (von Neumann 1941).
 const MIN_NEUMANN_RATIO: f64 = 1.5;
 /// Information of successive differences about a slope, relative to that of independent values.
 const STEP_INFORMATION_RATIO: f64 = 2.0 / 3.0;
@@ -305,8 +306,8 @@ impl Points {
         steps.sum::<f64>() / residuals.iter().map(|value| value * value).sum::<f64>()
     }
 
-    /// The slope through the origin, by reweighted least squares. `parameter_count` parameters reduce the
-    /// degrees of freedom.
+    /// The slope through the origin, by reweighted least squares. `parameter_count` parameters
+    /// reduce the degrees of freedom.
     fn slope(&self, parameter_count: usize) -> Option<Slope> {
         let freedom = self
             .x
@@ -405,7 +406,8 @@ impl Slope {
 mod tests {
     use super::*;
 
-    /// Readings, differences and orders of blocks whose costs follow the first covariate with slope 2.
+    /// Readings, differences and orders of blocks whose costs follow the first covariate with slope
+    /// 2.
     fn blocks(count: u32, wobble: f64, shift: f64) -> (Covariates, Vec<f64>, Vec<f64>) {
         let mut covariates = Covariates::default();
         let (mut differences, mut signs) = (Vec::new(), Vec::new());

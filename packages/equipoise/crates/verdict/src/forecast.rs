@@ -39,9 +39,9 @@ impl Forecast {
     /// The median number of further blocks until a verdict, over simulated continuations; `None` if
     /// half of the continuations reach no verdict within the maximum.
     ///
-    /// A continuation draws blocks of the campaign itself, with a new coin for each; the slot effect
-    /// follows the new order. The campaign's estimate is taken as the truth, so if it is below
-    /// `margin`, the verdict can only become "equivalent". The part of the differences that a
+    /// A continuation draws blocks of the campaign itself, with a new coin for each; the slot
+    /// effect follows the new order. The campaign's estimate is taken as the truth, so if it is
+    /// below `margin`, the verdict can only become "equivalent". The part of the differences that a
     /// covariate explains stays removed.
     #[must_use]
     pub fn blocks_to_go(&self, campaign: &BettingSequence) -> Option<usize> {
@@ -56,8 +56,8 @@ impl Forecast {
         let majority = self.continuations / 2 + 1;
         let mut lengths = Vec::with_capacity(self.continuations);
         for continuation in 0..self.continuations {
-            let past_estimates = (&past, estimates);
-            lengths.extend(self.continue_once(campaign, past_estimates, tests.clone(), &mut random));
+            let known = (&past, estimates);
+            lengths.extend(self.continue_once(campaign, known, tests.clone(), &mut random));
             let remaining = self.continuations - continuation - 1;
             if lengths.len() + remaining < majority {
                 return None;

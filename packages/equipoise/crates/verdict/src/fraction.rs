@@ -241,8 +241,8 @@ impl FractionSequence {
     }
 }
 
-/// The tested fractions, from −3 to 4, densest from −1 to 2. They contain the limits of a verdict on
-/// a cause, so that these limits are tested exactly.
+/// The tested fractions, from −3 to 4, densest from −1 to 2. They contain the limits of a verdict
+/// on a cause, so that these limits are tested exactly.
 fn grid() -> Vec<f64> {
     let coarse_below = (-300..-100).step_by(10);
     let fine = (-100..200).step_by(2);

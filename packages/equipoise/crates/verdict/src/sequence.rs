@@ -173,10 +173,7 @@ impl BettingSequence {
                 Some(control) => sequence.push_pooled(unread(block), unread(control)),
                 None => sequence.push(unread(block)),
             };
-            debug_assert!(
-                pushed.is_ok(),
-                "the tolerances were checked before"
-            );
+            debug_assert!(pushed.is_ok(), "the tolerances were checked before");
         }
         sequence
     }

@@ -41,13 +41,13 @@ impl Wealth {
     /// Adds a bet and returns whether the wealth has reached the threshold.
     ///
     /// Money above the threshold is useless. So the payoff is clamped to [−p, p], where a win of p
-    /// reaches the threshold exactly: a loss costs at most the missing amount. p depends only on the
-    /// wealth before the block, and the clamped payoff is still odd in the coin, so the wealth stays
-    /// a test martingale (docs/methods/interval.md). Each threshold needs a separate wealth.
+    /// reaches the threshold exactly: a loss costs at most the missing amount. p depends only on
+    /// the wealth before the block, and the clamped payoff is still odd in the coin, so the wealth
+    /// stays a test martingale (docs/methods/interval.md). Each threshold needs a separate wealth.
     ///
     /// Larger payoffs never reach the threshold later, and a wealth with the clamp is never below
-    /// one without. Both follow by induction over the rounds, for each bettor: more money or a lower
-    /// threshold only lowers p, so that a loss takes a smaller part; a win either reaches the
+    /// one without. Both follow by induction over the rounds, for each bettor: more money or a
+    /// lower threshold only lowers p, so that a loss takes a smaller part; a win either reaches the
     /// threshold or is not clamped.
     pub fn bet_towards(&mut self, payoff: f64, threshold: f64) -> bool {
         // A win above p reaches the threshold anyway, so only a loss is clamped.

@@ -126,7 +126,8 @@ impl Tracer {
         }
     }
 
-    /// Records the call that a thread enters or leaves; returns the request that resumes the thread.
+    /// Records the call that a thread enters or leaves; returns the request that resumes the
+    /// thread.
     fn handle_call(&mut self, thread: libc::pid_t) -> libc::c_uint {
         // SAFETY: all-zero is a value of this plain structure.
         let mut call: libc::ptrace_syscall_info = unsafe { std::mem::zeroed() };
@@ -160,7 +161,8 @@ impl Tracer {
     /// Whether the thread is the first thread of a descendant process.
     ///
     /// If such a thread ends before the other threads, the kernel reports its end only when the
-    /// process ends. A tracer would have to wait for that, even if the process outlives the command.
+    /// process ends. A tracer would have to wait for that, even if the process outlives the
+    /// command.
     fn is_first_of_descendant(&mut self, thread: libc::pid_t) -> bool {
         thread != self.command && self.process_of(thread) == thread_id(thread)
     }
@@ -212,8 +214,8 @@ impl Tracer {
         })
     }
 
-    /// Stops tracing all threads, in any order: a thread that waits for its vforked child stops only
-    /// when the child is no longer traced.
+    /// Stops tracing all threads, in any order: a thread that waits for its vforked child stops
+    /// only when the child is no longer traced.
     fn detach_all(&mut self) {
         for thread in std::mem::take(&mut self.processes).into_keys() {
             interrupt(thread);

@@ -131,7 +131,8 @@ impl MergedRecords {
         }));
     }
 
-    /// Adds the records before `ns` to the account. No processor can send an earlier record any more.
+    /// Adds the records before `ns` to the account. No processor can send an earlier record any
+    /// more.
     fn account_before(&mut self, ns: u64) {
         loop {
             let next = self

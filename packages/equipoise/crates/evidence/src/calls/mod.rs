@@ -1,5 +1,5 @@
-//! Observes the system calls of a command and its descendants: their names, counts, times and typical
-//! arguments; the bytes of each file and socket; the waits on locks.
+//! Observes the system calls of a command and its descendants: their names, counts, times and
+//! typical arguments; the bytes of each file and socket; the waits on locks.
 
 mod account;
 mod by_ptrace;

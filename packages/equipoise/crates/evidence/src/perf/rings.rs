@@ -70,7 +70,8 @@ impl Rings {
         self.by_processor.len()
     }
 
-    /// Waits until a ring is partly full or `process` has ended; returns whether `process` has ended.
+    /// Waits until a ring is partly full or `process` has ended; returns whether `process` has
+    /// ended.
     pub fn wait(&self, process: &OwnedFd) -> io::Result<bool> {
         /// Longest wait, so that names of descriptors and locks are looked up soon after their use.
         const TIMEOUT_MS: libc::c_int = 10;

@@ -12,7 +12,8 @@ use std::path::PathBuf;
 use crate::perf::record::Record;
 use crate::stacks::map_file;
 
-/// Number of calls of `read` that look for the FIFO of a process; a call comes at least every 10 ms.
+/// Number of calls of `read` that look for the FIFO of a process; a call comes at least every 10
+/// ms.
 const MAX_LOOKS: u32 = 300;
 
 /// The FIFOs of the observed processes.
@@ -79,8 +80,8 @@ impl Fifos {
         });
         let mut bytes = [0; 4096];
         for fifo in opened.values_mut() {
-            // As the FIFO was opened without blocking, `read` fails if it is empty, and returns 0 if it
-            // has no writer.
+            // As the FIFO was opened without blocking, `read` fails if it is empty, and returns 0
+            // if it has no writer.
             while fifo.read(&mut bytes).is_ok_and(|count| count > 0) {}
         }
     }

@@ -1,5 +1,5 @@
-//! Samples the stacks of a command and its descendants, to show where they use a processor, have page
-//! faults, or wait.
+//! Samples the stacks of a command and its descendants, to show where they use a processor, have
+//! page faults, or wait.
 
 mod fifos;
 mod replay;

@@ -35,8 +35,8 @@ struct IndexEntry {
     length: usize,
 }
 
-/// Returns the two parts of a record around the unfilled bytes of its stack. Most stacks fill only a
-/// small part of the room in a sample.
+/// Returns the two parts of a record around the unfilled bytes of its stack. Most stacks fill only
+/// a small part of the room in a sample.
 fn without_unfilled_stack(record: &[u8]) -> [&[u8]; 2] {
     const SAMPLE_TYPE: [u8; 4] = 9_u32.to_ne_bytes();
     const STACK_ROOM_BYTES: usize = STACK_BYTES as usize;
@@ -71,8 +71,8 @@ impl Spool {
         })
     }
 
-    /// Stores the new records, and passes them to `inspect`. After an error of the file, records are no
-    /// longer stored, and the command goes on.
+    /// Stores the new records, and passes them to `inspect`. After an error of the file, records
+    /// are no longer stored, and the command goes on.
     pub fn fill(&mut self, rings: &mut Rings, mut inspect: impl FnMut(&[u8])) {
         rings.drain(|_, record| {
             inspect(record);
@@ -100,8 +100,8 @@ impl Spool {
         self.written += length as u64;
     }
 
-    /// Passes the stored records to `handle` in the order of their times. Returns the cut if some records
-    /// were not stored.
+    /// Passes the stored records to `handle` in the order of their times. Returns the cut if some
+    /// records were not stored.
     pub fn replay(mut self, mut handle: impl FnMut(u64, &[u8])) -> Result<Option<Cut>, Problem> {
         let refused = Problem::system(FILE_NAME);
         let mut write_error = self.write_error;

@@ -59,7 +59,8 @@ impl Image {
             .map(|(range, address)| address.wrapping_add(file_offset).wrapping_sub(range.start))
     }
 
-    /// Returns the unwinder's module for a mapping whose addresses are the ELF addresses plus `bias`.
+    /// Returns the unwinder's module for a mapping whose addresses are the ELF addresses plus
+    /// `bias`.
     pub fn module(&self, path: &str, mapped: Range<u64>, bias: u64) -> Module<Bytes> {
         Module::new(path.to_owned(), mapped, bias, self.sections.clone())
     }
@@ -105,9 +106,9 @@ fn kernel_library() -> Option<Vec<u8>> {
 /// Returns the unwinder's module for the trampolines of `CPython` in a range of addresses. A
 /// trampoline is the code that the interpreter generates for a Python function.
 ///
-/// Trampolines have no unwind information in a file. On x86-64, each pushes 8 bytes and makes a call
-/// (`Python/asm_trampoline.S`), so one rule is right at every return address. On `AArch64` they keep
-/// a frame pointer, so that no rule is needed.
+/// Trampolines have no unwind information in a file. On x86-64, each pushes 8 bytes and makes a
+/// call (`Python/asm_trampoline.S`), so one rule is right at every return address. On `AArch64`
+/// they keep a frame pointer, so that no rule is needed.
 pub fn trampolines(range: Range<u64>) -> Module<Bytes> {
     let sections = if cfg!(target_arch = "x86_64") {
         let unwind_section = unwind_section(&range);

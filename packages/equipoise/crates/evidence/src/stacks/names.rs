@@ -1,5 +1,5 @@
-//! Finds the names of the functions at an address: from symbols, from information on inlined functions,
-//! and from the map file of an interpreter.
+//! Finds the names of the functions at an address: from symbols, from information on inlined
+//! functions, and from the map file of an interpreter.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
@@ -47,8 +47,8 @@ impl Default for Names {
 }
 
 impl Names {
-    /// Reads the map file of a process and removes it. Returns whether there was a file, even if it was
-    /// ignored.
+    /// Reads the map file of a process and removes it. Returns whether there was a file, even if it
+    /// was ignored.
     pub fn read_map_file(&mut self, process: u32, files: &MapFiles) -> bool {
         match files.take(process) {
             Ok(None) => false,
@@ -83,8 +83,8 @@ impl Names {
         self.ignored_map_files.iter().filter_map(remark).collect()
     }
 
-    /// Returns the functions at an address of a process: the function, then those inlined there, the
-    /// outermost first.
+    /// Returns the functions at an address of a process: the function, then those inlined there,
+    /// the outermost first.
     pub fn frames_at(&mut self, process: u32, space: &Space, address: u64) -> Rc<[Frame]> {
         if let Some(name) = self.generated_name(process, address) {
             let python = name.strip_prefix(PYTHON_PREFIX);

@@ -61,7 +61,8 @@ pub struct Captured<'a> {
 
 /// An unwound stack.
 pub struct Unwound {
-    /// Addresses of the frames, the innermost first. An outer address is inside its call instruction.
+    /// Addresses of the frames, the innermost first. An outer address is inside its call
+    /// instruction.
     pub addresses: Vec<u64>,
     /// Whether the outermost frame was reached.
     pub is_complete: bool,
@@ -93,8 +94,8 @@ impl Space {
         });
     }
 
-    /// Declares code without a file to be trampolines of an interpreter if `is_generated` is true for
-    /// its range.
+    /// Declares code without a file to be trampolines of an interpreter if `is_generated` is true
+    /// for its range.
     pub fn name_trampolines(&mut self, is_generated: impl Fn(u64, u64) -> bool) {
         for range in std::mem::take(&mut self.code_without_file) {
             if is_generated(range.start, range.end) {

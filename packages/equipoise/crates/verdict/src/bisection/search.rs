@@ -14,7 +14,8 @@ const MIN_PRIOR_RATIO: f64 = 0.1;
 const URGENCY_FLOOR: f64 = 0.01;
 /// Quantiles of the commits' weights at which a pair may begin or end.
 const WEIGHT_QUANTILES: [f64; 7] = [0.1, 0.25, 1.0 / 3.0, 0.5, 2.0 / 3.0, 0.75, 0.9];
-/// Cost of a build, in trials, from which pairs of commits that are already built are considered, too.
+/// Cost of a build, in trials, from which pairs of commits that are already built are considered,
+/// too.
 const COSTLY_BUILD_TRIALS: f64 = 0.5;
 /// Number of trials in a block.
 const TRIALS_PER_BLOCK: f64 = 2.0;
@@ -24,7 +25,8 @@ const TRIALS_PER_BLOCK: f64 = 2.0;
 pub struct SearchSettings<'a> {
     /// Number of commits after the first one: n.
     pub commits: usize,
-    /// Chance that the search ever excludes the culprit, and chance that it ever reports a wrong commit.
+    /// Chance that the search ever excludes the culprit, and chance that it ever reports a wrong
+    /// commit.
     pub alpha: f64,
     /// 1 if the last commit costs more than the first, −1 if less.
     pub direction: f64,
@@ -41,8 +43,8 @@ pub struct PairBlock {
     pub before: usize,
     /// Index of the later commit, up to n.
     pub after: usize,
-    /// ln(cost of the later commit) − ln(cost of the earlier); infinite if one timed out, NaN if both
-    /// did.
+    /// ln(cost of the later commit) − ln(cost of the earlier); infinite if one timed out, NaN if
+    /// both did.
     pub difference: f64,
     /// 1 if the earlier commit ran first, −1 if the later did.
     pub order: f64,
@@ -68,8 +70,8 @@ pub enum Outcome {
     Open,
     /// One group remains, and its own pair proves that it changes the cost.
     Culprit(Group),
-    /// No single commit explains the gap. The values are the group that most surely changes the cost,
-    /// if any, and the commit at which to split the search into two.
+    /// No single commit explains the gap. The values are the group that most surely changes the
+    /// cost, if any, and the commit at which to split the search into two.
     Several(Option<Group>, usize),
 }
 
@@ -389,8 +391,8 @@ impl Search {
         }
     }
 
-    /// Cumulative sums over the commits of the evidence that is missing for their exclusion, weighted
-    /// by the square root of their chance of being the culprit.
+    /// Cumulative sums over the commits of the evidence that is missing for their exclusion,
+    /// weighted by the square root of their chance of being the culprit.
     fn urgency(&self) -> Vec<f64> {
         let floor = URGENCY_FLOOR / self.commits as f64;
         let mut sum = 0.0;

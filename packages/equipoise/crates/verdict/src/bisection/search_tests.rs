@@ -32,7 +32,8 @@ fn block((before, after): (usize, usize), difference: f64) -> PairBlock {
     }
 }
 
-/// Runs chosen pairs until the search ends. Each difference is that of a step at a commit, with noise.
+/// Runs chosen pairs until the search ends. Each difference is that of a step at a commit, with
+/// noise.
 fn run(search: &mut Search, step: usize, blocks: usize) -> usize {
     let built = vec![true; search.excluded_at().len() + 1];
     let mut rank = 0;

@@ -3,8 +3,8 @@
 
 /// Largest part of the wealth that a bet stakes.
 const MAX_STAKE: f64 = 0.9;
-/// Factor on the estimated step for the bets. If the estimate is right it costs 4 % of the evidence;
-/// if the step is smaller, it saves more.
+/// Factor on the estimated step for the bets. If the estimate is right it costs 4 % of the
+/// evidence; if the step is smaller, it saves more.
 const STEP_FACTOR: f64 = 0.8;
 /// Largest ratio of step and scale. Larger ratios would change no bet, and would overflow.
 const MAX_RATIO: f64 = 8.0;
@@ -29,8 +29,8 @@ pub struct Stake {
 impl Stake {
     /// The bet on one block.
     ///
-    /// `step` and `scale` are above 0 and estimated from past blocks. Differences up to `margin` count
-    /// as 0. A difference within `tolerance` of the margin is a tie.
+    /// `step` and `scale` are above 0 and estimated from past blocks. Differences up to `margin`
+    /// count as 0. A difference within `tolerance` of the margin is a tie.
     #[must_use]
     pub fn new(step: f64, scale: f64, margin: f64, tolerance: f64) -> Self {
         let scale = scale.max(tolerance);
