@@ -13,8 +13,7 @@ use crate::stacks::Resolver;
 use crate::stacks::folded::{FoldedStacks, Frame, Kind, Stacks};
 use crate::stacks::space::{Captured, Space};
 
-/// The JSON document. Weights are estimated bytes; the innermost frame of each stack is the size of
-/// the allocated block.
+/// The JSON document. Weights are estimated bytes; the innermost frame is the size of the block.
 #[derive(Debug, Serialize)]
 pub struct Report {
     source: &'static str,
@@ -25,7 +24,7 @@ pub struct Report {
     unseen: Vec<String>,
 }
 
-/// First word of a recording: "EQALLOC" and the version of the format
+/// First word of a recording, with the version of its format
 /// (crates/interpose/recorder/src/file.rs).
 const MAGIC: u64 = u64::from_le_bytes(*b"EQALLOC1");
 /// Length of the recording of a process for which the disk was full.

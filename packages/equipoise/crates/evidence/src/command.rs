@@ -17,7 +17,6 @@ use crate::signals;
 
 /// A child that waits to become the command.
 pub struct PausedCommand {
-    /// Process id.
     pub pid: libc::pid_t,
     /// A byte in this pipe resumes the child.
     start_pipe: PipeWriter,
@@ -27,16 +26,13 @@ pub struct PausedCommand {
 
 /// A child that has become the command.
 pub struct RunningCommand {
-    /// Process id.
     pub pid: libc::pid_t,
 }
 
 /// How the command ended: with an exit status or by a signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct End {
-    /// Exit status.
     pub exit: Option<i32>,
-    /// Signal that ended the command.
     pub signal: Option<i32>,
 }
 
@@ -90,25 +86,21 @@ pub fn start_paused(command: Vec<OsString>) -> Result<PausedCommand, Problem> {
     }
 }
 
-fn become_command(
-    arguments: &[*const libc::c_char],
-    start_pipe: &PipeReader,
-    error_pipe: &PipeWriter,
-) -> ! {
+fn become_command(argv: &[*const libc::c_char], start: &PipeReader, error: &PipeWriter) -> ! {
     let mut byte = 0_u8;
-    // SAFETY: `byte` is valid for writing, `arguments` ends with null and its strings with NUL.
+    // SAFETY: `byte` is valid for writing, `argv` ends with null and its strings with NUL.
     unsafe {
         let _ = child::die_with_parent();
-        if libc::read(start_pipe.as_raw_fd(), (&raw mut byte).cast(), 1) == 1 {
+        if libc::read(start.as_raw_fd(), (&raw mut byte).cast(), 1) == 1 {
             libc::signal(libc::SIGINT, libc::SIG_DFL);
             libc::signal(libc::SIGQUIT, libc::SIG_DFL);
             // Programs in Rust ignore SIGPIPE.
             libc::signal(libc::SIGPIPE, libc::SIG_DFL);
-            libc::execvp(arguments[0], arguments.as_ptr());
+            libc::execvp(argv[0], argv.as_ptr());
         }
         let errno = *libc::__errno_location();
         let bytes = size_of_val(&errno);
-        libc::write(error_pipe.as_raw_fd(), (&raw const errno).cast(), bytes);
+        libc::write(error.as_raw_fd(), (&raw const errno).cast(), bytes);
         libc::_exit(127)
     }
 }

@@ -22,7 +22,6 @@ conditions in the file CONDITIONS, as SVG or as a profile for profiler.firefox.c
 is 0 if the command was observed, however it ended; 1 if it was not; 2 for a wrong command line.
 ";
 
-/// The request of the command line.
 pub enum Request {
     Help,
     Evidence {
@@ -36,14 +35,12 @@ pub enum Request {
     },
 }
 
-/// A kind of picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Picture {
     FlameGraph,
     Firefox,
 }
 
-/// A source of evidence.
 pub enum Source {
     Calls {
         method: Method,

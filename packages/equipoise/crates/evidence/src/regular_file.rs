@@ -14,7 +14,6 @@ pub enum Links {
     Refuse,
 }
 
-/// Opens a regular file for reading.
 pub fn open(path: &Path, links: Links) -> io::Result<File> {
     let follow = match links {
         Links::Follow => 0,
@@ -31,7 +30,6 @@ pub fn open(path: &Path, links: Links) -> io::Result<File> {
     Ok(opened)
 }
 
-/// Returns the bytes of a regular file.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open(path, Links::Follow)?.read_to_end(&mut bytes)?;

@@ -35,8 +35,7 @@ pub fn forward_to(command: libc::pid_t) {
     }
 }
 
-/// Ignores signals from now on. The command was reaped, and its process id may soon belong to
-/// another process.
+/// Ignores signals from now on. The command was reaped, so its id may be used again.
 pub fn stop_forwarding() {
     COMMAND.store(NO_PROCESS, Ordering::Relaxed);
 }

@@ -190,8 +190,8 @@ fn push(sequence: &mut verdict::BettingSequence, block: verdict::Block) -> PyRes
         .map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
-/// Readings of a block: for each covariate the reading before the candidate's trial minus that
-/// before the baseline's, for each covariate the sum of both, and the sum of the two log costs.
+/// Readings of a block: differences (candidate minus baseline) and sums of the covariates before
+/// its two trials, and the sum of the two log costs.
 type BlockReadings = (Vec<f64>, Vec<f64>, f64);
 
 fn readings_of_block(readings: Option<BlockReadings>) -> PyResult<verdict::Readings> {
@@ -205,8 +205,7 @@ fn readings_of_block(readings: Option<BlockReadings>) -> PyResult<verdict::Readi
     }
 }
 
-/// Converts the readings of n blocks: two arrays of shape (n, c) for c covariates, and one of shape
-/// (n,).
+/// Converts the readings of n blocks: two arrays of shape (n, covariates), and one of shape (n,).
 fn readings_of_blocks(
     py: Python<'_>,
     blocks: usize,

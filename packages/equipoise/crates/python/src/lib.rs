@@ -1,5 +1,4 @@
-//! The Python module `equipoise._native`: converts options, arrays and errors between Python and
-//! the crates.
+//! The Python module `equipoise._native`: converts options, arrays and errors for the crates.
 
 mod betting;
 mod bisection;

@@ -5,8 +5,7 @@
 //! minus the covariate before the baseline's. A program cannot change a reading from before its own
 //! trial, but it can change the reading before the next trial, often of the other condition. Bets
 //! on d − β̂·x − θ are fair only if the ratio is constant and both conditions change the next
-//! reading in the same way. This module cannot ensure the latter, so the user has to choose the
-//! adjustment.
+//! reading in the same way. This module cannot ensure the latter: the user has to choose.
 
 use crate::order_statistics::{median, scale};
 
@@ -36,8 +35,7 @@ pub const NO_READINGS: Readings = Readings {
 
 /// Smallest number of blocks with a covariate for an estimate of its slope.
 const MIN_BLOCKS: usize = 3;
-/// Smallest number of blocks from which each order has a centre, and each of the two estimates of a
-/// slope a variance.
+/// Smallest number of blocks for a centre of each order, and a variance of each estimate.
 const MIN_BLOCKS_FOR_DETAILS: usize = 20;
 /// Largest ratio of variances up to which two estimates from few blocks share one variance.
 const MAX_SHARED_VARIANCE_RATIO: f64 = 9.0;
@@ -50,14 +48,12 @@ const REWEIGHTINGS: usize = 4;
 /// A slope is used if its F statistic exceeds a threshold: this number, plus 2 ln K for the best of
 /// K covariates. It is multiplied by 1 − (threshold/F)² (a garrote: Breiman 1995).
 const MIN_F: f64 = 2.0;
-/// Largest difference of a covariate between the two conditions, in standard errors. It is larger,
-/// for example, if one condition heats the machine more.
+/// Largest difference of a covariate between the two conditions, in standard errors.
 const MAX_IMBALANCE_ERRORS: f64 = 3.0;
 /// Largest leverage, by which a covariate's carry-over is multiplied. The leverage grows with R²,
 /// and reaches this number at 0.8.
 const MAX_LEVERAGE: f64 = 2.0;
-/// Variance of a mean of successive differences with random signs, divided by the variance of a
-/// mean of independent values.
+/// Variance of a mean of successive differences with random signs, relative to independent values.
 const STEP_VARIANCE_RATIO: f64 = 1.5;
 /// Smallest ratio of the mean square of successive differences to the variance for which values
 /// count as independent; it is 2 for independent values (von Neumann 1941).
@@ -135,8 +131,7 @@ impl Covariates {
         })
     }
 
-    /// The F statistic and the slope of one covariate, from the differences within blocks and from
-    /// the sums of blocks.
+    /// The F statistic and the slope of a covariate, from differences and from sums of blocks.
     fn fit(
         &self,
         covariate: usize,
@@ -273,9 +268,7 @@ impl Points {
 
     /// Centres the selected blocks: the log costs by their median, the covariate by its mean.
     fn centre(&mut self, is_selected: impl Fn(usize) -> bool) {
-        let selected: Vec<usize> = (0..self.x.len())
-            .filter(|&index| is_selected(index))
-            .collect();
+        let selected: Vec<usize> = (0..self.x.len()).filter(|&i| is_selected(i)).collect();
         let Some(middle) = median(&mut selected.iter().map(|&i| self.y[i]).collect::<Vec<_>>())
         else {
             return;
@@ -306,14 +299,13 @@ impl Points {
         steps.sum::<f64>() / residuals.iter().map(|value| value * value).sum::<f64>()
     }
 
-    /// The slope through the origin, by reweighted least squares. `parameter_count` parameters
-    /// reduce the degrees of freedom.
+    /// The slope through the origin, by reweighted least squares with `parameter_count` parameters.
     fn slope(&self, parameter_count: usize) -> Option<Slope> {
         let freedom = self
             .x
             .len()
             .checked_sub(parameter_count)
-            .filter(|left| *left > 0)? as f64;
+            .filter(|n| *n > 0)? as f64;
         let mut scratch = Vec::new();
         let mut residuals = self.y.clone();
         let mut slope = None;
@@ -339,7 +331,7 @@ impl Points {
             slope = Some(Slope {
                 value,
                 reading_square: xx,
-                residual_square: (yy - value * xy).max(f64::MIN_POSITIVE),
+                error_square: (yy - value * xy).max(f64::MIN_POSITIVE),
                 freedom,
             });
         }
@@ -354,7 +346,7 @@ struct Slope {
     /// Sum of the squared readings.
     reading_square: f64,
     /// Sum of the squared residuals.
-    residual_square: f64,
+    error_square: f64,
     /// Degrees of freedom.
     freedom: f64,
 }
@@ -362,7 +354,7 @@ struct Slope {
 impl Slope {
     /// The reciprocal of the squared standard error.
     fn precision(&self) -> f64 {
-        self.reading_square * self.freedom / self.residual_square
+        self.reading_square * self.freedom / self.error_square
     }
 
     /// The mean of this estimate and another, weighted by their precisions; this estimate alone if
@@ -370,20 +362,20 @@ impl Slope {
     fn combined_with(self, other: Self, may_share_variance: bool) -> Self {
         let (mut this, mut that) = (self, other);
         if may_share_variance
-            && that.residual_square / that.freedom
-                < MAX_SHARED_VARIANCE_RATIO * this.residual_square / this.freedom
+            && that.error_square / that.freedom
+                < MAX_SHARED_VARIANCE_RATIO * this.error_square / this.freedom
         {
-            let (residual_square, freedom) = (
-                this.residual_square + that.residual_square,
+            let (error_square, freedom) = (
+                this.error_square + that.error_square,
                 this.freedom + that.freedom,
             );
             this = Self {
-                residual_square,
+                error_square,
                 freedom,
                 ..this
             };
             that = Self {
-                residual_square,
+                error_square,
                 freedom,
                 ..that
             };
@@ -396,7 +388,7 @@ impl Slope {
         let total = one + two;
         Self {
             value: (this.value * one + that.value * two) / total,
-            reading_square: total * this.residual_square / this.freedom,
+            reading_square: total * this.error_square / this.freedom,
             ..this
         }
     }
@@ -406,8 +398,7 @@ impl Slope {
 mod tests {
     use super::*;
 
-    /// Readings, differences and orders of blocks whose costs follow the first covariate with slope
-    /// 2.
+    /// Readings, differences and orders of blocks with slope 2 for the first covariate.
     fn blocks(count: u32, wobble: f64, shift: f64) -> (Covariates, Vec<f64>, Vec<f64>) {
         let mut covariates = Covariates::default();
         let (mut differences, mut signs) = (Vec::new(), Vec::new());

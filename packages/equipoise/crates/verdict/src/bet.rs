@@ -52,8 +52,7 @@ impl Bet {
     }
 }
 
-/// The bets of one block: a single bet, or the mean of two if the block has a control (a second run
-/// of the baseline).
+/// The bets of one block: a single bet, or the mean of two if a control (second baseline) ran.
 ///
 /// Each bet is fair given everything that an exchange of its pair leaves unchanged. So their mean
 /// is fair too, although both share the candidate (docs/methods/control.md).
@@ -64,8 +63,7 @@ pub(crate) struct Round {
 }
 
 impl Round {
-    /// Plays the round at θ. `sign` is 1 for the bettors on "slower", −1 for the bettors on
-    /// "faster".
+    /// Plays the round at θ. `sign` is 1 for bettors on "slower", −1 for bettors on "faster".
     pub(crate) fn play(&self, wealth: &mut Wealth, theta: f64, sign: f64) {
         let first = sign * self.first.payoff(theta);
         match &self.second {

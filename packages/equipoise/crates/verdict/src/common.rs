@@ -7,9 +7,8 @@ use crate::wealth::Wealth;
 /// {θ : max over n of E±(θ) < 2/level}. If `low > high`, no common ratio agrees with all campaigns.
 ///
 /// The bettors take their wealth from each campaign to the next, in the given order. The factor of
-/// each campaign is a test martingale given the campaigns before, so the product is one too. The
-/// chance that the true θ is ever excluded is therefore at most `level`, whenever each campaign and
-/// the pooling stop.
+/// each campaign is a test martingale given the campaigns before, so the product is one too. So the
+/// chance that the true θ is ever excluded is at most `level`, whenever each campaign stops.
 #[must_use]
 pub fn common_interval(campaigns: &[&BettingSequence], level: f64) -> (f64, f64) {
     let spans = || campaigns.iter().map(|campaign| campaign.span());

@@ -100,9 +100,8 @@ impl TestedFraction {
 
 /// The blocks of one intervention, and the bets against each fraction.
 ///
-/// The confidence set is `{f : max over n of E±_n(f) < 2/level}`. It may consist of several
-/// intervals: if the gap is small compared with its noise, z(f) rises in some blocks with f and
-/// falls in others.
+/// The confidence set is `{f : max over n of E±_n(f) < 2/level}`. If the gap is small compared with
+/// its noise, it may be several intervals: z(f) rises with f in some blocks and falls in others.
 #[derive(Clone, Debug)]
 pub struct FractionSequence {
     threshold: f64,
@@ -112,8 +111,7 @@ pub struct FractionSequence {
 }
 
 impl FractionSequence {
-    /// An empty sequence. The chance that its confidence set ever excludes the true fraction is at
-    /// most `level`.
+    /// An empty sequence. Its confidence set excludes the true fraction with a chance of `level`.
     #[must_use]
     pub fn new(level: f64) -> Self {
         let tested_fractions = grid().into_iter();

@@ -53,7 +53,8 @@ pub struct Past {
     differences: Vec<f64>,
     signs: Vec<f64>,
     covariates: Covariates,
-    adjusted_differences: Vec<f64>,
+    /// The differences without the part that the covariate explains.
+    adjusted: Vec<f64>,
     estimates: Estimates,
     estimated_at: usize,
     scratch: Vec<f64>,
@@ -85,7 +86,7 @@ impl Past {
     pub(crate) fn without_covariates(&self) -> Self {
         let mut past = self.clone();
         past.estimate();
-        past.differences.clone_from(&past.adjusted_differences);
+        past.differences.clone_from(&past.adjusted);
         past.covariates = Covariates::default();
         past
     }
@@ -101,25 +102,20 @@ impl Past {
 
     fn estimate(&mut self) -> Estimates {
         let adjustment = self.covariates.estimate(&self.differences, &self.signs);
-        self.adjusted_differences.clear();
-        self.adjusted_differences
-            .extend_from_slice(&self.differences);
+        self.adjusted.clear();
+        self.adjusted.extend_from_slice(&self.differences);
         if let Some(adjustment) = adjustment {
-            for (difference, row) in self
-                .adjusted_differences
-                .iter_mut()
-                .zip(self.covariates.rows())
-            {
+            for (difference, row) in self.adjusted.iter_mut().zip(self.covariates.rows()) {
                 *difference -= adjustment.explained_part(row);
             }
         }
-        let corrected = if self.adjusted_differences.len() >= MIN_BLOCKS_FOR_SLOT {
+        let corrected = if self.adjusted.len() >= MIN_BLOCKS_FOR_SLOT {
             self.scale_and_slot()
         } else {
             None
         };
         let (scale, slot) = corrected.unwrap_or_else(|| {
-            let scale = robust_scale(&self.adjusted_differences, &mut self.scratch);
+            let scale = robust_scale(&self.adjusted, &mut self.scratch);
             (scale, 0.0)
         });
         Estimates {
@@ -139,7 +135,7 @@ impl Past {
         let first = self.median_of(-1.0)?;
         let slot = Some(0.5 * (second - first)).filter(|slot| slot.is_finite())?;
         self.residuals.clear();
-        let paired = self.adjusted_differences.iter().zip(&self.signs);
+        let paired = self.adjusted.iter().zip(&self.signs);
         self.residuals
             .extend(paired.map(|(difference, sign)| difference - sign * slot));
         let middle = 0.5 * (second + first);
@@ -150,7 +146,7 @@ impl Past {
 
     /// The median of the differences of one order.
     fn median_of(&mut self, order: f64) -> Option<f64> {
-        let paired = self.adjusted_differences.iter().zip(&self.signs);
+        let paired = self.adjusted.iter().zip(&self.signs);
         self.scratch.clear();
         self.scratch.extend(
             paired

@@ -29,8 +29,7 @@ pub(crate) const BETTORS: [Bettor; 6] = [
     bettor(0.25, 2.25, 0.95),
 ];
 
-/// Distance, in scales (robust standard deviations), beyond which neither a payoff nor the
-/// influence of a difference on the estimate grows.
+/// Scales (robust standard deviations) at which payoff and influence of a difference stop growing.
 pub(crate) const CLIP_SCALES: f64 = 1.25;
 
 /// Smallest tolerance of a block, in log units. If times have few values, all differences can be

@@ -2,8 +2,7 @@
 
 use crate::rules::BETTORS;
 
-/// Number of bets after which a product is turned into a logarithm, before it can overflow or
-/// underflow.
+/// Number of bets whose product cannot overflow or underflow before it becomes a logarithm.
 const BETS_PER_SETTLEMENT: u32 = 64;
 
 type PerBettor = [f64; BETTORS.len()];
@@ -105,8 +104,7 @@ impl Wealth {
         self.settle_if_due();
     }
 
-    /// The wealth now. A bettor's share below the smallest float counts as 0, which can only make
-    /// the wealth too small.
+    /// The wealth now. It may be too small, as a share below the smallest float counts as 0.
     pub fn total(&self) -> f64 {
         let owned = self.settled.iter().zip(&self.products);
         owned.map(|(settled, product)| settled * product).sum()

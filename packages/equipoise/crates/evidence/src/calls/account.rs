@@ -28,7 +28,6 @@ pub struct Calls {
     pub ns: u64,
     pub longest_ns: u64,
     pub errors: BTreeMap<i32, u64>,
-    /// Frequent requested sizes.
     pub sizes: Frequent,
     pub bytes_asked: u64,
     pub modes: Frequent,
@@ -53,7 +52,6 @@ pub struct Account {
     pub locks: Locks,
     pub processes: HashSet<u32>,
     pub threads: HashSet<u32>,
-    /// Number of programs that were executed.
     pub programs: u64,
     /// Time that threads spent in calls that wait (`kinds::waits`).
     pub waiting_ns: u64,

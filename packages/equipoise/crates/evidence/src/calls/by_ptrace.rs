@@ -1,5 +1,4 @@
-//! Observes system calls by `ptrace`, which stops the thread at the entry and at the return of each
-//! call.
+//! Observes system calls by `ptrace`, which stops threads at the entry and the return of each call.
 
 use std::collections::HashMap;
 use std::io;
@@ -58,8 +57,7 @@ pub fn observe(mut paused: PausedCommand) -> Result<Observation, Problem> {
     tracer.detach_all();
     // SAFETY: has no conditions.
     let is_root = unsafe { libc::geteuid() } == 0;
-    let remark =
-        "programs with set-user-ID ran without the rights of that user, as they were traced";
+    let remark = "set-user-ID programs ran without the rights of that user, as they were traced";
     let remarks = (!is_root).then(|| remark.to_owned()).into_iter().collect();
     tracer.account.finish();
     Ok(Observation {
@@ -103,10 +101,10 @@ impl Tracer {
         let signal = libc::WSTOPSIG(status);
         let event = status >> 16;
         let mut resume_request = libc::PTRACE_SYSCALL;
-        let mut signal_to_deliver = 0;
+        let mut delivered = 0;
         match event {
             0 if signal == SYSTEM_CALL => resume_request = self.handle_call(thread),
-            0 => signal_to_deliver = signal,
+            0 => delivered = signal,
             libc::PTRACE_EVENT_CLONE | libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK => {
                 self.handle_fork(thread);
             }
@@ -118,16 +116,15 @@ impl Tracer {
             _ => {}
         }
         // An error is ignored: if the thread has died, the next wait reports its end.
-        let signal_to_deliver = usize::try_from(signal_to_deliver).unwrap_or(0);
-        drop(request(resume_request, thread, signal_to_deliver));
+        let delivered = usize::try_from(delivered).unwrap_or(0);
+        drop(request(resume_request, thread, delivered));
         if resume_request == libc::PTRACE_DETACH {
             self.record(thread, Action::Ended);
             self.processes.remove(&thread);
         }
     }
 
-    /// Records the call that a thread enters or leaves; returns the request that resumes the
-    /// thread.
+    /// Records the call that a thread enters or leaves; returns the request to resume the thread.
     fn handle_call(&mut self, thread: libc::pid_t) -> libc::c_uint {
         // SAFETY: all-zero is a value of this plain structure.
         let mut call: libc::ptrace_syscall_info = unsafe { std::mem::zeroed() };
@@ -161,8 +158,7 @@ impl Tracer {
     /// Whether the thread is the first thread of a descendant process.
     ///
     /// If such a thread ends before the other threads, the kernel reports its end only when the
-    /// process ends. A tracer would have to wait for that, even if the process outlives the
-    /// command.
+    /// process ends. A tracer would have to wait, even after the end of the command.
     fn is_first_of_descendant(&mut self, thread: libc::pid_t) -> bool {
         thread != self.command && self.process_of(thread) == thread_id(thread)
     }
@@ -176,21 +172,19 @@ impl Tracer {
         let process = if is_thread { parent } else { thread_id(child) };
         self.processes.insert(child, process);
         let child_id = thread_id(child);
-        let handle_fork = Action::Forked {
+        let action = Action::Forked {
             process,
             thread: child_id,
         };
-        self.record(thread, handle_fork);
+        self.record(thread, action);
     }
 
     fn handle_exec(&mut self, thread: libc::pid_t) {
         // Another thread of the process may have executed; it continues with the number of the
         // first thread.
-        if let Some(former_thread) =
-            event_message(thread).filter(|former_thread| *former_thread != thread)
-        {
-            self.record(former_thread, Action::Ended);
-            self.processes.remove(&former_thread);
+        if let Some(former) = event_message(thread).filter(|former| *former != thread) {
+            self.record(former, Action::Ended);
+            self.processes.remove(&former);
         }
         self.processes.insert(thread, thread_id(thread));
         self.has_executed |= thread == self.command;
@@ -229,7 +223,6 @@ impl Tracer {
     }
 }
 
-/// Stops a thread, if it is still traced.
 fn interrupt(thread: libc::pid_t) {
     drop(request(libc::PTRACE_INTERRUPT, thread, 0));
 }
@@ -237,7 +230,7 @@ fn interrupt(thread: libc::pid_t) {
 /// Resumes a stopped thread untraced, with the signal for which it has stopped.
 fn detach(thread: libc::pid_t, status: libc::c_int) {
     let signal = libc::WSTOPSIG(status);
-    let signal_to_deliver = match status >> 16 {
+    let delivered = match status >> 16 {
         0 if signal != libc::SIGTRAP | 0x80 => signal,
         libc::PTRACE_EVENT_CLONE | libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK => {
             // The child may be running, and not be among the known threads.
@@ -248,8 +241,8 @@ fn detach(thread: libc::pid_t, status: libc::c_int) {
         }
         _ => 0,
     };
-    let signal_to_deliver = usize::try_from(signal_to_deliver).unwrap_or(0);
-    drop(request(libc::PTRACE_DETACH, thread, signal_to_deliver));
+    let delivered = usize::try_from(delivered).unwrap_or(0);
+    drop(request(libc::PTRACE_DETACH, thread, delivered));
 }
 
 fn thread_group(thread: libc::pid_t) -> Option<u32> {
@@ -260,7 +253,7 @@ fn thread_group(thread: libc::pid_t) -> Option<u32> {
 
 fn event_message(thread: libc::pid_t) -> Option<libc::pid_t> {
     let mut message: libc::c_ulong = 0;
-    // SAFETY: `event_message` is valid for writing.
+    // SAFETY: `message` is valid for writing.
     let result = unsafe { libc::ptrace(libc::PTRACE_GETEVENTMSG, thread, 0, &raw mut message) };
     check(result).ok()?;
     libc::pid_t::try_from(message).ok()

@@ -54,17 +54,17 @@ pub fn observe(tracepoints: &Tracepoints, paused: PausedCommand) -> Result<Obser
     let mut rings = Rings::open(&tracepoints.events(), paused.pid, RING_BYTES)
         .map_err(Problem::system("perf_event_open"))?;
     let running = paused.start()?;
-    let error = Problem::system("the observed command");
-    let descriptor = running.descriptor().map_err(error)?;
+    let failed = Problem::system("the observed command");
+    let descriptor = running.descriptor().map_err(failed)?;
     let mut merged_records = MergedRecords::new(tracepoints, rings.len());
     let mut has_ended = false;
     while !has_ended {
         let before_ns = monotonic_ns();
-        has_ended = rings.wait(&descriptor).map_err(error)?;
+        has_ended = rings.wait(&descriptor).map_err(failed)?;
         rings.drain(|ring, record| merged_records.add(ring, record));
         merged_records.account_before(before_ns);
     }
-    let end = running.wait().map_err(error)?;
+    let end = running.wait().map_err(failed)?;
     rings.drain(|ring, record| merged_records.add(ring, record));
     merged_records.account_before(u64::MAX);
     merged_records.account.finish();
@@ -131,8 +131,7 @@ impl MergedRecords {
         }));
     }
 
-    /// Adds the records before `ns` to the account. No processor can send an earlier record any
-    /// more.
+    /// Adds the records before `ns` to the account, as no earlier records can come any more.
     fn account_before(&mut self, ns: u64) {
         loop {
             let next = self

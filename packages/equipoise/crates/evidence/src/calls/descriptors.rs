@@ -34,8 +34,7 @@ impl Use {
 
 /// The uses of descriptors, under the file names in `/proc`.
 ///
-/// A descriptor may be closed before its name is looked up. The name is then that of another file,
-/// and is ignored.
+/// A descriptor may be closed before its name is looked up. Then the name is wrong, and is ignored.
 #[derive(Debug, Default)]
 pub struct Descriptors {
     open: HashMap<(u32, u64), OpenDescriptor>,
@@ -79,7 +78,6 @@ impl Descriptors {
         }
     }
 
-    /// Returns the sum of the uses of each name.
     pub fn by_name(&self) -> HashMap<String, Use> {
         let mut sums = self.closed.clone();
         for open in self.open.values() {
@@ -104,12 +102,12 @@ fn look_up(caller: Caller, descriptor: u64) -> String {
     let read = |folder| fs::read_link(format!("{folder}/fd/{descriptor}")).ok();
     let path = caller.folders().into_iter().find_map(read);
     path.map_or(GONE.to_owned(), |path| {
-        name_without_number(&path.to_string_lossy())
+        without_number(&path.to_string_lossy())
     })
 }
 
 /// Removes the number from the name of a socket or pipe, because it differs in each run.
-fn name_without_number(path: &str) -> String {
+fn without_number(path: &str) -> String {
     match path.split_once(":[") {
         Some((kind @ ("socket" | "pipe"), _)) => kind.to_owned(),
         _ => path.to_owned(),
@@ -122,7 +120,7 @@ mod tests {
     use std::os::fd::AsRawFd;
 
     fn open_file() -> (fs::File, u64) {
-        let file = fs::File::open("/proc/version").expect("open_file");
+        let file = fs::File::open("/proc/version").expect("opened");
         let descriptor = u64::try_from(file.as_raw_fd()).expect("a number");
         (file, descriptor)
     }
@@ -158,10 +156,10 @@ mod tests {
 
     #[test]
     fn names_of_pipes_and_sockets_have_no_number() {
-        assert_eq!(name_without_number("pipe:[12345]"), "pipe");
-        assert_eq!(name_without_number("socket:[9]"), "socket");
+        assert_eq!(without_number("pipe:[12345]"), "pipe");
+        assert_eq!(without_number("socket:[9]"), "socket");
         assert_eq!(
-            name_without_number("anon_inode:[eventpoll]"),
+            without_number("anon_inode:[eventpoll]"),
             "anon_inode:[eventpoll]"
         );
     }

@@ -2,7 +2,6 @@
 
 use serde::Serializer;
 
-/// An event of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event {
     /// Time on the monotonic clock.
@@ -48,18 +47,23 @@ impl Caller {
     }
 }
 
-/// The action of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
     /// The thread entered the system call with this number.
-    Entered { number: u64, arguments: [u64; 6] },
+    Entered {
+        number: u64,
+        arguments: [u64; 6],
+    },
     /// The system call returned this result, a negative error number if it failed.
-    Left { result: i64 },
+    Left {
+        result: i64,
+    },
     /// The thread made another thread, in a new process or in the same.
-    Forked { process: u32, thread: u32 },
-    /// The thread executed another program.
+    Forked {
+        process: u32,
+        thread: u32,
+    },
     Executed,
-    /// The thread ended.
     Ended,
 }
 
@@ -69,7 +73,6 @@ pub fn in_seconds<S: Serializer>(ns: &u64, serializer: S) -> Result<S::Ok, S::Er
     serializer.serialize_f64(seconds(*ns))
 }
 
-/// Converts nanoseconds to seconds.
 pub fn seconds(ns: u64) -> f64 {
     ns as f64 * 1e-9
 }

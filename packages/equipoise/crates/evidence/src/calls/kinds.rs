@@ -13,7 +13,6 @@ pub enum OnDescriptor {
     Syncs,
     /// Reads from the descriptor in its second argument and writes to that in its first.
     Copies,
-    /// Closes the descriptor.
     Closes,
     /// Makes the descriptor in its second argument a copy of that in its first.
     Replaces,

@@ -40,7 +40,6 @@ impl<'a> Reader<'a> {
 pub enum Record<'a> {
     /// A sample. Its fields depend on the sample type and have the order of `perf_event_open(2)`.
     Sample(Reader<'a>),
-    /// Executable memory was mapped.
     Mapping(Mapping<'a>),
     /// A thread got a new name, at an exec or at another time.
     Command {
@@ -80,7 +79,6 @@ pub struct Task {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turn {
     Begins,
-    /// The thread waits.
     Ends,
     /// The thread is ready to run, but another one runs.
     Preempted,

@@ -1,5 +1,4 @@
-//! Opens kernel events on every processor, and reads their records from a ring buffer for each
-//! processor.
+//! Opens kernel events on every processor, and reads their records from a ring buffer on each.
 
 use std::ffi::c_void;
 use std::fs::File;
@@ -65,13 +64,11 @@ impl Rings {
             .sum()
     }
 
-    /// Returns the number of rings.
     pub fn len(&self) -> usize {
         self.by_processor.len()
     }
 
-    /// Waits until a ring is partly full or `process` has ended; returns whether `process` has
-    /// ended.
+    /// Waits until a ring has records or `process` has ended; returns whether the process has.
     pub fn wait(&self, process: &OwnedFd) -> io::Result<bool> {
         /// Longest wait, so that names of descriptors and locks are looked up soon after their use.
         const TIMEOUT_MS: libc::c_int = 10;
@@ -168,8 +165,7 @@ struct Ring {
 }
 
 impl Ring {
-    /// Maps a ring of `data_bytes` bytes (a power of two), or a smaller one if the kernel allows no
-    /// more.
+    /// Maps a ring of `data_bytes` bytes (a power of two), or of fewer if the kernel wants it.
     fn map(event: OwnedFd, data_bytes: usize) -> io::Result<Self> {
         let mut data_bytes = data_bytes;
         loop {

@@ -104,8 +104,7 @@ fn add_condition(
     profile.set_process_end_time(process, end);
 }
 
-/// Sets the weights of the samples in the JSON document, because the crate has no fractions of
-/// milliseconds.
+/// Sets the weights in the JSON document, because the crate has no fractions of milliseconds.
 fn set_weights(thread: &mut Value, condition: &Condition) {
     let weights = condition.stacks.iter().map(|stack| 1e3 * stack.seconds);
     thread["samples"]["weight"] = weights.collect();

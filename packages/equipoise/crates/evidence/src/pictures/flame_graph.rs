@@ -36,8 +36,7 @@ fn options(conditions: &Conditions) -> Options<'static> {
     options
 }
 
-/// Returns a line for each stack: its names, and the microseconds of the faster and the slower
-/// condition.
+/// Returns a line for each stack: names, microseconds of the faster and of the slower condition.
 fn lines(conditions: &Conditions) -> Vec<String> {
     let mut stacks: BTreeMap<String, [u64; 2]> = BTreeMap::new();
     for (index, condition) in conditions.by_speed().into_iter().enumerate() {

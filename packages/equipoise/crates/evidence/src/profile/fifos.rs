@@ -12,8 +12,7 @@ use std::path::PathBuf;
 use crate::perf::record::Record;
 use crate::stacks::map_file;
 
-/// Number of calls of `read` that look for the FIFO of a process; a call comes at least every 10
-/// ms.
+/// Number of calls of `read`, one at least every 10 ms, that look for the FIFO of a process.
 const MAX_LOOKS: u32 = 300;
 
 /// The FIFOs of the observed processes.
@@ -65,8 +64,7 @@ impl Fifos {
         } = self;
         remaining_looks.retain(|process, count| {
             let path = map_file::path(folder, *process);
-            let is_fifo =
-                fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.file_type().is_fifo());
+            let is_fifo = fs::symlink_metadata(&path).is_ok_and(|file| file.file_type().is_fifo());
             let flags = libc::O_NONBLOCK | libc::O_NOFOLLOW | libc::O_CLOEXEC;
             let mut options = OpenOptions::new();
             options.read(true).custom_flags(flags);
@@ -80,8 +78,7 @@ impl Fifos {
         });
         let mut bytes = [0; 4096];
         for fifo in opened.values_mut() {
-            // As the FIFO was opened without blocking, `read` fails if it is empty, and returns 0
-            // if it has no writer.
+            // The FIFO does not block: `read` fails if it is empty, and returns 0 without a writer.
             while fifo.read(&mut bytes).is_ok_and(|count| count > 0) {}
         }
     }

@@ -1,5 +1,4 @@
-//! Samples the stacks of a command and its descendants, to show where they use a processor, have
-//! page faults, or wait.
+//! Samples the stacks in which a command and its descendants use a processor, fault, or wait.
 
 mod fifos;
 mod replay;

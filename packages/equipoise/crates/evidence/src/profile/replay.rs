@@ -16,14 +16,13 @@ pub struct Replay {
     map_files: MapFiles,
     resolver: Resolver,
     spaces: HashMap<u32, Space>,
-    processes_with_read_map: HashSet<u32>,
+    searched_processes: HashSet<u32>,
     kernel_functions: KernelFunctions,
     folded: FoldedStacks,
     samples: u64,
     lost: u64,
     is_kernel_unnamed: bool,
     unnamed_interpreters: BTreeSet<String>,
-    /// The threads that wait now.
     waiting_threads: HashMap<u32, Waiting>,
     waited_ns: u64,
 }
@@ -35,7 +34,6 @@ struct Waiting {
     sampled: Option<(Vec<Frame>, f64)>,
 }
 
-/// The result of a replay.
 pub struct ReplayResult {
     pub stacks: Stacks,
     pub samples: u64,
@@ -43,7 +41,6 @@ pub struct ReplayResult {
     pub unseen: Vec<String>,
 }
 
-/// A sample of one thread.
 struct Sample<'a> {
     process: u32,
     thread: u32,
@@ -53,14 +50,13 @@ struct Sample<'a> {
 }
 
 impl Replay {
-    /// Returns a replay without records.
     pub fn new(sampling: Sampling, map_files: MapFiles) -> Self {
         Self {
             sampling,
             map_files,
             resolver: Resolver::default(),
             spaces: HashMap::new(),
-            processes_with_read_map: HashSet::new(),
+            searched_processes: HashSet::new(),
             kernel_functions: KernelFunctions::read(),
             folded: FoldedStacks::default(),
             samples: 0,
@@ -138,8 +134,8 @@ impl Replay {
                 };
                 let waited_ns = waiting.began_ns.map_or(0, |since| ns.saturating_sub(since));
                 self.waited_ns += waited_ns;
-                if let (Some((frames, period)), Some(_)) = (waiting.sampled, waiting.began_ns) {
-                    let weight = period * waited_ns as f64 * 1e-9;
+                if let (Some((frames, switches)), Some(_)) = (waiting.sampled, waiting.began_ns) {
+                    let weight = switches * waited_ns as f64 * 1e-9;
                     self.folded.add(frames, weight);
                 }
             }
@@ -151,8 +147,7 @@ impl Replay {
         let process = sample.process;
         let space = self.spaces.entry(process).or_default();
         let names = &mut self.resolver.names;
-        if self.processes_with_read_map.insert(process)
-            && !names.read_map_file(process, &self.map_files)
+        if self.searched_processes.insert(process) && !names.read_map_file(process, &self.map_files)
         {
             let interpreters = space.paths().filter(|path| is_python(path));
             self.unnamed_interpreters
@@ -234,9 +229,9 @@ impl<'a> Sample<'a> {
         #[cfg(not(target_arch = "aarch64"))]
         let link = 0;
         let (stack_pointer, instruction) = (reader.u64()?, reader.u64()?);
-        let stack_room = reader.u64()?;
+        let room = reader.u64()?;
         // The spool has removed the unfilled part of the room for the stack.
-        let stack = if stack_room == 0 {
+        let stack = if room == 0 {
             &[]
         } else {
             reader.all_but_last(8)?

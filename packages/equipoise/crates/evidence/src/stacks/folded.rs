@@ -75,7 +75,6 @@ pub struct Stack {
 }
 
 impl Stacks {
-    /// Returns the sum of all weights.
     pub fn weight(&self) -> f64 {
         self.stacks.iter().map(|stack| stack.weight).sum()
     }

@@ -18,7 +18,6 @@ pub type Bytes = Arc<[u8]>;
 const KERNEL_LIBRARY: &str = "[vdso]";
 const PAGE_MASK: u64 = 4095;
 
-/// A program or library that was mapped.
 #[derive(Debug)]
 pub struct Image {
     /// Segments of code: the range of offsets in the file, and the ELF address of the first byte.
@@ -59,8 +58,7 @@ impl Image {
             .map(|(range, address)| address.wrapping_add(file_offset).wrapping_sub(range.start))
     }
 
-    /// Returns the unwinder's module for a mapping whose addresses are the ELF addresses plus
-    /// `bias`.
+    /// Returns the unwinder's module for a mapping at the ELF addresses plus `bias`.
     pub fn module(&self, path: &str, mapped: Range<u64>, bias: u64) -> Module<Bytes> {
         Module::new(path.to_owned(), mapped, bias, self.sections.clone())
     }
@@ -127,8 +125,7 @@ pub fn trampolines(range: Range<u64>) -> Module<Bytes> {
     Module::new("trampolines".to_owned(), range, start, sections)
 }
 
-/// Returns an `.eh_frame` section (DWARF 5, 6.4.1, as changed by the LSB) with one rule for all
-/// addresses.
+/// Returns an `.eh_frame` section (DWARF 5, 6.4.1, as changed by the LSB) with a single rule.
 fn unwind_section(range: &Range<u64>) -> Vec<u8> {
     const STACK_POINTER: u8 = 7;
     const RETURN_ADDRESS: u8 = 16;
@@ -148,7 +145,6 @@ fn unwind_section(range: &Range<u64>) -> Vec<u8> {
     section.extend_from_slice(&24_u32.to_ne_bytes());
     section.extend_from_slice(&range.start.to_ne_bytes());
     section.extend_from_slice(&(range.end - range.start).to_ne_bytes());
-    // End mark.
     section.extend_from_slice(&0_u32.to_ne_bytes());
     section
 }

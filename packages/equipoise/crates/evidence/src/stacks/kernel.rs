@@ -43,8 +43,7 @@ impl KernelFunctions {
         Some(name)
     }
 
-    /// Returns the entry point of a call chain, whose innermost address is first; `None` if no
-    /// address is in the kernel.
+    /// Returns the entry point of a call chain, innermost address first; `None` outside the kernel.
     pub fn entry(&self, chain: &[u64]) -> Option<String> {
         let is_marker = |address: &&u64| **address >= FIRST_MARKER;
         if chain.iter().all(|address| is_marker(&address)) {

@@ -11,7 +11,6 @@ use std::time::SystemTime;
 
 use crate::regular_file::{self, Links};
 
-/// Folder of the map files.
 pub const FOLDER: &str = "/tmp";
 /// Largest length of a map file. A longer file is ignored.
 const MAX_BYTES: u64 = 64 << 20;
@@ -92,8 +91,7 @@ fn error_reason(error: &io::Error) -> String {
     }
 }
 
-/// Returns the user of a process. For a process that has ended but was not reaped, it is the last
-/// user.
+/// Returns the user of a process, also after its end until it is reaped.
 pub fn user_of(process: libc::pid_t) -> Option<u32> {
     let metadata = fs::metadata(format!("/proc/{process}")).ok()?;
     Some(metadata.uid())

@@ -1,5 +1,4 @@
-//! Finds the names of the functions at an address: from symbols, from information on inlined
-//! functions, and from the map file of an interpreter.
+//! Finds the functions at an address, by symbols, debug information, and map files of interpreters.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
@@ -21,7 +20,7 @@ pub struct Names {
     frames_by_address: HashMap<(Rc<str>, u64), Rc<[Frame]>>,
     generated: HashMap<u32, BTreeMap<u64, MapEntry>>,
     /// Processes whose map files were ignored, for each reason.
-    ignored_map_files: BTreeMap<String, BTreeSet<u32>>,
+    ignored: BTreeMap<String, BTreeSet<u32>>,
 }
 
 /// An entry of a map file: a function that an interpreter has generated.
@@ -41,14 +40,13 @@ impl Default for Names {
             exported: SymbolTables::new(SymbolKind::Text),
             frames_by_address: HashMap::new(),
             generated: HashMap::new(),
-            ignored_map_files: BTreeMap::new(),
+            ignored: BTreeMap::new(),
         }
     }
 }
 
 impl Names {
-    /// Reads the map file of a process and removes it. Returns whether there was a file, even if it
-    /// was ignored.
+    /// Reads and removes the map file of a process; returns whether it existed, even if ignored.
     pub fn read_map_file(&mut self, process: u32, files: &MapFiles) -> bool {
         match files.take(process) {
             Ok(None) => false,
@@ -58,10 +56,7 @@ impl Names {
                 true
             }
             Err(reason) => {
-                self.ignored_map_files
-                    .entry(reason)
-                    .or_default()
-                    .insert(process);
+                self.ignored.entry(reason).or_default().insert(process);
                 true
             }
         }
@@ -80,11 +75,10 @@ impl Names {
                 "names of code made at run time, in {first_path}{other_count}: {reason}"
             ))
         };
-        self.ignored_map_files.iter().filter_map(remark).collect()
+        self.ignored.iter().filter_map(remark).collect()
     }
 
-    /// Returns the functions at an address of a process: the function, then those inlined there,
-    /// the outermost first.
+    /// Returns the function at an address of a process, then those inlined there, outermost first.
     pub fn frames_at(&mut self, process: u32, space: &Space, address: u64) -> Rc<[Frame]> {
         if let Some(name) = self.generated_name(process, address) {
             let python = name.strip_prefix(PYTHON_PREFIX);

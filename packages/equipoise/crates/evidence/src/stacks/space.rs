@@ -59,10 +59,8 @@ pub struct Captured<'a> {
     pub stack: &'a [u8],
 }
 
-/// An unwound stack.
 pub struct Unwound {
-    /// Addresses of the frames, the innermost first. An outer address is inside its call
-    /// instruction.
+    /// Addresses of the frames, the innermost first; outer ones are inside the call instruction.
     pub addresses: Vec<u64>,
     /// Whether the outermost frame was reached.
     pub is_complete: bool,
@@ -94,8 +92,7 @@ impl Space {
         });
     }
 
-    /// Declares code without a file to be trampolines of an interpreter if `is_generated` is true
-    /// for its range.
+    /// Treats code without a file as trampolines of an interpreter where `is_generated` is true.
     pub fn name_trampolines(&mut self, is_generated: impl Fn(u64, u64) -> bool) {
         for range in std::mem::take(&mut self.code_without_file) {
             if is_generated(range.start, range.end) {
@@ -104,13 +101,11 @@ impl Space {
         }
     }
 
-    /// Returns the mapping at an address.
     pub fn find(&self, address: u64) -> Option<&Mapped> {
         let mut mapped = self.mapped.iter();
         mapped.find(|mapped| (mapped.start..mapped.end).contains(&address))
     }
 
-    /// Returns the files from which code was mapped.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         self.mapped.iter().map(|mapped| &*mapped.path)
     }

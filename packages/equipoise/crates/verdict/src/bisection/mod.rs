@@ -1,8 +1,7 @@
 //! Finds the commit, between two commits, that changed the cost.
 //!
 //! A block runs two commits a < b. Unless the step (the change in cost) is in (a, b], both cost the
-//! same and the coin that ordered them is fair. So the block bets against every commit outside (a,
-//! b].
+//! same and the coin that ordered them is fair. So a block bets against all commits outside.
 //!
 //! - `stake`: the bet on one block
 //! - `sizes`: step, noise and slot effect, estimated from past blocks

@@ -14,10 +14,8 @@ const MIN_PRIOR_RATIO: f64 = 0.1;
 const URGENCY_FLOOR: f64 = 0.01;
 /// Quantiles of the commits' weights at which a pair may begin or end.
 const WEIGHT_QUANTILES: [f64; 7] = [0.1, 0.25, 1.0 / 3.0, 0.5, 2.0 / 3.0, 0.75, 0.9];
-/// Cost of a build, in trials, from which pairs of commits that are already built are considered,
-/// too.
+/// Cost of a build, in trials, from which pairs of already built commits are considered, too.
 const COSTLY_BUILD_TRIALS: f64 = 0.5;
-/// Number of trials in a block.
 const TRIALS_PER_BLOCK: f64 = 2.0;
 
 /// The settings of a search.
@@ -25,8 +23,7 @@ const TRIALS_PER_BLOCK: f64 = 2.0;
 pub struct SearchSettings<'a> {
     /// Number of commits after the first one: n.
     pub commits: usize,
-    /// Chance that the search ever excludes the culprit, and chance that it ever reports a wrong
-    /// commit.
+    /// Largest chance of ever excluding the culprit, and of ever reporting a wrong commit.
     pub alpha: f64,
     /// 1 if the last commit costs more than the first, −1 if less.
     pub direction: f64,
@@ -43,8 +40,7 @@ pub struct PairBlock {
     pub before: usize,
     /// Index of the later commit, up to n.
     pub after: usize,
-    /// ln(cost of the later commit) − ln(cost of the earlier); infinite if one timed out, NaN if
-    /// both did.
+    /// ln(later cost) − ln(earlier cost); infinite if one commit timed out, NaN if both did.
     pub difference: f64,
     /// 1 if the earlier commit ran first, −1 if the later did.
     pub order: f64,
@@ -488,7 +484,6 @@ impl Search {
         commit
     }
 
-    /// Whether each commit of a group is excluded.
     fn is_excluded(&self, group: Group) -> bool {
         self.excluded_at[group.before..group.after]
             .iter()
@@ -505,8 +500,7 @@ impl Search {
         }
     }
 
-    /// The commit with the most evidence of a step both before and after it; n if no commit between
-    /// runs.
+    /// The commit with the most evidence of steps before and after it; n if none between runs.
     fn split_commit(&self) -> usize {
         let both = |commit: usize| self.ln_up_to[commit].min(self.ln_after[commit]);
         let inner = (1..self.commits).filter(|&commit| self.can_run[commit]);
@@ -526,7 +520,6 @@ enum Remaining {
     Many,
 }
 
-/// The logarithms of the prior chances.
 fn ln_prior(chances: &[f64], count: usize) -> Vec<f64> {
     if chances.is_empty() {
         return vec![0.0; count];

@@ -32,8 +32,7 @@ fn block((before, after): (usize, usize), difference: f64) -> PairBlock {
     }
 }
 
-/// Runs chosen pairs until the search ends. Each difference is that of a step at a commit, with
-/// noise.
+/// Runs the chosen pairs until the search ends. The costs have a step at a commit, and noise.
 fn run(search: &mut Search, step: usize, blocks: usize) -> usize {
     let built = vec![true; search.excluded_at().len() + 1];
     let mut rank = 0;

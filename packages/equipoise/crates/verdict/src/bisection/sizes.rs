@@ -14,7 +14,6 @@ const SLOT_THRESHOLD_SCALES: f64 = 2.5;
 /// The step is estimated from pairs that contain it with more than this chance.
 const MIN_CHANCE_OF_STEP: f64 = 0.9;
 
-/// One past block of a pair of commits.
 #[derive(Clone, Copy, Debug)]
 pub struct PastBlock {
     pub before: usize,
@@ -90,20 +89,16 @@ fn slot_effect(past: &[PastBlock], residuals: &[f64]) -> f64 {
             .collect();
         median(&mut residuals)
     };
-    let (Some(candidate_second), Some(first)) = (median_of(1.0), median_of(-1.0)) else {
+    let (Some(second), Some(first)) = (median_of(1.0), median_of(-1.0)) else {
         return 0.0;
     };
-    let slot = 0.5 * (candidate_second - first);
+    let slot = 0.5 * (second - first);
     let without_slot: Vec<f64> = past
         .iter()
         .zip(residuals)
         .map(|(block, residual)| residual - block.order * slot)
         .collect();
-    let noise = scale(
-        &without_slot,
-        0.5 * (candidate_second + first),
-        &mut Vec::new(),
-    );
+    let noise = scale(&without_slot, 0.5 * (second + first), &mut Vec::new());
     let threshold = SLOT_THRESHOLD_SCALES * noise / (past.len() as f64).sqrt();
     if slot.abs() > threshold { slot } else { 0.0 }
 }

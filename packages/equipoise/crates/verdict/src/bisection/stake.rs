@@ -8,8 +8,7 @@ const MAX_STAKE: f64 = 0.9;
 const STEP_FACTOR: f64 = 0.8;
 /// Largest ratio of step and scale. Larger ratios would change no bet, and would overflow.
 const MAX_RATIO: f64 = 8.0;
-/// Distance beyond half of the step, in scales, above which the evidence of a difference does not
-/// grow.
+/// Distance beyond half of the step, in scales, above which the evidence does not grow.
 const REACH_SCALES: f64 = 1.25;
 
 /// The bet on a block, which depends on the blocks before it.
@@ -69,8 +68,7 @@ pub struct Payoff {
 }
 
 impl Payoff {
-    /// The factor e(y, q) by which the bet changes the wealth, if the pair contains the step with
-    /// chance q from 0 to 1.
+    /// The factor e(y, q) on the wealth if the pair contains the step with chance q, from 0 to 1.
     #[must_use]
     pub fn factor(&self, chance: f64) -> f64 {
         1.0 + MAX_STAKE * chance * self.rise / (chance * self.level + (1.0 - chance))
