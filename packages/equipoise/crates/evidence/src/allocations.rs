@@ -1,5 +1,6 @@
 //! Names the stacks of the allocations that the recorder (crates/interpose/recorder) has sampled.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -61,10 +62,7 @@ pub fn stacks(folder: &Path) -> Result<Report, Problem> {
     let mut files: Vec<_> = fs::read_dir(folder)
         .map_err(refused)?
         .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| {
-            path.extension()
-                .is_some_and(|ending| ending == "allocations")
-        })
+        .filter(|path| path.extension() == Some(OsStr::new("allocations")))
         .collect();
     files.sort();
     let mut reading = Reading::default();
@@ -119,7 +117,7 @@ struct Reading {
     resolver: Resolver,
     folded: FoldedStacks,
     samples: u64,
-    without_storage: u64,
+    dropped: u64,
     unreadable: u64,
 }
 
@@ -140,7 +138,7 @@ impl Reading {
         let stored = header.size_at(header::SAMPLES)?;
         let first = header.size_at(header::SAMPLES_OFFSET)?;
         let length = header.size_at(header::SAMPLE_BYTES)?;
-        self.without_storage += sampled.saturating_sub(stored) as u64;
+        self.dropped += sampled.saturating_sub(stored) as u64;
         for index in 0..sampled.min(stored) {
             let sample = Words(recording.bytes(first + index * length, length)?);
             self.sample(&sample, process, &space)?;
@@ -189,10 +187,10 @@ impl Reading {
                 self.unreadable
             ));
         }
-        if self.without_storage > 0 {
+        if self.dropped > 0 {
             unseen.push(format!(
                 "{} sampled stacks: their file was full",
-                self.without_storage
+                self.dropped
             ));
         }
         unseen.extend(self.resolver.cut_stacks(self.samples));

@@ -42,12 +42,9 @@ impl BettingSequence {
             let mut sequence = verdict::BettingSequence::default();
             let blocks = differences.iter().zip(&orders).zip(&tolerances);
             for (index, ((&difference, &order), &tolerance)) in blocks.enumerate() {
-                let readings = readings.get(index).copied();
-                let readings = readings.unwrap_or(verdict::NO_READINGS);
-                push(
-                    &mut sequence,
-                    block(difference, order, tolerance, readings)?,
-                )?;
+                let known = readings.get(index).copied();
+                let known = known.unwrap_or(verdict::NO_READINGS);
+                push(&mut sequence, block(difference, order, tolerance, known)?)?;
             }
             Ok::<_, PyErr>(sequence)
         })?;
@@ -77,12 +74,10 @@ impl BettingSequence {
         tolerances: (f64, f64),
         readings: (Option<BlockReadings>, Option<BlockReadings>),
     ) -> PyResult<()> {
-        let (first, second) = (
-            readings_of_block(readings.0)?,
-            readings_of_block(readings.1)?,
-        );
-        let baseline = block(differences.0, orders.0, tolerances.0, first)?;
-        let control = block(differences.1, orders.1, tolerances.1, second)?;
+        let known = readings_of_block(readings.0)?;
+        let baseline = block(differences.0, orders.0, tolerances.0, known)?;
+        let known = readings_of_block(readings.1)?;
+        let control = block(differences.1, orders.1, tolerances.1, known)?;
         self.inner
             .push_pooled(baseline, control)
             .map_err(|error| PyValueError::new_err(error.to_string()))
@@ -221,8 +216,7 @@ fn readings_of_blocks(
         || differences.len() != blocks * covariates
     {
         return Err(PyValueError::new_err(format!(
-            "{} differences and {} sums of readings for {blocks} blocks: each block must have a \
-             difference and a sum for every covariate",
+            "{} differences and {} sums for {blocks} blocks: every block needs all covariates",
             differences.len(),
             sums.len(),
         )));
@@ -307,9 +301,7 @@ pub fn smallest_effects(
 ) -> PyResult<Vec<f64>> {
     let differences = PyBuffer::<f64>::get(differences)?.to_vec(py)?;
     if differences.is_empty() {
-        return Err(PyValueError::new_err(
-            "the array of differences is empty, so no block can be drawn",
-        ));
+        return Err(PyValueError::new_err("the array of differences is empty"));
     }
     let sensitivity = verdict::Sensitivity {
         blocks,

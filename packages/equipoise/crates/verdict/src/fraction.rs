@@ -89,12 +89,12 @@ impl TestedFraction {
             ..Estimates::default()
         };
         let payoff = Bet::new(&block, estimates).payoff(0.0);
-        let is_above = self.wealth_above.bet_towards(payoff, threshold);
-        let is_below = self.wealth_below.bet_towards(-payoff, threshold);
+        let reached_above = self.wealth_above.bet_towards(payoff, threshold);
+        let reached_below = self.wealth_below.bet_towards(-payoff, threshold);
         if gap.is_finite() {
             self.remainders.push(remainder);
         }
-        self.is_excluded = is_above || is_below;
+        self.is_excluded = reached_above || reached_below;
     }
 }
 
@@ -106,19 +106,21 @@ impl TestedFraction {
 pub struct FractionSequence {
     threshold: f64,
     gaps: Vec<Gap>,
-    tested_fractions: Vec<TestedFraction>,
+    grid: Vec<TestedFraction>,
     scratch: Vec<f64>,
 }
 
 impl FractionSequence {
-    /// An empty sequence. Its confidence set excludes the true fraction with a chance of `level`.
+    /// An empty sequence. Its set excludes the true fraction with a chance of at most `level`.
     #[must_use]
     pub fn new(level: f64) -> Self {
-        let tested_fractions = grid().into_iter();
         Self {
             threshold: 2.0 / level,
             gaps: Vec::new(),
-            tested_fractions: tested_fractions.map(TestedFraction::new).collect(),
+            grid: grid_fractions()
+                .into_iter()
+                .map(TestedFraction::new)
+                .collect(),
             scratch: Vec::new(),
         }
     }
@@ -128,7 +130,7 @@ impl FractionSequence {
     pub fn push(&mut self, original: f64, changed: f64) {
         let gap = Gap { original, changed };
         self.gaps.push(gap);
-        for tested in &mut self.tested_fractions {
+        for tested in &mut self.grid {
             tested.push(gap, self.threshold, &mut self.scratch);
         }
     }
@@ -148,7 +150,7 @@ impl FractionSequence {
     /// The confidence set with its ends rounded outwards to tested fractions, which is quick.
     #[must_use]
     pub fn rounded_set(&self) -> Vec<FractionInterval> {
-        let rounded = remaining_intervals(&self.tested_fractions);
+        let rounded = remaining_intervals(&self.grid);
         if rounded.is_empty() {
             self.narrow_set()
         } else {
@@ -159,20 +161,15 @@ impl FractionSequence {
     /// The confidence set with its exact ends.
     #[must_use]
     pub fn exact_set(&self) -> Vec<FractionInterval> {
-        let rounded = remaining_intervals(&self.tested_fractions);
+        let rounded = remaining_intervals(&self.grid);
         if rounded.is_empty() {
             return self.narrow_set();
         }
         let exact_interval = |(low, high): FractionInterval| {
-            let index = |end: f64| {
-                self.tested_fractions
-                    .partition_point(|tested| tested.fraction < end)
-            };
+            let index = |end: f64| self.grid.partition_point(|tested| tested.fraction < end);
             (
-                low.map(|low| self.exact_end(low, self.tested_fractions[index(low) + 1].fraction)),
-                high.map(|high| {
-                    self.exact_end(high, self.tested_fractions[index(high) - 1].fraction)
-                }),
+                low.map(|low| self.exact_end(low, self.grid[index(low) + 1].fraction)),
+                high.map(|high| self.exact_end(high, self.grid[index(high) - 1].fraction)),
             )
         };
         rounded.into_iter().map(exact_interval).collect()
@@ -203,13 +200,13 @@ impl FractionSequence {
             return Vec::new();
         };
         let index = self
-            .tested_fractions
+            .grid
             .partition_point(|tested| tested.fraction < estimate);
-        if index == 0 || index == self.tested_fractions.len() {
+        if index == 0 || index == self.grid.len() {
             return Vec::new();
         }
-        let mut low = self.tested_fractions[index - 1].fraction;
-        let mut high = self.tested_fractions[index].fraction;
+        let mut low = self.grid[index - 1].fraction;
+        let mut high = self.grid[index].fraction;
         for _ in 0..DIVISION_ROUNDS {
             let fractions = divide(low, high);
             let intervals = remaining_intervals(&self.replay(&fractions));
@@ -228,10 +225,8 @@ impl FractionSequence {
         let (mut outside, mut inside) = (outside, inside);
         for _ in 0..DIVISION_ROUNDS {
             let fractions = divide(outside, inside);
-            let tested_fractions = self.replay(&fractions);
-            let first_inside = tested_fractions
-                .iter()
-                .position(|tested| !tested.is_excluded);
+            let replayed = self.replay(&fractions);
+            let first_inside = replayed.iter().position(|tested| !tested.is_excluded);
             let first_inside = first_inside.unwrap_or(DIVISIONS).max(1);
             (outside, inside) = (fractions[first_inside - 1], fractions[first_inside]);
         }
@@ -241,7 +236,7 @@ impl FractionSequence {
 
 /// The tested fractions, from −3 to 4, densest from −1 to 2. They contain the limits of a verdict
 /// on a cause, so that these limits are tested exactly.
-fn grid() -> Vec<f64> {
+fn grid_fractions() -> Vec<f64> {
     let coarse_below = (-300..-100).step_by(10);
     let fine = (-100..200).step_by(2);
     let coarse_above = (200..=400).step_by(10);

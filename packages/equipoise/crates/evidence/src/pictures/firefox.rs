@@ -68,15 +68,10 @@ impl Categories {
     }
 }
 
-fn add_condition(
-    profile: &mut Profile,
-    categories: &Categories,
-    number: u32,
-    condition: &Condition,
-) {
+fn add_condition(profile: &mut Profile, colours: &Categories, id: u32, condition: &Condition) {
     let start = Timestamp::from_millis_since_reference(0.0);
-    let process = profile.add_process(&condition.name, number, start);
-    let thread = profile.add_thread(process, number, start, true);
+    let process = profile.add_process(&condition.name, id, start);
+    let thread = profile.add_thread(process, id, start, true);
     profile.set_thread_name(thread, &condition.name);
     profile.set_thread_samples_weight_type(thread, WeightType::TracingMs);
     profile.add_initial_visible_thread(thread);
@@ -90,7 +85,7 @@ fn add_condition(
                 let frame = &condition.frames[*index];
                 FrameInfo {
                     frame: Frame::Label(profile.intern_string(&frame.name)),
-                    category_pair: categories.of(frame.kind),
+                    category_pair: colours.of(frame.kind),
                     flags: FrameFlags::empty(),
                 }
             })

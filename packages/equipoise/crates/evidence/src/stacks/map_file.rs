@@ -29,14 +29,11 @@ impl MapFiles {
     pub fn new(since: SystemTime, user_of_command: Option<u32>) -> Self {
         const ROOT: u32 = 0;
         // SAFETY: has no conditions.
-        let own_user = unsafe { libc::geteuid() };
+        let user = unsafe { libc::geteuid() };
         Self {
             folder: PathBuf::from(FOLDER),
             since,
-            users: [ROOT, own_user]
-                .into_iter()
-                .chain(user_of_command)
-                .collect(),
+            users: [ROOT, user].into_iter().chain(user_of_command).collect(),
         }
     }
 

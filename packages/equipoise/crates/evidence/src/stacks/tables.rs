@@ -1,5 +1,6 @@
 //! Finds symbols (variables and exported functions) in the symbol tables of programs and libraries.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -75,11 +76,7 @@ impl Table {
         // If an address has several names, `find` returns the last: without underscore, and short.
         symbols.sort_by_key(|symbol| {
             let is_plain = !symbol.name.starts_with('_');
-            (
-                symbol.address,
-                is_plain,
-                std::cmp::Reverse(symbol.name.len()),
-            )
+            (symbol.address, is_plain, Reverse(symbol.name.len()))
         });
         Some(Self {
             base: lowest & !0xFFF,
