@@ -25,8 +25,7 @@ pub struct Report {
     unseen: Vec<String>,
 }
 
-/// First word of a recording, with the version of its format
-/// (crates/interpose/recorder/src/file.rs).
+/// First word of a recording, with the format's version (crates/interpose/recorder/src/file.rs).
 const MAGIC: u64 = u64::from_le_bytes(*b"EQALLOC1");
 /// Length of the recording of a process for which the disk was full.
 /// `src/equipoise/why/evidence/allocations.py` reports such files.
@@ -187,11 +186,9 @@ impl Reading {
                 self.unreadable
             ));
         }
-        if self.dropped > 0 {
-            unseen.push(format!(
-                "{} sampled stacks: their file was full",
-                self.dropped
-            ));
+        let dropped = self.dropped;
+        if dropped > 0 {
+            unseen.push(format!("{dropped} sampled stacks: their file was full"));
         }
         unseen.extend(self.resolver.cut_stacks(self.samples));
         Report {

@@ -104,11 +104,7 @@ pub fn read(mut parser: Parser) -> Result<Request, Problem> {
             command: arguments,
         },
         ("allocations", _) => Source::Recordings(only_one(&name, arguments)?),
-        _ => {
-            return Err(Problem::usage(format!(
-                "there is no source {name:?}: see --help"
-            )));
-        }
+        _ => return Err(Problem::usage(format!("unknown source {name:?}"))),
     };
     let output = output?;
     Ok(Request::Evidence { source, output })
@@ -142,9 +138,7 @@ fn read_method(parser: &mut Parser) -> Result<Method, Problem> {
         "best" => Ok(Method::Best),
         "tracepoints" => Ok(Method::Tracepoints),
         "ptrace" => Ok(Method::Ptrace),
-        other => Err(Problem::usage(format!(
-            "there is no method {other:?}: use best, tracepoints or ptrace"
-        ))),
+        other => Err(Problem::usage(format!("unknown method {other:?}"))),
     }
 }
 

@@ -27,8 +27,7 @@ impl BisectionSearch {
     ) -> PyResult<Self> {
         if commits == 0 || !(prior.is_empty() || prior.len() == commits) {
             return Err(PyValueError::new_err(format!(
-                "{} chances for {commits} commits: give one chance for each of at least one commit, or \
-                 no chances",
+                "{} chances for {commits} commits: each commit needs a chance, or none has one",
                 prior.len()
             )));
         }

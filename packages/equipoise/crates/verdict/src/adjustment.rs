@@ -299,13 +299,9 @@ impl Points {
         steps.sum::<f64>() / residuals.iter().map(|value| value * value).sum::<f64>()
     }
 
-    /// The slope through the origin, by reweighted least squares with `parameter_count` parameters.
-    fn slope(&self, parameter_count: usize) -> Option<Slope> {
-        let freedom = self
-            .x
-            .len()
-            .checked_sub(parameter_count)
-            .filter(|n| *n > 0)? as f64;
+    /// The slope through the origin, by reweighted least squares with this number of parameters.
+    fn slope(&self, parameters: usize) -> Option<Slope> {
+        let freedom = self.x.len().checked_sub(parameters).filter(|n| *n > 0)? as f64;
         let mut scratch = Vec::new();
         let mut residuals = self.y.clone();
         let mut slope = None;
@@ -365,10 +361,8 @@ impl Slope {
             && that.error_square / that.freedom
                 < MAX_SHARED_VARIANCE_RATIO * this.error_square / this.freedom
         {
-            let (error_square, freedom) = (
-                this.error_square + that.error_square,
-                this.freedom + that.freedom,
-            );
+            let error_square = this.error_square + that.error_square;
+            let freedom = this.freedom + that.freedom;
             this = Self {
                 error_square,
                 freedom,

@@ -109,12 +109,12 @@ impl Forecast {
 struct VerdictTests {
     tests: [ExclusionTest; 4],
     /// Whether the estimate is at least the margin, so that a difference may be reported.
-    is_large_enough: bool,
+    can_differ: bool,
     block_count: usize,
 }
 
 impl VerdictTests {
-    fn new(forecast: &Forecast, is_large_enough: bool) -> Self {
+    fn new(forecast: &Forecast, can_differ: bool) -> Self {
         let equivalence_level = EQUIVALENCE_LEVELS * forecast.level;
         let test = |theta: f64, sign: f64, level: f64| ExclusionTest {
             theta,
@@ -122,7 +122,7 @@ impl VerdictTests {
             threshold: 2.0 / level,
             memory: forecast.memory,
             wealth: Wealth::new(),
-            is_excluded: false,
+            excluded: false,
         };
         Self {
             tests: [
@@ -131,7 +131,7 @@ impl VerdictTests {
                 test(0.0, 1.0, forecast.level),
                 test(0.0, -1.0, forecast.level),
             ],
-            is_large_enough,
+            can_differ,
             block_count: 0,
         }
     }
@@ -145,11 +145,9 @@ impl VerdictTests {
 
     fn is_decided(&self) -> bool {
         let [below_margin, above_margin, not_slower, not_faster] = &self.tests;
-        let is_different = not_slower.is_excluded || not_faster.is_excluded;
-        let is_within =
-            above_margin.theta > 0.0 && below_margin.is_excluded && above_margin.is_excluded;
-        (self.is_large_enough && is_different)
-            || (is_within && self.block_count >= EQUIVALENCE_BLOCKS)
+        let is_different = not_slower.excluded || not_faster.excluded;
+        let is_within = above_margin.theta > 0.0 && below_margin.excluded && above_margin.excluded;
+        (self.can_differ && is_different) || (is_within && self.block_count >= EQUIVALENCE_BLOCKS)
     }
 }
 
@@ -161,21 +159,21 @@ struct ExclusionTest {
     threshold: f64,
     memory: Memory,
     wealth: Wealth,
-    is_excluded: bool,
+    excluded: bool,
 }
 
 impl ExclusionTest {
     fn add(&mut self, round: &Round) {
         match self.memory {
-            Memory::Running if self.is_excluded => {}
+            Memory::Running if self.excluded => {}
             Memory::Running => {
                 let (theta, sign) = (self.theta, self.sign);
-                self.is_excluded =
-                    round.play_towards(&mut self.wealth, theta, sign, self.threshold);
+                let wealth = &mut self.wealth;
+                self.excluded = round.play_towards(wealth, theta, sign, self.threshold);
             }
             Memory::AtStop => {
                 round.play(&mut self.wealth, self.theta, self.sign);
-                self.is_excluded = self.wealth.total() >= self.threshold;
+                self.excluded = self.wealth.total() >= self.threshold;
             }
         }
     }

@@ -117,10 +117,7 @@ impl FractionSequence {
         Self {
             threshold: 2.0 / level,
             gaps: Vec::new(),
-            grid: grid_fractions()
-                .into_iter()
-                .map(TestedFraction::new)
-                .collect(),
+            grid: grid_fractions().map(TestedFraction::new).collect(),
             scratch: Vec::new(),
         }
     }
@@ -236,14 +233,12 @@ impl FractionSequence {
 
 /// The tested fractions, from −3 to 4, densest from −1 to 2. They contain the limits of a verdict
 /// on a cause, so that these limits are tested exactly.
-fn grid_fractions() -> Vec<f64> {
+fn grid_fractions() -> impl Iterator<Item = f64> {
     let coarse_below = (-300..-100).step_by(10);
     let fine = (-100..200).step_by(2);
     let coarse_above = (200..=400).step_by(10);
     let hundredths = coarse_below.chain(fine).chain(coarse_above);
-    hundredths
-        .map(|hundredth| f64::from(hundredth) / 100.0)
-        .collect()
+    hundredths.map(|hundredth| f64::from(hundredth) / 100.0)
 }
 
 fn divide(from: f64, to: f64) -> Vec<f64> {

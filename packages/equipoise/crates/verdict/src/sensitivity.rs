@@ -94,10 +94,9 @@ impl Campaign {
                 difference: block.difference + effect,
                 ..*block
             };
-            let is_detected =
-                round(&shifted, &mut past).play_towards(&mut wealth, 0.0, 1.0, threshold);
+            let round = round(&shifted, &mut past);
             past.add(&shifted);
-            if is_detected {
+            if round.play_towards(&mut wealth, 0.0, 1.0, threshold) {
                 return true;
             }
         }

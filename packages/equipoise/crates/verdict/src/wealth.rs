@@ -61,10 +61,8 @@ impl Wealth {
     /// The payoff with which a win reaches the threshold exactly, but at most `max_payoff`.
     fn payoff_that_reaches(&self, threshold: f64, max_payoff: f64) -> f64 {
         let mut shares = [0.0; BETTORS.len()];
-        for (share, (settled, product)) in shares
-            .iter_mut()
-            .zip(self.settled.iter().zip(&self.products))
-        {
+        let owned = self.settled.iter().zip(&self.products);
+        for (share, (settled, product)) in shares.iter_mut().zip(owned) {
             *share = settled * product;
         }
         let missing = threshold - shares.iter().sum::<f64>();

@@ -153,8 +153,8 @@ impl Account {
             self.waiting_ns += ns;
         }
         if call == Sysno::futex && Locks::is_wait(pending.arguments[1]) {
-            self.locks
-                .wait_ended(event.process, pending.arguments[0], ns);
+            let address = pending.arguments[0];
+            self.locks.wait_ended(event.process, address, ns);
         }
         if let Some(kind) = kinds::on_descriptor(call) {
             if kind.returns_bytes() {

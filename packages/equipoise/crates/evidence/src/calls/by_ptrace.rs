@@ -100,25 +100,23 @@ impl Tracer {
         const SYSTEM_CALL: libc::c_int = libc::SIGTRAP | 0x80;
         let signal = libc::WSTOPSIG(status);
         let event = status >> 16;
-        let mut resume_request = libc::PTRACE_SYSCALL;
+        let mut resume = libc::PTRACE_SYSCALL;
         let mut delivered = 0;
         match event {
-            0 if signal == SYSTEM_CALL => resume_request = self.handle_call(thread),
+            0 if signal == SYSTEM_CALL => resume = self.handle_call(thread),
             0 => delivered = signal,
             libc::PTRACE_EVENT_CLONE | libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK => {
                 self.handle_fork(thread);
             }
             libc::PTRACE_EVENT_EXEC => self.handle_exec(thread),
             // In a group stop the thread stays stopped. A new thread stops with SIGTRAP.
-            libc::PTRACE_EVENT_STOP if signal != libc::SIGTRAP => {
-                resume_request = libc::PTRACE_LISTEN;
-            }
+            libc::PTRACE_EVENT_STOP if signal != libc::SIGTRAP => resume = libc::PTRACE_LISTEN,
             _ => {}
         }
         // An error is ignored: if the thread has died, the next wait reports its end.
         let delivered = usize::try_from(delivered).unwrap_or(0);
-        drop(request(resume_request, thread, delivered));
-        if resume_request == libc::PTRACE_DETACH {
+        drop(request(resume, thread, delivered));
+        if resume == libc::PTRACE_DETACH {
             self.record(thread, Action::Ended);
             self.processes.remove(&thread);
         }
@@ -164,9 +162,7 @@ impl Tracer {
     }
 
     fn handle_fork(&mut self, thread: libc::pid_t) {
-        let Some(child) = event_message(thread) else {
-            return;
-        };
+        let Some(child) = message(thread) else { return };
         let parent = self.process_of(thread);
         let is_thread = Path::new(&format!("/proc/{parent}/task/{child}")).exists();
         let process = if is_thread { parent } else { thread_id(child) };
@@ -182,7 +178,7 @@ impl Tracer {
     fn handle_exec(&mut self, thread: libc::pid_t) {
         // Another thread of the process may have executed; it continues with the number of the
         // first thread.
-        if let Some(former) = event_message(thread).filter(|former| *former != thread) {
+        if let Some(former) = message(thread).filter(|former| *former != thread) {
             self.record(former, Action::Ended);
             self.processes.remove(&former);
         }
@@ -234,7 +230,7 @@ fn detach(thread: libc::pid_t, status: libc::c_int) {
         0 if signal != libc::SIGTRAP | 0x80 => signal,
         libc::PTRACE_EVENT_CLONE | libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK => {
             // The child may be running, and not be among the known threads.
-            if let Some(child) = event_message(thread) {
+            if let Some(child) = message(thread) {
                 interrupt(child);
             }
             0
@@ -251,7 +247,7 @@ fn thread_group(thread: libc::pid_t) -> Option<u32> {
     line.trim().parse().ok()
 }
 
-fn event_message(thread: libc::pid_t) -> Option<libc::pid_t> {
+fn message(thread: libc::pid_t) -> Option<libc::pid_t> {
     let mut message: libc::c_ulong = 0;
     // SAFETY: `message` is valid for writing.
     let result = unsafe { libc::ptrace(libc::PTRACE_GETEVENTMSG, thread, 0, &raw mut message) };

@@ -85,7 +85,7 @@ struct MergedRecords {
     /// Threads that have executed a program which has made no system call so far.
     without_call: HashSet<u32>,
     /// Number of programs that ended without a reported call.
-    unreported_programs: u64,
+    unreported: u64,
 }
 
 impl MergedRecords {
@@ -96,7 +96,7 @@ impl MergedRecords {
             account: Account::default(),
             lost_records: 0,
             without_call: HashSet::new(),
-            unreported_programs: 0,
+            unreported: 0,
         }
     }
 
@@ -153,9 +153,7 @@ impl MergedRecords {
                 Action::Entered { .. } if !self.without_call.is_empty() => {
                     self.without_call.remove(&event.thread);
                 }
-                Action::Ended if self.without_call.remove(&event.thread) => {
-                    self.unreported_programs += 1;
-                }
+                Action::Ended if self.without_call.remove(&event.thread) => self.unreported += 1,
                 _ => {}
             }
             self.account.add(&event);
@@ -171,11 +169,11 @@ impl MergedRecords {
                 self.lost_records
             ));
         }
-        if self.unreported_programs > 0 {
+        if self.unreported > 0 {
             remarks.push(format!(
                 "all calls of {} programs: the kernel stops reporting a program that gains rights \
                  (set-user-ID)",
-                self.unreported_programs
+                self.unreported
             ));
         }
         remarks

@@ -101,13 +101,11 @@ impl Descriptors {
 fn look_up(caller: Caller, descriptor: u64) -> String {
     let read = |folder| fs::read_link(format!("{folder}/fd/{descriptor}")).ok();
     let path = caller.folders().into_iter().find_map(read);
-    path.map_or(GONE.to_owned(), |path| {
-        without_number(&path.to_string_lossy())
-    })
+    path.map_or(GONE.to_owned(), |path| unnumbered(&path.to_string_lossy()))
 }
 
 /// Removes the number from the name of a socket or pipe, because it differs in each run.
-fn without_number(path: &str) -> String {
+fn unnumbered(path: &str) -> String {
     match path.split_once(":[") {
         Some((kind @ ("socket" | "pipe"), _)) => kind.to_owned(),
         _ => path.to_owned(),
@@ -156,10 +154,10 @@ mod tests {
 
     #[test]
     fn names_of_pipes_and_sockets_have_no_number() {
-        assert_eq!(without_number("pipe:[12345]"), "pipe");
-        assert_eq!(without_number("socket:[9]"), "socket");
+        assert_eq!(unnumbered("pipe:[12345]"), "pipe");
+        assert_eq!(unnumbered("socket:[9]"), "socket");
         assert_eq!(
-            without_number("anon_inode:[eventpoll]"),
+            unnumbered("anon_inode:[eventpoll]"),
             "anon_inode:[eventpoll]"
         );
     }

@@ -50,20 +50,14 @@ impl Caller {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
     /// The thread entered the system call with this number.
-    Entered {
-        number: u64,
-        arguments: [u64; 6],
-    },
+    Entered { number: u64, arguments: [u64; 6] },
     /// The system call returned this result, a negative error number if it failed.
-    Left {
-        result: i64,
-    },
+    Left { result: i64 },
     /// The thread made another thread, in a new process or in the same.
-    Forked {
-        process: u32,
-        thread: u32,
-    },
+    Forked { process: u32, thread: u32 },
+    /// The thread executed another program.
     Executed,
+    /// The thread ended.
     Ended,
 }
 

@@ -15,7 +15,7 @@ use crate::calls::locks::Waits;
 use crate::command::End;
 
 /// Largest number of files, and of locks, in the document: those with the most time.
-const MAX_REPORTED: usize = 256;
+const MAX_ENTRIES: usize = 256;
 
 /// The JSON document. Times are in seconds.
 #[derive(Debug, Serialize)]
@@ -99,14 +99,12 @@ impl Report {
             ));
         }
         for (noun, count) in [("files", files.len()), ("locks", locks.len())] {
-            if count > MAX_REPORTED {
-                unseen.push(format!(
-                    "only {MAX_REPORTED} of {count} {noun} are reported"
-                ));
+            if count > MAX_ENTRIES {
+                unseen.push(format!("only {MAX_ENTRIES} of {count} {noun} are reported"));
             }
         }
-        files.truncate(MAX_REPORTED);
-        locks.truncate(MAX_REPORTED);
+        files.truncate(MAX_ENTRIES);
+        locks.truncate(MAX_ENTRIES);
         Self {
             source: "system_calls",
             version: 1,

@@ -16,7 +16,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads all except the last `length` bytes.
-    pub fn all_but_last(&mut self, length: usize) -> Option<&'a [u8]> {
+    pub fn but_last(&mut self, length: usize) -> Option<&'a [u8]> {
         self.bytes(self.0.len().checked_sub(length)?)
     }
 

@@ -70,7 +70,7 @@ fn mount_tracefs() -> io::Result<()> {
     const NULL: *const libc::c_char = ptr::null();
     const MOUNT_POINT: &CStr = c"/sys/kernel/tracing";
     // SAFETY: the strings are NUL-terminated; the rest are numbers.
-    let is_mounted = unsafe {
+    let mounted = unsafe {
         libc::unshare(libc::CLONE_NEWNS) == 0
             && libc::mount(
                 NULL,
@@ -87,7 +87,5 @@ fn mount_tracefs() -> io::Result<()> {
                 ptr::null(),
             ) == 0
     };
-    is_mounted
-        .then_some(())
-        .ok_or_else(io::Error::last_os_error)
+    mounted.then_some(()).ok_or_else(io::Error::last_os_error)
 }

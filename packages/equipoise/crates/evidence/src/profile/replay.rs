@@ -173,7 +173,7 @@ impl Replay {
         let mut unseen = self.resolver.names.ignored_map_files(&self.map_files);
         if self.lost > 0 {
             unseen.push(format!(
-                "{} records, because they came faster than they were read",
+                "{} records that came too fast to be read",
                 self.lost
             ));
         }
@@ -231,11 +231,7 @@ impl<'a> Sample<'a> {
         let (stack_pointer, instruction) = (reader.u64()?, reader.u64()?);
         let room = reader.u64()?;
         // The spool has removed the unfilled part of the room for the stack.
-        let stack = if room == 0 {
-            &[]
-        } else {
-            reader.all_but_last(8)?
-        };
+        let stack = if room == 0 { &[] } else { reader.but_last(8)? };
         sample.captured = Some(Captured {
             instruction,
             stack_pointer,

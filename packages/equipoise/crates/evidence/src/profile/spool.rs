@@ -51,7 +51,6 @@ fn without_unfilled_stack(record: &[u8]) -> [&[u8]; 2] {
     split().unwrap_or([record, &[]])
 }
 
-/// Name of the file in messages.
 pub const FILE_NAME: &str = "the temporary file of the records";
 
 impl Spool {

@@ -13,7 +13,6 @@ pub struct Frame {
     pub kind: Kind,
 }
 
-/// The kind of code in a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -83,16 +82,13 @@ impl Stacks {
 impl FoldedStacks {
     /// Adds a sample, whose frames have the outermost first.
     pub fn add(&mut self, frames: impl IntoIterator<Item = Frame>, weight: f64) {
-        let indices = frames
-            .into_iter()
-            .map(|frame| self.index_of(frame))
-            .collect();
+        let indices = frames.into_iter().map(|frame| self.index(frame)).collect();
         let sum = self.stacks.entry(indices).or_default();
         sum.samples += 1;
         sum.weight += weight;
     }
 
-    fn index_of(&mut self, frame: Frame) -> usize {
+    fn index(&mut self, frame: Frame) -> usize {
         *self.indices.entry(frame).or_insert_with_key(|frame| {
             self.distinct_frames.push(frame.clone());
             self.distinct_frames.len() - 1

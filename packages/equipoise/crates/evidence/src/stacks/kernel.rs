@@ -56,11 +56,8 @@ impl KernelFunctions {
         // The outermost entry point counts: a page fault inside a system call belongs to the call.
         let known_entry = names.iter().rev().find_map(|name| entry_point(name));
         let fallback = || {
-            let is_entry_function = |name: &&&str| {
-                ENTRY_FUNCTIONS
-                    .iter()
-                    .any(|prefix| name.starts_with(prefix))
-            };
+            let is_entry_function =
+                |name: &&&str| AT_ENTRY.iter().any(|prefix| name.starts_with(prefix));
             match names.iter().rev().find(|name| !is_entry_function(name)) {
                 Some(name) => call_of_function(name).unwrap_or(name),
                 None if names.is_empty() => "kernel",
@@ -73,7 +70,7 @@ impl KernelFunctions {
 }
 
 /// Prefixes of the functions between the program and the function of a system call.
-const ENTRY_FUNCTIONS: [&str; 4] = ["entry_SYSCALL", "do_syscall_64", "x64_sys_call", "el0_svc"];
+const AT_ENTRY: [&str; 4] = ["entry_SYSCALL", "do_syscall_64", "x64_sys_call", "el0_svc"];
 
 /// Returns the system call of a function to which the call's own function has jumped, such as
 /// `ksys_read` or `vm_mmap_pgoff`.

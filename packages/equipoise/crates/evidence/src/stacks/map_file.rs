@@ -128,7 +128,7 @@ mod tests {
             self.files(SystemTime::UNIX_EPOCH).path(PROCESS)
         }
 
-        fn take_map(&self) -> Result<Option<String>, String> {
+        fn take(&self) -> Result<Option<String>, String> {
             self.files(SystemTime::UNIX_EPOCH).take(PROCESS)
         }
     }
@@ -142,9 +142,9 @@ mod tests {
     #[test]
     fn a_map_file_of_this_user_is_read_and_removed() {
         let folder = TestFolder::new();
-        assert_eq!(folder.take_map(), Ok(None));
+        assert_eq!(folder.take(), Ok(None));
         fs::write(folder.map_path(), b"10 1 a\xFF").expect("written");
-        assert!(folder.take_map().is_ok_and(|text| text.is_some()));
+        assert!(folder.take().is_ok_and(|text| text.is_some()));
         assert!(!folder.map_path().exists());
     }
 
@@ -163,10 +163,7 @@ mod tests {
         let path = CString::new(folder.map_path().as_os_str().as_bytes()).expect("no NUL");
         // SAFETY: the path ends with NUL.
         assert_eq!(unsafe { libc::mkfifo(path.as_ptr(), 0o600) }, 0);
-        assert_eq!(
-            folder.take_map(),
-            Err("it is not a regular file".to_owned())
-        );
+        assert_eq!(folder.take(), Err("it is not a regular file".to_owned()));
         assert!(folder.map_path().exists());
     }
 
@@ -174,7 +171,7 @@ mod tests {
     fn a_symbolic_link_is_not_followed() {
         let folder = TestFolder::new();
         symlink("/etc/passwd", folder.map_path()).expect("made");
-        assert_eq!(folder.take_map(), Err("it is a symbolic link".to_owned()));
+        assert_eq!(folder.take(), Err("it is a symbolic link".to_owned()));
         assert!(folder.map_path().is_symlink());
     }
 
@@ -185,9 +182,7 @@ mod tests {
         fs::write(folder.map_path(), "10 1 a").expect("written");
         let mut files = folder.files(SystemTime::UNIX_EPOCH);
         let own_user = std::mem::replace(&mut files.users, vec![OTHER_USER]);
-        let ignored = files
-            .take(PROCESS)
-            .expect_err("the file belongs to this user");
+        let ignored = files.take(PROCESS).expect_err("not trusted");
         assert!(
             ignored.starts_with("it belongs to another user"),
             "{ignored}"
@@ -202,10 +197,7 @@ mod tests {
         let folder = TestFolder::new();
         let huge_file = File::create(folder.map_path()).expect("made");
         huge_file.set_len(MAX_BYTES + 1).expect("sparse");
-        assert_eq!(
-            folder.take_map(),
-            Err("it is longer than 64 MiB".to_owned())
-        );
+        assert_eq!(folder.take(), Err("it is longer than 64 MiB".to_owned()));
     }
 
     #[test]

@@ -71,7 +71,7 @@ impl Space {
     pub fn map(&mut self, images: &mut Images, path: &str, start: u64, length: u64, offset: u64) {
         let end = start.saturating_add(length);
         self.mapped
-            .retain(|map| map.end <= start || end <= map.start);
+            .retain(|old| old.end <= start || end <= old.start);
         let located = images
             .get(path)
             .and_then(|image| Some((image.elf_address(offset)?, image)));

@@ -115,9 +115,8 @@ mod tests {
         for (step, scale, tolerance) in SIZES {
             let stake = Stake::new(step, scale, 0.003, tolerance);
             for q in CHANCES {
-                let factors: Vec<f64> = differences()
-                    .map(|y| stake.payoff_of(y).factor(q))
-                    .collect();
+                let factor = |y| stake.payoff_of(y).factor(q);
+                let factors: Vec<f64> = differences().map(factor).collect();
                 assert!(factors.windows(2).all(|pair| pair[0] <= pair[1] + 1e-15));
                 assert!(factors.iter().all(|e| (0.099_999..=1.900_001).contains(e)));
             }
